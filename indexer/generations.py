@@ -1,0 +1,103 @@
+"""Generations on disk: `<data dir>/generations/g0001/{lance,graph,snapshots,manifest.json}` and the file `CURRENT`."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from indexer.errors import IncompatibleGeneration
+
+FIRST = "g0001"
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a generation is made with; the same for all of its rows."""
+
+    generation: str
+    embedding_model: str
+    embedding_digest: str
+    dimension: int
+    chunk_characters: int
+    chunk_overlap: int
+    passage_characters: int
+    passage_overlap: float
+    extractor: str
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The places of one generation."""
+
+    data_dir: Path
+    name: str
+
+    @property
+    def root(self) -> Path:
+        return self.data_dir / "generations" / self.name
+
+    @property
+    def lance_dir(self) -> Path:
+        return self.root / "lance"
+
+    @property
+    def graph_path(self) -> Path:
+        return self.root / "graph" / "graph.kuzu"
+
+    @property
+    def snapshots_dir(self) -> Path:
+        return self.root / "snapshots"
+
+    @property
+    def manifest_path(self) -> Path:
+        return self.root / "manifest.json"
+
+
+def current_generation(data_dir: Path) -> Generation | None:
+    """The generation that `CURRENT` names, or None in a data directory that has none yet."""
+    try:
+        name = (data_dir / "CURRENT").read_text().strip()
+    except FileNotFoundError:
+        return None
+    return Generation(data_dir, name)
+
+
+def open_generation(data_dir: Path, manifest: Manifest) -> Generation:
+    """The current generation, made if there is none.
+
+    Raises IncompatibleGeneration when it was made with something else than `manifest` says.
+    """
+    generation = current_generation(data_dir)
+    if generation is None:
+        generation = Generation(data_dir, manifest.generation)
+        for folder in (generation.lance_dir, generation.graph_path.parent, generation.snapshots_dir):
+            folder.mkdir(parents=True, exist_ok=True)
+        replace_file(generation.manifest_path, msgspec.json.format(msgspec.json.encode(manifest)))
+        replace_file(data_dir / "CURRENT", f"{generation.name}\n".encode())
+        return generation
+    stored = read_manifest(generation)
+    differing = [
+        f"{name}: stored {getattr(stored, name)!r}, asked {getattr(manifest, name)!r}"
+        for name in manifest.__struct_fields__
+        if name != "generation" and getattr(stored, name) != getattr(manifest, name)
+    ]
+    if differing:
+        raise IncompatibleGeneration(
+            f"Generation {generation.name} was made with other settings ({'; '.join(differing)}). "
+            "Restore them, or rebuild into a new data directory."
+        )
+    return generation
+
+
+def read_manifest(generation: Generation) -> Manifest:
+    return msgspec.json.decode(generation.manifest_path.read_bytes(), type=Manifest)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file so that readers see the old content or the new, never a part, also after a crash."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

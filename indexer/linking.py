@@ -1,0 +1,144 @@
+"""Edges inside a document, and its whole contribution to the graph.
+
+`next_chunk` leads from each chunk to the one behind it, and `similar_to` too where both say much the same; `related_to`
+leads both ways between chunks further apart that do.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.documents import ChunkedDocument, PreparedDocument, Section, StatedFact
+from schemas.contributions import (
+    AboutEdge,
+    ChunkEdge,
+    ChunkNode,
+    Contribution,
+    LinkEdge,
+    MentionEdge,
+    RoleEdge,
+    SectionNode,
+    StatementNode,
+)
+from schemas.ids import DocumentKey, section_id, statement_id
+
+# Weights of the edges that the structure itself makes; a reader of the graph derives those edges from the node lists.
+CHUNK_OF = 1.0  # chunk → its document
+SECTION_OF = 0.98  # section → the section or document that holds it
+FOLLOWS = 0.95  # section → the section before it in document order
+
+NEXT_CHUNK = 0.85
+NEXT_CHUNK_RAISE = 0.15  # of NEXT_CHUNK, in full at cosine 1
+SIMILAR_ABOVE = 0.8
+SIMILAR = 0.9
+RELATED_ABOVE = 0.75
+RELATED = 0.75
+MAX_RELATED = 8
+
+_BLOCK_FLOATS = 4_000_000
+
+
+def chunk_edges(chunked: ChunkedDocument, vectors: NDArray[np.float32]) -> list[ChunkEdge]:
+    """The edges between the chunks of one document, by kind, source and target.
+
+    `vectors`: (n_chunks, dim) float32, L2-normalised, in the order of `chunked.chunks`. With c the cosine of two:
+    `next_chunk` weighs min(1, .85 x (1 + .15 x max(0, c))) between neighbours; `similar_to`, from c > .8 on, .9 x c;
+    `related_to`, between chunks that are no neighbours and from c > .75 on, .75 x c, kept where each is among the eight
+    best of the other (equal cosines: the lower ordinal first). Memory grows linearly with the number of chunks.
+
+    Raises ValueError when there is not one vector for each chunk.
+    """
+    count = len(chunked.chunks)
+    if vectors.ndim != 2 or vectors.shape[0] != count:
+        raise ValueError(f"{count} chunks need as many vectors; the array's shape is {vectors.shape}.")
+    neighbours = np.einsum("ij,ij->i", vectors[:-1], vectors[1:], dtype=np.float64)
+    edges = []
+    for source, cosine in enumerate(neighbours.tolist()):
+        weight = min(1.0, NEXT_CHUNK * (1 + NEXT_CHUNK_RAISE * max(0.0, cosine)))
+        edges.append(ChunkEdge("next_chunk", source, source + 1, round(weight, 6)))
+        if cosine > SIMILAR_ABOVE:
+            edges.append(ChunkEdge("similar_to", source, source + 1, round(min(1.0, SIMILAR * cosine), 6)))
+    edges += [
+        ChunkEdge("related_to", source, target, round(min(1.0, RELATED * cosine), 6))
+        for source, target, cosine in _related(vectors)
+    ]
+    return sorted(edges, key=lambda edge: (edge.kind, edge.source, edge.target))
+
+
+def contribution(prepared: PreparedDocument, vectors: NDArray[np.float32]) -> Contribution:
+    """All that one revision of a document puts into the graph; equal input gives an equal contribution, lists in order.
+
+    `vectors` as in `chunk_edges`.
+    """
+    chunked = prepared.chunked
+    statements = {node.id: node for node in (_statement(prepared, fact) for fact in prepared.facts)}
+    return Contribution(
+        collection=prepared.key.collection,
+        document_id=prepared.key.document_id,
+        revision=prepared.revision,
+        title=prepared.title,
+        sections=_sections(prepared.key, chunked.sections),
+        chunks=[
+            ChunkNode(one.id, chunked.passages[one.passage].id, one.passage, one.section) for one in chunked.chunks
+        ],
+        about=sorted(
+            (AboutEdge(about.name, about.surface, about.weight) for about in prepared.about), key=lambda edge: edge.name
+        ),
+        mentions=sorted(
+            (
+                MentionEdge(one.chunk, one.name, one.surface, one.kind, one.count, list(one.sentences))
+                for one in prepared.mentions
+            ),
+            key=lambda edge: (edge.chunk, edge.name),
+        ),
+        statements=sorted(statements.values(), key=lambda node: (node.chunk, node.predicate, node.id)),
+        edges=chunk_edges(chunked, vectors),
+        links=sorted(
+            (LinkEdge(link.chunk, *link.target, link.weight) for link in prepared.links),
+            key=lambda edge: (edge.chunk, edge.target_collection, edge.target_id),
+        ),
+    )
+
+
+def _related(vectors: NDArray[np.float32]) -> Iterator[tuple[int, int, float]]:
+    """(source, target, cosine) both ways for each pair of non-neighbours that hold each other among their best."""
+    best: dict[tuple[int, int], float] = {}
+    count = len(vectors)
+    rows = max(1, _BLOCK_FLOATS // max(1, count))
+    for low in range(0, count, rows):
+        cosines = vectors[low : low + rows] @ vectors.T
+        for row in np.flatnonzero((cosines > RELATED_ABOVE).sum(axis=1) > 1).tolist():
+            source = low + row
+            targets = np.flatnonzero(cosines[row] > RELATED_ABOVE)
+            targets = targets[np.abs(targets - source) > 1]
+            order = np.argsort(-cosines[row, targets], kind="stable")[:MAX_RELATED]
+            best.update(((source, int(target)), float(cosines[row, target])) for target in targets[order])
+    for source, target in sorted(best):
+        if (target, source) in best:
+            yield source, target, best[min(source, target), max(source, target)]
+
+
+def _sections(key: DocumentKey, sections: Sequence[Section]) -> list[SectionNode]:
+    nodes: list[SectionNode] = []
+    last_with: dict[tuple[str, ...], int] = {}
+    occurrences: dict[tuple[str, ...], int] = {}
+    for index, section in enumerate(sections):
+        headings = section.headings
+        parent = next(
+            (last_with[headings[:size]] for size in range(len(headings) - 1, 0, -1) if headings[:size] in last_with), -1
+        )
+        occurrence = occurrences.get(headings, 0)
+        occurrences[headings] = occurrence + 1
+        last_with[headings] = index
+        nodes.append(
+            SectionNode(section_id(key, headings, occurrence), headings[-1] if headings else "", len(headings), parent)
+        )
+    return nodes
+
+
+def _statement(prepared: PreparedDocument, fact: StatedFact) -> StatementNode:
+    chunk = prepared.chunked.chunks[fact.chunk].id
+    roles = [RoleEdge(*role) for role in fact.roles]
+    identity = statement_id(chunk, fact.predicate, [(role.role, role.name) for role in roles], fact.extractor)
+    return StatementNode(identity, fact.chunk, fact.predicate, fact.confidence, fact.extractor, fact.sentence, roles)

@@ -1,0 +1,299 @@
+"""reStructuredText, by docutils: nothing is fetched or included, and no markup that is unknown loses its words."""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import singledispatchmethod
+from itertools import count, repeat
+
+from docutils import nodes
+from docutils.frontend import get_default_settings
+from docutils.utils import new_document
+
+from indexer.documents import ParsedDocument
+from indexer.parsing.assembling import TextAssembler
+from indexer.parsing.docutils_dialect import TolerantParser, apply_references
+from indexer.parsing.header_blocks import Fields, field_name, first_value, split_header_block
+from indexer.parsing.text import write_linked
+
+MAX_LINE_CHARACTERS = 5_000
+MAX_SUBSTITUTIONS = 10_000
+
+_ERROR_LEVEL = 3
+_LONG_LINE = re.compile(rf"[^\n]{{{MAX_LINE_CHARACTERS + 1},}}")
+_DIRECTIVE = re.compile(r"\A\s*\.\. [\w:+.-]+::[ \t]*([^\n]*)(?:\n[ \t]+:[\w-]+:[^\n]*)*")
+_PIECE = re.compile(rf".{{1,{MAX_LINE_CHARACTERS}}}(?:\s|$)|.{{{MAX_LINE_CHARACTERS}}}")
+
+
+def parse(text: str) -> ParsedDocument:
+    """A block of header lines or a field list at the start becomes fields, and stays readable as text.
+
+    The title is that of a field, else the first heading of the first level.
+    """
+    header, body = split_header_block(text)
+    # docutils reads the values of a field list as markup, so that is what the header block becomes.
+    whole = "".join(f":{name}: {value}\n" for name, value in header) + "\n" + body
+    settings = get_default_settings(TolerantParser)
+    for name, value in _SETTINGS.items():
+        setattr(settings, name, value)
+    document = new_document("content", settings)
+    TolerantParser().parse(_LONG_LINE.sub(_wrapped, whole), document)
+    apply_references(document)
+    writer = _Writer(TextAssembler(), document)
+    writer.write_children(document)
+    return writer.finish()
+
+
+_SETTINGS = {
+    "_disable_config": True,
+    "file_insertion_enabled": False,
+    "raw_enabled": False,
+    "report_level": 5,
+    "halt_level": 5,
+    "warning_stream": False,
+    "syntax_highlight": "none",
+    "smart_quotes": False,
+    "pep_references": False,
+    "rfc_references": False,
+    "line_length_limit": 1_000_000,
+    "traceback": False,
+}
+
+
+def _wrapped(line: re.Match[str]) -> str:
+    """A line too long for docutils' expressions, as several with the indentation of the first."""
+    whole = line[0]
+    indent = whole[: len(whole) - len(whole.lstrip())][:200]
+    return ("\n" + indent).join(piece[0].strip() for piece in _PIECE.finditer(whole))
+
+
+class _Writer:
+    """Writes a document tree; the kind of a node decides how."""
+
+    def __init__(self, assembler: TextAssembler, document: nodes.document) -> None:
+        self._assembler = assembler
+        self._substitutions = document.substitution_defs
+        self._aliases = document.substitution_names
+        self._substitutions_left = MAX_SUBSTITUTIONS
+        self._level = 0
+        self._open_substitutions: set[str] = set()
+        self._fields: Fields = []
+        self._first_heading: str | None = None
+
+    def finish(self) -> ParsedDocument:
+        return self._assembler.finish(first_value(self._fields, "title") or self._first_heading, self._fields)
+
+    def write_children(self, node: nodes.Element) -> None:
+        for child in node.children:
+            self.write(child)
+
+    @singledispatchmethod
+    def write(self, node: nodes.Node) -> None:
+        """Write a node as its class asks; one of no class below is a block with children."""
+        if isinstance(node, nodes.Element):
+            self._assembler.break_block()
+            self.write_children(node)
+            self._assembler.break_block()
+
+    @write.register
+    def _(self, node: nodes.Text) -> None:
+        self._assembler.write(node.astext())
+
+    @write.register(nodes.Invisible)
+    @write.register(nodes.raw)
+    @write.register(nodes.meta)
+    @write.register(nodes.decoration)
+    @write.register(nodes.colspec)
+    def _(self, node: nodes.Node) -> None:
+        """Not for the reader."""
+
+    @write.register(nodes.Inline)
+    @write.register(nodes.target)
+    @write.register(nodes.line)
+    @write.register(nodes.tgroup)
+    @write.register(nodes.thead)
+    @write.register(nodes.tbody)
+    def _(self, node: nodes.Element) -> None:
+        self.write_children(node)
+
+    @write.register(nodes.emphasis)
+    @write.register(nodes.strong)
+    @write.register(nodes.title_reference)
+    def _(self, node: nodes.Element) -> None:
+        mark = self._assembler.mark()
+        self.write_children(node)
+        self._assembler.emphasise(mark)
+
+    @write.register(nodes.literal_block)
+    @write.register(nodes.doctest_block)
+    @write.register(nodes.math_block)
+    def _(self, node: nodes.Element) -> None:
+        self._assembler.verbatim(node.astext())
+
+    @write.register(nodes.footnote_reference)
+    @write.register(nodes.citation_reference)
+    def _(self, node: nodes.Element) -> None:
+        self._assembler.write(f"[{node.astext()}]")
+
+    @write.register
+    def _(self, node: nodes.section) -> None:
+        self._level += 1
+        self.write_children(node)
+        self._level -= 1
+
+    @write.register
+    def _(self, node: nodes.image) -> None:
+        mark = self._assembler.mark()
+        self._assembler.write(str(node.get("alt", "")))
+        self._assembler.image(mark)
+
+    @write.register
+    def _(self, node: nodes.bullet_list) -> None:
+        self._list(node, repeat("-"))
+
+    @write.register
+    def _(self, node: nodes.enumerated_list) -> None:
+        self._list(node, (f"{number}." for number in count(int(node.get("start", 1)))))
+
+    @write.register
+    def _(self, node: nodes.row) -> None:
+        self._assembler.row(_plain(entry) for entry in node.children)
+
+    @write.register
+    def _(self, node: nodes.term) -> None:
+        self._assembler.break_block()
+        mark = self._assembler.mark()
+        self.write_children(node)
+        self._assembler.emphasise(mark)
+        self._assembler.break_line()
+
+    @write.register
+    def _(self, node: nodes.title) -> None:
+        """A section's title is a heading; that of a topic, a table or an admonition is a line."""
+        assembler = self._assembler
+        if not isinstance(node.parent, nodes.section):
+            assembler.break_block()
+            self.write_children(node)
+            assembler.break_line()
+            return
+        assembler.begin_heading()
+        self.write_children(node)
+        title = assembler.end_heading(self._level)
+        if self._level == 1 and self._first_heading is None:
+            self._first_heading = title or None
+
+    def _list(self, node: nodes.Element, markers: Iterable[str]) -> None:
+        assembler = self._assembler
+        assembler.break_block()
+        for marker, item in zip(markers, node.children, strict=False):
+            assembler.begin_item(marker)
+            if isinstance(item, nodes.Element):
+                self.write_children(item)
+            assembler.end_item()
+        assembler.break_block()
+
+    @write.register(nodes.field_list)
+    @write.register(nodes.option_list)
+    def _(self, node: nodes.Element) -> None:
+        """A line for each field that says something; fields before any other text state something of the document."""
+        assembler = self._assembler
+        states_something = assembler.mark() == 0 and not isinstance(node, nodes.option_list)
+        colon = "" if isinstance(node, nodes.option_list) else ":"
+        assembler.break_block()
+        for name, body in (item.children for item in node.children if len(item.children) == 2):
+            value = " ".join(_plain(body).split())
+            if not value or not isinstance(body, nodes.Element):
+                continue
+            assembler.break_line()
+            assembler.write(f"{_plain(name)}{colon} ")
+            self._on_its_line(body)
+            if states_something:
+                self._fields.append((field_name(_plain(name)), value))
+        assembler.break_block()
+
+    @write.register(nodes.definition)
+    def _on_its_line(self, body: nodes.Element) -> None:
+        """A body whose first paragraph goes on in the line that is open."""
+        for number, child in enumerate(body.children):
+            if number == 0 and isinstance(child, nodes.paragraph):
+                self.write_children(child)
+                self._assembler.break_line()
+            else:
+                self.write(child)
+
+    @write.register
+    def _(self, node: nodes.line_block) -> None:
+        self._assembler.break_block()
+        for line in node.children:
+            self.write(line)
+            self._assembler.break_line()
+        self._assembler.break_block()
+
+    @write.register(nodes.footnote)
+    @write.register(nodes.citation)
+    def _(self, node: nodes.Element) -> None:
+        self._assembler.break_block()
+        label, *rest = node.children
+        self._assembler.write(f"[{label.astext()}] ")
+        body = nodes.container()
+        body.children = rest
+        self._on_its_line(body)
+        self._assembler.break_block()
+
+    @write.register
+    def _(self, node: nodes.figure) -> None:
+        assembler = self._assembler
+        assembler.break_block()
+        mark = assembler.mark()
+        captions = [child for child in node.children if isinstance(child, nodes.caption)]
+        for child in node.children:
+            for image in child.findall(nodes.image) if not isinstance(child, nodes.caption) else ():
+                assembler.write(str(image.get("alt", "")))
+            if not isinstance(child, nodes.image | nodes.reference):
+                self.write(child)
+        assembler.image(mark, _plain(captions[0]) if captions else "")
+        assembler.break_block()
+
+    @write.register
+    def _(self, node: nodes.reference) -> None:
+        mark = self._assembler.mark()
+        written = str(node.get("refuri", ""))
+        if written and node.astext() == written:
+            write_linked(self._assembler, written)
+            return
+        self.write_children(node)
+        self._assembler.link(written, mark)
+
+    @write.register
+    def _(self, node: nodes.substitution_reference) -> None:
+        """Write a substitution's definition in place; one that is unknown, circular or too many keeps its name."""
+        name = str(node.get("refname", node.astext()))
+        name = name if name in self._substitutions else self._aliases.get(name.lower(), name)
+        definition = self._substitutions.get(name)
+        self._substitutions_left -= 1
+        if definition is None or name in self._open_substitutions or self._substitutions_left < 0:
+            self._assembler.write(node.astext())
+            return
+        self._open_substitutions.add(name)
+        self.write_children(definition)
+        self._open_substitutions.discard(name)
+
+    @write.register
+    def _(self, message: nodes.system_message) -> None:
+        """The message is for the author; the source it rejects is all there is of his text there."""
+        if int(message.get("level", 0)) >= _ERROR_LEVEL:
+            for source in message.findall(nodes.literal_block):
+                self._assembler.verbatim(_DIRECTIVE.sub(r"\1", source.astext()))
+
+
+def _plain(node: nodes.Node) -> str:
+    return " ".join(_texts(node))
+
+
+def _texts(node: nodes.Node) -> Iterator[str]:
+    """The text of each block in a node."""
+    blocks = [child for child in node.children if not isinstance(child, nodes.Text | nodes.Inline)]
+    if not blocks or isinstance(node, nodes.TextElement):
+        yield node.astext()
+        return
+    for child in node.children:
+        yield from _texts(child)

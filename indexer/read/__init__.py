@@ -1,0 +1,1 @@
+"""The stores as readers see them: snapshots, never written to."""

@@ -1,0 +1,303 @@
+"""One consistent state of the text stores: search and look-ups on tables pinned to their versions."""
+
+import base64
+import binascii
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar, cast
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from lancedb import DBConnection
+from lancedb.expr import col, lit
+from lancedb.query import ColumnOrdering, LanceVectorQueryBuilder, MatchQuery
+from lancedb.table import Table
+from numpy.typing import NDArray
+
+from indexer.errors import MalformedCursor
+from indexer.read.rows import (
+    CHUNK_COLUMNS,
+    PASSAGE_COLUMNS,
+    ChunkRow,
+    ContentRows,
+    FoundChunk,
+    FoundPassage,
+    PassageRow,
+    chunk_rows,
+    passage_rows,
+)
+from indexer.tables import (
+    CHUNKS,
+    DOCUMENTS,
+    PASSAGES,
+    RETRIEVALS,
+    DocumentRow,
+    StoredPosition,
+    document_rows,
+    store_errors,
+)
+from schemas.ids import DocumentKey
+from schemas.provenance import Retrieval, decode_retrieval
+
+IN_LIST = 500  # values of one `IN (…)`
+SPARE_HITS = 20  # asked for beyond the limit, in case some are not current
+LEAST_PROBES = 20  # partitions of the vector index; recall@50 is 1.0 from 5 on for 100,000 clustered vectors
+HITS_A_PROBE = 25  # a partition holds at least 100 rows
+CACHED_DOCUMENTS = 20_000
+
+CONTENT_DOCUMENT_COLUMNS = [
+    "key",
+    "collection",
+    "document_id",
+    "version",
+    "revision",
+    "content_type",
+    "title",
+    "uri",
+    "metadata",
+    "chunks",
+    "passages",
+]
+CONTENT_CHUNK_COLUMNS = ["row", "id", "key", "revision", "ordinal", "passage_id", "start", "end", "content_hash"]
+CONTENT_PASSAGE_COLUMNS = ["row", "id", "key", "revision", "ordinal", "start", "end", "content_hash"]
+
+
+Row = TypeVar("Row", PassageRow, ChunkRow)
+
+
+class VectorSnapshot:
+    """Tables pinned to versions that belong together: every live document is there with all of its rows.
+
+    Immutable. Any number of threads may use one at once, also after newer ones have been made, for as long as the
+    writer keeps old versions (at least 10 minutes). Rows of revisions that are not current are never returned, except
+    by `content_rows`. Every method raises TransientStoreError when the store cannot be read just now.
+    """
+
+    def __init__(
+        self,
+        connection: DBConnection,
+        tables: Mapping[str, Table],
+        positions: Mapping[int, StoredPosition],
+        opened_at: datetime,
+        known_documents: dict[DocumentKey, DocumentRow | None],
+    ) -> None:
+        """`known_documents` caches rows of this very version of `documents`; snapshots of one version may share it."""
+        self._connection = connection
+        self._tables = tables
+        self.known_documents = known_documents
+        self._dimension: int = tables[CHUNKS].schema.field("vector").type.list_size
+        self.table_versions = {name: table.version for name, table in tables.items()}
+        self.positions = dict(positions)
+        self.opened_at = opened_at
+
+    def vector_search(self, vector: NDArray[np.float32], limit: int, collection: str | None = None) -> list[FoundChunk]:
+        """The `limit` chunks with the highest cosine, best first, ties by id.
+
+        `vector` is (dimension,) float32. Exact below 10,000 chunks; above, by an index that misses next to nothing.
+        """
+        if vector.shape != (self._dimension,):
+            raise ValueError(f"The query vector has shape {vector.shape}; this generation has ({self._dimension},).")
+        wanted = ["id", "passage_id", "collection", "document_id", "revision", "_distance"]
+
+        def fetch(count: int) -> list[dict[str, Any]]:
+            nearest = self._tables[CHUNKS].search(
+                np.asarray(vector, dtype=np.float32), vector_column_name="vector", query_type="vector"
+            )
+            query = (
+                cast("LanceVectorQueryBuilder", nearest)
+                .distance_type("cosine")
+                .minimum_nprobes(LEAST_PROBES + count // HITS_A_PROBE)
+                .maximum_nprobes(0)
+            )
+            if collection is not None:
+                query = query.where(col("collection") == lit(collection))
+            with store_errors("search the chunks"):
+                return _dicts(query.select(wanted).limit(count).to_arrow())
+
+        found = [
+            FoundChunk(row["id"], row["passage_id"], document.key, row["revision"], 1.0 - row["_distance"], document)
+            for row, document in self._current_hits(limit, fetch)
+            if math.isfinite(row["_distance"])
+        ]
+        return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
+
+    def keyword_search(self, query: str, limit: int, collection: str | None = None) -> list[FoundPassage]:
+        """The `limit` passages with the highest BM25 over title, headings and text, best first, ties by id.
+
+        `query` is text, never syntax; one of stop words and signs alone finds nothing.
+        """
+        wanted = ["id", "collection", "document_id", "revision", "_score"]
+
+        def fetch(count: int) -> list[dict[str, Any]]:
+            words = MatchQuery(query, "search_text")  # type: ignore[call-arg]  # the others have defaults
+            search = self._tables[PASSAGES].search(words, query_type="fts")
+            if collection is not None:
+                search = search.where(col("collection") == lit(collection))
+            with store_errors("search the passages"):
+                return _dicts(search.select(wanted).limit(count).to_arrow())
+
+        found = [
+            FoundPassage(row["id"], document.key, row["revision"], row["_score"], document)
+            for row, document in self._current_hits(limit, fetch)
+        ]
+        return sorted(found, key=lambda hit: (-hit.score, hit.passage_id))[:limit]
+
+    def documents(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
+        """The rows of the documents that are known, live or deleted."""
+        wanted = dict.fromkeys(keys)
+        unread = [key for key in wanted if key not in self.known_documents]
+        fresh: dict[DocumentKey, DocumentRow | None] = dict.fromkeys(unread)
+        for table in self._in(DOCUMENTS, "key", [str(key) for key in unread], None):
+            fresh |= {row.key: row for row in document_rows(table)}
+        if len(self.known_documents) + len(fresh) <= CACHED_DOCUMENTS:
+            self.known_documents.update(fresh)
+        rows = {key: fresh[key] if key in fresh else self.known_documents[key] for key in wanted}
+        return {key: row for key, row in rows.items() if row is not None}
+
+    def passages(self, ids: Iterable[str]) -> dict[str, PassageRow]:
+        rows = [row for table in self._in(PASSAGES, "id", ids, PASSAGE_COLUMNS) for row in passage_rows(table)]
+        return {row.id: row for row in self._current(rows)}
+
+    def chunks(self, ids: Iterable[str]) -> dict[str, ChunkRow]:
+        rows = [row for table in self._in(CHUNKS, "id", ids, CHUNK_COLUMNS) for row in chunk_rows(table)]
+        return {row.id: row for row in self._current(rows)}
+
+    def chunks_of_passages(self, passage_ids: Iterable[str]) -> dict[str, list[ChunkRow]]:
+        """The chunks of each passage that has any, in document order."""
+        tables = self._in(CHUNKS, "passage_id", passage_ids, CHUNK_COLUMNS)
+        unique = {row.id: row for row in self._current([row for table in tables for row in chunk_rows(table)])}
+        found: dict[str, list[ChunkRow]] = {}
+        for row in sorted(unique.values(), key=lambda row: row.ordinal):
+            found.setdefault(row.passage_id, []).append(row)
+        return found
+
+    def vectors(self, chunk_ids: Iterable[str]) -> dict[str, NDArray[np.float32]]:
+        """The vectors of the chunks that are there; each (dimension,) float32, L2-normalised."""
+        found: dict[str, NDArray[np.float32]] = {}
+        for table in self._in(CHUNKS, "id", chunk_ids, [*CHUNK_COLUMNS, "vector"]):
+            current = {(row.id, row.revision) for row in self._current(chunk_rows(table))}
+            matrix = vector_matrix(table)
+            names = zip(table["id"].to_pylist(), table["revision"].to_pylist(), strict=True)
+            found |= {name[0]: matrix[index] for index, name in enumerate(names) if name in current}
+        return found
+
+    def list_documents(
+        self, collection: str | None, cursor: str | None, limit: int
+    ) -> tuple[list[DocumentRow], str | None]:
+        """A page of live documents, ordered by collection and id, and the cursor of the next page if there is one.
+
+        Raises MalformedCursor.
+        """
+        condition = col("live") == lit(True)
+        if collection is not None:
+            condition = condition & (col("collection") == lit(collection))
+        if cursor is not None:
+            after = _read_cursor(cursor)
+            condition = condition & (
+                (col("collection") > lit(after.collection))
+                | ((col("collection") == lit(after.collection)) & (col("document_id") > lit(after.document_id)))
+            )
+        order = [ColumnOrdering(column_name=name) for name in ("collection", "document_id")]
+        with store_errors("list the documents"):
+            table = self._tables[DOCUMENTS].search().where(condition).order_by(order).limit(limit + 1).to_arrow()
+        rows = document_rows(table)
+        return rows[:limit], _write_cursor(rows[limit - 1].key) if len(rows) > limit else None
+
+    def counts(self) -> dict[str, int]:
+        """Rows by table: live `documents`, `deleted` ones, `passages` and `chunks` (for moments with stale ones)."""
+        with store_errors("count rows"):
+            documents = self._tables[DOCUMENTS]
+            deleted = documents.search().where(col("live") == lit(False)).select(["partition"]).to_arrow().num_rows
+            return {
+                "documents": documents.count_rows() - deleted,
+                "deleted": deleted,
+                "passages": self._tables[PASSAGES].count_rows(),
+                "chunks": self._tables[CHUNKS].count_rows(),
+            }
+
+    def retrieval(self, retrieval_id: str) -> Retrieval | None:
+        """The record of a retrieval, from the newest state: it comes later than the snapshot it was made on."""
+        with store_errors("look up a retrieval"):
+            table = self._connection.open_table(RETRIEVALS)
+            found = table.search().where(col("retrieval_id") == lit(retrieval_id)).select(["body"]).limit(1).to_arrow()
+        return decode_retrieval(found["body"][0].as_py()) if found.num_rows else None
+
+    def content_rows(self) -> ContentRows:
+        """Everything but texts and vectors, for comparing stores."""
+        with store_errors("read all rows"):
+            return ContentRows(
+                documents=self._tables[DOCUMENTS]
+                .search()
+                .where(col("live") == lit(True))
+                .select(CONTENT_DOCUMENT_COLUMNS)
+                .to_arrow(),
+                chunks=self._tables[CHUNKS].search().select(CONTENT_CHUNK_COLUMNS).to_arrow(),
+                passages=self._tables[PASSAGES].search().select(CONTENT_PASSAGE_COLUMNS).to_arrow(),
+            )
+
+    def _in(self, name: str, column: str, values: Iterable[str], columns: list[str] | None) -> list[pa.Table]:
+        return rows_with(self._tables[name], column, values, columns)
+
+    def _current(self, rows: Sequence[Row]) -> list[Row]:
+        documents = self.documents(row.key for row in rows)
+        return [row for row in rows if _is_current(documents.get(row.key), row.revision)]
+
+    def _current_hits(
+        self, limit: int, fetch: Callable[[int], list[dict[str, Any]]]
+    ) -> list[tuple[dict[str, Any], DocumentRow]]:
+        """Hits of current revisions with their documents: at least `limit`, if there are that many."""
+        if limit < 1:
+            return []
+        asked = limit + max(SPARE_HITS, limit // 4)
+        while True:
+            rows = fetch(asked)
+            documents = self.documents(DocumentKey(row["collection"], row["document_id"]) for row in rows)
+            current: dict[str, tuple[dict[str, Any], DocumentRow]] = {}
+            for row in rows:
+                document = documents.get(DocumentKey(row["collection"], row["document_id"]))
+                if document is not None and _is_current(document, row["revision"]):
+                    current.setdefault(row["id"], (row, document))
+            if len(current) >= limit or len(rows) < asked:
+                return list(current.values())
+            asked *= 4
+
+
+def rows_with(table: Table, column: str, values: Iterable[str], columns: list[str] | None) -> list[pa.Table]:
+    """The rows whose `column` is one of `values`, in several tables; all columns for None. Nothing for no values."""
+    unique = list(dict.fromkeys(values))
+    found = []
+    with store_errors(f"look up {table.name}"):
+        for start in range(0, len(unique), IN_LIST):
+            query = table.search().where(col(column).isin(unique[start : start + IN_LIST]))
+            found.append((query if columns is None else query.select(columns)).to_arrow())
+    return found
+
+
+def vector_matrix(table: pa.Table) -> NDArray[np.float32]:
+    """The `vector` column as (rows, dimension) float32."""
+    column = table["vector"].combine_chunks()
+    matrix: NDArray[np.float32] = column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), -1)
+    return matrix
+
+
+def _is_current(document: DocumentRow | None, revision: str) -> bool:
+    return document is not None and document.live and document.revision == revision
+
+
+def _dicts(table: pa.Table) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+def _write_cursor(key: DocumentKey) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(key)).decode().rstrip("=")
+
+
+def _read_cursor(cursor: str) -> DocumentKey:
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=DocumentKey)
+    except (binascii.Error, UnicodeError, msgspec.DecodeError) as error:
+        raise MalformedCursor(f"The cursor {cursor[:80]!r} was not given out by a list of documents.") from error

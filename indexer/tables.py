@@ -1,0 +1,236 @@
+"""The LanceDB tables of a generation: their columns, their rows as Python values, and how they are opened."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import lancedb
+import msgspec
+import pyarrow as pa
+from lancedb.table import Table
+
+from indexer.errors import TransientStoreError
+from schemas.ids import DocumentKey
+
+CHUNKS = "chunks"
+PASSAGES = "passages"
+DOCUMENTS = "documents"
+POSITIONS = "positions"
+RETRIEVALS = "retrievals"
+
+MIB = 1024 * 1024
+INDEX_CACHE_BYTES = 512 * MIB
+METADATA_CACHE_BYTES = 64 * MIB
+
+STRINGS = pa.list_(pa.string())
+
+
+PRIMARY_KEYS = {
+    CHUNKS: "row",
+    PASSAGES: "row",
+    DOCUMENTS: "key",
+    POSITIONS: "partition",
+    RETRIEVALS: "retrieval_id",
+}
+PRIMARY_KEY_MARK = {"lance-schema:unenforced-primary-key:position": "1"}
+
+
+def required(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, kind, nullable=False)
+
+
+def primary_key(name: str, kind: pa.DataType) -> pa.Field:
+    """Lance does not enforce it, but lets two writers that add the same key conflict instead of both adding it."""
+    return pa.field(name, kind, nullable=False, metadata=PRIMARY_KEY_MARK)
+
+
+def chunks_schema(dimension: int) -> pa.Schema:
+    """`row` is `<chunk id>:<revision>`: a chunk's id survives edits of other parts of its document."""
+    return pa.schema(
+        [
+            primary_key("row", pa.string()),
+            required("id", pa.string()),
+            required("collection", pa.string()),
+            required("document_id", pa.string()),
+            required("key", pa.string()),
+            required("revision", pa.string()),
+            required("ordinal", pa.int32()),
+            required("passage_id", pa.string()),
+            required("section", STRINGS),
+            required("start", pa.int64()),
+            required("end", pa.int64()),
+            required("text", pa.string()),
+            required("vector", pa.list_(pa.float32(), dimension)),
+            required("content_hash", pa.string()),
+        ]
+    )
+
+
+PASSAGES_SCHEMA = pa.schema(
+    [
+        primary_key("row", pa.string()),
+        required("id", pa.string()),
+        required("collection", pa.string()),
+        required("document_id", pa.string()),
+        required("key", pa.string()),
+        required("revision", pa.string()),
+        required("ordinal", pa.int32()),
+        required("section", STRINGS),
+        required("start", pa.int64()),
+        required("end", pa.int64()),
+        required("title", pa.string()),
+        required("text", pa.string()),
+        required("search_text", pa.string()),
+        required("content_hash", pa.string()),
+    ]
+)
+
+DOCUMENTS_SCHEMA = pa.schema(
+    [
+        primary_key("key", pa.string()),
+        required("collection", pa.string()),
+        required("document_id", pa.string()),
+        pa.field("version", pa.int64()),
+        required("partition", pa.int32()),
+        required("offset", pa.int64()),
+        required("timestamp_ms", pa.int64()),
+        pa.field("revision", pa.string()),
+        required("content_type", pa.string()),
+        required("title", pa.string()),
+        pa.field("uri", pa.string()),
+        required("metadata", pa.string()),
+        required("chunks", pa.int32()),
+        required("passages", pa.int32()),
+        pa.field("deleted_at_ms", pa.int64()),
+        required("live", pa.bool_()),
+    ]
+)
+
+POSITIONS_SCHEMA = pa.schema(
+    [primary_key("partition", pa.int32()), required("offset", pa.int64()), required("graph_offset", pa.int64())]
+)
+
+RETRIEVALS_SCHEMA = pa.schema(
+    [
+        primary_key("retrieval_id", pa.string()),
+        required("at_ms", pa.int64()),
+        required("query", pa.string()),
+        pa.field("collection", pa.string()),
+        required("mode", pa.string()),
+        required("chunk_ids", STRINGS),
+        required("body", pa.binary()),
+    ]
+)
+
+
+class StoredPosition(NamedTuple):
+    """How far the text stores are: the last offset of a partition of the documents topic whose effects are in them, and
+    the offset of the graph topic that a reader of the graph needs to see the same."""
+
+    offset: int
+    graph_offset: int
+
+
+@dataclass(frozen=True)
+class DocumentRow:
+    """What is known of a document: live, or a tombstone (`deleted_at_ms` set, no revision, no content).
+
+    `version` is the producer's, if it gave one; `partition`, `offset` and `timestamp_ms` are those of the record.
+    """
+
+    key: DocumentKey
+    version: int | None
+    partition: int
+    offset: int
+    timestamp_ms: int
+    revision: str | None = None
+    content_type: str = ""
+    title: str = ""
+    uri: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    chunks: int = 0
+    passages: int = 0
+    deleted_at_ms: int | None = None
+
+    @property
+    def live(self) -> bool:
+        return self.deleted_at_ms is None
+
+
+def documents_table(rows: Iterable[DocumentRow]) -> pa.Table:
+    """Rows for the `documents` table."""
+    return pa.Table.from_pylist(
+        [
+            {
+                "key": str(row.key),
+                "collection": row.key.collection,
+                "document_id": row.key.document_id,
+                "version": row.version,
+                "partition": row.partition,
+                "offset": row.offset,
+                "timestamp_ms": row.timestamp_ms,
+                "revision": row.revision,
+                "content_type": row.content_type,
+                "title": row.title,
+                "uri": row.uri,
+                "metadata": msgspec.json.encode(row.metadata).decode(),
+                "chunks": row.chunks,
+                "passages": row.passages,
+                "deleted_at_ms": row.deleted_at_ms,
+                "live": row.live,
+            }
+            for row in rows
+        ],
+        schema=DOCUMENTS_SCHEMA,
+    )
+
+
+def document_rows(table: pa.Table) -> list[DocumentRow]:
+    """The rows of a query on `documents` that selected all columns."""
+    return [
+        DocumentRow(
+            key=DocumentKey(row["collection"], row["document_id"]),
+            version=row["version"],
+            partition=row["partition"],
+            offset=row["offset"],
+            timestamp_ms=row["timestamp_ms"],
+            revision=row["revision"],
+            content_type=row["content_type"],
+            title=row["title"],
+            uri=row["uri"],
+            metadata=msgspec.json.decode(row["metadata"]),
+            chunks=row["chunks"],
+            passages=row["passages"],
+            deleted_at_ms=row["deleted_at_ms"],
+        )
+        for row in table.to_pylist()
+    ]
+
+
+def connect(lance_dir: Path, *, index_cache_bytes: int = INDEX_CACHE_BYTES) -> lancedb.DBConnection:
+    """A connection whose caches are bounded; handles it opens stay at the version they were opened at."""
+    session = lancedb.Session(index_cache_size_bytes=index_cache_bytes, metadata_cache_size_bytes=METADATA_CACHE_BYTES)
+    return lancedb.connect(lance_dir, session=session)
+
+
+def go_to_newest(table: Table) -> None:
+    """Let a handle see what others have written since it was opened."""
+    table.checkout_latest()  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def store_errors(doing: str) -> Iterator[None]:
+    """Turn what LanceDB raises for I/O errors, full disks and commit conflicts into TransientStoreError.
+
+    `doing` finishes the sentence "Could not …". Bad arguments (ValueError, TypeError) pass through.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise TransientStoreError(f"Could not {doing}: {error}") from error
+    except RuntimeError as error:
+        if type(error) is not RuntimeError:  # NotImplementedError, RecursionError: faults of the program
+            raise
+        raise TransientStoreError(f"Could not {doing}: {error}") from error

@@ -1,0 +1,132 @@
+"""The rows that a batch of documents puts into the `chunks`, `passages` and `retrievals` tables."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from indexer.documents import PreparedDocument
+from indexer.tables import PASSAGES_SCHEMA, RETRIEVALS_SCHEMA, DocumentRow, chunks_schema
+from schemas.ids import sha256_hex
+from schemas.provenance import Retrieval, encode_retrieval
+
+HASH_DIGITS = 32
+
+
+@dataclass(frozen=True)
+class IndexedRows:
+    """What one document's newest event leaves in the text stores.
+
+    `prepared` is None for a tombstone (`row.deleted_at_ms` set), and for a document whose content is as held: then
+    only its row moves. `vectors` are (n_chunks, dimension) float32, L2-normalised; `hashes` one for each chunk: 32 hex
+    digits of the SHA-256 of the text that was embedded.
+    """
+
+    row: DocumentRow
+    prepared: PreparedDocument | None = None
+    vectors: NDArray[np.float32] | None = None
+    hashes: Sequence[str] = ()
+
+
+def chunks_table(documents: Iterable[IndexedRows], dimension: int) -> pa.Table:
+    """All chunk rows of the documents that have content. Raises ValueError when vectors or hashes do not fit them."""
+    rows: list[dict[str, Any]] = []
+    vectors: list[NDArray[np.float32]] = [np.empty((0, dimension), dtype=np.float32)]
+    for document in documents:
+        if document.prepared is None:
+            continue
+        chunks = document.prepared.chunked.chunks
+        shape = None if document.vectors is None else document.vectors.shape
+        if shape != (len(chunks), dimension) or len(document.hashes) != len(chunks):
+            raise ValueError(
+                f"{document.row.key} has {len(chunks)} chunks, vectors of shape {shape} and "
+                f"{len(document.hashes)} hashes; the vectors must be ({len(chunks)}, {dimension})."
+            )
+        if document.vectors is not None:
+            vectors.append(document.vectors)
+        common = _common(document.row, document.prepared.revision)
+        passages = {passage.ordinal: passage.id for passage in document.prepared.chunked.passages}
+        for chunk, content_hash in zip(chunks, document.hashes, strict=True):
+            rows.append(
+                common
+                | {
+                    "row": f"{chunk.id}:{document.prepared.revision}",
+                    "id": chunk.id,
+                    "ordinal": chunk.ordinal,
+                    "passage_id": passages[chunk.passage],
+                    "section": document.prepared.chunked.sections[chunk.section].headings,
+                    "start": chunk.start,
+                    "end": chunk.end,
+                    "text": chunk.text,
+                    "content_hash": content_hash,
+                }
+            )
+    schema = chunks_schema(dimension)
+    vector = schema.field("vector")
+    table = pa.Table.from_pylist(rows, schema=schema.remove(schema.get_field_index("vector")))
+    flat = pa.array(np.concatenate(vectors).astype(np.float32, copy=False).ravel())
+    filled = table.append_column(vector, pa.FixedSizeListArray.from_arrays(flat, type=vector.type))
+    return filled.select(schema.names)
+
+
+def passages_table(documents: Iterable[IndexedRows]) -> pa.Table:
+    """All passage rows of the documents that have content."""
+    rows: list[dict[str, Any]] = []
+    for document in documents:
+        if document.prepared is None:
+            continue
+        prepared = document.prepared
+        common = _common(document.row, prepared.revision)
+        for passage in prepared.chunked.passages:
+            headings = prepared.chunked.sections[passage.section].headings
+            search_text = "\n".join(
+                [prepared.title, *(name for name in headings if name != prepared.title), passage.text]
+            )
+            rows.append(
+                common
+                | {
+                    "row": f"{passage.id}:{prepared.revision}",
+                    "id": passage.id,
+                    "ordinal": passage.ordinal,
+                    "section": headings,
+                    "start": passage.start,
+                    "end": passage.end,
+                    "title": prepared.title,
+                    "text": passage.text,
+                    "search_text": search_text,
+                    "content_hash": sha256_hex(search_text.encode())[:HASH_DIGITS],
+                }
+            )
+    return pa.Table.from_pylist(rows, schema=PASSAGES_SCHEMA)
+
+
+def retrievals_table(retrievals: Iterable[tuple[str, Retrieval]]) -> pa.Table:
+    """One row for each retrieval id; the last one given wins."""
+    unique = dict(retrievals)
+    return pa.Table.from_pylist(
+        [
+            {
+                "retrieval_id": retrieval_id,
+                "at_ms": retrieval.at_ms,
+                "query": retrieval.query,
+                "collection": retrieval.collection,
+                "mode": retrieval.mode,
+                "chunk_ids": [hit.chunk_id for hit in retrieval.hits],
+                "body": encode_retrieval(retrieval),
+            }
+            for retrieval_id, retrieval in unique.items()
+        ],
+        schema=RETRIEVALS_SCHEMA,
+    )
+
+
+def _common(row: DocumentRow, revision: str) -> dict[str, Any]:
+    return {
+        "collection": row.key.collection,
+        "document_id": row.key.document_id,
+        "key": str(row.key),
+        "revision": revision,
+    }

@@ -1,0 +1,227 @@
+"""The text stores as the worker writes them: documents replaced whole, positions, retrievals."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
+
+import lancedb
+import numpy as np
+import pyarrow as pa
+from lancedb.expr import col
+from lancedb.index import FTS, Bitmap, BTree
+from lancedb.table import Table
+from numpy.typing import NDArray
+
+from indexer.errors import IncompatibleGeneration
+from indexer.generations import Generation
+from indexer.read.vector_snapshot import IN_LIST, rows_with, vector_matrix
+from indexer.read.vectors import stored_positions
+from indexer.tables import (
+    CHUNKS,
+    DOCUMENTS,
+    DOCUMENTS_SCHEMA,
+    PASSAGES,
+    PASSAGES_SCHEMA,
+    POSITIONS,
+    POSITIONS_SCHEMA,
+    PRIMARY_KEYS,
+    RETRIEVALS,
+    RETRIEVALS_SCHEMA,
+    DocumentRow,
+    StoredPosition,
+    chunks_schema,
+    connect,
+    document_rows,
+    documents_table,
+    go_to_newest,
+    store_errors,
+)
+from indexer.write.maintenance import Maintainer, MaintenanceParameters, MaintenanceReport
+from indexer.write.rows import IndexedRows, chunks_table, passages_table, retrievals_table
+from schemas.ids import DocumentKey
+from schemas.provenance import Retrieval
+
+__all__ = ["IndexedRows", "MaintenanceReport", "VectorWriter"]
+
+Held = set[tuple[str, str]]  # (key, revision) of rows that are there
+
+Index = BTree | Bitmap | FTS
+INDEXES: dict[str, dict[str, Index]] = {
+    CHUNKS: {"id": BTree(), "key": BTree(), "passage_id": BTree(), "content_hash": BTree(), "collection": Bitmap()},
+    PASSAGES: {"id": BTree(), "key": BTree(), "collection": Bitmap(), "search_text": FTS(language="English")},
+    RETRIEVALS: {"retrieval_id": BTree()},
+    POSITIONS: {},
+    DOCUMENTS: {"key": BTree(), "collection": Bitmap(), "live": Bitmap()},
+}
+
+
+class VectorWriter:
+    """Writes the tables of one generation. One process writes a document; `maintain` may run in a thread of its own
+    beside the other methods, which are called one at a time.
+
+    Every method may be called twice with the same arguments and leaves the same rows. TransientStoreError means that
+    the effect is unknown: call again with the same arguments.
+    """
+
+    def __init__(self, tables: Mapping[str, Table], dimension: int, maintainer: Maintainer) -> None:
+        self._tables = dict(tables)
+        self._dimension = dimension
+        self._maintainer = maintainer
+
+    @classmethod
+    def open(cls, generation: Generation, dimension: int, maintenance: MaintenanceParameters | None = None) -> Self:
+        """Open the tables, and make what is missing of them; `documents` comes last, so that where it is, all are.
+
+        Raises IncompatibleGeneration for vectors of another dimension.
+        """
+        schemas = {
+            CHUNKS: chunks_schema(dimension),
+            PASSAGES: PASSAGES_SCHEMA,
+            RETRIEVALS: RETRIEVALS_SCHEMA,
+            POSITIONS: POSITIONS_SCHEMA,
+            DOCUMENTS: DOCUMENTS_SCHEMA,
+        }
+        with store_errors(f"open the tables in {generation.lance_dir}"):
+            generation.lance_dir.mkdir(parents=True, exist_ok=True)
+            connection = connect(generation.lance_dir)
+            tables = {name: _open_table(connection, name, schema) for name, schema in schemas.items()}
+            for_maintenance = {name: connection.open_table(name) for name in schemas}
+        stored = tables[CHUNKS].schema.field("vector").type.list_size
+        if stored != dimension:
+            raise IncompatibleGeneration(
+                f"Generation {generation.name} holds vectors of {stored} dimensions, the encoder makes {dimension}. "
+                "Go back to the encoder it was made with, or rebuild."
+            )
+        return cls(tables, dimension, Maintainer(for_maintenance, maintenance or MaintenanceParameters()))
+
+    def positions(self) -> dict[int, StoredPosition]:
+        """How far each partition is, by partition number."""
+        with store_errors("read the positions"):
+            return stored_positions(self._newest(POSITIONS))
+
+    def held(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
+        """The rows of those documents that are known, tombstones included."""
+        tables = rows_with(self._newest(DOCUMENTS), "key", [str(key) for key in keys], None)
+        return {row.key: row for table in tables for row in document_rows(table)}
+
+    def known_vectors(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """Stored vectors, (dimension,) float32, by the hash of the text they were made from; of any revision."""
+        chunks = self._newest(CHUNKS)
+        found: dict[str, NDArray[np.float32]] = {}
+        with store_errors("look up vectors"):
+            unique = list(dict.fromkeys(hashes))
+            for start in range(0, len(unique), IN_LIST):
+                condition = col("content_hash").isin(unique[start : start + IN_LIST])
+                rows = chunks.search().where(condition).select(["content_hash"]).with_row_id(True).to_arrow()
+                row_of = dict(zip(rows["content_hash"].to_pylist(), rows["_rowid"].to_pylist(), strict=True))
+                if row_of:
+                    taken = chunks.take_row_ids(list(row_of.values())).select(["content_hash", "vector"]).to_arrow()
+                    found |= zip(taken["content_hash"].to_pylist(), vector_matrix(taken), strict=True)
+        return found
+
+    def replace(self, documents: Sequence[IndexedRows]) -> None:
+        """Make the stores hold these documents as they are given, and nothing older of them. At most five commits.
+
+        1. see which rows of the documents are there
+        2. add the chunks and passages of revisions that are not there; one commit a table, so a revision is there
+           wholly or not at all
+        3. move the documents rows: from here on readers see the new revisions
+        4. delete the rows of other revisions, by indexed columns, where there are any
+
+        After a crash between two steps the same call finishes the work; so a record that is delivered again goes
+        through here again, also when its document is found unchanged. A document may be in a batch once. A revision
+        belongs to one document only: the key is part of what it is computed from. Raises ValueError for rows that do
+        not fit.
+        """
+        keys = [str(document.row.key) for document in documents]
+        if len(set(keys)) != len(keys):
+            raise ValueError("A batch names a document twice; collapse it to the newest event of each document.")
+        if not documents:
+            return
+        new_rows = {PASSAGES: passages_table(documents), CHUNKS: chunks_table(documents, self._dimension)}
+        moved = documents_table(document.row for document in documents)
+        current = {(str(document.row.key), document.row.revision) for document in documents if document.row.revision}
+        held = {name: self._held_revisions(name, keys) for name in new_rows}  # 1
+        for name, rows in new_rows.items():  # 2
+            self._add_missing(name, rows, held[name])
+        with store_errors("move the documents"):  # 3
+            self._upsert(DOCUMENTS, moved)
+        for name in new_rows:  # 4
+            self._delete_stale(name, held[name] - current, current)
+
+    def store_positions(self, reached: Mapping[int, StoredPosition]) -> None:
+        """Remember how far each partition is; partitions that are not named keep what they have."""
+        if not reached:
+            return
+        rows = [
+            {"partition": partition, "offset": position.offset, "graph_offset": position.graph_offset}
+            for partition, position in reached.items()
+        ]
+        with store_errors("store the positions"):
+            self._upsert(POSITIONS, pa.Table.from_pylist(rows, schema=POSITIONS_SCHEMA))
+
+    def add_retrievals(self, retrievals: Sequence[tuple[str, Retrieval]]) -> None:
+        """Keep the records of retrievals, by retrieval id; one that is already there stays as it is."""
+        if not retrievals:
+            return
+        with store_errors("keep the retrievals"):
+            table = self._tables[RETRIEVALS]
+            self._maintainer.committing(RETRIEVALS)
+            table.merge_insert(PRIMARY_KEYS[RETRIEVALS]).when_not_matched_insert_all().execute(
+                retrievals_table(retrievals)
+            )
+
+    def maintain(self) -> MaintenanceReport:
+        """Optimise the table that needs it most, if one does; see Maintainer.maintain."""
+        return self._maintainer.maintain()
+
+    def close(self) -> None:
+        """Let go of the tables. Nothing is left to be written."""
+        self._tables.clear()
+
+    def _newest(self, name: str) -> Table:
+        table = self._tables[name]
+        with store_errors(f"open {name}"):
+            go_to_newest(table)
+        return table
+
+    def _held_revisions(self, name: str, keys: Iterable[str]) -> Held:
+        held: Held = set()
+        for rows in rows_with(self._newest(name), "key", keys, ["key", "revision"]):
+            held |= set(zip(rows["key"].to_pylist(), rows["revision"].to_pylist(), strict=True))
+        return held
+
+    def _add_missing(self, name: str, rows: pa.Table, held: Held) -> None:
+        owners = zip(rows["key"].to_pylist(), rows["revision"].to_pylist(), strict=True)
+        missing = rows.filter(pa.array([owner not in held for owner in owners], type=pa.bool_()))
+        if missing.num_rows:
+            with store_errors(f"add {name}"):
+                self._maintainer.committing(name)
+                self._tables[name].add(missing)
+
+    def _delete_stale(self, name: str, stale: Held, current: set[tuple[str, str]]) -> None:
+        keys = sorted({key for key, _ in stale})
+        kept = dict(current)
+        for start in range(0, len(keys), IN_LIST):
+            some = keys[start : start + IN_LIST]
+            condition = col("key").isin(some)
+            revisions = [kept[key] for key in some if key in kept]
+            if revisions:
+                condition = condition & ~col("revision").isin(revisions)
+            with store_errors(f"delete stale {name}"):
+                self._maintainer.committing(name)
+                self._tables[name].delete(condition)
+
+    def _upsert(self, name: str, rows: pa.Table) -> None:
+        self._maintainer.committing(name)
+        merge = self._tables[name].merge_insert(PRIMARY_KEYS[name])
+        merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
+
+
+def _open_table(connection: lancedb.DBConnection, name: str, schema: pa.Schema) -> Table:
+    """The table with its indexes; what is there already stays as it is."""
+    table = connection.create_table(name, schema=schema, exist_ok=True)
+    indexed = {index.columns[0] for index in table.list_indices()}
+    for column, index in INDEXES[name].items():
+        if column not in indexed:
+            table.create_index(column, config=index)
+    return table

@@ -1,0 +1,45 @@
+"""The ASGI application of the query service."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from query_api.engine import Engine, load_engine
+from query_api.gate import Gate
+from query_api.problems import install_problem_handlers
+from query_api.routes import chunks, documents, graph, operations, retrievals, search
+from query_api.service import Service
+from query_api.settings import ServiceSettings
+from schemas.api import Problem
+
+DESCRIPTION = """Documents in on Kafka, hybrid search out over Server-Sent Events.
+
+Every write returns a **token**; a search with `after` set to it shows at least that write, or says that it is not there
+yet. Errors are problem+json (RFC 9457). Where a service has an API key, send it as a bearer token.
+"""
+
+
+def create_app(settings: ServiceSettings, *, load: Callable[[], Engine] = load_engine) -> FastAPI:
+    """The app with these settings. `load` brings the engine, after the port is open; tests give their own."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        service = Service(settings, load)
+        app.state.service = service
+        async with service.running():
+            yield
+
+    app = FastAPI(
+        title="Thalweg",
+        version="1",
+        summary="Hybrid search over a stream of documents.",
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        responses={"default": {"model": Problem, "description": "A problem, with a sentence that says what to do."}},
+    )
+    app.add_middleware(Gate, settings=settings.service)
+    install_problem_handlers(app)
+    for routes in (search, documents, chunks, graph, retrievals, operations):
+        app.include_router(routes.router)
+    return app

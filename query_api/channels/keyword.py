@@ -1,0 +1,10 @@
+"""The keyword channel: the passages that hold the question's words."""
+
+from query_api.snapshot import Candidate, TextSnapshot
+
+
+def keyword_channel(text: TextSnapshot, query: str, limit: int, collection: str | None) -> list[Candidate]:
+    """The `limit` passages with the highest BM25, best first, equal scores in the order of their ids."""
+    found = text.keyword_search(query, limit, collection)
+    ordered = sorted(found, key=lambda passage: (-passage.score, passage.passage_id))
+    return [Candidate(passage.passage_id, passage.score, passage.document) for passage in ordered]

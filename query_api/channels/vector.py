@@ -1,0 +1,18 @@
+"""The vector channel: the chunks nearest to the question, as passages."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query_api.snapshot import Candidate, TextSnapshot
+
+
+def vector_channel(
+    text: TextSnapshot, vector: NDArray[np.float32], limit: int, collection: str | None
+) -> list[Candidate]:
+    """The `limit` nearest chunks, all of them, best first; `vector` is (dim,) float32, L2-normalised.
+
+    Equal cosines stand in the order of their ids, so the same snapshot gives the same list.
+    """
+    found = text.vector_search(vector, limit, collection)
+    ordered = sorted(found, key=lambda chunk: (-chunk.score, chunk.chunk_id))
+    return [Candidate(chunk.passage_id, chunk.score, chunk.document, chunk.chunk_id) for chunk in ordered]

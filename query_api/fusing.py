@@ -1,0 +1,117 @@
+"""Channels fused into one order of places: pure, from candidate lists and graph scores to what stands where and why."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from query_api.ranking import in_blocks, ranked, ranks, reciprocal_rank_fusion
+from query_api.snapshot import Candidate
+from schemas.api import Group, Mode
+from schemas.ids import DocumentKey
+
+DEPTH = 100  # candidates a text channel gives at first
+DEEPER = 4  # how many times more it gives when a page lies deeper
+
+
+@dataclass(frozen=True)
+class FusionWeights:
+    """What each channel counts in the fusion; the graph's is multiplied by how far its gate is open."""
+
+    vector: float = 1.0
+    keyword: float = 1.0
+    graph: float = 2.0
+
+
+class Place(NamedTuple):
+    """A place in the order of hits: what stands there, and how each channel saw it.
+
+    `chunk_id` is the best chunk of the passage where a channel looked at chunks, or the chunk that stands for itself.
+    """
+
+    passage_id: str
+    chunk_id: str | None
+    document: DocumentKey
+    score: float
+    scores: dict[str, float]
+    ranks: dict[str, int]
+
+
+class _Unit(NamedTuple):
+    """What can stand at a place: a passage by its best chunk, or a further chunk of it. `position` is the candidate's."""
+
+    name: str
+    position: int
+    candidate: Candidate
+
+
+def places(
+    vector: Sequence[Candidate],
+    keyword: Sequence[Candidate],
+    graph: Mapping[str, float],
+    graph_documents: Mapping[str, DocumentKey],
+    *,
+    mode: Mode,
+    group: Group,
+    gate: float,
+    weights: FusionWeights,
+) -> list[Place]:
+    """The order of everything found, by reciprocal rank fusion; one channel alone keeps its own order and scores.
+
+    `vector` and `keyword` are best first, `graph` scores by passage id, `gate` in [0, 1]. More candidates of the same
+    lists give a longer order that begins with the shorter one.
+    """
+    units = {"vector": _units(vector, group), "keyword": _units(keyword, group)}
+    counts = {"vector": weights.vector, "keyword": weights.keyword, "graph": weights.graph * gate}
+    if mode != "hybrid":
+        counts = {name: float(name == mode) for name in counts}
+    graph_ranks = ranks(ranked(graph))
+    blocks = []
+    depth = DEPTH
+    while True:
+        lists = {name: ranks(unit.name for unit in of if unit.position < depth) for name, of in units.items()}
+        lists["graph"] = graph_ranks
+        blocks.append(reciprocal_rank_fusion([lists[name] for name in counts], list(counts.values())))
+        if depth >= max(len(vector), len(keyword)):
+            break
+        depth *= DEEPER
+    shown = {name: lists[name] for name, count in counts.items() if count}
+    scores = {name: {unit.name: unit.candidate.score for unit in of} for name, of in units.items()}
+    scores["graph"] = dict(graph)
+    found = {unit.name: unit.candidate for of in (units["keyword"], units["vector"]) for unit in of}
+    fused = {unit: score for block in reversed(blocks) for unit, score in block.items()}
+    ordered: list[Place] = []
+    for unit in in_blocks(blocks):
+        candidate = found.get(unit)
+        own = fused[unit] if mode == "hybrid" else scores[mode][unit]
+        ordered.append(
+            Place(
+                passage_id=unit if candidate is None else candidate.passage_id,
+                chunk_id=None if candidate is None else candidate.chunk_id,
+                document=graph_documents[unit] if candidate is None else candidate.document.key,
+                score=min(own, ordered[-1].score) if ordered else own,
+                scores={name: scores[name][unit] for name, ranking in shown.items() if unit in ranking},
+                ranks={name: ranking[unit] for name, ranking in shown.items() if unit in ranking},
+            )
+        )
+    return _one_a_document(ordered) if group == "document" else ordered
+
+
+def _units(candidates: Sequence[Candidate], group: Group) -> list[_Unit]:
+    """Each passage by its best candidate; with chunks asked for, also its further chunks, each by itself."""
+    seen: set[str] = set()
+    units = []
+    for position, candidate in enumerate(candidates):
+        if candidate.passage_id not in seen:
+            seen.add(candidate.passage_id)
+            units.append(_Unit(candidate.passage_id, position, candidate))
+        elif group == "chunk" and candidate.chunk_id is not None:
+            units.append(_Unit(candidate.chunk_id, position, candidate))
+    return units
+
+
+def _one_a_document(ordered: Sequence[Place]) -> list[Place]:
+    """The best place of each document."""
+    best: dict[DocumentKey, Place] = {}
+    for place in ordered:
+        best.setdefault(place.document, place)
+    return list(best.values())

@@ -1,0 +1,97 @@
+"""Segments back to columns, without the documents that are gone: how small segments become one larger one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from query_api.graph.columns import GraphColumns, concatenated
+from query_api.graph.rows import entries_of
+from query_api.graph.segment import Segment
+
+Dead = NDArray[np.bool_]
+
+
+def merged(parts: Sequence[tuple[Segment, Dead]]) -> Segment:
+    """One segment of the live documents of all parts. No document may be alive in two of them."""
+    return Segment.build(concatenated([columns_of_segment(segment, dead) for segment, dead in parts]))
+
+
+def columns_of_segment(segment: Segment, dead: Dead) -> GraphColumns:
+    """The columns a segment was built from, less its dead documents and what only they named."""
+    documents = np.flatnonzero(~dead)
+    chunk_documents = segment.passage_documents[segment.chunk_passages]
+    alive = ~dead[chunk_documents]
+    chunks = np.flatnonzero(alive)
+    firsts = segment.chunk_ids.firsts
+
+    mention_sources = _sources(segment.mentions.pointers)
+    mentions = np.flatnonzero(alive[mention_sources])
+    sentence_counts = np.diff(segment.sentence_pointers)[mentions]
+    _, sentence_places = entries_of(segment.sentence_pointers, mentions)
+
+    about_sources = _sources(segment.about.pointers)
+    about = np.flatnonzero(~dead[about_sources])
+    statement_sources = _sources(segment.statements)
+    statements = np.flatnonzero(alive[statement_sources])
+    role_sources = _sources(segment.roles.pointers)
+    roles = np.flatnonzero(alive[statement_sources][role_sources])
+    edge_sources = _sources(segment.edges.pointers)
+    edges = np.flatnonzero(alive[edge_sources])
+    link_sources = _sources(segment.links.pointers)
+    links = np.flatnonzero(alive[link_sources])
+
+    named = (segment.mentions.targets[mentions], segment.about.targets[about], segment.roles.targets[roles])
+    entities = np.unique(np.concatenate(named))
+    passage_rows = segment.chunk_passages[chunks]
+    passage_ordinals = passage_rows - segment.document_passages[chunk_documents[chunks]]
+    return GraphColumns(
+        document_keys=segment.document_keys[documents],
+        document_collections=_take(segment.collections.texts(), documents),
+        document_ids=_take(segment.document_ids, documents),
+        document_titles=_take(segment.titles, documents),
+        chunk_ids=np.column_stack((firsts[chunks], segment.chunk_ids.seconds[chunks])),
+        chunk_documents=segment.document_keys[chunk_documents[chunks]],
+        chunk_passage_ids=np.column_stack(
+            (segment.passage_ids.firsts[passage_rows], segment.passage_ids.seconds[passage_rows])
+        ),
+        chunk_passages=passage_ordinals.astype(np.int32),
+        chunk_ordinals=chunks.astype(np.int32),
+        entity_keys=segment.entity_keys[entities],
+        entity_collections=_take(segment.entity_collections.texts(), entities),
+        entity_names=_take(segment.names, entities),
+        mention_chunks=firsts[mention_sources[mentions]],
+        mention_entities=segment.entity_keys[segment.mentions.targets[mentions]],
+        mention_counts=segment.mention_counts[mentions].astype(np.int32),
+        mention_sentence_counts=sentence_counts,
+        sentences=segment.sentences[sentence_places],
+        about_documents=segment.document_keys[about_sources[about]],
+        about_entities=segment.entity_keys[segment.about.targets[about]],
+        about_weights=segment.about_weights[about],
+        about_surfaces=_take(segment.about_surfaces, about),
+        statement_keys=segment.statement_keys[statements],
+        statement_chunks=firsts[statement_sources[statements]],
+        statement_predicates=_take(segment.predicates.texts(), statements),
+        statement_confidences=segment.confidences[statements].astype(np.float32),
+        statement_sentences=segment.statement_sentences[statements],
+        role_statements=segment.statement_keys[role_sources[roles]],
+        role_entities=segment.entity_keys[segment.roles.targets[roles]],
+        role_names=_take(segment.role_names.texts(), roles),
+        edge_sources=firsts[edge_sources[edges]],
+        edge_targets=firsts[segment.edges.targets[edges]],
+        edge_kinds=segment.edge_kinds[edges],
+        edge_weights=segment.edge_weights[edges].astype(np.float32),
+        link_chunks=firsts[link_sources[links]],
+        link_documents=segment.links.targets[links],
+        link_weights=segment.link_weights[links].astype(np.float32),
+    )
+
+
+def _sources(pointers: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The row of every entry."""
+    return np.repeat(np.arange(len(pointers) - 1, dtype=np.int64), np.diff(pointers))
+
+
+def _take(texts: pa.Array, rows: NDArray[np.int64]) -> pa.Array:
+    return texts.take(pa.array(rows))

@@ -1,0 +1,251 @@
+"""What raises a passage in the graph channel, term by term: each is a small function of the view and the parents.
+
+Every term is in [0, 1] and says why, so that a hit can show its path. A parent is a passage that the question leads to
+directly, of weight w in (0, 1]; from its sentences, some tell more about the question than others: an entity's value v
+is .3 + .7 x the share of the question's weight in the best sentence that names it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from query_api.graph.query_links import MAX_TARGETS, NamedEntity, QueryLink
+from query_api.graph_view import GraphView
+
+FLOOR_OF_VALUE = 0.3
+MIN_SHARED, MAX_SHARED = 2, 40  # passages an entity must be in to join two of them, and not to join everything
+LEAD_SHARE, OTHER_SHARE = 0.7, 0.5
+
+
+class Sentence(NamedTuple):
+    """A sentence of a parent: `share` is what it covers of the question, `names` the normalised names it holds, the
+    longest of those that overlap."""
+
+    text: str
+    normalised: str
+    share: float
+    names: tuple[str, ...]
+
+
+class Held(NamedTuple):
+    """An entity that a parent mentions: its name, the chunk that mentions it first, its value v."""
+
+    name: str
+    chunk: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Parent:
+    """A passage that the question leads to. `link` is the name that leads there; None where its text does."""
+
+    passage: int
+    document: int
+    weight: float
+    link: QueryLink | None
+    sentences: tuple[Sentence, ...]
+    entities: Mapping[int, Held]
+
+    def best_sentences(self, count: int) -> list[Sentence]:
+        return sorted(self.sentences, key=lambda sentence: -sentence.share)[:count]
+
+
+class Reason(NamedTuple):
+    """Why a passage was reached: by which term, from which parent, over which entity and chunk.
+
+    `chunk` carries the evidence: in the parent for `mentions`, `links_to` and `states`, in the passage itself for the
+    ways back. -1 and None where there is none.
+    """
+
+    term: str
+    parent: int = -1
+    entity: int = 0
+    chunk: int = -1
+    label: str | None = None
+
+
+class Reach(NamedTuple):
+    """A passage, how strongly a term reaches it, and why."""
+
+    passage: int
+    score: float
+    reason: Reason
+
+
+Entrances = Callable[[int], Sequence[tuple[int, float]]]
+
+
+def value(share: float) -> float:
+    """.3 + .7 x share: what a sentence is worth that covers this share of the question's weight."""
+    return FLOOR_OF_VALUE + (1 - FLOOR_OF_VALUE) * share
+
+
+def strongest(reaches: Iterable[Reach]) -> dict[int, Reach]:
+    """{passage: its strongest reach}; of equal ones the one that was reached first."""
+    best: dict[int, Reach] = {}
+    for reach in reaches:
+        held = best.get(reach.passage)
+        if held is None or reach.score > held.score:
+            best[reach.passage] = reach
+    return best
+
+
+def entrances(view: GraphView, prior: Mapping[int, float]) -> Entrances:
+    """Where a path enters a document: its passage that fits the question best gets 1, its lead .7, others that fit .5.
+
+    `prior` is how well passages fit the question by their text. A document none of whose passages fits is entered by
+    its lead, with 1.
+    """
+    fitting: dict[int, list[int]] = {}
+    for passage in prior:
+        fitting.setdefault(view.document_of_passage(passage), []).append(passage)
+
+    def of_document(document: int) -> list[tuple[int, float]]:
+        passages = view.passages_of_document(document)
+        if not len(passages):
+            return []
+        ordered = sorted(fitting.get(document, ()), key=lambda passage: (-prior[passage], passage))
+        if not ordered:
+            return [(passages[0], 1.0)]
+        shares = dict.fromkeys(ordered, OTHER_SHARE)
+        shares[passages[0]] = LEAD_SHARE
+        shares[ordered[0]] = 1.0
+        return list(shares.items())
+
+    return of_document
+
+
+def named(links: Sequence[QueryLink], enter: Entrances) -> Iterator[Reach]:
+    """Passages of the documents whose titles the question names: strength x entrance."""
+    for at, link in enumerate(links):
+        for passage, share in enter(link.document):
+            yield Reach(passage, link.strength * share, Reason("names", at, link.entity))
+
+
+def mentioning(entities: Sequence[NamedEntity], view: GraphView) -> Iterator[Reach]:
+    """Passages that mention an entity of the question that no document is about: 1 / sqrt(df)."""
+    keys = np.array([entity.entity for entity in entities], dtype=np.uint64)
+    frequencies = view.passage_frequencies(keys)
+    known = np.flatnonzero((frequencies > 0) & (frequencies <= MAX_SHARED))
+    mentions = view.mentions_of(keys[known])
+    for asked, chunk, passage in zip(
+        mentions.asked.tolist(), mentions.chunk.tolist(), mentions.passage.tolist(), strict=True
+    ):
+        at = int(known[asked])
+        yield Reach(passage, float(frequencies[at]) ** -0.5, Reason("mentioned_in", at, int(keys[at]), chunk))
+
+
+def title_mentions(view: GraphView, parents: Sequence[Parent], enter: Entrances) -> tuple[list[Reach], list[Reach]]:
+    """Documents whose titles a parent mentions, as (w x edge, w x edge x v), edge = alias weight / sqrt(targets)."""
+    plain: list[Reach] = []
+    telling: list[Reach] = []
+    for at, parent in enumerate(parents):
+        about = view.about(np.array(sorted(parent.entities), dtype=np.uint64))
+        targets = np.bincount(about.asked)
+        for asked, document, entity, weight in zip(
+            about.asked.tolist(), about.document.tolist(), about.entity.tolist(), about.weight.tolist(), strict=True
+        ):
+            if document == parent.document or targets[asked] > MAX_TARGETS:
+                continue
+            held = parent.entities[entity]
+            edge = parent.weight * weight / float(targets[asked]) ** 0.5
+            reason = Reason("mentions", at, entity, held.chunk)
+            for passage, share in enter(document):
+                plain.append(Reach(passage, edge * share, reason))
+                telling.append(Reach(passage, edge * share * held.value, reason))
+    return plain, telling
+
+
+def mentioned_by(view: GraphView, parents: Sequence[Parent]) -> Iterator[Reach]:
+    """Passages that mention the title of a parent's document: w x alias weight / sqrt(df)."""
+    for at, parent in enumerate(parents):
+        about = view.about_of(np.array([parent.document], dtype=np.int64))
+        frequencies = view.passage_frequencies(about.entity)
+        known = np.flatnonzero(frequencies <= MAX_SHARED)
+        mentions = view.mentions_of(about.entity[known])
+        for asked, chunk, passage, entity in zip(
+            mentions.asked.tolist(),
+            mentions.chunk.tolist(),
+            mentions.passage.tolist(),
+            mentions.entity.tolist(),
+            strict=True,
+        ):
+            if view.document_of_passage(passage) != parent.document:
+                row = known[asked]
+                edge = float(about.weight[row]) / float(frequencies[row]) ** 0.5
+                yield Reach(passage, parent.weight * edge, Reason("mentioned_by", at, entity, chunk))
+
+
+def shared(view: GraphView, parents: Sequence[Parent]) -> Iterator[Reach]:
+    """Passages that share an entity with a parent: w x v / sqrt(df), for entities in 2 to 40 passages."""
+    for at, parent in enumerate(parents):
+        keys = np.array(sorted(parent.entities), dtype=np.uint64)
+        frequencies = view.passage_frequencies(keys)
+        joining = np.flatnonzero((frequencies >= MIN_SHARED) & (frequencies <= MAX_SHARED))
+        mentions = view.mentions_of(keys[joining])
+        for asked, chunk, passage in zip(
+            mentions.asked.tolist(), mentions.chunk.tolist(), mentions.passage.tolist(), strict=True
+        ):
+            if passage != parent.passage:
+                row = joining[asked]
+                entity = int(keys[row])
+                score = parent.weight * parent.entities[entity].value / float(frequencies[row]) ** 0.5
+                yield Reach(passage, score, Reason("shares", at, entity, chunk))
+
+
+def linked(view: GraphView, parents: Sequence[Parent], enter: Entrances) -> Iterator[Reach]:
+    """Documents that a parent links to, and passages that link to a parent's document: w x weight / sqrt(links)."""
+    passages = np.array([parent.passage for parent in parents], dtype=np.int64)
+    outward = view.links_from(passages)
+    fan_out = np.bincount(outward.asked, minlength=len(parents))
+    for at, chunk, document, weight in zip(
+        outward.asked.tolist(), outward.chunk.tolist(), outward.document.tolist(), outward.weight.tolist(), strict=True
+    ):
+        if document != parents[at].document:
+            for passage, share in enter(document):
+                score = parents[at].weight * weight * share / float(fan_out[at]) ** 0.5
+                yield Reach(passage, score, Reason("links_to", at, chunk=chunk))
+    inward = view.links_to(np.array([parent.document for parent in parents], dtype=np.int64))
+    fan_in = np.bincount(inward.asked, minlength=len(parents))
+    for at, chunk, passage, weight in zip(
+        inward.asked.tolist(), inward.chunk.tolist(), inward.passage.tolist(), inward.weight.tolist(), strict=True
+    ):
+        if fan_in[at] <= MAX_SHARED and view.document_of_passage(passage) != parents[at].document:
+            score = parents[at].weight * weight / float(fan_in[at]) ** 0.5
+            yield Reach(passage, score, Reason("linked_from", at, chunk=chunk))
+
+
+def stated(
+    view: GraphView, parents: Sequence[Parent], enter: Entrances, asks: Callable[[str], float]
+) -> Iterator[Reach]:
+    """Over statements about a parent's document: the passage that states one, and documents about its other part.
+
+    Score w x confidence x v / sqrt(statements of the entity), v from the share of the question that the predicate
+    covers (`asks`).
+    """
+    for at, parent in enumerate(parents):
+        about = view.about_of(np.array([parent.document], dtype=np.int64))
+        whole = np.unique(about.entity[about.weight >= 1])
+        facts = view.statements_with(whole)
+        fan = len(facts)
+        if fan > MAX_SHARED:
+            facts = [fact for fact in facts if view.document_of_passage(fact.passage) == parent.document]
+        subjects = set(whole.tolist())
+        for fact in facts:
+            edge = parent.weight * fact.confidence * value(asks(fact.predicate))
+            others = sorted({role.entity for role in fact.roles} - subjects)
+            if not others:
+                continue
+            reason = Reason("states", at, others[0], fact.chunk, fact.predicate)
+            if fact.passage != parent.passage:
+                yield Reach(fact.passage, edge / max(1, min(fan, MAX_SHARED)) ** 0.5, reason)
+            targets = view.about(np.array(others, dtype=np.uint64))
+            for document, entity, weight in zip(
+                targets.document.tolist(), targets.entity.tolist(), targets.weight.tolist(), strict=True
+            ):
+                if document != parent.document and len(targets.document) <= MAX_TARGETS:
+                    for passage, share in enter(document):
+                        score = edge * weight * share / max(1, len(targets.document)) ** 0.5
+                        yield Reach(passage, score, reason._replace(entity=entity))

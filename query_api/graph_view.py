@@ -1,0 +1,556 @@
+"""The graph in memory: an immutable base of compressed sparse rows, and small segments over it for what is newer.
+
+A view never changes, so a search reads one consistent state for as long as it likes. `with_changes` gives the next
+view and shares all arrays: a changed document is marked dead where it was, its new contribution becomes a segment, and
+small segments are merged as they gather (a log-structured merge: O'Neil et al. 1996), so there are never more than a
+few. Documents, passages and chunks are numbered across segments; entities go by key, the same in each. A link or a
+mention may name what has not arrived: it counts from the moment its other end is there.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query_api.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of
+from query_api.graph.identifiers import MISSING
+from query_api.graph.merging import Dead, merged
+from query_api.graph.rows import entries_of, rows_of
+from query_api.graph.segment import Segment
+from schemas.contributions import Contribution
+from schemas.ids import DocumentKey
+
+Numbers = NDArray[np.int64]
+NO_POSITION = -1
+
+
+class Mentions(NamedTuple):
+    """Mentions, one a row; `asked` is the index into what was asked for, `chunk` carries it."""
+
+    asked: Numbers
+    chunk: Numbers
+    passage: Numbers
+    entity: Keys
+    times: Numbers
+
+
+class About(NamedTuple):
+    """Which document is about which entity; `weight` is 1 for a whole title, less for an alias."""
+
+    asked: Numbers
+    document: Numbers
+    entity: Keys
+    weight: NDArray[np.float32]
+
+
+class Links(NamedTuple):
+    """Links from chunks to documents that are there."""
+
+    asked: Numbers
+    chunk: Numbers
+    passage: Numbers
+    document: Numbers
+    weight: NDArray[np.float32]
+
+
+class ChunkEdges(NamedTuple):
+    """Edges between chunks of one document; `kind` indexes CHUNK_EDGE_KINDS."""
+
+    asked: Numbers
+    chunk: Numbers
+    other: Numbers
+    kind: NDArray[np.uint8]
+    weight: NDArray[np.float32]
+
+
+class Role(NamedTuple):
+    """An entity's part in a statement."""
+
+    name: str
+    entity: int
+
+
+class Statement(NamedTuple):
+    """A fact with its parts, anchored at the chunk that states it. `sentence` is -1 where it stands in none."""
+
+    asked: int
+    key: int
+    chunk: int
+    passage: int
+    predicate: str
+    confidence: float
+    sentence: int
+    roles: tuple[Role, ...]
+
+
+class Memory(NamedTuple):
+    """What a view holds. `bytes` counts every array, `edges` each edge once."""
+
+    nodes: int
+    edges: int
+    bytes: int
+    bytes_per_edge: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A segment within a view: which of its documents are dead, and where its numbers begin."""
+
+    segment: Segment
+    dead: Dead
+    n_dead: int
+    documents: int
+    passages: int
+    chunks: int
+
+    def alive(self, passages: NDArray[np.integer]) -> NDArray[np.bool_]:
+        dead: Dead = self.dead[self.segment.passage_documents[passages]]
+        return ~dead
+
+
+class GraphView:
+    """One state of the graph; see the module. Safe to read from several threads."""
+
+    def __init__(self, parts: Sequence[tuple[Segment, Dead]], position: int) -> None:
+        self.position = position
+        numbered: list[_Part] = []
+        documents = passages = chunks = 0
+        for segment, dead in parts:
+            numbered.append(_Part(segment, dead, int(dead.sum()), documents, passages, chunks))
+            documents += segment.n_documents
+            passages += segment.n_passages
+            chunks += segment.n_chunks
+        self._parts = tuple(numbered)
+
+    @classmethod
+    def empty(cls) -> Self:
+        return cls.of_columns(columns_of(()), NO_POSITION)
+
+    @classmethod
+    def of_columns(cls, columns: GraphColumns, position: int) -> Self:
+        segment = Segment.build(columns)
+        return cls([(segment, np.zeros(segment.n_documents, dtype=bool))], position)
+
+    @classmethod
+    def from_contributions(cls, contributions: Iterable[Contribution], position: int) -> Self:
+        """A view of these documents, at most one contribution for each."""
+        return cls.of_columns(columns_of(contributions), position)
+
+    def with_changes(self, changes: Iterable[tuple[DocumentKey, Contribution | None]], position: int) -> Self:
+        """The view after these changes, in order: each replaces all its document contributed before; None withdraws it.
+
+        Shares this view's arrays; this view stays as it is. Applying the same changes twice gives an equal view.
+        """
+        newest = dict(changes)
+        keys = np.array([document_key_of(key) for key in newest], dtype=np.uint64)
+        parts = []
+        for number, part in enumerate(self._parts):
+            held = part.segment.find_documents(keys)
+            held = held[held != MISSING]
+            dead = part.dead
+            if len(held) and not dead[held].all():
+                dead = dead.copy()
+                dead[held] = True
+            if number == 0 or not dead.all():
+                parts.append((part.segment, dead))
+        contributions = [contribution for contribution in newest.values() if contribution is not None]
+        if contributions:
+            segment = Segment.build(columns_of(contributions))
+            parts.append((segment, np.zeros(segment.n_documents, dtype=bool)))
+        return type(self)(_settled(parts), position)
+
+    def compacted(self) -> Self:
+        """An equal view in one segment: costs a whole build, and makes every later search a little cheaper."""
+        whole = merged([(part.segment, part.dead) for part in self._parts])
+        return type(self)([(whole, np.zeros(whole.n_documents, dtype=bool))], self.position)
+
+    @property
+    def overlay_documents(self) -> int:
+        """Documents held above the base: when they are many, a new base makes searches cheaper."""
+        return sum(part.segment.n_documents for part in self._parts[1:])
+
+    @property
+    def n_documents(self) -> int:
+        return sum(part.segment.n_documents - part.n_dead for part in self._parts)
+
+    def memory(self) -> Memory:
+        nodes = sum(part.segment.n_nodes for part in self._parts)
+        edges = sum(part.segment.n_edges for part in self._parts)
+        size = sum(part.segment.nbytes + part.dead.nbytes for part in self._parts)
+        return Memory(nodes, edges, size, size / edges if edges else 0.0)
+
+    # Names and numbers.
+
+    def document(self, key: DocumentKey) -> int | None:
+        return self._document_of_key(document_key_of(key))
+
+    def _document_of_key(self, key: int) -> int | None:
+        found = self._documents_of_keys(np.array([key], dtype=np.uint64))
+        return int(found[0]) if found[0] != MISSING else None
+
+    def _documents_of_keys(self, keys: Keys) -> Numbers:
+        """Live documents by key, MISSING where there is none."""
+        numbers = np.full(len(keys), MISSING, dtype=np.int64)
+        for part in self._parts:
+            held = part.segment.find_documents(keys)
+            rows = np.flatnonzero(held != MISSING)
+            rows = rows[~part.dead[held[rows]]]
+            numbers[rows] = held[rows] + part.documents
+        return numbers
+
+    def document_key(self, document: int) -> DocumentKey:
+        part = self._part_of_document(document)
+        local = document - part.documents
+        return DocumentKey(part.segment.collections[local], part.segment.document_ids[local].as_py())
+
+    def title(self, document: int) -> str:
+        part = self._part_of_document(document)
+        return str(part.segment.titles[document - part.documents].as_py())
+
+    def passages(self, passage_ids: Sequence[str]) -> Numbers:
+        """The live passages of these ids, MISSING for one that the graph does not hold (yet, or any more)."""
+        numbers = np.full(len(passage_ids), MISSING, dtype=np.int64)
+        for part in self._parts:
+            held = part.segment.passage_ids.positions_of(passage_ids)
+            rows = np.flatnonzero(held != MISSING)
+            rows = rows[part.alive(held[rows])]
+            numbers[rows] = held[rows] + part.passages
+        return numbers
+
+    def passage_id(self, passage: int) -> str:
+        part = self._part_of_passage(passage)
+        return part.segment.passage_ids.text(passage - part.passages)
+
+    def document_of_passage(self, passage: int) -> int:
+        part = self._part_of_passage(passage)
+        return int(part.segment.passage_documents[passage - part.passages]) + part.documents
+
+    def collection_of_passage(self, passage: int) -> str:
+        part = self._part_of_passage(passage)
+        return part.segment.collections[int(part.segment.passage_documents[passage - part.passages])]
+
+    def passages_of_document(self, document: int) -> range:
+        """The passages of a document, in the order of its text."""
+        part = self._part_of_document(document)
+        first, last = part.segment.document_passages[document - part.documents : document - part.documents + 2]
+        return range(int(first) + part.passages, int(last) + part.passages)
+
+    def chunks(self, chunk_ids: Sequence[str]) -> Numbers:
+        """The live chunks of these ids, MISSING for one that the graph does not hold."""
+        numbers = np.full(len(chunk_ids), MISSING, dtype=np.int64)
+        for part in self._parts:
+            held = part.segment.chunk_ids.positions_of(chunk_ids)
+            rows = np.flatnonzero(held != MISSING)
+            rows = rows[part.alive(part.segment.chunk_passages[held[rows]])]
+            numbers[rows] = held[rows] + part.chunks
+        return numbers
+
+    def chunk_id(self, chunk: int) -> str:
+        part = self._part_of_chunk(chunk)
+        return part.segment.chunk_ids.text(chunk - part.chunks)
+
+    def passage_of_chunk(self, chunk: int) -> int:
+        part = self._part_of_chunk(chunk)
+        return int(part.segment.chunk_passages[chunk - part.chunks]) + part.passages
+
+    def chunks_of_passage(self, passage: int) -> range:
+        part = self._part_of_passage(passage)
+        first, last = part.segment.passage_chunks[passage - part.passages : passage - part.passages + 2]
+        return range(int(first) + part.chunks, int(last) + part.chunks)
+
+    def entity(self, collection: str, name: str) -> int | None:
+        """The key of the entity with this normalised name, or None when no live document names it."""
+        key = entity_key_of(collection, name)
+        return key if self.entity_names([key]) else None
+
+    def entities_named(self, names: Sequence[str], collection: str | None = None) -> dict[str, list[int]]:
+        """{normalised name: keys of the live entities of that name}, in one collection or in all, keys ascending."""
+        found: dict[str, set[int]] = {}
+        hashes = np.fromiter((hash(name) for name in names), dtype=np.int64, count=len(names))
+        for part in self._parts:
+            for at, entity in part.segment.entities_named(names, hashes):
+                if collection in (None, part.segment.entity_collections[entity]) and (
+                    not part.n_dead or _is_named(part, entity)
+                ):
+                    found.setdefault(names[at], set()).add(int(part.segment.entity_keys[entity]))
+        return {name: sorted(keys) for name, keys in found.items()}
+
+    def entity_names(self, entities: Sequence[int]) -> dict[int, tuple[str, str]]:
+        """{key: (collection, normalised name)} of those entities that a live document names."""
+        keys = np.array(entities, dtype=np.uint64)
+        names: dict[int, tuple[str, str]] = {}
+        for part in self._parts:
+            held = part.segment.find_entities(keys)
+            for local in held[held != MISSING].tolist():
+                key = int(part.segment.entity_keys[local])
+                if key not in names and (not part.n_dead or _is_named(part, local)):
+                    names[key] = part.segment.entity_collections[local], part.segment.names[local].as_py()
+        return names
+
+    def labels(self, entities: Sequence[int]) -> dict[int, str]:
+        """{key: a name to show}: as the document about it writes it, else the normalised name."""
+        labels = {key: name for key, (_, name) in self.entity_names(entities).items()}
+        best: dict[int, tuple[float, str]] = {}
+        for part, _, local in self._entities(np.array(entities, dtype=np.uint64)):
+            which, edges = part.segment.about.entering(local)
+            for at, edge in zip(which.tolist(), edges.tolist(), strict=True):
+                if not part.dead[part.segment.about.sources_of(np.array([edge]))[0]]:
+                    surface = part.segment.about_surfaces[edge].as_py()
+                    candidate = (-float(part.segment.about_weights[edge]), surface)
+                    key = int(part.segment.entity_keys[local[at]])
+                    best[key] = min(best.get(key, candidate), candidate)
+        return labels | {key: surface for key, (_, surface) in best.items()}
+
+    # Edges.
+
+    def mentions_in(self, passages: Numbers) -> Mentions:
+        """What these passages mention: chunk → entity edges of their chunks, in the order of the text."""
+        found: list[Mentions] = []
+        for part, rows, local in self._by_part(passages, "passages"):
+            which, chunks = entries_of(part.segment.passage_chunks, local)
+            at, edges = part.segment.mentions.leaving(chunks)
+            found.append(
+                Mentions(
+                    rows[which[at]],
+                    chunks[at] + part.chunks,
+                    local[which[at]] + part.passages,
+                    part.segment.entity_keys[part.segment.mentions.targets[edges]],
+                    part.segment.mention_counts[edges].astype(np.int64),
+                )
+            )
+        return Mentions(*_joined(found, Mentions._fields))
+
+    def mentions_of(self, entities: Keys) -> Mentions:
+        """Where these entities are mentioned."""
+        found: list[Mentions] = []
+        for part, rows, local in self._entities(entities):
+            which, edges = part.segment.mentions.entering(local)
+            chunks = part.segment.mentions.sources_of(edges)
+            passages = part.segment.chunk_passages[chunks].astype(np.int64)
+            keep = slice(None) if not part.n_dead else part.alive(passages)
+            found.append(
+                Mentions(
+                    rows[which][keep],
+                    (chunks + part.chunks)[keep],
+                    (passages + part.passages)[keep],
+                    entities[rows[which]][keep],
+                    part.segment.mention_counts[edges].astype(np.int64)[keep],
+                )
+            )
+        return Mentions(*_joined(found, Mentions._fields))
+
+    def passage_frequencies(self, entities: Keys) -> Numbers:
+        """In how many live passages each entity is mentioned."""
+        frequencies = np.zeros(len(entities), dtype=np.int64)
+        for part, rows, local in self._entities(entities):
+            frequencies[rows] += part.segment.passage_frequencies[local]
+            if part.n_dead:
+                which, edges = part.segment.mentions.entering(local)
+                passages = part.segment.chunk_passages[part.segment.mentions.sources_of(edges)].astype(np.int64)
+                gone = ~part.alive(passages)
+                lost = np.unique(np.stack((rows[which[gone]], passages[gone])), axis=1)
+                np.subtract.at(frequencies, lost[0], 1)
+        return frequencies
+
+    def about(self, entities: Keys) -> About:
+        """The documents that are about these entities."""
+        found: list[About] = []
+        for part, rows, local in self._entities(entities):
+            which, edges = part.segment.about.entering(local)
+            documents = part.segment.about.sources_of(edges)
+            keep = ~part.dead[documents]
+            found.append(
+                About(
+                    rows[which][keep],
+                    (documents + part.documents)[keep],
+                    entities[rows[which]][keep],
+                    part.segment.about_weights[edges][keep],
+                )
+            )
+        return About(*_joined(found, About._fields))
+
+    def about_of(self, documents: Numbers) -> About:
+        """The entities that these documents are about."""
+        found: list[About] = []
+        for part, rows, local in self._by_part(documents, "documents"):
+            which, edges = part.segment.about.leaving(local)
+            found.append(
+                About(
+                    rows[which],
+                    local[which] + part.documents,
+                    part.segment.entity_keys[part.segment.about.targets[edges]],
+                    part.segment.about_weights[edges],
+                )
+            )
+        return About(*_joined(found, About._fields))
+
+    def links_from(self, passages: Numbers) -> Links:
+        """The documents, among those that are there, that these passages link to."""
+        found: list[Links] = []
+        for part, rows, local in self._by_part(passages, "passages"):
+            which, chunks = entries_of(part.segment.passage_chunks, local)
+            at, edges = entries_of(part.segment.links.pointers, chunks)
+            documents = self._documents_of_keys(part.segment.links.targets[edges])
+            keep = documents != MISSING
+            found.append(
+                Links(
+                    rows[which[at]][keep],
+                    (chunks[at] + part.chunks)[keep],
+                    (local[which[at]] + part.passages)[keep],
+                    documents[keep],
+                    part.segment.link_weights[edges].astype(np.float32)[keep],
+                )
+            )
+        return Links(*_joined(found, Links._fields))
+
+    def links_to(self, documents: Numbers) -> Links:
+        """The passages that link to these documents."""
+        keys = np.zeros(len(documents), dtype=np.uint64)
+        for part, rows, local in self._by_part(documents, "documents"):
+            keys[rows] = part.segment.document_keys[local]
+        found: list[Links] = []
+        for part in self._parts:
+            which, edges = part.segment.links.entering(keys)
+            chunks = rows_of(part.segment.links.pointers, edges)
+            passages = part.segment.chunk_passages[chunks].astype(np.int64)
+            keep = part.alive(passages)
+            found.append(
+                Links(
+                    which[keep],
+                    (chunks + part.chunks)[keep],
+                    (passages + part.passages)[keep],
+                    documents[which][keep],
+                    part.segment.link_weights[edges].astype(np.float32)[keep],
+                )
+            )
+        return Links(*_joined(found, Links._fields))
+
+    def chunk_edges(self, chunks: Numbers) -> ChunkEdges:
+        """Edges that leave or reach these chunks within their documents; `other` is the far end."""
+        found: list[ChunkEdges] = []
+        for part, rows, local in self._by_part(chunks, "chunks"):
+            which, leaving = part.segment.edges.leaving(local)
+            back, entering = part.segment.edges.entering(local)
+            edges = np.concatenate((leaving, entering))
+            far = np.concatenate((part.segment.edges.targets[leaving], part.segment.edges.sources_of(entering)))
+            asked = np.concatenate((which, back))
+            found.append(
+                ChunkEdges(
+                    rows[asked],
+                    local[asked] + part.chunks,
+                    far.astype(np.int64) + part.chunks,
+                    part.segment.edge_kinds[edges],
+                    part.segment.edge_weights[edges].astype(np.float32),
+                )
+            )
+        return ChunkEdges(*_joined(found, ChunkEdges._fields))
+
+    def statements_in(self, passages: Numbers) -> list[Statement]:
+        """What these passages state."""
+        found: list[Statement] = []
+        for part, rows, local in self._by_part(passages, "passages"):
+            which, chunks = entries_of(part.segment.passage_chunks, local)
+            at, statements = entries_of(part.segment.statements, chunks)
+            found.extend(_statements(part, rows[which[at]], statements))
+        return found
+
+    def statements_with(self, entities: Keys) -> list[Statement]:
+        """The statements in which these entities have a part."""
+        found: list[Statement] = []
+        for part, rows, local in self._entities(entities):
+            which, edges = part.segment.roles.entering(local)
+            statements = part.segment.roles.sources_of(edges)
+            chunks = rows_of(part.segment.statements, statements)
+            keep = part.alive(part.segment.chunk_passages[chunks])
+            found.extend(_statements(part, rows[which][keep], statements[keep]))
+        return found
+
+    # Parts.
+
+    def _part_of_document(self, document: int) -> _Part:
+        return next(part for part in reversed(self._parts) if part.documents <= document)
+
+    def _part_of_passage(self, passage: int) -> _Part:
+        return next(part for part in reversed(self._parts) if part.passages <= passage)
+
+    def _part_of_chunk(self, chunk: int) -> _Part:
+        return next(part for part in reversed(self._parts) if part.chunks <= chunk)
+
+    def _by_part(self, numbers: Numbers, kind: str) -> Iterator[tuple[_Part, Numbers, Numbers]]:
+        """For each part that holds some: (part, indices into `numbers`, their numbers in the part)."""
+        begins = np.array([getattr(part, kind) for part in self._parts])
+        at = np.searchsorted(begins, numbers, side="right") - 1
+        for number in np.unique(at).tolist():
+            part = self._parts[number]
+            rows = np.flatnonzero(at == number)
+            yield part, rows, numbers[rows] - begins[number]
+
+    def _entities(self, entities: Keys) -> Iterator[tuple[_Part, Numbers, Numbers]]:
+        """For each part that knows some: (part, indices into `entities`, their numbers in the part)."""
+        for part in self._parts:
+            held = part.segment.find_entities(entities)
+            rows = np.flatnonzero(held != MISSING)
+            if len(rows):
+                yield part, rows, held[rows]
+
+
+def _settled(parts: list[tuple[Segment, Dead]]) -> list[tuple[Segment, Dead]]:
+    """Merge the newest segments while the one before is no larger: k documents end in at most 1 + log2 k segments.
+
+    The base, which stands first, is never touched.
+    """
+    while len(parts) > 2 and _live(parts[-2]) <= _live(parts[-1]):
+        whole = merged(parts[-2:])
+        parts[-2:] = [(whole, np.zeros(whole.n_documents, dtype=bool))]
+    return parts
+
+
+def _live(part: tuple[Segment, Dead]) -> int:
+    return int((~part[1]).sum())
+
+
+def _is_named(part: _Part, entity: int) -> bool:
+    """Whether a live document of the part mentions, states or is about the entity."""
+    local = np.array([entity])
+    segment = part.segment
+    _, about = segment.about.entering(local)
+    if len(about) and not part.dead[segment.about.sources_of(about)].all():
+        return True
+    _, mentions = segment.mentions.entering(local)
+    if part.alive(segment.chunk_passages[segment.mentions.sources_of(mentions)]).any():
+        return True
+    _, roles = segment.roles.entering(local)
+    chunks = rows_of(segment.statements, segment.roles.sources_of(roles))
+    return bool(part.alive(segment.chunk_passages[chunks]).any())
+
+
+def _statements(part: _Part, asked: Numbers, statements: Numbers) -> Iterator[Statement]:
+    segment = part.segment
+    chunks = rows_of(segment.statements, statements)
+    which, edges = segment.roles.leaving(statements)
+    roles: list[list[Role]] = [[] for _ in statements]
+    for at, edge in zip(which.tolist(), edges.tolist(), strict=True):
+        roles[at].append(Role(segment.role_names[edge], int(segment.entity_keys[segment.roles.targets[edge]])))
+    for at, statement in enumerate(statements.tolist()):
+        yield Statement(
+            asked=int(asked[at]),
+            key=int(segment.statement_keys[statement]),
+            chunk=int(chunks[at]) + part.chunks,
+            passage=int(segment.chunk_passages[chunks[at]]) + part.passages,
+            predicate=segment.predicates[statement],
+            confidence=float(segment.confidences[statement]),
+            sentence=int(segment.statement_sentences[statement]),
+            roles=tuple(roles[at]),
+        )
+
+
+_DTYPES = {"entity": np.uint64, "weight": np.float32, "kind": np.uint8}
+
+
+def _joined(found: Sequence[tuple[NDArray[Any], ...]], fields: tuple[str, ...]) -> list[NDArray[Any]]:
+    """The columns of all parts, one after the other."""
+    if not found:
+        return [np.empty(0, dtype=_DTYPES.get(field, np.int64)) for field in fields]
+    return [np.concatenate(columns) for columns in zip(*found, strict=True)]

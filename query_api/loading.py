@@ -1,0 +1,55 @@
+"""What takes seconds to import, behind the port `Engine`. Only `load_engine` imports this module."""
+
+from collections.abc import AsyncGenerator
+from concurrent.futures import Executor
+
+from indexer.embedding import Encoder, load_encoder
+from indexer.generations import Generation
+from indexer.read.graph import latest_snapshot, read_graph
+from indexer.read.vectors import VectorReader
+from query_api.engine import GraphFile, SearchPart
+from query_api.graph_view import GraphView
+from query_api.search import search
+from query_api.settings import ServiceBlock
+from query_api.snapshot import Snapshot
+from schemas.api import SearchRequest
+from schemas.settings import EmbeddingSettings
+
+
+class LoadedEngine:
+    """The stores, the search and the model as they are."""
+
+    def load_encoder(self, settings: EmbeddingSettings) -> Encoder:
+        encoder = load_encoder(settings)
+        encoder.encode(["The first text a model encodes takes longest."])
+        return encoder
+
+    def open_tables(self, generation: Generation) -> VectorReader:
+        return VectorReader.open(generation)
+
+    def newest_graph_file(self, generation: Generation) -> GraphFile | None:
+        file = latest_snapshot(generation.snapshots_dir)
+        return None if file is None else GraphFile(file.name, file.graph_position)
+
+    def build_graph(self, generation: Generation, file: GraphFile | None) -> GraphView:
+        if file is None:
+            return GraphView.empty()
+        return GraphView.build(read_graph(generation.snapshots_dir / file.name), file.position)
+
+    def snapshot(
+        self, generation: Generation, reader: VectorReader, graph: GraphView, documents_topic: str
+    ) -> Snapshot:
+        return Snapshot(
+            generation=generation.name, text=reader.snapshot(), graph=graph, documents_topic=documents_topic
+        )
+
+    def search(
+        self,
+        request: SearchRequest,
+        retrieval_id: str,
+        snapshot: Snapshot,
+        encoder: Encoder,
+        executor: Executor,
+        settings: ServiceBlock,
+    ) -> AsyncGenerator[SearchPart, None]:
+        return search(request, retrieval_id, snapshot, encoder, executor, settings)

@@ -1,0 +1,113 @@
+"""What the log holds: end offsets, seen once a second, so that lag can be told truthfully without asking on demand."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import structlog
+from aiokafka.errors import KafkaError
+
+from query_api.tailing import LocateBroker, LogUnavailable, Span, connect, spans_of
+
+log = structlog.get_logger(__name__)
+
+LOOK_SECONDS = 1.0
+ANSWER_SECONDS = 4.0
+SMALL_FETCH_BYTES = 1024 * 1024
+REMEMBERED_ENDS = 3_600
+
+
+@dataclass(frozen=True)
+class Lag:
+    """`records` not yet applied, at most (compaction may have removed some); the oldest has waited `seconds`, at least."""
+
+    records: int
+    seconds: float
+
+
+@dataclass
+class _Partition:
+    span: Span
+    ends: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=REMEMBERED_ENDS))
+
+
+class LogWatch:
+    """Keeps the offsets of the topics `topics()` names, and whether Kafka answers."""
+
+    def __init__(
+        self,
+        locate_broker: LocateBroker,
+        topics: Callable[[], tuple[str, ...]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.problem: str | None = "not asked yet"
+        self._locate_broker = locate_broker
+        self._topics = topics
+        self._clock = clock
+        self._partitions: dict[tuple[str, int], _Partition] = {}
+
+    @property
+    def reachable(self) -> bool:
+        return self.problem is None
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self._look_for_ever()
+            except (KafkaError, OSError, TimeoutError, LogUnavailable) as error:
+                problem = str(error) or "Kafka does not answer"
+                if self.problem is None:
+                    log.warning("kafka out of reach", problem=problem)
+                self.problem = problem
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _look_for_ever(self) -> None:
+        servers = self._locate_broker()
+        async with asyncio.timeout(ANSWER_SECONDS):
+            consumer = await connect(servers, SMALL_FETCH_BYTES)
+        try:
+            while self._locate_broker() == servers:
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    for topic in self._topics():
+                        self.see(topic, await spans_of(consumer, topic))
+                if self.problem is not None:
+                    log.info("kafka reached", servers=servers)
+                self.problem = None
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            await consumer.stop()
+
+    def see(self, topic: str, spans: Mapping[int, Span]) -> None:
+        """Take note of what the partitions hold now."""
+        now = self._clock()
+        for partition, span in spans.items():
+            known = self._partitions.setdefault((topic, partition), _Partition(span))
+            if span.end < known.span.end:  # the topic was made anew
+                known.ends.clear()
+            if not known.ends or span.end > known.ends[-1][1]:
+                known.ends.append((now, span.end))
+            known.span = span
+
+    def partition_count(self, topic: str) -> int | None:
+        """None until the topic has been seen."""
+        partitions = [partition for name, partition in self._partitions if name == topic]
+        return max(partitions) + 1 if partitions else None
+
+    def ends(self, topic: str) -> dict[int, int]:
+        return {partition: seen.span.end for (name, partition), seen in self._partitions.items() if name == topic}
+
+    def lag(self, topic: str, reached: Mapping[int, int]) -> dict[int, Lag]:
+        """By partition, for a reader that has applied everything up to and including `reached`."""
+        lags = {}
+        for (name, partition), seen in self._partitions.items():
+            if name != topic:
+                continue
+            following = max(reached.get(partition, -1) + 1, seen.span.beginning)
+            while len(seen.ends) > 1 and seen.ends[0][1] <= following:
+                seen.ends.popleft()
+            waiting_since = next((at for at, end in seen.ends if end > following), None)
+            seconds = 0.0 if waiting_since is None else self._clock() - waiting_since
+            lags[partition] = Lag(max(0, seen.span.end - following), seconds)
+        return lags

@@ -1,0 +1,74 @@
+"""What the service counts, for Prometheus, in base units. Labels hold modes, stages, topics and partitions, never ids."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+SECONDS_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+Gauges = Callable[[], Iterable[Metric]]
+
+
+class ServiceMetrics:
+    """One registry for each app, so that several can live in one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self.search_seconds = Histogram(
+            "thalweg_search_seconds",
+            "Seconds of a search: each stage, and `total`.",
+            ("mode", "stage"),
+            buckets=SECONDS_BUCKETS,
+            registry=self.registry,
+        )
+        self.searches = Counter(
+            "thalweg_searches", "Searches by how they ended.", ("mode", "outcome"), registry=self.registry
+        )
+        self.sse_clients = Gauge("thalweg_sse_clients", "Streams being read now.", registry=self.registry)
+        self.provenance_dropped = Counter(
+            "thalweg_provenance_dropped", "Retrievals that could not be kept for the topic.", registry=self.registry
+        )
+        self.broken_records = Counter(
+            "thalweg_broken_records",
+            "Records that could not be read and were passed over.",
+            ("topic",),
+            registry=self.registry,
+        )
+        self.documents_accepted = Counter(
+            "thalweg_documents_accepted", "Documents published, deletes included.", registry=self.registry
+        )
+
+    def add_gauges(self, gauges: Gauges) -> None:
+        """Gauges that are read off the state at each scrape."""
+        self.registry.register(_Scraped(gauges))
+
+    def text(self) -> bytes:
+        return generate_latest(self.registry)
+
+
+class _Scraped(Collector):
+    def __init__(self, gauges: Gauges) -> None:
+        self._gauges = gauges
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._gauges()
+
+    def describe(self) -> Iterator[Metric]:
+        return iter(())
+
+
+def gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, text, value=value)
+
+
+def labelled_gauge(
+    name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[tuple[str, ...], float]]
+) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for label_values, value in values:
+        family.add_metric(label_values, value)
+    return family

@@ -1,0 +1,133 @@
+"""Errors as problem+json (RFC 9457): every answer that is not a success says what to do."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from indexer.errors import TransientStoreError
+from schemas.errors import MalformedEvent
+
+MEDIA_TYPE = "application/problem+json"
+
+log = structlog.get_logger(__name__)
+
+_STATUS_BY_REASON = {
+    "not_json": HTTPStatus.BAD_REQUEST,
+    "too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "metadata_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "unknown_media_type": HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+}
+
+
+class ApiProblem(Exception):
+    """An answer that is a problem: status, a short title, a sentence for the caller, and members of its own."""
+
+    def __init__(
+        self,
+        status: int,
+        title: str,
+        detail: str,
+        *,
+        retry_after_seconds: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        members: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.title = title
+        self.detail = detail
+        self.members = dict(members or {})
+        self.headers = dict(headers or {})
+        if retry_after_seconds is not None:
+            self.headers["Retry-After"] = str(retry_after_seconds)
+
+    def body(self) -> dict[str, Any]:
+        return {
+            "type": "about:blank",
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+            **self.members,
+        }
+
+    def response(self) -> Response:
+        return Response(msgspec.json.encode(self.body()), self.status, self.headers, MEDIA_TYPE)
+
+
+def refused_event(error: MalformedEvent) -> ApiProblem:
+    """A document that the worker would not take, refused before it is published, with the worker's own sentence."""
+    status = _STATUS_BY_REASON.get(error.reason, HTTPStatus.UNPROCESSABLE_ENTITY)
+    return ApiProblem(status, "Document refused", str(error), members={"reason": error.reason})
+
+
+def install_problem_handlers(app: FastAPI) -> None:
+    """Make every error of the app a problem: our own, validation, unknown routes and methods, and the unforeseen."""
+    app.add_exception_handler(ApiProblem, _on_problem)
+    app.add_exception_handler(TransientStoreError, _on_store_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(Exception, _on_unforeseen)
+
+
+async def _on_problem(request: Request, error: Exception) -> Response:
+    del request
+    assert isinstance(error, ApiProblem)
+    return error.response()
+
+
+async def _on_store_error(request: Request, error: Exception) -> Response:
+    log.warning("store cannot be read just now", path=request.url.path, reason=str(error))
+    return ApiProblem(503, "Store out of reach", f"{error}. Try again in a while.", retry_after_seconds=2).response()
+
+
+async def _on_invalid_request(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    problems = error.errors()
+    if any(problem["type"] == "json_invalid" for problem in problems):
+        return ApiProblem(
+            400, "Not JSON", f"The body is not JSON: {problems[0].get('ctx', {}).get('error', 'it does not parse')}."
+        ).response()
+    detail = " ".join(_sentence(problem, request) for problem in problems)
+    return ApiProblem(422, "Request does not fit", detail).response()
+
+
+async def _on_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    path = request.url.path
+    detail = str(error.detail)
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        detail = f"There is nothing at {path}; /docs lists every route."
+    elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = (error.headers or {}).get("Allow", "other methods")
+        detail = f"{path} does not take {request.method}; it takes {allowed}."
+    title = HTTPStatus(error.status_code).phrase
+    return ApiProblem(error.status_code, title, detail, headers=error.headers).response()
+
+
+async def _on_unforeseen(request: Request, error: Exception) -> Response:
+    log.error("unforeseen error", method=request.method, path=request.url.path, exc_info=error)
+    return ApiProblem(
+        500, "Internal error", "Something broke in the service; its log holds the trace. Trying again may help."
+    ).response()
+
+
+def _sentence(problem: Mapping[str, Any], request: Request) -> str:
+    where = ".".join(str(part) for part in problem["loc"][1:]) or "body"
+    if problem["type"] == "extra_forbidden":
+        return f"There is no parameter {where[:80]!r}; /docs lists those of {request.url.path}."
+    if problem["type"] == "missing":
+        return f"`{where}` is missing."
+    return f"`{where}`: {problem['msg']}{_given(problem.get('input'))}."
+
+
+def _given(value: object) -> str:
+    if value is None or isinstance(value, (Mapping, Sequence)) and not isinstance(value, str):
+        return ""
+    shown = str(value)
+    return f" (it is {shown[:60]!r}{'…' if len(shown) > 60 else ''})"

@@ -1,0 +1,131 @@
+"""Writing to the log: records are published and confirmed by all replicas, or the caller is told that they were not."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import structlog
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+
+from query_api.tailing import LocateBroker
+from schemas.ids import Position
+
+log = structlog.get_logger(__name__)
+
+RECORD_OVERHEAD_BYTES = 64 * 1024
+STOP_SECONDS = 5.0
+
+
+class OutgoingRecord(NamedTuple):
+    """`key` decides the partition by Kafka's own murmur2, as every other producer does it; a null `value` deletes."""
+
+    key: bytes
+    value: bytes | None
+
+
+class BrokerUnavailable(Exception):
+    """Kafka did not confirm in time. What it did confirm is in `confirmed` (index of the record → position); the rest may
+    or may not be in the log, and may be sent again: applying a record twice changes nothing."""
+
+    def __init__(self, message: str, confirmed: dict[int, Position] | None = None) -> None:
+        super().__init__(message)
+        self.confirmed = confirmed or {}
+
+
+class RecordRefused(Exception):
+    """The broker will never take this record: it is larger than the topic allows."""
+
+
+class LogWriter:
+    """Publishes to Kafka with `acks=all`. Connects at the first use, and again wherever the broker has moved to."""
+
+    def __init__(self, locate_broker: LocateBroker, max_record_bytes: int, timeout_seconds: float) -> None:
+        self._locate_broker = locate_broker
+        self._max_record_bytes = max_record_bytes
+        self._timeout_seconds = timeout_seconds
+        self._connecting = asyncio.Lock()
+        self._producer: Any = None
+        self._servers: str | None = None
+
+    async def publish(self, topic: str, records: Sequence[OutgoingRecord]) -> list[Position]:
+        """Append the records, in this order within each partition, and wait for the confirmation of all.
+
+        Raises BrokerUnavailable after the time-out, RecordRefused for a record that the topic does not take.
+        """
+        deadline = asyncio.get_running_loop().time() + self._timeout_seconds
+        sent: list[asyncio.Future[Any]] = []
+        try:
+            async with asyncio.timeout_at(deadline):
+                producer = await self._connected()
+                for record in records:
+                    sent.append(await producer.send(topic, record.value, record.key))
+        except (KafkaError, OSError) as error:
+            raise _failure(error, sent) from error
+        if sent:
+            await asyncio.wait(sent, timeout=max(0.0, deadline - asyncio.get_running_loop().time()))
+        failed = next((future for future in sent if not future.done() or future.exception() is not None), None)
+        if failed is not None:
+            error = failed.exception() if failed.done() else TimeoutError()
+            raise _failure(error, sent)
+        return [_position(future) for future in sent]
+
+    async def close(self) -> None:
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            await _stop(producer)
+
+    async def _connected(self) -> Any:
+        async with self._connecting:
+            servers = self._locate_broker()
+            if servers is None:
+                raise BrokerUnavailable("no Kafka is known on this data directory")
+            if self._producer is not None and servers != self._servers:
+                await self.close()
+            if self._producer is None:
+                producer = AIOKafkaProducer(
+                    bootstrap_servers=servers,
+                    client_id="thalweg-query",
+                    acks="all",
+                    max_request_size=self._max_record_bytes + RECORD_OVERHEAD_BYTES,
+                    request_timeout_ms=int(self._timeout_seconds * 1000),
+                )
+                try:
+                    await producer.start()
+                except BaseException:
+                    await producer.stop()
+                    raise
+                self._producer, self._servers = producer, servers
+            return self._producer
+
+
+def _failure(error: BaseException | None, sent: Sequence["asyncio.Future[Any]"]) -> Exception:
+    confirmed = {}
+    for index, future in enumerate(sent):
+        if not future.done():
+            future.add_done_callback(_forget)
+        elif future.exception() is None:
+            confirmed[index] = _position(future)
+    if isinstance(error, MessageSizeTooLargeError):
+        return RecordRefused("The topic does not take a record of this size; raise its max.message.bytes.")
+    reason = "it did not answer in time" if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
+    return BrokerUnavailable(f"Kafka did not confirm the write ({reason})", confirmed)
+
+
+def _forget(future: "asyncio.Future[Any]") -> None:
+    """The caller has been told already; the outcome that comes late is only taken note of."""
+    if not future.cancelled() and future.exception() is not None:
+        log.debug("late failure of a write", error=str(future.exception()))
+
+
+def _position(future: "asyncio.Future[Any]") -> Position:
+    metadata = future.result()
+    return Position(metadata.partition, metadata.offset)
+
+
+async def _stop(producer: Any) -> None:
+    try:
+        async with asyncio.timeout(STOP_SECONDS):
+            await producer.stop()
+    except (TimeoutError, KafkaError, OSError) as error:
+        log.warning("producer did not stop cleanly", error=str(error) or type(error).__name__)

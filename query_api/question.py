@@ -1,0 +1,104 @@
+"""A question taken apart: its words, which of them carry weight, and the spans that may be names."""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Self
+
+import Stemmer  # type: ignore[import-untyped]
+
+from indexer.extracting.words import STOP_WORDS
+from schemas.ids import normalise_name
+
+MAX_WORDS = 64  # of a question that are looked at for names and weights; the channels get the whole of it
+MAX_NAME_WORDS = 12
+MIN_SINGLE_WORD_LETTERS = 3
+
+_BRACKETS = str.maketrans("()[]{}", "      ")
+_WORD = re.compile(r"[^\W_]+(?:['’.&+#/-][^\W_]+)*[+#]*")
+_EDGES = " .-/&_"
+_STEMMER_LANGUAGE = "english"
+
+
+class Span(NamedTuple):
+    """Words `first..last` (exclusive) of the question, and the normalised name they make."""
+
+    first: int
+    last: int
+    name: str
+
+
+class Question:
+    """Immutable once made. `stems` are the stems of the words that are no stop words, in order, each once."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words = tuple(match.group() for match in _WORD.finditer(text))[:MAX_WORDS]
+        stemmer = Stemmer.Stemmer(_STEMMER_LANGUAGE)
+        telling = [word.lower() for word in self.words if word.lower() not in STOP_WORDS]
+        self.stems = tuple(dict.fromkeys(stemmer.stemWord(word) for word in telling))
+        self.word_of_stem = {stemmer.stemWord(word): word for word in reversed(telling)}
+        longest_first = sorted(self.stems, key=lambda stem: (-len(stem), stem))
+        self._pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})") if longest_first else None
+        self.normalised = f" {normalise_text(text)} "
+
+    def stems_in(self, text: str) -> frozenset[str]:
+        """Which stems begin a word of the text."""
+        return frozenset(self._pattern.findall(text.lower())) if self._pattern else frozenset()
+
+    def names(self, name: str) -> bool:
+        """Whether the question holds this normalised name as whole words."""
+        return f" {name} " in self.normalised
+
+    def spans(self) -> list[Span]:
+        """Every run of words that may be a name, longest first, then left to right.
+
+        A run counts when it holds a capital or a digit, or has three words and more. A single word must be
+        capitalised or hold a digit, be no stop word and have three letters. In a question without any capitals behind
+        its first word, which says nothing about names, every word counts as capitalised.
+        """
+        cased = any(any(letter.isupper() for letter in word) for word in self.words[1:])
+        marked = [not cased or not word.islower() or any(map(str.isdigit, word)) for word in self.words]
+        telling = [word.lower() not in STOP_WORDS for word in self.words]
+        bare = [normalise_text(word) for word in self.words]
+        found = []
+        for first in range(len(bare)):
+            for last in range(first + 1, min(first + MAX_NAME_WORDS, len(bare)) + 1):
+                if not any(telling[first:last]) or (not any(marked[first:last]) and last - first < 3):
+                    continue
+                name = " ".join(bare[first:last]).strip(_EDGES)
+                if name and (last - first > 1 or len(name) >= MIN_SINGLE_WORD_LETTERS):
+                    found.append(Span(first, last, name))
+        return sorted(found, key=lambda span: (span.first - span.last, span.first))
+
+
+class WordWeights(NamedTuple):
+    """How much each stem of a question tells, over a pool of texts."""
+
+    idf: dict[str, float]
+    total: float
+
+    @classmethod
+    def over(cls, stems: Sequence[str], pool: Iterable[frozenset[str]]) -> Self:
+        """idf = ln(1 + (n - df + .5) / (df + .5)) over the pool (Robertson, Zaragoza 2009, eq. 3.3).
+
+        The pool is what the channels found, so words that all candidates share weigh little, also where they are rare
+        in the language. Words that no text of the pool holds weigh nothing: no candidate can cover them.
+        """
+        held = list(pool)
+        idf = {}
+        for stem in stems:
+            df = sum(stem in words for words in held)
+            if df:
+                idf[stem] = math.log(1 + (len(held) - df + 0.5) / (df + 0.5))
+        return cls(idf, sum(idf.values()))
+
+    def share(self, stems: Iterable[str]) -> float:
+        """The share of the question's weight that these stems carry, in [0, 1]."""
+        return sum(self.idf.get(stem, 0.0) for stem in stems) / self.total if self.total else 0.0
+
+
+def normalise_text(text: str) -> str:
+    """A text normalised as names are, brackets opened rather than dropped: a name in it stands as whole words."""
+    words = (word.strip(_EDGES) for word in normalise_name(text.translate(_BRACKETS)).split())
+    return " ".join(word for word in words if word)

@@ -1,0 +1,75 @@
+"""`/v1/nodes/{id}` and `/v1/graph`: what stands around a node, and a part of the graph for drawing."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from query_api.engine import tables_of
+from query_api.problems import ApiProblem
+from query_api.service import Service, service_of
+from schemas.service import EdgeKind, NodeDetail, Subgraph
+
+router = APIRouter(tags=["graph"])
+
+LABEL_CHARACTERS = 80
+NODE_IS = "a chunk's or entity's id, a document's key `<collection>/<id>`, or in `collection` a document's id or an entity's name"
+
+ServiceOf = Annotated[Service, Depends(service_of)]
+Collection = Annotated[str, Query(max_length=128, description="Where an id or a name alone is looked up.")]
+Kinds = Annotated[
+    list[EdgeKind] | None, Query(description="Only edges of these kinds; all when left out. May stand several times.")
+]
+
+
+@router.get("/v1/nodes/{node_id:path}", summary="A node and its neighbours")
+async def get_node(
+    node_id: str,
+    service: ServiceOf,
+    collection: Collection = "default",
+    kinds: Kinds = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+) -> NodeDetail:
+    """The heaviest edges first."""
+    return await service.read(lambda: _look(service, node_id, collection, kinds, limit))
+
+
+@router.get("/v1/graph", summary="A part of the graph, for drawing")
+async def get_subgraph(
+    service: ServiceOf,
+    node: Annotated[str, Query(min_length=1, max_length=4096, description=f"Where to begin: {NODE_IS}.")],
+    depth: Annotated[int, Query(ge=1, le=3, description="Edges from the first node, at most.")] = 1,
+    collection: Collection = "default",
+    kinds: Kinds = None,
+    limit: Annotated[int, Query(ge=1, le=2_000, description="Nodes, at most.")] = 200,
+) -> Subgraph:
+    """Nodes breadth first, the heaviest edges of each first; every edge's ends are among the nodes."""
+    return await service.read(lambda: _draw(service, node, collection, kinds, depth, limit))
+
+
+def _look(service: Service, node_id: str, collection: str, kinds: list[EdgeKind] | None, limit: int) -> NodeDetail:
+    explorer, place = _found(service, node_id, collection)
+    return explorer.around(place, frozenset(kinds) if kinds else None, limit)
+
+
+def _draw(
+    service: Service, node_id: str, collection: str, kinds: list[EdgeKind] | None, depth: int, limit: int
+) -> Subgraph:
+    explorer, place = _found(service, node_id, collection)
+    return explorer.subgraph(place, frozenset(kinds) if kinds else None, depth, limit)
+
+
+def _found(service: Service, node_id: str, collection: str):  # type: ignore[no-untyped-def]  # names of a late import
+    from query_api.exploring import Explorer  # noqa: PLC0415 -- numpy and Arrow, loaded by now; not at the start
+
+    snapshot = service.snapshot()
+    tables = tables_of(snapshot)
+
+    def labels(chunk_ids: list[str]) -> dict[str, str]:
+        chunks = tables.chunks(chunk_ids)
+        return {chunk_id: " ".join(chunk.text.split())[:LABEL_CHARACTERS] for chunk_id, chunk in chunks.items()}
+
+    explorer = Explorer(snapshot.graph, labels)
+    place = explorer.find(node_id, collection)
+    if place is None:
+        raise ApiProblem(404, "No such node", f"The graph holds nothing named {node_id[:80]!r}. Give {NODE_IS}.")
+    return explorer, place

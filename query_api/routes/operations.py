@@ -1,0 +1,100 @@
+"""`/livez`, `/readyz`, `/metrics`, `/v1/status`: how the service is, for machines and for people."""
+
+from typing import Annotated
+
+import psutil
+from fastapi import APIRouter, Depends, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
+
+from query_api.engine import tables_of
+from query_api.freshness import reached_token
+from query_api.log_watch import Lag
+from query_api.metrics import CONTENT_TYPE
+from query_api.service import Service, service_of
+from schemas.service import PartitionLag, Readiness, ServiceStatus
+
+router = APIRouter(tags=["operations"])
+
+ServiceOf = Annotated[Service, Depends(service_of)]
+
+
+@router.get("/livez", summary="The process is alive", response_class=PlainTextResponse)
+async def livez() -> str:
+    return "alive\n"
+
+
+@router.get(
+    "/readyz",
+    summary="Searches are answered",
+    response_model=Readiness,
+    responses={503: {"model": Readiness, "description": "Not yet; `reasons` say why."}},
+)
+async def readyz(service: ServiceOf) -> Response:
+    """Stores open and model loaded. Kafka out of reach does not make it unready: searches go on."""
+    readiness = service.readiness()
+    return JSONResponse(readiness.model_dump(), 200 if readiness.ready else 503)
+
+
+@router.get("/metrics", summary="Prometheus metrics", response_class=PlainTextResponse)
+async def metrics(service: ServiceOf) -> Response:
+    return Response(service.metrics.text(), media_type=CONTENT_TYPE)
+
+
+@router.get("/v1/status", summary="The state of the service")
+async def status(service: ServiceOf) -> ServiceStatus:
+    """Positions reached against the log's end, counts, memory."""
+    snapshot, served = service.keeper.current, service.keeper.served
+    documents = service.topics.documents
+    reached: dict[int, int] = {}
+    lag: list[PartitionLag] = []
+    counts: dict[str, int] = {}
+    searchable: dict[int, Lag] = {}
+    if snapshot is not None and served is not None:
+        tables = tables_of(snapshot)
+        reached = {partition: stored.offset for partition, stored in tables.positions.items()}
+        memory = snapshot.graph.memory()
+        counts = await service.read(tables.counts)
+        counts |= {"graph_documents": snapshot.graph.n_documents, "nodes": memory.nodes, "edges": memory.edges}
+        searchable = service.log_watch.lag(documents, reached)
+        lag = _partitions(service, documents, reached, searchable)
+        in_graph = {0: snapshot.graph.position}
+        lag += _partitions(service, served.graph_topic, in_graph, service.log_watch.lag(served.graph_topic, in_graph))
+    known = bool(searchable)
+    return ServiceStatus(
+        version=service.version,
+        uptime_seconds=round(service.uptime_seconds, 1),
+        readiness=service.readiness(),
+        kafka_servers=service.locate_broker(),
+        generation=served.generation.name if served else None,
+        positions=reached_token(snapshot) or None,
+        graph_position=snapshot.graph.position if snapshot else None,
+        graph_base_position=served.graph.base_position if served else None,
+        lag=lag,
+        lag_records=sum(each.records for each in searchable.values()) if known else None,
+        lag_seconds=round(max(each.seconds for each in searchable.values()), 3) if known else None,
+        table_versions=dict(snapshot.text.table_versions) if snapshot else {},
+        counts=counts,
+        provenance_buffered=len(service.provenance),
+        provenance_dropped=service.provenance.dropped,
+        streams_open=service.streams.reading,
+        memory_bytes=psutil.Process().memory_info().rss,
+        embedding_model=service.retriever.encoder.model if service.retriever.encoder else None,
+    )
+
+
+def _partitions(service: Service, topic: str, reached: dict[int, int], lags: dict[int, Lag]) -> list[PartitionLag]:
+    ends = service.log_watch.ends(topic)
+    partitions = []
+    for partition in sorted(reached.keys() | ends.keys()):
+        lag = lags.get(partition)
+        partitions.append(
+            PartitionLag(
+                topic=topic,
+                partition=partition,
+                reached=reached.get(partition, -1),
+                end=ends.get(partition),
+                records=lag.records if lag else None,
+                seconds=round(lag.seconds, 3) if lag else None,
+            )
+        )
+    return partitions

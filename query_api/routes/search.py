@@ -1,0 +1,125 @@
+"""`/v1/search`: JSON, or a stream of Server-Sent Events where the client accepts one."""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import aclosing
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+
+from query_api.problems import ApiProblem
+from query_api.replay import new_retrieval_id
+from query_api.service import Service, service_of
+from query_api.sse import MEDIA_TYPE, accepts_events
+from schemas.api import Hit, SearchAnswer, SearchRequest
+from schemas.frames import Done, Meta
+
+router = APIRouter(tags=["search"])
+
+R = TypeVar("R")
+
+STREAM_EXAMPLE = """event: meta
+id: r_0193c1f0a2b4.0
+data: {"retrieval_id": "r_0193c1f0a2b4…", "query": "…", "mode": "hybrid", "snapshot": {…}, "budget_seconds": 5.0}
+
+event: stage
+id: r_0193c1f0a2b4.1
+data: {"name": "vector", "seconds": 0.012, "candidates": 50}
+
+event: hit
+id: r_0193c1f0a2b4.2
+data: {"rank": 1, "chunk_id": "…", "document_id": "pep-0008", "title": "…", "text": "…", …}
+
+event: done
+id: r_0193c1f0a2b4.3
+data: {"retrieval_id": "r_0193c1f0a2b4…", "hits": 1, "timings": {…}, "next_offset": null}
+
+"""
+
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "model": SearchAnswer,
+        "description": "The answer; as frames `meta`, `stage`…, `hit`…, `done` (or `error`) for `Accept: text/event-stream`.",
+        "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": STREAM_EXAMPLE}},
+    }
+}
+
+ServiceOf = Annotated[Service, Depends(service_of)]
+LastEventId = Annotated[
+    str | None, Header(description="The id of the last frame that came: the stream goes on after it.")
+]
+
+
+@router.get("/v1/search", summary="Search", response_class=Response, responses=RESPONSES)
+async def search_by_query(
+    request: Request, search: Annotated[SearchRequest, Query()], service: ServiceOf, last_event_id: LastEventId = None
+) -> Response:
+    """Hits in rank order, with each channel's score, the path by which the graph found them, and their source."""
+    return await _answer(request, search, service, last_event_id)
+
+
+@router.post(
+    "/v1/search", summary="Search, with the question in the body", response_class=Response, responses=RESPONSES
+)
+async def search_by_body(
+    request: Request, search: SearchRequest, service: ServiceOf, last_event_id: LastEventId = None
+) -> Response:
+    """The same as GET."""
+    return await _answer(request, search, service, last_event_id)
+
+
+async def _answer(request: Request, search: SearchRequest, service: Service, last_event_id: str | None) -> Response:
+    if not accepts_events(request.headers.get("accept")):
+        return await _or_client_leaves(request, _json(search, service))
+    resumed = service.streams.resumable(last_event_id, search)
+    if resumed is not None:
+        return service.streams.response(*resumed)
+    snapshot = await _or_client_leaves(request, service.snapshot_for(search.after, search.wait_seconds, search.mode))
+    return service.streams.response(service.streams.begin(search, snapshot, instead_of=last_event_id), -1)
+
+
+async def _json(search: SearchRequest, service: Service) -> Response:
+    snapshot = await service.snapshot_for(search.after, search.wait_seconds, search.mode)
+    hits: list[Hit] = []
+    meta: Meta | None = None
+    done: Done | None = None
+    async with aclosing(service.retriever.retrieve(search, new_retrieval_id(), snapshot)) as parts:
+        async for part in parts:
+            match part:
+                case Meta():
+                    meta = part
+                case Hit():
+                    hits.append(part)
+                case Done():
+                    done = part
+    assert meta is not None and done is not None, "a search begins with Meta and ends with Done"
+    answer = SearchAnswer(
+        retrieval_id=meta.retrieval_id,
+        query=search.q,
+        mode=search.mode,
+        snapshot=meta.snapshot,
+        hits=hits,
+        timings=done.timings,
+        failed_channels=done.failed_channels,
+        next_offset=done.next_offset,
+    )
+    return Response(answer.model_dump_json(by_alias=True), media_type="application/json")
+
+
+async def _or_client_leaves(request: Request, work: Awaitable[R]) -> R:
+    """The result of the work, which is cancelled when the client goes away first."""
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.create_task(_until_disconnected(request))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ApiProblem(499, "Client left", "The client closed the connection before the answer was ready.")
+        return working.result()
+    finally:
+        leaving.cancel()
+        working.cancel()
+
+
+async def _until_disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,310 @@
+"""One search, from the question to its hits: channels in parallel within their budgets, fused, assembled, streamed.
+
+1. Embed the question; ask the keyword index meanwhile.
+2. Ask the vector index.
+3. Follow the graph from what these two found and what the question names.
+4. Fuse the channels into one order.
+5. Read the texts of a page of it, and hand out its hits, best first.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.errors import TransientStoreError
+from query_api.channels.graph import TermWeights, graph_channel
+from query_api.channels.keyword import keyword_channel
+from query_api.channels.vector import vector_channel
+from query_api.fusing import DEEPER, DEPTH, FusionWeights, Place, places
+from query_api.graph.findings import NOTHING, Findings
+from query_api.graph.paths import Trail
+from query_api.hits import hits_of, read_texts
+from query_api.question import Question
+from query_api.snapshot import Candidate, QueryEncoder, Snapshot
+from schemas.api import Hit, SearchRequest
+from schemas.frames import Done, Meta, Stage
+
+MAX_DEPTH = 25_600
+FIRST_HITS = 20  # read and sent before the rest of a long page
+BATCH_HITS = 200
+MAX_REASON_CHARACTERS = 300
+
+Value = TypeVar("Value")
+
+
+class SearchFailed(Exception):
+    """No channel could answer: the stores cannot be read just now. Trying again may help."""
+
+
+@dataclass(frozen=True)
+class SearchBudgets:
+    """How long each step may take; a channel that takes longer is left out of the answer, and the answer says so."""
+
+    embed_seconds: float = 2.0
+    vector_seconds: float = 2.0
+    keyword_seconds: float = 2.0
+    graph_seconds: float = 2.0
+    texts_seconds: float = 5.0
+
+    @property
+    def total_seconds(self) -> float:
+        """The longest a search can take."""
+        beside = max(self.keyword_seconds, self.embed_seconds + self.vector_seconds)
+        return beside + self.graph_seconds + self.texts_seconds
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """All a search can be tuned by."""
+
+    budgets: SearchBudgets = field(default_factory=SearchBudgets)
+    fusion: FusionWeights = field(default_factory=FusionWeights)
+    terms: TermWeights = field(default_factory=TermWeights)
+
+
+class _Outcome(NamedTuple, Generic[Value]):
+    """How a step ended: with a value, or with the reason why not."""
+
+    name: str
+    seconds: float
+    value: Value | None
+    error: str | None
+
+
+class _Found(NamedTuple):
+    """What the channels found, each list best first; None for a channel that was not asked or did not answer."""
+
+    vector: Sequence[Candidate] | None
+    keyword: Sequence[Candidate] | None
+    graph: Findings
+
+
+async def search(
+    request: SearchRequest,
+    retrieval_id: str,
+    snapshot: Snapshot,
+    encoder: QueryEncoder,
+    executor: Executor,
+    settings: SearchSettings,
+) -> AsyncIterator[Meta | Stage | Hit | Done]:
+    """The parts of an answer, as each is final: Meta, Stages, Hits in rank order, Done.
+
+    Everything is read from `snapshot`, so the same request gives the same hits as long as the snapshot is kept, and
+    the hits of two pages are those of one page of both lengths. Closing the iterator ends the work that waits; a
+    thread that has begun a store call finishes it unheard. Raises SearchFailed when no channel could answer.
+    """
+    searching = _Search(request, snapshot, encoder, executor, settings)
+    yield Meta(
+        retrieval_id=retrieval_id,
+        query=request.q,
+        mode=request.mode,
+        collection=request.collection,
+        snapshot=snapshot.info(),
+        budget_seconds=settings.budgets.total_seconds,
+    )
+    async with aclosing(searching.stages()) as stages:  # 1, 2, 3
+        async for stage in stages:
+            yield stage
+    order = await searching.order()  # 4
+    page = order[request.offset : request.offset + request.k]
+    hits = 0
+    for start, end in _batches(len(page)):
+        for hit in await searching.hits(page[start:end], request.offset + start + 1):  # 5
+            hits += 1
+            yield hit
+    following = request.offset + len(page)
+    yield Done(
+        retrieval_id=retrieval_id,
+        hits=hits,
+        timings=searching.timings,
+        failed_channels=searching.failed,
+        next_offset=following if len(order) > following else None,
+    )
+
+
+class _Search:
+    """What one search knows so far."""
+
+    def __init__(
+        self,
+        request: SearchRequest,
+        snapshot: Snapshot,
+        encoder: QueryEncoder,
+        executor: Executor,
+        settings: SearchSettings,
+    ) -> None:
+        self.failed: dict[str, str] = {}
+        self.timings: dict[str, float] = {}
+        self._request = request
+        self._snapshot = snapshot
+        self._encoder = encoder
+        self._executor = executor
+        self._settings = settings
+        self._question = Question(request.q)
+        self._vector: NDArray[np.float32] | None = None
+        self._depth = DEPTH
+        while self._depth < min(request.offset + request.k, MAX_DEPTH):
+            self._depth *= DEEPER
+        self._found = _Found(None, None, NOTHING)
+        self._trail: Trail | None = None
+
+    async def stages(self) -> AsyncGenerator[Stage]:
+        """Run the channels the mode asks for; a stage as each ends."""
+        mode, budgets = self._request.mode, self._settings.budgets
+        running: set[asyncio.Task[_Outcome[Any]]] = set()
+        try:
+            if mode != "vector":
+                running.add(_begin("keyword", budgets.keyword_seconds, self._by_words()))
+            if mode != "keyword":
+                running.add(_begin("embed", budgets.embed_seconds, self._run(self._embed)))
+            while running:
+                ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for outcome in sorted((task.result() for task in ended), key=lambda outcome: outcome.name):
+                    if outcome.name == "embed" and outcome.error is None:
+                        self._vector = outcome.value
+                        running.add(_begin("vector", budgets.vector_seconds, self._by_vector()))
+                    elif outcome.error is None:
+                        self._found = self._found._replace(**{outcome.name: outcome.value})
+                    yield self._noted(outcome, 1 if outcome.name == "embed" else len(outcome.value or ()))
+        finally:
+            for task in running:
+                task.cancel()
+        if "embed" in self.failed:
+            self.failed["vector"] = f"The question was not embedded: {self.failed.pop('embed')}"
+        if mode in ("hybrid", "graph"):
+            outcome = await self._by_graph()
+            yield self._noted(outcome, len(self._found.graph.scores))
+        asked = {"hybrid": {"vector", "keyword"}}.get(mode, {mode})
+        if asked <= self.failed.keys() and not self._found.graph.scores:
+            raise SearchFailed(" ".join(f"{name}: {reason}." for name, reason in sorted(self.failed.items())))
+
+    async def order(self) -> list[Place]:
+        """Every place up to the end of the page, and at least one more if there is one."""
+        needed = self._request.offset + self._request.k + 1
+        while True:
+            found = self._places()
+            full = any(len(given or ()) >= self._depth for given in (self._found.vector, self._found.keyword))
+            if len(found) >= needed or not full or self._depth >= MAX_DEPTH or self._request.mode == "graph":
+                return found
+            self._depth *= DEEPER
+            await self._deepen()
+
+    async def hits(self, page: Sequence[Place], first_rank: int) -> list[Hit]:
+        """The hits at these places, with all their texts."""
+        snapshot, trail = self._snapshot, self._trail
+        evidence = trail.passages_of_evidence([place.passage_id for place in page]) if trail else set()
+        reading = self._run(lambda: read_texts(snapshot.text, page, evidence))
+        outcome = await _within("texts", self._settings.budgets.texts_seconds, reading)
+        self.timings["texts"] = round(self.timings.get("texts", 0.0) + outcome.seconds, 6)
+        if outcome.value is None:
+            raise SearchFailed(f"The texts of the hits: {outcome.error}")
+        return list(hits_of(page, first_rank, outcome.value, self._question, trail, snapshot.documents_topic))
+
+    # Channels.
+
+    def _embed(self) -> NDArray[np.float32]:
+        return self._encoder.encode([self._request.q])[0]
+
+    def _by_words(self) -> Awaitable[list[Candidate]]:
+        request, text, depth = self._request, self._snapshot.text, self._depth
+        return self._run(lambda: keyword_channel(text, request.q, depth, request.collection))
+
+    def _by_vector(self) -> Awaitable[list[Candidate]]:
+        request, text, vector, depth = self._request, self._snapshot.text, self._vector, self._depth
+        assert vector is not None, "the question is embedded first"
+        return self._run(lambda: vector_channel(text, vector, depth, request.collection))
+
+    async def _by_graph(self) -> _Outcome[Findings]:
+        """The graph starts from the first candidates only, so that a deeper page starts it from the same."""
+        found, snapshot = self._found, self._snapshot
+        reaching = graph_channel(
+            self._question,
+            snapshot.graph,
+            snapshot.text,
+            self._request.collection,
+            (found.vector or [])[:DEPTH],
+            (found.keyword or [])[:DEPTH],
+            self._run,
+            always=self._request.mode == "graph",
+            weights=self._settings.terms,
+        )
+        outcome = await _within("graph", self._settings.budgets.graph_seconds, reaching)
+        if outcome.value is not None:
+            self._found = found._replace(graph=outcome.value)
+            self._trail = Trail(self._question, snapshot.graph, outcome.value)
+        return outcome
+
+    async def _deepen(self) -> None:
+        """Ask the text channels again, for more. A channel that now fails keeps what it gave before."""
+        began = time.perf_counter()
+        budgets = self._settings.budgets
+        if self._found.vector is not None:
+            again = await _within("vector", budgets.vector_seconds, self._by_vector())
+            self._found = self._found._replace(vector=again.value or self._found.vector)
+        if self._found.keyword is not None:
+            again = await _within("keyword", budgets.keyword_seconds, self._by_words())
+            self._found = self._found._replace(keyword=again.value or self._found.keyword)
+        self.timings["deepen"] = round(self.timings.get("deepen", 0.0) + time.perf_counter() - began, 6)
+
+    def _places(self) -> list[Place]:
+        found, graph = self._found, self._snapshot.graph
+        documents = {
+            identifier: graph.document_key(graph.document_of_passage(number))
+            for identifier, number in found.graph.numbers.items()
+        }
+        return places(
+            found.vector or [],
+            found.keyword or [],
+            found.graph.scores,
+            documents,
+            mode=self._request.mode,
+            group=self._request.group,
+            gate=found.graph.gate,
+            weights=self._settings.fusion,
+        )
+
+    # Steps.
+
+    def _run(self, function: Callable[[], Value]) -> Awaitable[Value]:
+        return asyncio.get_running_loop().run_in_executor(self._executor, function)
+
+    def _noted(self, outcome: _Outcome[Any], candidates: int) -> Stage:
+        """Keep how the step went, and say so."""
+        self.timings[outcome.name] = round(outcome.seconds, 6)
+        if outcome.error is not None:
+            self.failed[outcome.name] = outcome.error
+        return Stage(name=outcome.name, seconds=round(outcome.seconds, 6), candidates=candidates, error=outcome.error)
+
+
+def _begin(name: str, seconds: float, step: Awaitable[Any]) -> asyncio.Task[_Outcome[Any]]:
+    return asyncio.create_task(_within(name, seconds, step), name=name)
+
+
+async def _within(name: str, seconds: float, step: Awaitable[Value]) -> _Outcome[Value]:
+    """Wait for a step, at most so long. A store that cannot be read is an outcome; a fault of the program is raised."""
+    began = time.perf_counter()
+    value: Value | None = None
+    error: str | None = None
+    try:
+        async with asyncio.timeout(seconds):
+            value = await step
+    except TimeoutError:
+        error = f"no answer within {seconds:g} s"
+    except TransientStoreError as broken:
+        error = str(broken)[:MAX_REASON_CHARACTERS]
+    return _Outcome(name, time.perf_counter() - began, value, error)
+
+
+def _batches(count: int) -> Iterator[tuple[int, int]]:
+    """The spans a page is read in: a short one first, so that its first hits come early."""
+    start, size = 0, FIRST_HITS
+    while start < count:
+        yield start, min(start + size, count)
+        start, size = start + size, BATCH_HITS

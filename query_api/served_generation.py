@@ -1,0 +1,147 @@
+"""One generation, open for reading: its text tables, and its graph, which follows the graph topic."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol
+
+import structlog
+
+from indexer.generations import Generation, Manifest, read_manifest
+from query_api.engine import Engine, GraphFile
+from query_api.graph_upkeep import GraphChange, LiveGraph
+from query_api.tailing import LocateBroker, LogUnavailable, Span, TailedRecord, TopicTail
+from schemas.contributions import decode_contribution
+from schemas.errors import MalformedEvent
+from schemas.ids import DocumentKey
+from schemas.settings import MIB, KafkaSettings
+from schemas.topics import TopicNames
+
+if TYPE_CHECKING:
+    from indexer.read.vectors import VectorReader
+    from query_api.snapshot import Snapshot
+
+log = structlog.get_logger(__name__)
+
+
+class InThread(Protocol):
+    """Runs blocking work in a thread and waits for its result."""
+
+    async def __call__(self, work: Callable[..., Any], *arguments: Any) -> Any: ...
+
+
+class OpenedGeneration:
+    """The parts of a generation as they were opened: `open_generation` makes it, in a thread."""
+
+    def __init__(self, generation: Generation, engine: Engine) -> None:
+        self.generation = generation
+        self.manifest: Manifest = read_manifest(generation)
+        self.reader: VectorReader = engine.open_tables(generation)
+        self.graph_file: GraphFile | None = engine.newest_graph_file(generation)
+        self.graph = LiveGraph(engine.build_graph(generation, self.graph_file))
+
+
+class ServedGeneration:
+    """Text and graph of one generation. `changed` is called whenever the graph has moved on.
+
+    Used on the event loop; what takes time runs `in_thread`.
+    """
+
+    def __init__(
+        self,
+        opened: OpenedGeneration,
+        engine: Engine,
+        *,
+        kafka: KafkaSettings,
+        locate_broker: LocateBroker,
+        in_thread: InThread,
+        changed: Callable[[], None],
+        on_broken: Callable[[str, TailedRecord, Exception], None],
+    ) -> None:
+        names = TopicNames(kafka.topic_prefix)
+        self.generation = opened.generation
+        self.manifest = opened.manifest
+        self.reader = opened.reader
+        self.graph = opened.graph
+        self.graph_file = opened.graph_file
+        self.graph_topic = names.graph(opened.generation.name)
+        self._engine = engine
+        self._documents_topic = names.documents
+        self._in_thread = in_thread
+        self._changed = changed
+        self._on_broken = on_broken
+        self._rebasing: asyncio.Task[None] | None = None
+        self.tail = TopicTail(
+            self.graph_topic,
+            locate_broker,
+            self._first_change,
+            self._take_changes,
+            record_bytes=kafka.max_graph_record_bytes + MIB,
+        )
+        self._tailing = asyncio.create_task(self.tail.run(), name=f"tail of {self.graph_topic}")
+
+    def snapshot(self) -> "Snapshot":
+        return self._engine.snapshot(self.generation, self.reader, self.graph.view, self._documents_topic)
+
+    async def follow_snapshot_files(self) -> None:
+        """Rest the graph on the newest snapshot file; it is built beside what is served.
+
+        Raises what a build begun by an earlier call failed with; the call after that tries again.
+        """
+        if self._rebasing is not None:
+            if not self._rebasing.done():
+                return
+            ended, self._rebasing = self._rebasing, None
+            ended.result()
+        newest: GraphFile | None = await self._in_thread(self._engine.newest_graph_file, self.generation)
+        if newest is not None and newest != self.graph_file:
+            self._rebasing = asyncio.create_task(self._rebase(newest), name="new base of the graph")
+
+    async def stop(self) -> None:
+        for task in (self._tailing, self._rebasing):
+            if task is not None:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    async def _rebase(self, file: GraphFile) -> None:
+        started = time.perf_counter()
+        await self._in_thread(self.graph.rebase, lambda: self._engine.build_graph(self.generation, file))
+        self.graph_file = file
+        self._changed()
+        log.info(
+            "graph rests on new snapshot",
+            file=file.name,
+            position=file.position,
+            seconds=round(time.perf_counter() - started, 3),
+            later_changes=self.graph.changes_since_base,
+        )
+
+    def _first_change(self, spans: Mapping[int, Span]) -> Mapping[int, int]:
+        if len(spans) != 1:
+            raise LogUnavailable(f"{self.graph_topic} has {len(spans)} partitions; it must have one to keep its order")
+        following = self.graph.view.position + 1
+        span = spans[0]
+        if following > span.end:
+            raise LogUnavailable(
+                f"{self.graph_topic} ends at {span.end} but the graph has applied {following - 1}: "
+                "this is another cluster, or its data is gone; use the right one, or rebuild"
+            )
+        return {0: max(following, span.beginning)}
+
+    async def _take_changes(self, records: Sequence[TailedRecord]) -> None:
+        changes: list[GraphChange] = []
+        for record in records:
+            try:
+                changes.append(_change(record))
+            except (ValueError, MalformedEvent) as error:
+                self._on_broken(self.graph_topic, record, error)
+        if await self._in_thread(self.graph.apply, changes, records[-1].offset):
+            self._changed()
+
+
+def _change(record: TailedRecord) -> GraphChange:
+    """Raises ValueError or MalformedEvent for a record that is no contribution."""
+    key = DocumentKey.parse((record.key or b"").decode())
+    return GraphChange(record.offset, key, None if record.value is None else decode_contribution(record.value))

@@ -1,0 +1,269 @@
+"""The running service: its parts put together, started behind the open port, and stopped in order."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import structlog
+from fastapi import Request
+from prometheus_client.core import Metric
+
+from query_api.engine import Engine, LazyEngine
+from query_api.freshness import NotThereYet, SnapshotKeeper
+from query_api.log_watch import LogWatch
+from query_api.metrics import ServiceMetrics, gauge, labelled_gauge
+from query_api.problems import ApiProblem
+from query_api.provenance import ProvenanceQueue
+from query_api.publishing import LogWriter
+from query_api.replay import ReplayBuffer
+from query_api.retrieving import Retriever
+from query_api.settings import ServiceSettings
+from query_api.sse import SearchStreams
+from schemas.api import Mode
+from schemas.discovery import find_running
+from schemas.errors import MalformedToken
+from schemas.ids import parse_token
+from schemas.service import Readiness
+from schemas.topics import TopicNames
+
+if TYPE_CHECKING:
+    from query_api.snapshot import Snapshot
+
+log = structlog.get_logger(__name__)
+
+R = TypeVar("R")
+
+PRUNE_SECONDS = 5.0
+GRAPH_MODES: frozenset[Mode] = frozenset({"hybrid", "graph"})
+ENCODING_MODES: frozenset[Mode] = frozenset({"hybrid", "vector", "graph"})
+
+
+class Service:
+    """What the routes work with. Make it on the event loop that runs it."""
+
+    def __init__(self, settings: ServiceSettings, load: Callable[[], Engine]) -> None:
+        block = settings.service
+        self.settings = settings
+        self.topics = TopicNames(settings.kafka.topic_prefix)
+        self.metrics = ServiceMetrics()
+        self.engine = LazyEngine(load)
+        self.keeper = SnapshotKeeper(settings, self.engine, self.locate_broker, self.metrics)
+        self.log_watch = LogWatch(self.locate_broker, self._watched_topics)
+        self.writer = LogWriter(self.locate_broker, settings.kafka.max_record_bytes, block.write_timeout_seconds)
+        self._provenance_writer = LogWriter(
+            self.locate_broker, settings.kafka.max_record_bytes, block.write_timeout_seconds
+        )
+        self.provenance = ProvenanceQueue(
+            self._provenance_writer,
+            self.topics.provenance,
+            block.provenance_buffer,
+            max(1, block.replay_retrievals),
+            self.metrics.provenance_dropped.inc,
+        )
+        self._threads = ThreadPoolExecutor(block.search_threads, thread_name_prefix="search")
+        self._reading = ThreadPoolExecutor(2, thread_name_prefix="reading")
+        self.retriever = Retriever(self.engine, self._threads, block, self.metrics, self.provenance)
+        self.replay = ReplayBuffer(block.replay_retrievals, block.replay_seconds, block.replay_bytes)
+        self.streams = SearchStreams(self.retriever.retrieve, self.replay, self.metrics.sse_clients, block)
+        self.version = _version()
+        self._encoder_problem: str | None = "The model is being loaded."
+        self._started = time.monotonic()
+        self.metrics.add_gauges(self._gauges)
+
+    @property
+    def uptime_seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    def locate_broker(self) -> str | None:
+        """The bootstrap servers: those of the settings, else of what runs on this data directory."""
+        if self.settings.kafka.bootstrap_servers:
+            return self.settings.kafka.bootstrap_servers
+        running = find_running(self.settings.storage.data_dir)
+        return running.kafka if running else None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Everything in the background, from here to the end of the block; then a stop that loses nothing it need not."""
+        works: dict[str, Coroutine[Any, Any, None]] = {
+            "snapshot upkeep": self.keeper.run(),
+            "log watch": self.log_watch.run(),
+            "provenance": self.provenance.run(),
+            "model": self._load_encoder(),
+            "replay pruning": self._prune(),
+        }
+        tasks = [asyncio.create_task(work, name=name) for name, work in works.items()]
+        for task in tasks:
+            task.add_done_callback(_tell_of_death)
+        try:
+            yield
+        finally:
+            await self.provenance.flush(self.settings.service.provenance_flush_seconds)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self.writer.close()
+            await self._provenance_writer.close()
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._reading.shutdown(wait=False, cancel_futures=True)
+
+    def readiness(self) -> Readiness:
+        """Ready means: a search would be answered. Kafka out of reach stands in `notes`: searches go on without it."""
+        reasons = [reason for reason in (self._store_problem(), self._model_problem()) if reason]
+        notes = []
+        if self.keeper.current is not None and self.keeper.problem:
+            notes.append(self.keeper.problem)
+        if not self.log_watch.reachable:
+            notes.append(f"Kafka: {self.log_watch.problem}. Searches go on; writes are refused.")
+        elif self.keeper.served is not None and self.keeper.served.tail.problem:
+            notes.append(f"The graph is not followed: {self.keeper.served.tail.problem}.")
+        return Readiness(
+            ready=not reasons,
+            reasons=reasons,
+            notes=notes,
+            kafka="reachable" if self.log_watch.reachable else "unreachable",
+            snapshot_age_seconds=None if self.keeper.current is None else round(self.keeper.age_seconds, 3),
+        )
+
+    async def snapshot_for(self, after: str | None, wait_seconds: float, mode: Mode) -> "Snapshot":
+        """The snapshot a search is to read: at least as new as the token `after`. Raises ApiProblem."""
+        if mode in ENCODING_MODES and (problem := self._model_problem()):
+            raise not_ready(problem)
+        if after is not None:
+            return await self.reach(self.positions_of(after), wait_seconds, graph=mode in GRAPH_MODES)
+        return self.snapshot()
+
+    async def reach(self, asked: dict[int, int], wait_seconds: float, *, graph: bool) -> "Snapshot":
+        """A snapshot that shows these positions. Raises ApiProblem 503 with what has been reached."""
+        try:
+            return await self.keeper.wait_for(asked, graph=graph, seconds=wait_seconds)
+        except NotThereYet as error:
+            raise ApiProblem(
+                503, "Not there yet", str(error), retry_after_seconds=1, members={"reached": error.reached}
+            ) from error
+
+    def snapshot(self) -> "Snapshot":
+        """The current one. Raises ApiProblem 503 while there is none."""
+        if self.keeper.current is None:
+            raise not_ready(self.keeper.problem or "The stores are being opened.")
+        return self.keeper.current
+
+    def positions_of(self, token: str) -> dict[int, int]:
+        """The positions a token names. Raises ApiProblem 400 for what is no token of this log."""
+        try:
+            asked = parse_token(token)
+        except MalformedToken as error:
+            raise ApiProblem(400, "Malformed token", str(error)) from error
+        count = self.log_watch.partition_count(self.topics.documents)
+        beyond = max(asked)
+        if count is not None and beyond >= count:
+            raise ApiProblem(
+                400, "Malformed token", f"There is no partition {beyond}: the documents topic has 0 to {count - 1}."
+            )
+        return asked
+
+    async def read(self, work: Callable[[], R]) -> R:
+        """Run a look-up in the stores in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._reading, work)
+
+    def _store_problem(self) -> str | None:
+        return None if self.keeper.current is not None else self.keeper.problem
+
+    def _model_problem(self) -> str | None:
+        encoder = self.retriever.encoder
+        if encoder is None:
+            return self._encoder_problem
+        served = self.keeper.served
+        if served is not None and served.manifest.embedding_digest != encoder.digest:
+            return (
+                f"Generation {served.generation.name} was made with the model {served.manifest.embedding_model!r} "
+                f"({served.manifest.embedding_digest[:8]}…), not with {encoder.model!r} ({encoder.digest[:8]}…): "
+                "set THALWEG_EMBEDDING__PROVIDER and THALWEG_EMBEDDING__MODEL as the worker has them."
+            )
+        return None
+
+    async def _load_encoder(self) -> None:
+        started = time.perf_counter()
+        try:
+            encoder = await asyncio.to_thread(lambda: self.engine.engine.load_encoder(self.settings.embedding))
+        except Exception as error:  # edge of a background task: readiness tells, the service stays up to be asked
+            self._encoder_problem = f"The model cannot be loaded: {error}"
+            log.error("model cannot be loaded", exc_info=error)
+            return
+        self.retriever.encoder = encoder
+        log.info("model loaded", model=encoder.model, seconds=round(time.perf_counter() - started, 2))
+
+    async def _prune(self) -> None:
+        while True:
+            await asyncio.sleep(PRUNE_SECONDS)
+            self.replay.prune()
+
+    def _watched_topics(self) -> tuple[str, ...]:
+        graph = () if self.keeper.served is None else (self.keeper.served.graph_topic,)
+        return (self.topics.documents, *graph)
+
+    def _gauges(self) -> Iterator[Metric]:
+        yield gauge("thalweg_provenance_buffered", "Retrievals waiting to be sent.", len(self.provenance))
+        yield gauge("thalweg_kafka_reachable", "1 while Kafka answers.", float(self.log_watch.reachable))
+        yield gauge("thalweg_ready", "1 when searches are answered.", float(self.readiness().ready))
+        snapshot, served = self.keeper.current, self.keeper.served
+        if snapshot is None or served is None:
+            return
+        yield gauge(
+            "thalweg_snapshot_age_seconds",
+            "Since the snapshot that searches read was last known to show all that the tables hold.",
+            self.keeper.age_seconds,
+        )
+        documents = self.topics.documents
+        reached = {partition: stored.offset for partition, stored in snapshot.text.positions.items()}
+        positions = [(("lance", documents, str(partition)), float(offset)) for partition, offset in reached.items()]
+        positions.append((("graph_view", served.graph_topic, "0"), float(snapshot.graph.position)))
+        yield labelled_gauge(
+            "thalweg_store_position",
+            "The last offset that what searches read has applied.",
+            ("store", "topic", "partition"),
+            positions,
+        )
+        lags = {documents: self.log_watch.lag(documents, reached)}
+        lags[served.graph_topic] = self.log_watch.lag(served.graph_topic, {0: snapshot.graph.position})
+        flat = [((topic, str(number)), lag) for topic, by_number in lags.items() for number, lag in by_number.items()]
+        yield labelled_gauge(
+            "thalweg_ingest_lag_records",
+            "Records that searches do not show yet.",
+            ("topic", "partition"),
+            [(labels, float(lag.records)) for labels, lag in flat],
+        )
+        yield labelled_gauge(
+            "thalweg_ingest_lag_seconds",
+            "How long the oldest record that searches do not show has waited.",
+            ("stage",),
+            [
+                ((stage,), max((lag.seconds for lag in lags[topic].values()), default=0.0))
+                for stage, topic in (("searchable", documents), ("in_graph_view", served.graph_topic))
+            ],
+        )
+
+
+def service_of(request: Request) -> Service:
+    """The service of the app a request came to; a FastAPI dependency."""
+    service: Service = request.app.state.service
+    return service
+
+
+def not_ready(reason: str) -> ApiProblem:
+    return ApiProblem(503, "Not ready", reason, retry_after_seconds=2)
+
+
+def _tell_of_death(task: "asyncio.Task[None]") -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.critical("background work died", work=task.get_name(), exc_info=error)
+
+
+def _version() -> str:
+    try:
+        return version("thalweg")
+    except PackageNotFoundError:
+        return "0+source"

@@ -1,0 +1,148 @@
+"""The query service's settings.
+
+The command line wins over the environment (`THALWEG_…`), the environment over the TOML file, the file over what
+stands here.
+"""
+
+import ipaddress
+import os
+import tomllib
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
+
+from schemas.exits import WrongSetting
+from schemas.settings import MIB, EmbeddingSettings, KafkaSettings, LimitSettings, StorageSettings
+
+CONFIG_FILE_VARIABLE = "THALWEG_CONFIG_FILE"
+DEFAULT_CONFIG_FILE = Path("thalweg.toml")
+
+
+class ServiceBlock(BaseModel):
+    """What only the query service needs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    host: str = Field("127.0.0.1", description="Address to listen on. Any but loopback needs `api_key`.")
+    port: int = Field(8420, ge=0, le=65_535, description="Port to listen on; 0 takes a free one.")
+    api_key: SecretStr | None = Field(
+        None, min_length=16, description="When set, every request but /livez and /readyz needs it as a bearer token."
+    )
+    allowed_hosts: tuple[str, ...] = Field(
+        ("localhost", "127.0.0.1", "::1"),
+        description="Host names a request may be addressed to while there is no `api_key`; this keeps web pages that "
+        "point a name of their own at this machine away. Add the name a proxy in front uses.",
+    )
+    search_threads: int = Field(
+        4, ge=1, le=256, description="Threads that search the stores. About two for each core; more only queue."
+    )
+    search_budget_seconds: float = Field(
+        5.0, gt=0, le=600, description="A channel that is slower is left out of the answer, and the answer says so."
+    )
+    max_streams: int = Field(
+        256, ge=1, description="Searches that may stream at once; one more gets 503. Each holds a few hundred kB."
+    )
+    send_timeout_seconds: float = Field(
+        30.0, gt=0, description="A client that takes nothing for so long is hung up on; it can resume."
+    )
+    keep_alive_seconds: float = Field(
+        15.0, gt=0, description="A stream is silent for at most so long; stay under the idle limit of proxies between."
+    )
+    replay_retrievals: int = Field(1_000, ge=0, description="Streams that can be resumed with Last-Event-ID, at most.")
+    replay_seconds: float = Field(300.0, ge=0, description="How long after its last frame a stream can be resumed.")
+    replay_bytes: int = Field(64 * MIB, ge=0, description="Memory for frames kept for resuming; the oldest go first.")
+    provenance_buffer: int = Field(
+        10_000, ge=1, description="Retrievals held while Kafka is away; further ones are dropped and counted."
+    )
+    provenance_flush_seconds: float = Field(5.0, ge=0, description="How long a stop waits for unsent retrievals.")
+    refresh_seconds: float = Field(
+        0.5, gt=0, le=60, description="How often the stores are looked at when no receipt announces a change."
+    )
+    write_timeout_seconds: float = Field(
+        4.0, gt=0, le=60, description="How long a write waits for Kafka before it is refused with 503."
+    )
+    max_request_bytes: int = Field(
+        64 * MIB, ge=1_024, description="Largest body of one request: a batch of documents, or uploaded files."
+    )
+    max_batch_documents: int = Field(1_000, ge=1, description="Most documents in one request.")
+
+    @property
+    def is_loopback(self) -> bool:
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @model_validator(mode="after")
+    def _guarded(self) -> Self:
+        if not self.is_loopback and self.api_key is None:
+            raise ValueError(
+                f"refusing to listen on {self.host} without an API key: set THALWEG_SERVICE__API_KEY "
+                "(16 characters or more), or listen on 127.0.0.1"
+            )
+        return self
+
+
+class ServiceSettings(BaseSettings):
+    """Everything the query service reads once, at its start, and hands down."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="THALWEG_", env_nested_delimiter="__", frozen=True, extra="ignore", env_ignore_empty=True
+    )
+
+    kafka: KafkaSettings = KafkaSettings()
+    storage: StorageSettings = StorageSettings()
+    limits: LimitSettings = LimitSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    service: ServiceBlock = ServiceBlock()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        del dotenv_settings, file_secret_settings
+        named = os.environ.get(CONFIG_FILE_VARIABLE)
+        file = Path(named) if named else DEFAULT_CONFIG_FILE
+        if named and not file.is_file():
+            raise WrongSetting(f"{CONFIG_FILE_VARIABLE} names {named!r}, which is not a file.")
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=file)
+
+
+def load_settings(overrides: dict[str, dict[str, Any]] | None = None) -> ServiceSettings:
+    """The settings of this process; `overrides` (block → field → value) come from the command line.
+
+    Raises WrongSetting with a sentence for each value that does not fit.
+    """
+    try:
+        return ServiceSettings(**(overrides or {}))  # type: ignore[arg-type]  # blocks are validated from dicts
+    except ValidationError as error:
+        raise WrongSetting("\n".join(_sentence(problem) for problem in error.errors())) from error
+    except SettingsError as error:
+        raise WrongSetting(f"A setting cannot be read: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise WrongSetting(f"The settings file is not TOML: {error}.") from error
+
+
+def _sentence(problem: Any) -> str:
+    variable = "THALWEG_" + "__".join(str(part) for part in problem["loc"]).upper()
+    if problem["type"] == "extra_forbidden":
+        return f"{variable}: there is no such setting."
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    if isinstance(problem["input"], (str, int, float)) and "API_KEY" not in variable:
+        return f"{variable}: {message} (it is {problem['input']!r})."
+    return f"{variable}: {message}."

@@ -1,0 +1,132 @@
+"""Following topics: one reader for each, without a group, from offsets of our own choosing, for as long as we live."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import structlog
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
+
+log = structlog.get_logger(__name__)
+
+POLL_MS = 500
+REQUEST_TIMEOUT_MS = 10_000
+FIRST_PAUSE_SECONDS = 0.25
+LONGEST_PAUSE_SECONDS = 2.0
+
+LocateBroker = Callable[[], str | None]
+"""The bootstrap servers to use now, or None while no Kafka is known. Asked again at every connection."""
+
+
+class TailedRecord(NamedTuple):
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+class Span(NamedTuple):
+    """The offsets a partition holds: `beginning` is the first, `end` the one the next record will get."""
+
+    beginning: int
+    end: int
+
+
+class LogUnavailable(Exception):
+    """The log cannot be followed just now; the message says why. Tried again after a pause."""
+
+
+Begin = Callable[[Mapping[int, Span]], Mapping[int, int]]
+"""Called at every connection: the first offset to read of each partition. May raise LogUnavailable."""
+
+Take = Callable[[Sequence[TailedRecord]], Awaitable[None]]
+"""Called with records in offset order within a partition; after a reconnection some may come again."""
+
+
+class TopicTail:
+    """Hands every record of a topic to `take`, from where `begin` says, reconnecting for ever."""
+
+    def __init__(self, topic: str, locate_broker: LocateBroker, begin: Begin, take: Take, *, record_bytes: int) -> None:
+        self.topic = topic
+        self.problem: str | None = "not connected yet"
+        self._locate_broker = locate_broker
+        self._begin = begin
+        self._take = take
+        self._record_bytes = record_bytes
+
+    async def run(self) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                await self._follow()
+                pause = FIRST_PAUSE_SECONDS
+            except (KafkaError, OSError, LogUnavailable) as error:
+                problem = f"{type(error).__name__}: {error}" if isinstance(error, KafkaError) else str(error)
+                if self.problem != problem:
+                    log.warning("topic cannot be followed", topic=self.topic, problem=problem)
+                if self.problem is None:
+                    pause = FIRST_PAUSE_SECONDS
+                self.problem = problem
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+    async def _follow(self) -> None:
+        """One connection: until the broker moves to another address, or fails."""
+        servers = self._locate_broker()
+        consumer = await connect(servers, self._record_bytes)
+        try:
+            spans = await spans_of(consumer, self.topic)
+            first = self._begin(spans)
+            consumer.assign([TopicPartition(self.topic, partition) for partition in spans])
+            for partition in spans:
+                consumer.seek(TopicPartition(self.topic, partition), first[partition])
+            if self.problem is not None:
+                log.info("following topic", topic=self.topic, offsets=dict(first))
+            self.problem = None
+            while self._locate_broker() == servers:
+                batches: Mapping[Any, Sequence[Any]] = await consumer.getmany(timeout_ms=POLL_MS)
+                records = [
+                    TailedRecord(record.partition, record.offset, record.key, record.value)
+                    for batch in batches.values()
+                    for record in batch
+                ]
+                if records:
+                    await self._take(records)
+        finally:
+            await consumer.stop()
+
+
+async def connect(servers: str | None, record_bytes: int) -> Any:
+    """A started consumer without group or topics. Raises KafkaError, OSError or LogUnavailable."""
+    if servers is None:
+        raise LogUnavailable(
+            "no Kafka is known: start `thalweg up` on this data directory, or set THALWEG_KAFKA__BOOTSTRAP_SERVERS"
+        )
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=servers,
+        client_id="thalweg-query",
+        group_id=None,
+        enable_auto_commit=False,
+        auto_offset_reset="none",
+        max_partition_fetch_bytes=record_bytes,
+        fetch_max_bytes=max(record_bytes, 50 * 1024 * 1024),
+        request_timeout_ms=REQUEST_TIMEOUT_MS,
+        metadata_max_age_ms=30_000,
+    )
+    try:
+        await consumer.start()
+    except BaseException:
+        await consumer.stop()
+        raise
+    return consumer
+
+
+async def spans_of(consumer: Any, topic: str) -> dict[int, Span]:
+    """What each partition of the topic holds. Raises LogUnavailable when there is no such topic."""
+    if topic not in await consumer.topics():
+        raise LogUnavailable(f"there is no topic {topic}: run `thalweg topics create`, or start the worker")
+    partitions = [TopicPartition(topic, partition) for partition in consumer.partitions_for_topic(topic) or ()]
+    beginnings = await consumer.beginning_offsets(partitions)
+    ends = await consumer.end_offsets(partitions)
+    return {each.partition: Span(beginnings[each], ends[each]) for each in partitions}

@@ -1,0 +1,110 @@
+"""A document's whole contribution to the graph: ids, names and numbers, never text.
+
+One record on the graph topic replaces everything the document contributed before; a null value withdraws it. Within a
+contribution, sections and chunks are referred to by their index in its own lists.
+"""
+
+import msgspec
+
+
+class SectionNode(msgspec.Struct, frozen=True, array_like=True):
+    """A section that has content. `parent` is the index of the enclosing section in the list, or -1."""
+
+    id: str
+    title: str
+    level: int
+    parent: int
+
+
+class ChunkNode(msgspec.Struct, frozen=True, array_like=True):
+    """A child chunk; `passage_id` is its parent passage, `passage` that passage's ordinal, `section` an index."""
+
+    id: str
+    passage_id: str
+    passage: int
+    section: int
+
+
+class AboutEdge(msgspec.Struct, frozen=True, array_like=True):
+    """Document → entity: a title or an alias of it. `weight` is in (0, 1]: 1 for the whole title."""
+
+    name: str
+    surface: str
+    weight: float
+
+
+class MentionEdge(msgspec.Struct, frozen=True, array_like=True):
+    """Chunk → entity. `sentences` are document-wide sentence numbers, ascending; `count` is the number of mentions."""
+
+    chunk: int
+    name: str
+    surface: str
+    kind: str
+    count: int
+    sentences: list[int]
+
+
+class RoleEdge(msgspec.Struct, frozen=True, array_like=True):
+    """Statement → entity in a role: `subject`, `object`, or a further one."""
+
+    role: str
+    name: str
+    surface: str
+
+
+class StatementNode(msgspec.Struct, frozen=True, array_like=True):
+    """A fact, anchored at the chunk that states it. `confidence` is in (0, 1]."""
+
+    id: str
+    chunk: int
+    predicate: str
+    confidence: float
+    extractor: str
+    sentence: int
+    roles: list[RoleEdge]
+
+
+class ChunkEdge(msgspec.Struct, frozen=True, array_like=True):
+    """Chunk → chunk of the same document: `next_chunk`, `similar_to`, `related_to`; `weight` is in (0, 1]."""
+
+    kind: str
+    source: int
+    target: int
+    weight: float
+
+
+class LinkEdge(msgspec.Struct, frozen=True, array_like=True):
+    """Chunk → another document (`links_to`), by that document's id in `target_collection`, arrived or not."""
+
+    chunk: int
+    target_collection: str
+    target_id: str
+    weight: float
+
+
+class Contribution(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything one revision of one document puts into the graph."""
+
+    collection: str
+    document_id: str
+    revision: str
+    title: str
+    sections: list[SectionNode]
+    chunks: list[ChunkNode]
+    about: list[AboutEdge]
+    mentions: list[MentionEdge]
+    statements: list[StatementNode]
+    edges: list[ChunkEdge]
+    links: list[LinkEdge]
+
+
+def encode_contribution(contribution: Contribution) -> bytes:
+    return msgspec.json.encode(contribution)
+
+
+_decoder = msgspec.json.Decoder(Contribution)
+
+
+def decode_contribution(value: bytes) -> Contribution:
+    """Raises msgspec.DecodeError (ValueError) for bytes that are no contribution."""
+    return _decoder.decode(value)

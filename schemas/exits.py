@@ -1,0 +1,96 @@
+"""How a command ends: its exit codes, the failures that carry them, and the one place that prints them."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+
+class Exit(IntEnum):
+    """Exit codes of every `thalweg` command."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    """A wrong option or setting: the message names it."""
+    UNREACHABLE = 3
+    """No answer from the broker or the service."""
+    IN_USE = 4
+    """A port or a data directory that another process holds."""
+    NO_ACCESS = 5
+    """No permission to read or write there."""
+
+
+class Failure(Exception):
+    """A foreseeable failure: the message says what happened and what to do, in words for the person at the terminal."""
+
+    exit_code = Exit.FAILED
+
+
+class WrongSetting(Failure):
+    exit_code = Exit.USAGE
+
+
+class Unreachable(Failure):
+    exit_code = Exit.UNREACHABLE
+
+
+class InUse(Failure):
+    exit_code = Exit.IN_USE
+
+
+class NoAccess(Failure):
+    exit_code = Exit.NO_ACCESS
+
+
+@contextmanager
+def plain_failures(others: Mapping[type[Exception], Exit] | None = None) -> Iterator[None]:
+    """Ends the process with a plain message and the right code when the block fails in a foreseeable way.
+
+    `others` gives further exceptions whose message is fit for a person, with their exit codes. What is not foreseen
+    passes through with its traceback. Use it around a command's whole body, or as its decorator.
+    """
+    try:
+        yield
+    except Exception as error:
+        explained = _explained(error, others or {})
+        if explained is None:
+            raise
+        message, code = explained
+        complain(message)
+        raise SystemExit(code) from error
+
+
+def _explained(error: Exception, others: Mapping[type[Exception], Exit]) -> tuple[str, Exit] | None:
+    if isinstance(error, Failure):
+        return str(error), error.exit_code
+    for kind, code in others.items():
+        if isinstance(error, kind):
+            return str(error), code
+    if isinstance(error, PermissionError):
+        place = f" {error.filename}" if error.filename else ""
+        return f"No permission to use{place}. Give this user access to it, or choose another place.", Exit.NO_ACCESS
+    from pydantic import ValidationError  # a command that fails otherwise need not wait for it
+
+    if isinstance(error, ValidationError):
+        return wrong_settings(error), Exit.USAGE
+    return None
+
+
+def complain(message: str) -> None:
+    """One message to standard error, under the command's name."""
+    print(f"thalweg: {message}", file=sys.stderr, flush=True)
+
+
+def wrong_settings(error: "ValidationError") -> str:
+    """Each wrong setting by the name of its environment variable, and what is wrong with it."""
+    lines = []
+    for problem in error.errors(include_url=False, include_context=False, include_input=False):
+        path = [str(part) for part in problem["loc"]]
+        name = f"THALWEG_{'__'.join(path).upper()} ({'.'.join(path)})" if path else "the settings"
+        lines.append(f"{name}: {problem['msg']}")
+    return "wrong setting: " + "; ".join(lines)

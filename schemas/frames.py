@@ -1,0 +1,58 @@
+"""The frames of a search stream: `meta`, `stage`…, `hit`…, then `done`, `error` or `reset`."""
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from schemas.api import Hit, Mode, SnapshotInfo
+
+FrameName = Literal["meta", "stage", "hit", "done", "error", "reset"]
+
+
+class Meta(BaseModel):
+    """The first frame: what is searched, and in which state of the stores."""
+
+    retrieval_id: str
+    query: str
+    mode: Mode
+    collection: str | None
+    snapshot: SnapshotInfo
+    budget_seconds: float
+
+
+class Stage(BaseModel):
+    """A channel or step ended. With `error` set, its candidates are not in the answer."""
+
+    name: str
+    seconds: float
+    candidates: int
+    error: str | None = None
+
+
+class Done(BaseModel):
+    retrieval_id: str
+    hits: int
+    timings: dict[str, float]
+    failed_channels: dict[str, str] = Field(default_factory=dict)
+    next_offset: int | None
+
+
+class StreamError(BaseModel):
+    """The last frame of a search that failed after it had begun."""
+
+    title: str
+    detail: str
+
+
+class Reset(BaseModel):
+    """The frames after `Last-Event-ID` are gone: forget what came before; a new retrieval follows."""
+
+    reason: str
+
+
+class Frame(BaseModel):
+    """One frame; its SSE id is `<retrieval_id>.<seq>`, seq counting from 0."""
+
+    name: FrameName
+    seq: int
+    body: Meta | Stage | Hit | Done | StreamError | Reset

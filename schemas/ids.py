@@ -1,0 +1,154 @@
+"""Identities, all computed: the same thing has the same id on every replay and in every store."""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Self
+
+from schemas.errors import MalformedEvent, MalformedToken
+
+MAX_COLLECTION_CHARACTERS = 128
+MAX_DOCUMENT_ID_BYTES = 2048
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_BRACKETED = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
+_POSSESSIVE = re.compile(r"['’]s\b")
+_NOT_WORD = re.compile(r"[^\w\s+#.&/-]+")
+_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{0,7}$")
+_EDGE_PUNCTUATION = " .-/&_"
+
+
+class DocumentKey(NamedTuple):
+    """The name of a document: the collection before the first slash of the record key, the id after it."""
+
+    collection: str
+    document_id: str
+
+    @classmethod
+    def checked(cls, collection: str, document_id: str) -> Self:
+        """The key, or MalformedEvent with a sentence that says what is wrong with it."""
+        if not collection or len(collection) > MAX_COLLECTION_CHARACTERS:
+            raise MalformedEvent("bad_key", f"A collection has 1 to {MAX_COLLECTION_CHARACTERS} characters.")
+        if "/" in collection:
+            raise MalformedEvent(
+                "bad_key", f"The collection {collection!r} holds a slash; a slash ends the collection."
+            )
+        if not document_id or len(document_id.encode("utf-8", "surrogatepass")) > MAX_DOCUMENT_ID_BYTES:
+            raise MalformedEvent("bad_key", f"A document id has 1 to {MAX_DOCUMENT_ID_BYTES} bytes.")
+        for name, value in (("collection", collection), ("document id", document_id)):
+            if _CONTROL.search(value):
+                raise MalformedEvent("bad_key", f"The {name} {value[:80]!r} holds a control character.")
+        return cls(collection, document_id)
+
+    @classmethod
+    def parse(cls, key: str) -> Self:
+        """Split `<collection>/<document id>`; the id keeps every further slash."""
+        collection, slash, document_id = key.partition("/")
+        if not slash:
+            raise MalformedEvent("bad_key", f"The key {key[:80]!r} has no slash; write '<collection>/<document id>'.")
+        return cls.checked(collection, document_id)
+
+    def __str__(self) -> str:
+        return f"{self.collection}/{self.document_id}"
+
+
+class Position(NamedTuple):
+    """Where a record stands in `documents.v1`; written `<partition>:<offset>`."""
+
+    partition: int
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.partition}:{self.offset}"
+
+
+def parse_token(token: str) -> dict[int, int]:
+    """Read `3:1042` or `0:17,3:1042` as {partition: offset}, the highest offset of each partition.
+
+    Raises MalformedToken with the part that could not be read.
+    """
+    reached: dict[int, int] = {}
+    for part in token.split(","):
+        partition, colon, offset = part.strip().partition(":")
+        if not (colon and partition.isascii() and partition.isdigit() and offset.isascii() and offset.isdigit()):
+            raise MalformedToken(f"{part[:40]!r} is not '<partition>:<offset>'; a token looks like '0:17,3:1042'.")
+        if len(partition) > 9 or len(offset) > 18:
+            raise MalformedToken(f"{part[:40]!r} is out of range.")
+        reached[int(partition)] = max(reached.get(int(partition), -1), int(offset))
+    return reached
+
+
+def format_token(reached: Mapping[int, int]) -> str:
+    """The token of {partition: offset}, in partition order."""
+    return ",".join(f"{partition}:{offset}" for partition, offset in sorted(reached.items()))
+
+
+def sha256_hex(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def digest(*parts: str) -> str:
+    """32 hex digits (BLAKE2b, 128 bits) of the parts; no two lists of parts run together."""
+    state = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        state.update(len(encoded).to_bytes(8, "big"))
+        state.update(encoded)
+    return state.hexdigest()
+
+
+def passage_id(key: DocumentKey, headings: Sequence[str], text: str, occurrence: int) -> str:
+    """`occurrence` numbers passages of one document with the same headings and text, from 0."""
+    return digest("passage", *key, *headings, text, str(occurrence))
+
+
+def chunk_id(key: DocumentKey, headings: Sequence[str], text: str, occurrence: int) -> str:
+    """`occurrence` numbers chunks of one document with the same headings and text, from 0."""
+    return digest("chunk", *key, *headings, text, str(occurrence))
+
+
+def section_id(key: DocumentKey, headings: Sequence[str], occurrence: int) -> str:
+    return digest("section", *key, *headings, str(occurrence))
+
+
+def document_node_id(key: DocumentKey) -> str:
+    return digest("document", *key)
+
+
+def link_key(document_id: str) -> str:
+    """The form under which links find documents: lower case, without extension, closing slash and index page.
+
+    `Guide/Intro.md`, `guide/intro` and `guide/intro/index.html` are one. A link names its target by this key.
+    """
+    path = document_id.strip().strip("/").lower()
+    stem = _EXTENSION.sub("", path)
+    folder, _, name = stem.rpartition("/")
+    return folder if folder and name == "index" else stem
+
+
+def entity_id(collection: str, name: str) -> str:
+    """`name` is a normalised name; an entity is shared by all documents of its collection."""
+    return digest("entity", collection, name)
+
+
+def statement_id(chunk: str, predicate: str, roles: Sequence[tuple[str, str]], extractor: str) -> str:
+    """`chunk` is the id of the chunk that states it; `roles` are (role, normalised entity name)."""
+    flat = [part for role in roles for part in role]
+    return digest("statement", chunk, predicate, extractor, *flat)
+
+
+def normalise_name(name: str) -> str:
+    """The name under which an entity is shared: no bracketed part, accents, possessives or odd punctuation; case
+    folded; blanks collapsed. Empty when nothing is left.
+
+    A name that is nothing but its bracketed part keeps it.
+    """
+    bare = _BRACKETED.sub(" ", name)
+    if not bare.strip():
+        bare = name
+    decomposed = unicodedata.normalize("NFKD", bare)
+    plain = "".join(character for character in decomposed if not unicodedata.combining(character))
+    plain = _POSSESSIVE.sub("", plain)
+    plain = _NOT_WORD.sub(" ", plain)
+    return " ".join(plain.casefold().split()).strip(_EDGE_PUNCTUATION)

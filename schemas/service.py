@@ -1,0 +1,174 @@
+"""The models of the HTTP interface beside search: batches of writes, documents, chunks, the graph, the service's state."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from schemas.api import WriteAccepted
+
+NodeKind = Literal["document", "chunk", "entity"]
+
+EdgeKind = Literal["has_chunk", "next_chunk", "similar_to", "related_to", "links_to", "mentions", "about", "states"]
+
+
+class AcceptedMember(BaseModel):
+    """A document of a batch that is in the log; `index` counts from 0 in the order given."""
+
+    index: int
+    id: str
+    collection: str
+    position: str
+
+
+class RefusedMember(BaseModel):
+    """A document of a batch that is not in the log, and why; the others are not held up by it."""
+
+    index: int
+    id: str | None = None
+    status: int
+    reason: str
+    detail: str
+
+
+class BatchAccepted(WriteAccepted):
+    """`documents` counts those accepted; `token` covers all of them."""
+
+    accepted: list[AcceptedMember]
+    refused: list[RefusedMember] = Field(default_factory=list)
+
+
+class PassageText(BaseModel):
+    id: str
+    section: list[str]
+    text: str
+
+
+class DocumentDetail(BaseModel):
+    """A document as it is indexed. `text` is that of its passages, without what they overlap."""
+
+    id: str
+    collection: str
+    title: str
+    uri: str | None = None
+    content_type: str
+    version: int | None = None
+    chunks: int
+    position: str
+    updated_at: str
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    text: str
+    passages: list[PassageText]
+
+
+class FormatInfo(BaseModel):
+    """A format that documents may come in; `media_types[0]` is the one to prefer."""
+
+    name: str
+    media_types: list[str]
+    extensions: list[str]
+
+
+class ChunkDetail(BaseModel):
+    """A chunk with the passage around it."""
+
+    chunk_id: str
+    passage_id: str
+    document_id: str
+    collection: str
+    title: str
+    ordinal: int
+    section: list[str]
+    text: str
+    parent_text: str
+
+
+class GraphNode(BaseModel):
+    """`id` is the record key of a document, the computed id of a chunk or an entity; `label` is for people."""
+
+    id: str
+    kind: NodeKind
+    label: str
+    collection: str | None = None
+    document_id: str | None = None
+
+
+class GraphEdge(BaseModel):
+    """Directed, from node id to node id. A `states` edge stands for a statement: `label` is its predicate and the role
+    of the far end, `weight` its confidence."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    source: str = Field(alias="from")
+    target: str = Field(alias="to")
+    kind: EdgeKind
+    weight: float = 1.0
+    label: str | None = None
+
+
+class Neighbour(BaseModel):
+    """A node one edge away, and that edge."""
+
+    node: GraphNode
+    edge: GraphEdge
+
+
+class NodeDetail(BaseModel):
+    """A node of the graph with what stands around it; `truncated` says that there is more than `limit`."""
+
+    node: GraphNode
+    neighbours: list[Neighbour]
+    truncated: bool = False
+    graph_position: int
+
+
+class Subgraph(BaseModel):
+    """A part of the graph for drawing: every edge's ends are among the nodes."""
+
+    nodes: list[GraphNode]
+    edges: list[GraphEdge]
+    truncated: bool = False
+    graph_position: int
+
+
+class PartitionLag(BaseModel):
+    """`reached` is the last offset applied (-1 for none), `end` the one the next record gets (null while unknown)."""
+
+    topic: str
+    partition: int
+    reached: int
+    end: int | None = None
+    records: int | None = None
+    seconds: float | None = None
+
+
+class Readiness(BaseModel):
+    """`reasons` say what is not there yet; what is out of order but does not keep searches from running is in `notes`."""
+
+    ready: bool
+    reasons: list[str] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
+    kafka: Literal["reachable", "unreachable"]
+    snapshot_age_seconds: float | None = None
+
+
+class ServiceStatus(BaseModel):
+    """The state of the service, for people and for `thalweg status`."""
+
+    version: str
+    uptime_seconds: float
+    readiness: Readiness
+    kafka_servers: str | None
+    generation: str | None
+    positions: str | None = Field(description="The token that text searches show.")
+    graph_position: int | None
+    graph_base_position: int | None = Field(description="Position of the graph snapshot; what is later is an overlay.")
+    lag: list[PartitionLag]
+    lag_records: int | None = Field(description="Over all partitions of the documents topic; null while unknown.")
+    lag_seconds: float | None = Field(description="How long the oldest record not yet searchable has waited, at least.")
+    table_versions: dict[str, int]
+    counts: dict[str, int]
+    provenance_buffered: int
+    provenance_dropped: int
+    streams_open: int
+    memory_bytes: int
+    embedding_model: str | None

@@ -1,0 +1,67 @@
+"""The topics: their names, how each is partitioned, and how long Kafka keeps it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from schemas.settings import KafkaSettings
+
+DAY_MS = 24 * 60 * 60 * 1000
+
+
+@dataclass(frozen=True)
+class TopicSpec:
+    """A topic as it should be: `config` holds Kafka's own topic settings by their Kafka names."""
+
+    name: str
+    partitions: int
+    config: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class TopicNames:
+    """Every topic's full name under one prefix."""
+
+    prefix: str
+
+    @property
+    def documents(self) -> str:
+        return f"{self.prefix}documents.v1"
+
+    @property
+    def curation(self) -> str:
+        return f"{self.prefix}curation.v1"
+
+    @property
+    def indexed(self) -> str:
+        return f"{self.prefix}indexed.v1"
+
+    @property
+    def provenance(self) -> str:
+        return f"{self.prefix}provenance.v1"
+
+    @property
+    def dead_letters(self) -> str:
+        return f"{self.prefix}dead-letters.v1"
+
+    def graph(self, generation: str) -> str:
+        return f"{self.prefix}graph.{generation}.v1"
+
+
+def topic_specs(kafka: KafkaSettings, generation: str) -> list[TopicSpec]:
+    """All topics of one generation, as `thalweg topics create` makes them."""
+    names = TopicNames(kafka.topic_prefix)
+    large = str(kafka.max_record_bytes)
+    graph_record = str(kafka.max_graph_record_bytes)
+    compact = {"cleanup.policy": "compact", "max.message.bytes": large}
+
+    def kept(days: int) -> dict[str, str]:
+        return {"cleanup.policy": "delete", "retention.ms": str(days * DAY_MS), "max.message.bytes": large}
+
+    return [
+        TopicSpec(names.documents, kafka.partitions, compact),
+        TopicSpec(names.curation, 1, compact),
+        TopicSpec(names.graph(generation), 1, {**compact, "max.message.bytes": graph_record}),
+        TopicSpec(names.indexed, kafka.partitions, kept(7)),
+        TopicSpec(names.provenance, kafka.partitions, kept(90)),
+        TopicSpec(names.dead_letters, kafka.partitions, kept(30)),
+    ]

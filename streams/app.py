@@ -1,0 +1,332 @@
+"""The worker process: starts the parts in order, waits for a signal or a failure, stops them in the reverse order."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+import faust
+import structlog
+
+from indexer.embedding import Encoder, load_encoder
+from indexer.errors import IncompatibleGeneration, StoreInUse
+from indexer.generations import FIRST, Generation, Manifest, open_generation
+from indexer.preparing import EXTRACTOR_VERSION
+from indexer.read.graph import latest_snapshot
+from indexer.write.graph import GraphWriter
+from indexer.write.vectors import VectorWriter
+from schemas.exits import Exit, Failure, InUse, Unreachable, WrongSetting
+from schemas.topics import TopicNames, topic_specs
+from streams import documents_agent, graph_agent, provenance_agent
+from streams.broker import answers_metadata
+from streams.data_directory import WORKER_LOCK, held, make_directory
+from streams.documents_agent import DocumentsAgent, Taken
+from streams.encoding import Encoding
+from streams.errors import WorkerExit
+from streams.faust_app import attach_agent, build_app, group_name
+from streams.graph_agent import GraphAgent, Snapshots
+from streams.indexing import DocumentIndexer
+from streams.logs import configure_logging
+from streams.maintenance import keep_maintained
+from streams.making import Maker
+from streams.metrics import Health, MetricsServer, WorkerMetrics
+from streams.outbox import Outbox
+from streams.parsers import open_parsers
+from streams.positions import reconcile
+from streams.progress import Progress, TopicPartition
+from streams.provenance_agent import ProvenanceAgent
+from streams.settings import WorkerSettings
+from streams.snapshot_schedule import SnapshotSchedule
+from streams.stores import StoreThread
+from streams.topic_admin import TopicReport, ensure_topics
+from streams.watchdog import KafkaLog, Watchdog
+
+STOP_SECONDS = 9.0
+_POLL_SECONDS = 0.25
+
+
+def run_worker(settings: WorkerSettings) -> int:
+    """Run one worker until SIGTERM or SIGINT; its exit code.
+
+    Raises Failure, with its own exit code, for what the person who starts it can mend.
+    """
+    if not settings.kafka.bootstrap_servers:
+        raise WrongSetting("No Kafka is named: set THALWEG_KAFKA__BOOTSTRAP_SERVERS, or use 'thalweg up'.")
+    configure_logging()
+    data_dir = make_directory(settings.storage.data_dir)
+    with held(data_dir, WORKER_LOCK, "worker"):
+        try:
+            return asyncio.run(_live(settings, settings.kafka.bootstrap_servers))
+        except IncompatibleGeneration as error:
+            raise WrongSetting(str(error)) from error
+        except StoreInUse as error:
+            raise InUse(str(error)) from error
+
+
+async def _live(settings: WorkerSettings, bootstrap_servers: str) -> int:
+    log = structlog.get_logger("thalweg.worker")
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    worker = Worker(settings, bootstrap_servers)
+    stopping = asyncio.create_task(stop.wait())
+    life = asyncio.create_task(worker.live())
+    code = int(Exit.OK)
+    try:
+        await asyncio.wait({life, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if life.done():
+            life.result()
+    except (Failure, IncompatibleGeneration, StoreInUse):
+        code = int(Exit.FAILED)
+        raise
+    except Exception as error:  # the edge of the process: whatever it is, the supervisor starts it again
+        code = int(WorkerExit.RESTART)
+        log.error("worker failed; it must be started again", error=f"{type(error).__name__}: {error}", exc_info=error)
+    finally:
+        began = time.monotonic()
+        life.cancel()
+        stopping.cancel()
+        done, _ = await asyncio.wait({asyncio.create_task(worker.stop())}, timeout=STOP_SECONDS)
+        log.info(
+            "worker stopped" if done else "worker did not stop in time", seconds=round(time.monotonic() - began, 2)
+        )
+        if not done:  # a thread is busy with something that may be cut off at any point
+            sys.stderr.flush()
+            os._exit(code)
+    return code
+
+
+class Worker:
+    """All parts of the process. `live` starts them and returns only by an exception; `stop` stops what was started."""
+
+    def __init__(self, settings: WorkerSettings, bootstrap_servers: str) -> None:
+        self._settings = settings
+        self._bootstrap_servers = bootstrap_servers
+        self._names = TopicNames(settings.kafka.topic_prefix)
+        self._metrics = WorkerMetrics()
+        self._health = Health(["kafka", "encoder", "stores", "partitions"])
+        self._progress = Progress()
+        self._cleanup = AsyncExitStack()
+        self._background: list[asyncio.Task[None]] = []
+        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._log = structlog.get_logger("thalweg.worker")
+
+    async def live(self) -> None:
+        """Raises what made the worker fail."""
+        began = time.monotonic()
+        server = MetricsServer(self._metrics, self._health, self._settings.worker.metrics_port)
+        self._cleanup.push_async_callback(asyncio.to_thread, server.close)
+        encoder, _ = await asyncio.gather(self._load_encoder(), self._find_broker())
+        generation = open_generation(self._settings.storage.data_dir.absolute(), self._manifest(encoder))
+        reports = await ensure_topics(self._bootstrap_servers, topic_specs(self._settings.kafka, generation.name))
+        app = await self._wire(encoder, generation, self._partitions(reports))
+        await app.start()
+        self._log.info(
+            "worker started",
+            generation=generation.name,
+            metrics_port=server.port,
+            seconds=round(time.monotonic() - began, 2),
+        )
+        await self._failed
+
+    async def stop(self) -> None:
+        """Cut off what is under way, make a last snapshot, close the stores. Every step is tried."""
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        await self._cleanup.aclose()
+
+    async def _load_encoder(self) -> Encoder:
+        encoder = await asyncio.to_thread(load_encoder, self._settings.embedding)
+        self._health.up("encoder")
+        return encoder
+
+    async def _find_broker(self) -> None:
+        patience = self._settings.worker.broker_wait_seconds
+        deadline = time.monotonic() + patience
+        while not await answers_metadata(self._bootstrap_servers, timeout_seconds=2.0):
+            if time.monotonic() > deadline:
+                raise Unreachable(
+                    f"No Kafka broker answered at {self._bootstrap_servers} for {patience:.0f} s. Start one with "
+                    "'thalweg up' or 'thalweg kafka', or set THALWEG_KAFKA__BOOTSTRAP_SERVERS."
+                )
+            await asyncio.sleep(_POLL_SECONDS)
+        self._health.up("kafka")
+
+    def _manifest(self, encoder: Encoder) -> Manifest:
+        return Manifest(
+            generation=FIRST,
+            embedding_model=encoder.model,
+            embedding_digest=encoder.digest,
+            dimension=encoder.dimension,
+            extractor=EXTRACTOR_VERSION,
+            **self._settings.chunking.model_dump(),
+        )
+
+    def _partitions(self, reports: Sequence[TopicReport]) -> dict[str, int]:
+        """How many partitions each topic has. Raises WrongSetting where receipts or dead letters would have no place."""
+        for report in reports:
+            if report.differences:
+                self._log.warning("a topic is not as it should be; it is used as it is", topic=report.sentence())
+        partitions = {report.name: report.partitions for report in reports}
+        documents = partitions[self._names.documents]
+        for name in (self._names.indexed, self._names.dead_letters):
+            if partitions[name] < documents:
+                raise WrongSetting(
+                    f"The topic {name} has {partitions[name]} partitions and {self._names.documents} has {documents}; "
+                    "it needs as many. Add partitions to it."
+                )
+        return partitions
+
+    async def _wire(self, encoder: Encoder, generation: Generation, partitions: dict[str, int]) -> faust.App:
+        """Open the stores, set the group back where they need it, and build the app with its three agents."""
+        worker = self._settings.worker
+        names = self._names
+        lance = await self._store("lance")
+        vectors = await lance.call(VectorWriter.open, generation, encoder.dimension)
+        self._cleanup.push_async_callback(lance.close, vectors.close)
+        kuzu = await self._store("kuzu")
+        graph = await kuzu.call(GraphWriter.open, generation)
+        self._cleanup.push_async_callback(kuzu.close, graph.close)
+        reached = await lance.call(vectors.positions)
+        graph_position = await kuzu.call(graph.position)
+        self._health.up("stores")
+        newest = latest_snapshot(generation.snapshots_dir)
+        schedule = SnapshotSchedule(
+            idle_seconds=worker.snapshot_idle_seconds,
+            min_seconds=worker.snapshot_min_seconds,
+            max_seconds=worker.snapshot_max_seconds,
+            share=worker.snapshot_share,
+            pending=newest is None or newest.graph_position < graph_position,
+        )
+        snapshots = Snapshots(
+            writer=graph,
+            thread=kuzu,
+            schedule=schedule,
+            snapshots_dir=generation.snapshots_dir,
+            metrics=self._metrics,
+            newest=newest,
+        )
+        self._cleanup.push_async_callback(snapshots.make)
+
+        graph_topic = names.graph(generation.name)
+        group = group_name(self._settings.kafka.topic_prefix, generation.name)
+        stored: dict[TopicPartition, int | None] = {TopicPartition(graph_topic, 0): graph_position}
+        for partition in range(partitions[names.documents]):
+            stored[TopicPartition(names.documents, partition)] = (
+                reached[partition].offset if partition in reached else -1
+            )
+        for partition in range(partitions[names.provenance]):
+            stored[TopicPartition(names.provenance, partition)] = None if reached else -1
+        await self._expect(group, stored, graph_topic)
+
+        app = build_app(self._settings, self._bootstrap_servers, group)
+        outbox = Outbox(app.producer, names, generation.name, self._metrics, self._progress)
+        encoding = Encoding(encoder, self._metrics, self._progress)
+        self._cleanup.push_async_callback(asyncio.to_thread, encoding.close)
+        parsers = open_parsers(self._settings)
+        self._cleanup.push_async_callback(parsers.close)
+        maker = Maker(
+            parsers.prepare,
+            encoding,
+            lance,
+            vectors,
+            encode_texts=worker.encode_texts,
+            max_contribution_bytes=self._settings.kafka.max_graph_record_bytes - 64 * 1024,
+        )
+        indexer = DocumentIndexer(
+            topic=names.documents,
+            generation=generation.name,
+            limits=self._settings.limits,
+            writer=vectors,
+            thread=lance,
+            maker=maker,
+            outbox=outbox,
+            metrics=self._metrics,
+            reached=reached,
+        )
+        documents = DocumentsAgent(
+            names.documents, indexer, self._progress, worker.commit_documents, worker.commit_bytes
+        )
+        contributions = GraphAgent(
+            topic=graph_topic,
+            writer=graph,
+            thread=kuzu,
+            outbox=outbox,
+            schedule=schedule,
+            progress=self._progress,
+            metrics=self._metrics,
+        )
+        retrievals = ProvenanceAgent(
+            topic=names.provenance, writer=vectors, thread=lance, outbox=outbox, progress=self._progress
+        )
+        self._attach(app, "documents", names.documents, documents.run, worker.batch_records)
+        self._attach(app, "graph", graph_topic, contributions.run, worker.graph_batch_records)
+        self._attach(app, "provenance", names.provenance, retrievals.run, worker.batch_records)
+        app.on_partitions_assigned.connect(self._on_assigned, weak=False)
+        self._cleanup.push_async_callback(app.stop)
+
+        kafka_log = KafkaLog(self._bootstrap_servers, list(stored))
+        self._cleanup.push_async_callback(kafka_log.close)
+        watchdog = Watchdog(kafka_log, self._progress, self._metrics, patience_seconds=worker.watchdog_seconds)
+        self._keep(watchdog.keep())
+        self._keep(snapshots.keep())
+        self._keep(keep_maintained(vectors, lance, self._metrics, worker.maintenance_seconds))
+        self._keep(_until_crashed(app))
+        return app
+
+    async def _store(self, name: str) -> StoreThread:
+        thread = StoreThread(name, self._metrics, self._progress)
+        self._cleanup.callback(thread.end)
+        return thread
+
+    async def _expect(self, group: str, stored: dict[TopicPartition, int | None], graph_topic: str) -> None:
+        states = await reconcile(self._bootstrap_servers, group, stored)
+        stages = {
+            self._names.documents: documents_agent.STAGE,
+            graph_topic: graph_agent.STAGE,
+            self._names.provenance: provenance_agent.STAGE,
+        }
+        for partition, position in stored.items():
+            offset = (states[partition].committed or 0) - 1 if position is None else position
+            self._progress.expect(stages[partition.topic], partition.topic, partition.partition, offset)
+
+    def _attach(
+        self,
+        app: faust.App,
+        name: str,
+        topic: str,
+        run: Callable[[Taken], Awaitable[None]],
+        batch_records: int,
+    ) -> None:
+        guarded = documents_agent.fatal_on_error(run, self._fail)
+        wait_seconds = self._settings.worker.batch_wait_seconds
+        attach_agent(app, name, topic, guarded, batch_records=batch_records, batch_wait_seconds=wait_seconds)
+
+    async def _on_assigned(self, _app: Any, assigned: Any, **_: Any) -> None:
+        self._log.info("partitions assigned", partitions=len(assigned))
+        self._health.up("partitions")
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._on_background_end)
+        self._background.append(task)
+
+    def _on_background_end(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._failed.done():
+            self._failed.set_exception(error)
+
+
+async def _until_crashed(app: faust.App) -> None:
+    """Raises what made a part of Faust end by itself."""
+    while not app.crashed:
+        await asyncio.sleep(_POLL_SECONDS)
+    raise app.crash_reason or RuntimeError("Faust ended without saying why.")

@@ -1,0 +1,186 @@
+"""The commands that run and prepare things: `thalweg up`, `kafka`, `worker` and `topics`.
+
+Everything heavy is imported inside the command that needs it, so that the others answer at once.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from schemas.exits import Exit, complain, plain_failures
+
+app = typer.Typer(no_args_is_help=True)
+topics_app = typer.Typer(no_args_is_help=True, help="Make the topics, or look at them.")
+app.add_typer(topics_app, name="topics")
+
+DataDir = Annotated[
+    Path | None, typer.Option(help="Directory for everything on disk.", show_default="thalweg-data", file_okay=False)
+]
+KafkaPort = Annotated[
+    int | None,
+    typer.Option(min=0, max=65535, help="Port for the embedded Kafka; 0 takes a free one.", show_default="9092"),
+]
+BootstrapServers = Annotated[
+    str | None, typer.Option(help="host:port[,host:port…] of a Kafka cluster, instead of what `up` runs.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+_POLL_SECONDS = 0.2
+
+
+@app.command()
+@plain_failures()
+def up(
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port of the query service.", show_default="8420")
+    ] = None,
+    data_dir: DataDir = None,
+    kafka_port: KafkaPort = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the parts' logs.")] = False,
+) -> None:
+    """Run everything for one machine: Kafka, topics, worker and query service. Ctrl-C ends it.
+
+    Uses the cluster in THALWEG_KAFKA__BOOTSTRAP_SERVERS instead of a Kafka of its own when that is set.
+    """
+    import asyncio
+
+    from schemas.discovery import Running
+    from streams.first_fetch import JarProgress
+    from streams.supervisor import Supervisor
+    from streams.up_settings import load_up_settings
+
+    settings = load_up_settings(
+        overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}, service={"port": port})
+    )
+
+    def ready(running: Running) -> None:
+        print(
+            f"Thalweg is ready: {running.service_url} (Kafka {running.kafka}, data {settings.storage.data_dir}). "
+            "Ctrl-C ends it.",
+            flush=True,
+        )
+
+    async def run() -> None:
+        with closing(JarProgress()) as progress:
+            await Supervisor(
+                settings,
+                environment=os.environ,
+                say=complain,
+                ready=ready,
+                progress=progress,
+                show_logs=_show_log_line if verbose else None,
+            ).run()
+
+    asyncio.run(run())
+
+
+@app.command()
+@plain_failures()
+def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
+    """Run only the embedded Kafka, in the foreground. Ctrl-C ends it."""
+    from streams.broker import EmbeddedKafka
+    from streams.data_directory import make_directory
+    from streams.first_fetch import JarProgress
+    from streams.supervisor import choose_kafka_port, largest_record
+    from streams.up_settings import load_up_settings
+
+    settings = load_up_settings(overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}))
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda _number, _frame: stopping.set())
+    port, note = choose_kafka_port(settings.broker.port)
+    if note:
+        complain(note)
+    with closing(JarProgress()) as progress:
+        broker = EmbeddedKafka(
+            make_directory(settings.storage.data_dir),
+            settings.broker.model_copy(update={"port": port}),
+            max_record_bytes=largest_record(settings),
+            progress=progress,
+        )
+        with broker:
+            print(f"Kafka is ready: {broker.bootstrap_servers}. Ctrl-C ends it. In other terminals:", flush=True)
+            print(f"export THALWEG_KAFKA__BOOTSTRAP_SERVERS={broker.bootstrap_servers}", flush=True)
+            while not stopping.wait(_POLL_SECONDS):
+                broker.require_alive()
+
+
+@app.command()
+@plain_failures()
+def worker(
+    data_dir: DataDir = None,
+    bootstrap_servers: BootstrapServers = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port for /metrics and /readyz.", show_default="a free one")
+    ] = None,
+) -> None:
+    """Run one worker: documents from the topics into the stores."""
+    from streams.documents_cli import bootstrap_servers as find_servers
+    from streams.settings import load_settings
+
+    blocks = overrides(
+        storage={"data_dir": data_dir},
+        kafka={"bootstrap_servers": bootstrap_servers},
+        worker={"metrics_port": metrics_port},
+    )
+    settings = load_settings(blocks)
+    settings = load_settings({**blocks, "kafka": {"bootstrap_servers": find_servers(settings)}})
+
+    from streams.app import run_worker  # Faust, both stores and the model
+
+    raise typer.Exit(run_worker(settings))
+
+
+@topics_app.command("create")
+@plain_failures()
+def create_topics(data_dir: DataDir = None, bootstrap_servers: BootstrapServers = None, as_json: Json = False) -> None:
+    """Make the topics that are missing, and say where an existing one has other settings. Changes none."""
+    _report_topics(data_dir, bootstrap_servers, create=True, as_json=as_json)
+
+
+@topics_app.command("list")
+@plain_failures()
+def list_topics(data_dir: DataDir = None, bootstrap_servers: BootstrapServers = None, as_json: Json = False) -> None:
+    """Show the topics, what is missing, and what is not as the settings ask. Exits with 1 when one is missing."""
+    if not _report_topics(data_dir, bootstrap_servers, create=False, as_json=as_json):
+        raise typer.Exit(Exit.FAILED)
+
+
+def _report_topics(data_dir: Path | None, bootstrap_servers: str | None, *, create: bool, as_json: bool) -> bool:
+    import asyncio
+
+    from indexer.generations import FIRST, current_generation
+    from schemas.topics import topic_specs
+    from streams.documents_cli import bootstrap_servers as find_servers
+    from streams.settings import load_settings
+    from streams.topic_admin import ensure_topics, inspect_topics
+
+    settings = load_settings(overrides(storage={"data_dir": data_dir}, kafka={"bootstrap_servers": bootstrap_servers}))
+    generation = current_generation(settings.storage.data_dir)
+    specs = topic_specs(settings.kafka, generation.name if generation else FIRST)
+    look = ensure_topics if create else inspect_topics
+    reports = asyncio.run(look(find_servers(settings), specs))
+    if as_json:
+        print(json.dumps([asdict(report) for report in reports]))
+    else:
+        for report in reports:
+            print(report.sentence())
+    return all(report.outcome != "missing" for report in reports)
+
+
+def overrides(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The options that were given on the command line, by settings block."""
+    given = {name: {key: value for key, value in block.items() if value is not None} for name, block in blocks.items()}
+    return {name: block for name, block in given.items() if block}
+
+
+def _show_log_line(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,92 @@
+"""Texts to vectors in one thread, so that heartbeats go on; a text the model cannot take is found and set apart."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
+
+from indexer.embedding import Encoder
+from streams.metrics import WorkerMetrics
+from streams.progress import Progress
+
+Result = TypeVar("Result")
+
+PROBE = "a probe of the encoder"
+_FIRST_WAIT_SECONDS = 0.2
+_LONGEST_WAIT_SECONDS = 15.0
+
+
+class EncoderBroken(Exception):
+    """The encoder cannot even encode a few plain words."""
+
+
+class Encoding:
+    """The worker's one computing thread."""
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        metrics: WorkerMetrics,
+        progress: Progress,
+        *,
+        first_wait_seconds: float = _FIRST_WAIT_SECONDS,
+    ) -> None:
+        self._encoder = encoder
+        self._metrics = metrics
+        self._progress = progress
+        self._first_wait_seconds = first_wait_seconds
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="encode")
+        self._log = structlog.get_logger("thalweg.worker")
+
+    async def encode(self, texts: Sequence[str]) -> list[NDArray[np.float32] | Exception]:
+        """For each text its vector, (dimension,) float32, or what the encoder raised for it alone.
+
+        A failing batch is halved until the texts to blame stand alone. While the encoder fails for any text, this
+        waits and tries again.
+        """
+        if not texts:
+            return []
+        attempts = AsyncRetrying(
+            retry=retry_if_exception_type(EncoderBroken),
+            wait=wait_exponential_jitter(self._first_wait_seconds, _LONGEST_WAIT_SECONDS),
+            before_sleep=self._say,
+        )
+        try:
+            return await attempts(self._isolating, list(texts))
+        finally:
+            self._progress.waiting_for.discard("encoder")
+
+    async def compute(self, work: Callable[[], Result]) -> Result:
+        """Run a computation in the thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+    def close(self) -> None:
+        """Let the call under way end, start no other."""
+        self._executor.shutdown(cancel_futures=True)
+
+    async def _isolating(self, texts: list[str]) -> list[NDArray[np.float32] | Exception]:
+        try:
+            return list(await self.compute(lambda: self._encoder.encode(texts)))
+        except Exception as error:  # whatever a model may raise
+            if len(texts) == 1:
+                await self._require_working(error)
+                return [error]
+        half = len(texts) // 2
+        return [*await self._isolating(texts[:half]), *await self._isolating(texts[half:])]
+
+    async def _require_working(self, error: Exception) -> None:
+        try:
+            await self.compute(lambda: self._encoder.encode([PROBE]))
+        except Exception as broken:  # whatever a model may raise
+            raise EncoderBroken(f"{type(error).__name__}: {error}") from broken
+
+    def _say(self, state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome else None
+        self._progress.waiting_for.add("encoder")
+        self._metrics.retries.labels("encoder").inc()
+        self._log.warning("encoder fails for any text, trying again", attempt=state.attempt_number, error=str(error))

@@ -1,0 +1,30 @@
+"""What can stop the worker, named by what to do about it."""
+
+from enum import IntEnum
+
+
+class WorkerExit(IntEnum):
+    """Exit codes of the worker beyond those every command has (`schemas.exits`)."""
+
+    RESTART = 70
+    """Something it could not mend in place: start it again, and it goes on from where the stores are."""
+
+
+class RestartNeeded(Exception):
+    """No document is to blame and no retry in place helps. Nothing was acknowledged: restart the worker."""
+
+
+class StoreFailure(RestartNeeded):
+    """A store failed in a way it does not call transient."""
+
+
+class ParserFailure(RestartNeeded):
+    """The child processes that parse do not start: mend the installation."""
+
+
+class BrokerRefused(RestartNeeded):
+    """Kafka refused for good what must be delivered: mend the cluster's topics."""
+
+
+class WorkerStuck(RestartNeeded):
+    """A partition has records and makes no progress."""

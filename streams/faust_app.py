@@ -1,0 +1,72 @@
+"""The Faust app: topics of raw bytes, agents that acknowledge last, and the settings that make both safe."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import faust
+
+from schemas.settings import MIB
+from streams.documents_agent import Taken
+from streams.settings import WorkerSettings
+
+_SESSION_SECONDS = 10.0
+_HEARTBEAT_SECONDS = 3.0
+_REQUEST_SECONDS = 40.0
+_DAY_SECONDS = 24 * 60 * 60.0
+_BUFFERED_RECORDS = 1_000
+
+
+def group_name(topic_prefix: str, generation: str) -> str:
+    """The consumer group of all workers that fill one generation."""
+    return f"{topic_prefix}worker.{generation}"
+
+
+def build_app(settings: WorkerSettings, bootstrap_servers: str, group: str) -> faust.App:
+    """An app without a web server, tables or exactly-once; topics exist already, made by the admin client."""
+    kafka = settings.kafka
+    largest = max(kafka.max_record_bytes, kafka.max_graph_record_bytes) + MIB
+    return faust.App(
+        group,
+        broker=[f"kafka://{server.strip()}" for server in bootstrap_servers.split(",")],
+        datadir=settings.storage.data_dir / "faust",
+        autodiscover=False,
+        web_enabled=False,
+        topic_disable_leader=True,
+        topic_allow_declare=False,
+        key_serializer="raw",
+        value_serializer="raw",
+        agent_supervisor="mode.supervisors.CrashingSupervisor",
+        stream_wait_empty=False,
+        stream_buffer_maxsize=_BUFFERED_RECORDS,
+        stream_processing_timeout=_DAY_SECONDS,
+        broker_commit_interval=settings.worker.commit_interval_seconds,
+        broker_commit_livelock_soft_timeout=_DAY_SECONDS,
+        broker_heartbeat_interval=_HEARTBEAT_SECONDS,
+        broker_session_timeout=_SESSION_SECONDS,
+        broker_request_timeout=_REQUEST_SECONDS,
+        broker_max_poll_interval=_DAY_SECONDS,
+        consumer_auto_offset_reset="earliest",
+        consumer_max_fetch_size=kafka.max_record_bytes,
+        producer_acks=-1,
+        producer_max_request_size=largest,
+        producer_request_timeout=_REQUEST_SECONDS,
+    )
+
+
+def attach_agent(
+    app: faust.App,
+    name: str,
+    topic: str,
+    run: Callable[[Taken], Awaitable[None]],
+    *,
+    batch_records: int,
+    batch_wait_seconds: float,
+) -> None:
+    """Let `run` have the topic's records, in batches, as raw Faust events that it acknowledges itself."""
+    channel = app.topic(topic, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
+
+    async def take(stream: Any) -> None:
+        await run(stream.noack_take(batch_records, within=batch_wait_seconds))
+
+    take.__name__ = name
+    app.agent(channel, name=name, concurrency=1)(take)

@@ -1,0 +1,207 @@
+"""The graph agent: contributions into the graph store, in one transaction with the position reached; and its snapshots."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+
+from indexer.write.snapshots import SnapshotFile
+from schemas.contributions import Contribution, decode_contribution
+from schemas.errors import MalformedEvent
+from schemas.ids import DocumentKey
+from streams.dead_letters import DeadLetter
+from streams.documents_agent import Taken, report_done
+from streams.metrics import Stopwatch, WorkerMetrics
+from streams.outbox import Outbox
+from streams.progress import Progress
+from streams.records import SourceRecord
+from streams.snapshot_schedule import SnapshotSchedule
+from streams.stores import DATA_ERRORS, StoreThread
+
+STAGE = "graph"
+
+Change = tuple[DocumentKey, Contribution | None]
+
+
+class ContributionWriter(Protocol):
+    """The graph store. `apply` may be repeated with the same changes and then changes nothing."""
+
+    def position(self) -> int: ...
+    def apply(self, changes: Sequence[Change], position: int) -> None: ...
+    def collect_orphans(self) -> int: ...
+    def snapshot(self, snapshots_dir: Path) -> SnapshotFile: ...
+
+
+@dataclass(frozen=True)
+class _Contributed:
+    record: SourceRecord
+    change: Change
+
+
+class GraphAgent:
+    """Applies batches of the graph topic. The position in the store is the truth; the group's offsets only follow."""
+
+    def __init__(
+        self,
+        *,
+        topic: str,
+        writer: ContributionWriter,
+        thread: StoreThread,
+        outbox: Outbox,
+        schedule: SnapshotSchedule,
+        progress: Progress,
+        metrics: WorkerMetrics,
+    ) -> None:
+        self._topic = topic
+        self._writer = writer
+        self._thread = thread
+        self._outbox = outbox
+        self._schedule = schedule
+        self._progress = progress
+        self._metrics = metrics
+        self._log = structlog.get_logger("thalweg.worker")
+
+    async def run(self, batches: Taken) -> None:
+        """Decode, drop what the store holds already, keep the last of each document, apply, acknowledge."""
+        async for events in batches:
+            records = [SourceRecord.of(event.message) for event in events]
+            for record in records:
+                self._progress.taken(STAGE, self._topic, record.partition, record.timestamp_ms)
+            await self.apply(records)
+            for event in events:
+                event.ack()
+            report_done(self._progress, STAGE, self._topic, records, [])
+
+    async def apply(self, records: Sequence[SourceRecord]) -> None:
+        """Bring the store to the state after these records. May be called again with the same records.
+
+        Records that are no contribution go to dead letters, confirmed.
+        Raises StoreFailure, or what the store raises for a single contribution it cannot hold even alone.
+        """
+        watch = Stopwatch()
+        position = await self._thread.run(self._writer.position)
+        fresh = [record for record in records if record.offset > position]
+        if not fresh:
+            return
+        contributed: list[_Contributed] = []
+        letters: list[DeadLetter] = []
+        for record in fresh:
+            try:
+                contributed.append(_Contributed(record, decode_change(record)))
+            except MalformedEvent as error:
+                letters.append(self._letter(record, error))
+        await self._outbox.bury(letters)
+        await self._apply(contributed, fresh[-1].offset)
+        watch.lap("graph")
+        self._schedule.changed()
+        self._metrics.stage_seconds.labels("graph").observe(watch.seconds["graph"])
+        self._log.info(
+            "applied to graph",
+            records=len(records),
+            documents=len({each.change[0] for each in contributed}),
+            position=fresh[-1].offset,
+            seconds=round(watch.seconds["graph"], 4),
+        )
+
+    async def _apply(self, contributed: Sequence[_Contributed], position: int) -> None:
+        """Apply in one transaction; halves where the data are to blame, so that one of them cannot hold up the rest."""
+        latest = {each.change[0]: each.change for each in contributed}
+        try:
+            await self._thread.run(self._writer.apply, list(latest.values()), position)
+        except DATA_ERRORS as error:
+            self._log.warning(
+                "a graph batch failed", records=len(contributed), error=type(error).__name__, exc_info=error
+            )
+            if not contributed:
+                raise
+            if len(contributed) > 1:
+                half = len(contributed) // 2
+                await self._apply(contributed[:half], contributed[half - 1].record.offset)
+                await self._apply(contributed[half:], position)
+                return
+            await self._outbox.bury([self._letter(contributed[0].record, error)])
+            await self._apply([], position)
+
+    def _letter(self, record: SourceRecord, error: Exception) -> DeadLetter:
+        return DeadLetter.of(
+            self._topic,
+            record.partition,
+            record.offset,
+            key=record.key,
+            value=record.value,
+            headers=record.headers,
+            stage="decode" if isinstance(error, MalformedEvent) else "store",
+            error=error,
+        )
+
+
+class Snapshots:
+    """Makes snapshots of the graph when they are due, in the store's thread."""
+
+    def __init__(
+        self,
+        *,
+        writer: ContributionWriter,
+        thread: StoreThread,
+        schedule: SnapshotSchedule,
+        snapshots_dir: Path,
+        metrics: WorkerMetrics,
+        newest: SnapshotFile | None,
+        now_seconds: Callable[[], float] = time.time,
+    ) -> None:
+        self._writer = writer
+        self._thread = thread
+        self._schedule = schedule
+        self._snapshots_dir = snapshots_dir
+        self._newest = newest
+        self._log = structlog.get_logger("thalweg.worker")
+        self._now_seconds = now_seconds
+        metrics.snapshot_age.set_function(self._age_seconds)
+
+    async def keep(self) -> None:
+        """Make snapshots for ever."""
+        while True:
+            await self._schedule.until_due()
+            await self.make()
+
+    async def make(self) -> None:
+        """Make one now, if anything changed since the last."""
+        if not self._schedule.pending:
+            return
+        token = self._schedule.begin()
+        orphans = await self._thread.run(self._writer.collect_orphans)
+        snapshot = await self._thread.run(self._writer.snapshot, self._snapshots_dir)
+        took = self._schedule.made(token)
+        self._newest = snapshot
+        self._log.info(
+            "snapshot made",
+            name=snapshot.name,
+            graph_position=snapshot.graph_position,
+            documents=snapshot.documents,
+            orphans_collected=orphans,
+            seconds=round(took, 4),
+        )
+
+    def _age_seconds(self) -> float:
+        if self._newest is None or not self._schedule.pending:
+            return 0.0
+        return max(0.0, self._now_seconds() - self._newest.made_at_ms / 1000)
+
+
+def decode_change(record: SourceRecord) -> Change:
+    """The document and its contribution, None for withdrawn. Raises MalformedEvent."""
+    try:
+        key = DocumentKey.parse((record.key or b"").decode("utf-8", "surrogatepass"))
+        if record.value is None:
+            return key, None
+        contribution = decode_contribution(record.value)
+    except MalformedEvent:
+        raise
+    except ValueError as error:
+        raise MalformedEvent("bad_contribution", f"The record is not a graph contribution: {error}.") from error
+    if (contribution.collection, contribution.document_id) != key:
+        raise MalformedEvent("key_mismatch", "The contribution is not that of the document in the record's key.")
+    return key, contribution

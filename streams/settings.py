@@ -1,0 +1,159 @@
+"""The worker's settings.
+
+The command line wins over the environment (`THALWEG_…`), the environment over the TOML file, the file over what
+stands here.
+"""
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
+
+from indexer.chunking import ChunkingParameters
+from schemas.exits import WrongSetting
+from schemas.settings import MIB, EmbeddingSettings, KafkaSettings, LimitSettings, StorageSettings
+
+CONFIG_FILE_VARIABLE = "THALWEG_CONFIG_FILE"
+DEFAULT_CONFIG_FILE = Path("thalweg.toml")
+
+
+class ChunkingSettings(BaseModel):
+    """How documents are cut. A generation fixes these: other values ask for a new data directory or a rebuild."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    passage_characters: int = Field(
+        1400, ge=200, le=100_000, description="Size of a passage: what a reader, or a language model, gets to read."
+    )
+    passage_overlap: float = Field(
+        0.15, ge=0, le=0.5, description="Share of a passage that is repeated from the one before."
+    )
+    chunk_characters: int = Field(
+        300, ge=50, le=10_000, description="Size of a chunk: what is embedded. Stay within the model's window."
+    )
+    chunk_overlap: int = Field(50, ge=0, le=5_000, description="Characters a chunk repeats from the one before.")
+
+    def parameters(self) -> ChunkingParameters:
+        return ChunkingParameters(**self.model_dump())
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        self.parameters()
+        return self
+
+
+class WorkerBlock(BaseModel):
+    """What only the worker needs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metrics_port: int = Field(
+        0, ge=0, le=65_535, description="Port on 127.0.0.1 for /metrics, /livez and /readyz; 0 takes a free one."
+    )
+    batch_records: int = Field(
+        500, ge=1, le=10_000, description="Most records taken at once. More makes bulk loads a little faster."
+    )
+    batch_wait_seconds: float = Field(
+        0.02, gt=0, le=5, description="How long a batch waits for more records. It is part of every document's latency."
+    )
+    commit_documents: int = Field(
+        400, ge=1, le=10_000, description="Most records in one commit to the stores: what a crash has to do again."
+    )
+    commit_bytes: int = Field(
+        2 * MIB, ge=1024, description="Most bytes of records in one commit; bounds the worker's memory."
+    )
+    encode_texts: int = Field(
+        256, ge=1, le=10_000, description="Texts encoded at a time. More sorts better by length, fewer stops sooner."
+    )
+    graph_batch_records: int = Field(500, ge=1, le=10_000, description="Most contributions in one graph transaction.")
+    commit_interval_seconds: float = Field(
+        1.0, gt=0, le=60, description="How often Kafka is told what is done. A restart repeats so much, harmlessly."
+    )
+    broker_wait_seconds: float = Field(
+        60.0, ge=0, description="How long a start waits for the first broker to answer before it gives up."
+    )
+    watchdog_seconds: float = Field(
+        300.0, gt=0, description="A partition with lag and no progress for so long ends the process, to be restarted."
+    )
+    snapshot_idle_seconds: float = Field(
+        1.0, gt=0, description="A graph snapshot is made when nothing has changed for so long."
+    )
+    snapshot_min_seconds: float = Field(
+        5.0, gt=0, description="Least time between snapshots while changes keep coming."
+    )
+    snapshot_max_seconds: float = Field(
+        300.0, gt=0, description="Most time between snapshots while changes keep coming."
+    )
+    snapshot_share: float = Field(
+        0.05,
+        gt=0,
+        le=1,
+        description="Largest share of the time that making snapshots may take while changes keep coming.",
+    )
+    maintenance_seconds: float = Field(
+        30.0, gt=0, description="How often the vector tables are looked at; work is done only where it pays."
+    )
+    parsers: int = Field(
+        0, ge=0, le=64, description="Child processes that parse; 0 means one for each core, two at most."
+    )
+    parser_cpu_seconds: int = Field(
+        20, ge=1, description="CPU time one document may take to parse before it is a dead letter."
+    )
+    parser_wall_seconds: float = Field(60.0, gt=0, description="Time one document may take to parse.")
+    parser_memory_bytes: int = Field(
+        1024 * MIB, ge=64 * MIB, description="Memory one document may take to parse, above the idle child process."
+    )
+    parser_output_bytes: int = Field(256 * MIB, ge=MIB, description="Largest result of parsing one document.")
+
+
+class WorkerSettings(BaseSettings):
+    """Everything the worker reads once, at its start, and hands down."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="THALWEG_", env_nested_delimiter="__", frozen=True, extra="ignore", env_ignore_empty=True
+    )
+
+    kafka: KafkaSettings = KafkaSettings()
+    storage: StorageSettings = StorageSettings()
+    limits: LimitSettings = LimitSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    chunking: ChunkingSettings = ChunkingSettings()
+    worker: WorkerBlock = WorkerBlock()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        del dotenv_settings, file_secret_settings
+        named = os.environ.get(CONFIG_FILE_VARIABLE)
+        file = Path(named) if named else DEFAULT_CONFIG_FILE
+        if named and not file.is_file():
+            raise WrongSetting(f"{CONFIG_FILE_VARIABLE} names {named!r}, which is not a file.")
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=file)
+
+
+def load_settings(overrides: dict[str, dict[str, Any]] | None = None) -> WorkerSettings:
+    """The settings of this process; `overrides` (block → field → value) come from the command line.
+
+    Raises pydantic's ValidationError for values that do not fit, WrongSetting for what cannot be read at all.
+    """
+    try:
+        return WorkerSettings(**(overrides or {}))  # type: ignore[arg-type]  # blocks are validated from dicts
+    except SettingsError as error:
+        raise WrongSetting(f"A setting cannot be read: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise WrongSetting(f"The settings file is not TOML: {error}.") from error

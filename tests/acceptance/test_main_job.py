@@ -1,0 +1,245 @@
+"""The main job: a record goes in, a stream shows it, its provenance comes back on the topic, a delete takes it away."""
+
+import asyncio
+import json
+import uuid
+from pathlib import Path
+from typing import Any
+
+import httpx
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+
+from schemas.ids import format_token
+from tests.installation import Installation, wait_until
+
+
+def frames_of(lines: list[str]) -> list[tuple[str, str, dict[str, Any]]]:
+    """(event, id, body) of each frame of a stream."""
+    frames, fields = [], {}
+    for line in lines:
+        if line == "" and "data" in fields:
+            frames.append((fields["event"], fields["id"], json.loads(fields["data"])))
+            fields = {}
+        elif line and not line.startswith(":"):
+            name, _, text = line.partition(": ")
+            fields[name] = text
+    return frames
+
+
+def stream(thalweg: Installation, headers: dict[str, str] | None = None, **parameters: Any) -> list[Any]:
+    accept = {"Accept": "text/event-stream"} | (headers or {})
+    with httpx.stream("GET", f"{thalweg.url}/v1/search", params=parameters, headers=accept, timeout=70) as answer:
+        assert answer.status_code == 200, answer.read()
+        return frames_of(list(answer.iter_lines()))
+
+
+async def produce(servers: str, *records: tuple[str, bytes | None, list[tuple[str, bytes]]]) -> str:
+    """Publish as any Kafka client would; the token of what was sent."""
+    producer = AIOKafkaProducer(bootstrap_servers=servers, acks="all")
+    await producer.start()
+    try:
+        reached: dict[int, int] = {}
+        for key, value, headers in records:
+            sent = await producer.send_and_wait("thalweg.documents.v1", value, key=key.encode(), headers=headers)
+            reached[sent.partition] = sent.offset
+        return format_token(reached)
+    finally:
+        await producer.stop()
+
+
+async def read_all(servers: str, topic: str) -> list[Any]:
+    """Every record of a topic up to now."""
+    consumer = AIOKafkaConsumer(bootstrap_servers=servers, enable_auto_commit=False)
+    await consumer.start()
+    try:
+        await consumer.topics()
+        partitions = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
+        ends = {p: end for p, end in (await consumer.end_offsets(partitions)).items() if end > 0}
+        consumer.assign(list(ends))
+        await consumer.seek_to_beginning(*ends)
+        records = []
+        while any([await consumer.position(p) < end for p, end in ends.items()]):
+            for batch in (await consumer.getmany(timeout_ms=500)).values():
+                records += batch
+        return records
+    finally:
+        await consumer.stop()
+
+
+def test_a_record_becomes_a_hit_and_its_retrieval_a_record(thalweg: Installation) -> None:
+    text = b"# The heron pump\n\nA heron pump lifts water by the weight of falling water. It needs no fuel."
+    token = asyncio.run(produce(thalweg.kafka, ("story/heron.md", text, [("content-type", b"text/markdown")])))
+
+    frames = stream(thalweg, q="how does a heron pump lift water", collection="story", after=token, k=3)
+    names = [name for name, _, _ in frames]
+    assert names[0] == "meta"
+    assert names[-1] == "done"
+    retrieval_id = frames[0][2]["retrieval_id"]
+    assert [frame_id for _, frame_id, _ in frames] == [f"{retrieval_id}.{seq}" for seq in range(len(frames))]
+    stages = {body["name"] for name, _, body in frames if name == "stage"}
+    assert {"vector", "keyword", "graph"} <= stages
+    hit = next(body for name, _, body in frames if name == "hit")
+    assert (hit["rank"], hit["document_id"], hit["title"]) == (1, "heron.md", "The heron pump")
+    assert "falling water" in hit["parent_text"]
+    partition, _, offset = token.partition(":")
+    assert (hit["source"]["partition"], hit["source"]["offset"]) == (int(partition), int(offset))
+    assert {"vector", "keyword"} <= set(hit["channels"])
+
+    def its_provenance() -> list[Any]:
+        records = asyncio.run(read_all(thalweg.kafka, "thalweg.provenance.v1"))
+        return [record for record in records if record.key == retrieval_id.encode()]
+
+    wait_until(its_provenance, 20, "the provenance on its topic")
+    retrieval = json.loads(its_provenance()[0].value)
+    assert retrieval["query"] == "how does a heron pump lift water"
+    assert retrieval["hits"][0]["chunk_id"] == hit["chunk_id"]
+    details = f"{thalweg.url}/v1/retrievals/{retrieval_id}"
+    wait_until(lambda: httpx.get(details).status_code == 200, 20, "the retrieval in its table")
+
+    rest = stream(thalweg, {"Last-Event-ID": f"{retrieval_id}.1"}, q="how does a heron pump lift water")
+    assert [frame_id for _, frame_id, _ in rest] == [f"{retrieval_id}.{seq}" for seq in range(2, len(frames))]
+
+    gone = asyncio.run(produce(thalweg.kafka, ("story/heron.md", None, [])))
+    assert thalweg.search(q="heron pump", collection="story", after=gone)["hits"] == []
+    assert httpx.get(f"{thalweg.url}/v1/documents/heron.md", params={"collection": "story"}).status_code == 404
+
+
+def test_the_graph_answers_what_no_word_of_the_question_says(thalweg: Installation) -> None:
+    envelopes = [
+        {"id": "a", "title": "Quillon Bridge", "content": "Quillon Bridge was designed by Tessaly Wrenfield in 1931."},
+        {
+            "id": "b",
+            "title": "Tessaly Wrenfield",
+            "content": "Tessaly Wrenfield was born in the harbour town of Osmere.",
+        },
+        {"id": "c", "title": "Marrow Lane", "content": "Marrow Lane is a street with many shops and a cinema."},
+    ]
+    lines = "\n".join(json.dumps(envelope | {"collection": "hops"}) for envelope in envelopes)
+    token = thalweg.run_json("load", "-", text_in=lines)["token"]
+    answer = thalweg.search(
+        q="Where did the career behind Quillon Bridge begin?", mode="graph", collection="hops", after=token
+    )
+    found = {hit["document_id"]: hit for hit in answer["hits"]}
+    assert "b" in found
+    assert "c" not in found
+    path = found["b"]["path"]
+    assert path
+    assert any("Tessaly Wrenfield" in (step["evidence"] or "") for step in path)
+    thalweg.run("delete", "a", "b", "c", "--collection", "hops")
+
+
+def test_poison_becomes_dead_letters_and_its_neighbours_are_indexed(thalweg: Installation) -> None:
+    good = [
+        (f"mixed/good-{n}", f"Plain words about badger number {n}.".encode(), [("content-type", b"text/plain")])
+        for n in range(4)
+    ]
+    poison = [
+        ("mixed/bytes", b"\xff\xfe\x00\xd8", []),
+        ("mixed/cut", b'{"id": "cut", "collection": "mixed", "content": "abc', []),
+        ("mixed/types", b'{"id": "types", "collection": "mixed", "content": 5}', []),
+        ("mixed/no-id", b'{"collection": "mixed", "content": "x"}', []),
+        ("mixed/empty", b'{"id": "empty", "collection": "mixed", "content": "  "}', []),
+        ("mixed/media", b"abc", [("content-type", b"application/x-unheard-of")]),
+        ("mixed/large", b"x" * (10 * 1024 * 1024 + 1), [("content-type", b"text/plain")]),
+    ]
+    servers = thalweg.kafka
+
+    async def send() -> str:
+        producer = AIOKafkaProducer(bootstrap_servers=servers, acks="all", max_request_size=16 * 1024 * 1024)
+        await producer.start()
+        try:
+            reached: dict[int, int] = {}
+            for record in [good[0], *poison[:4], good[1], *poison[4:], *good[2:]]:
+                key, value, headers = record
+                sent = await producer.send_and_wait("thalweg.documents.v1", value, key=key.encode(), headers=headers)
+                reached[sent.partition] = sent.offset
+            return format_token(reached)
+        finally:
+            await producer.stop()
+
+    token = asyncio.run(send())
+    answer = thalweg.search(q="badger", collection="mixed", after=token, wait_seconds=60, mode="keyword")
+    assert {hit["document_id"] for hit in answer["hits"]} == {f"good-{n}" for n in range(4)}
+    letters = {record.key.decode(): record for record in asyncio.run(read_all(servers, "thalweg.dead-letters.v1"))}
+    assert {key for key in letters if key.startswith("mixed/")} == {key for key, _, _ in poison}
+    for key, value, _ in poison:
+        headers = dict(letters[key].headers)
+        assert headers["__connect.errors.topic"] == b"thalweg.documents.v1"
+        assert headers["__connect.errors.exception.message"].decode().strip()
+        assert letters[key].value == value, "the original bytes, untouched"
+    thalweg.run("delete", *(f"good-{n}" for n in range(4)), "--collection", "mixed")
+
+
+def test_bad_requests_are_answered_with_what_to_do(thalweg: Installation) -> None:
+    url = f"{thalweg.url}/v1"
+    for answer in (
+        httpx.get(f"{url}/search"),
+        httpx.get(f"{url}/search", params={"q": "x", "k": 0}),
+        httpx.get(f"{url}/search", params={"q": "x", "mode": "psychic"}),
+        httpx.get(f"{url}/search", params={"q": "x", "after": "yesterday"}),
+        httpx.get(f"{url}/search", params={"q": "x", "colour": "red"}),
+        httpx.post(f"{url}/documents", content=b"{", headers={"content-type": "application/json"}),
+        httpx.post(f"{url}/documents", json={"id": "a"}),
+        httpx.post(f"{url}/documents", json={"id": "a", "content": "x", "content_type": "application/x-unheard-of"}),
+        httpx.get(f"{url}/documents/never-seen"),
+        httpx.get(f"{url}/chunks/{uuid.uuid4().hex}"),
+        httpx.get(f"{url}/retrievals/none"),
+        httpx.get(f"{url}/nowhere"),
+        httpx.put(f"{url}/search"),
+    ):
+        assert 400 <= answer.status_code < 500, answer.text
+        assert answer.headers["content-type"].startswith("application/problem+json")
+        problem = answer.json()
+        assert problem["status"] == answer.status_code
+        assert problem["detail"]
+
+
+def test_a_stale_answer_is_never_called_fresh(thalweg: Installation) -> None:
+    later = httpx.get(f"{thalweg.url}/v1/search", params={"q": "x", "after": "0:999999999", "wait_seconds": 0.2})
+    assert later.status_code == 503
+    assert "not there yet" in later.json()["title"].lower()
+
+
+def test_200_writes_are_each_read_back(thalweg: Installation) -> None:
+    async def story() -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=thalweg.kafka, acks="all")
+        await producer.start()
+        try:
+            async with httpx.AsyncClient(timeout=70) as client:
+                for number in range(200):
+                    word = f"marker{uuid.uuid4().hex[:12]}"
+                    sent = await producer.send_and_wait(
+                        "thalweg.documents.v1",
+                        f"A note that says {word}.".encode(),
+                        key=f"own/{number % 50}".encode(),
+                        headers=[("content-type", b"text/plain")],
+                    )
+                    parameters = {"q": word, "collection": "own", "after": f"{sent.partition}:{sent.offset}", "k": 1}
+                    answer = await client.get(f"{thalweg.url}/v1/search", params=parameters)
+                    if answer.status_code == 503:
+                        continue  # an honest time-out
+                    assert word in answer.json()["hits"][0]["text"], f"write {number} was called fresh and is not there"
+        finally:
+            await producer.stop()
+
+    asyncio.run(story())
+    thalweg.run("delete", *(str(number) for number in range(50)), "--collection", "own")
+
+
+def test_the_commands_answer_a_program(thalweg: Installation, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Alder\n\nAlder wood resists water.")
+    (tmp_path / "b.txt").write_text("Birch wood burns well.")
+    (tmp_path / "c.bin").write_bytes(b"\x00")
+    loaded = thalweg.run("load", str(tmp_path), "--collection", "trees", "--json", check=False)
+    summary = json.loads(loaded.stdout)
+    assert summary["outcomes"] == {"indexed": 2}
+    assert [item["reason"] for item in summary["refused"]] == ["unknown_media_type"]
+    assert loaded.returncode == 1
+
+    found = thalweg.run_json("search", "wood that resists water", "--collection", "trees", "--after", summary["token"])
+    assert found["hits"][0]["document_id"] == "a.md"
+    status = thalweg.run_json("status")
+    assert status["generation"] == "g0001"
+    report = thalweg.run_json("verify")
+    assert report["ok"]
+    thalweg.run("delete", "a.md", "b.txt", "--collection", "trees")

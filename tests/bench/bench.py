@@ -1,0 +1,218 @@
+"""`make bench`: Thalweg as a user runs it, measured on this machine; the last line is one JSON object.
+
+Every figure that matters is a ratio of two things measured in this run: ingest over the encoder alone, hybrid search
+over the plain vector search it contains.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+from aiokafka import AIOKafkaProducer
+
+from indexer.chunking import ChunkingParameters
+from indexer.embedding import SentenceTransformerEncoder, load_encoder
+from indexer.generations import current_generation
+from indexer.preparing import prepare
+from schemas.events import DocumentUpsert
+from schemas.settings import EmbeddingSettings
+from tests.bench.corpora import BenchCorpus, read_corpus
+from tests.installation import Installation, installation, wait_until
+
+INGEST_CHUNKS = 3_000
+SEARCH_CHUNKS = 10_000
+FRESH_DOCUMENTS = 100
+QUERIES = 200
+
+
+def say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
+def spread(seconds: Sequence[float]) -> dict[str, float]:
+    return {"p50": round(float(np.percentile(seconds, 50)), 4), "p95": round(float(np.percentile(seconds, 95)), 4)}
+
+
+def embedding_texts(documents: Sequence[DocumentUpsert]) -> list[str]:
+    parameters = ChunkingParameters()
+    return [text for document in documents for text in prepare(document, parameters).embedding_texts]
+
+
+def split_by_chunks(corpus: BenchCorpus) -> tuple[list[DocumentUpsert], list[str], list[DocumentUpsert]]:
+    """(documents of about INGEST_CHUNKS chunks, their embedding texts, further ones up to SEARCH_CHUNKS in all)."""
+    first: list[DocumentUpsert] = []
+    further: list[DocumentUpsert] = []
+    texts: list[str] = []
+    chunks = 0
+    for document in corpus.documents:
+        prepared = embedding_texts([document])
+        if chunks < INGEST_CHUNKS:
+            first.append(document)
+            texts += prepared
+        else:
+            further.append(document)
+        chunks += len(prepared)
+        if chunks >= SEARCH_CHUNKS:
+            break
+    return first, texts, further
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    started = time.perf_counter()
+    result = call()
+    return time.perf_counter() - started, result
+
+
+def load(thalweg: Installation, documents: Sequence[DocumentUpsert], folder: Path) -> dict[str, Any]:
+    """Through `thalweg load`, as a user would, until all is searchable."""
+    lines = folder / f"{uuid.uuid4().hex}.jsonl"
+    with lines.open("w") as file:
+        for document in documents:
+            envelope = {
+                "id": document.key.document_id,
+                "collection": document.key.collection,
+                "title": document.title,
+                "content": document.content.decode(),
+                "content_type": document.content_type,
+            }
+            file.write(json.dumps(envelope) + "\n")
+    return dict(thalweg.run_json("load", str(lines), "--patience", "600", timeout=3000))
+
+
+async def freshness(thalweg: Installation, mode: str) -> list[float]:
+    """Seconds from `produce` to an answer that shows the document, on an idle system."""
+    producer = AIOKafkaProducer(bootstrap_servers=thalweg.kafka, acks="all", linger_ms=0)
+    await producer.start()
+    seconds = []
+    try:
+        async with httpx.AsyncClient(timeout=70) as client:
+            for _ in range(FRESH_DOCUMENTS):
+                name = f"Zor{uuid.uuid4().hex[:10]}"
+                content = f"# {name}\n\nThe island of {name} was first charted by sailors who looked for fresh water."
+                started = time.perf_counter()
+                sent = await producer.send_and_wait(
+                    "thalweg.documents.v1",
+                    content.encode(),
+                    key=f"fresh/{name}".encode(),
+                    headers=[("content-type", b"text/markdown")],
+                )
+                parameters: dict[str, Any] = {
+                    "q": f"Who charted the island of {name}?",
+                    "mode": mode,
+                    "collection": "fresh",
+                    "k": 1,
+                    "after": f"{sent.partition}:{sent.offset}",
+                }
+                answer = await client.get(f"{thalweg.url}/v1/search", params=parameters)
+                seconds.append(time.perf_counter() - started)
+                hits = answer.json()["hits"]
+                if not hits or hits[0]["document_id"] != name:
+                    raise SystemExit(f"{mode}: {name} was called searchable and is not there")
+    finally:
+        await producer.stop()
+    return seconds
+
+
+def search_latency(
+    thalweg: Installation, corpus: BenchCorpus, encoder: SentenceTransformerEncoder
+) -> tuple[list[float], list[float]]:
+    """(hybrid search over HTTP, query embedding + plain LanceDB vector search in process), query by query in turn."""
+    import lancedb
+
+    generation = current_generation(thalweg.data_dir)
+    if generation is None:
+        raise SystemExit("the worker made no generation")
+    chunks = lancedb.connect(generation.lance_dir).open_table("chunks")
+    hybrid, plain = [], []
+    with httpx.Client(timeout=70) as client:
+        for number, query in enumerate((corpus.queries * QUERIES)[: QUERIES + 20]):
+            parameters = {"q": query, "collection": corpus.collection, "k": 10}
+            over_http, answer = timed(lambda p=parameters: client.get(f"{thalweg.url}/v1/search", params=p))
+            answer.raise_for_status()
+            in_process, _ = timed(
+                lambda q=query: chunks.search(encoder.encode([q])[0]).distance_type("cosine").limit(10).to_arrow()
+            )
+            if number >= 20:  # the first warm both up
+                hybrid.append(over_http)
+                plain.append(in_process)
+    return hybrid, plain
+
+
+def commit() -> str:
+    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"
+
+
+def machine() -> dict[str, Any]:
+    return {
+        "cpu": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--corpus", type=Path, help="a BEIR-style folder; without it, the shipped sample is repeated")
+    corpus = read_corpus(parser.parse_args().corpus)
+    say(f"preparing {corpus.name} ...")
+    first, texts, further = split_by_chunks(corpus)
+
+    say(f"encoding {len(texts)} chunks with model.encode alone ...")
+    encoder = load_encoder(EmbeddingSettings())
+    assert isinstance(encoder, SentenceTransformerEncoder)
+    encoder.raw.encode(texts[:64])
+    raw_seconds, _ = timed(lambda: encoder.raw.encode(texts, normalize_embeddings=True))
+
+    with tempfile.TemporaryDirectory() as folder, installation(Path(folder) / "data") as thalweg:
+        load(thalweg, [first[0]], Path(folder))  # wakes everything up
+        say(f"ingesting {len(first)} documents ...")
+        ingest_seconds, _ = timed(lambda: load(thalweg, first, Path(folder)))
+        say(f"ingesting {len(further)} more, up to {SEARCH_CHUNKS} chunks ...")
+        load(thalweg, further, Path(folder))
+        wait_until(lambda: _idle(thalweg), 120, "an idle system")
+        say("searching ...")
+        hybrid, plain = search_latency(thalweg, corpus, encoder)
+        say("writing and reading back ...")
+        fresh_text = asyncio.run(freshness(thalweg, "keyword"))
+        fresh_graph = asyncio.run(freshness(thalweg, "graph"))
+        status = thalweg.run_json("status")
+        result = {
+            "ingest_efficiency": round(raw_seconds / ingest_seconds, 3),
+            "fresh_text_seconds": spread(fresh_text),
+            "fresh_graph_seconds": spread(fresh_graph),
+            "hybrid_seconds": spread(hybrid),
+            "hybrid_ratio": round(float(np.median(hybrid) / np.median(plain)), 3),
+            "worker_bytes": thalweg.child("worker").memory_info().rss,
+            "service_bytes": thalweg.child("serve").memory_info().rss,
+            "graph_bytes_per_edge": round(status["graph"]["bytes_per_edge"], 2),
+            "raw_encode_chunks_per_second": round(len(texts) / raw_seconds, 1),
+            "ingest_chunks_per_second": round(len(texts) / ingest_seconds, 1),
+            "plain_vector_seconds": spread(plain),
+            "chunks": status["counts"]["chunks"],
+            "machine": machine(),
+            "commit": commit(),
+            "corpus": corpus.name,
+        }
+    print(json.dumps(result))
+
+
+def _idle(thalweg: Installation) -> bool:
+    status = thalweg.run_json("status")
+    return bool(status["lag_records"] == 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""Thalweg as a user starts it: `thalweg up` in a terminal of its own, on free ports and an empty data directory."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+
+READY_SECONDS = 120.0
+ROOT = Path(__file__).parents[2]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Installation:
+    """A running `thalweg up` and what a user does with it."""
+
+    process: subprocess.Popen[str]
+    data_dir: Path
+    url: str
+    kafka: str
+
+    def run(
+        self, *arguments: str, check: bool = True, text_in: str | None = None, timeout: float = 240
+    ) -> subprocess.CompletedProcess[str]:
+        """One command, as typed in a second terminal."""
+        done = subprocess.run(
+            [sys.executable, "-m", "thalweg", *arguments, "--data-dir", str(self.data_dir)],
+            capture_output=True,
+            text=True,
+            input=text_in,
+            timeout=timeout,
+            check=False,
+        )
+        if check and done.returncode != 0:
+            raise AssertionError(f"{arguments} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def run_json(self, *arguments: str, **options: Any) -> Any:
+        return json.loads(self.run(*arguments, "--json", **options).stdout)
+
+    def search(self, **parameters: Any) -> dict[str, Any]:
+        answer = httpx.get(f"{self.url}/v1/search", params=parameters, timeout=70)
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    def child(self, word: str) -> psutil.Process:
+        """The running part (`worker`, `serve`, or Kafka's `kafka.Kafka`) among the children."""
+        for process in psutil.Process(self.process.pid).children(recursive=True):
+            command = process.cmdline()
+            if word in command and (word == "kafka.Kafka" or "thalweg" in " ".join(command)):
+                return process
+        raise AssertionError(f"no {word} is running")
+
+    def stop(self) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+
+@contextmanager
+def installation(data_dir: Path, **environment: str) -> Iterator[Installation]:
+    """Start everything, wait until it says it is ready, and stop it at the end."""
+    port, kafka_port = free_port(), free_port()
+    log = (data_dir.parent / f"{data_dir.name}-up.log").open("w+")
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "thalweg", "up", "--data-dir", str(data_dir)),
+            *("--port", str(port), "--kafka-port", str(kafka_port)),
+        ],
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | {"HF_HUB_OFFLINE": "1"} | environment,
+    )
+    running = Installation(process, data_dir, f"http://127.0.0.1:{port}", f"127.0.0.1:{kafka_port}")
+    try:
+        wait_until(lambda: _ready(running, Path(log.name)), READY_SECONDS, "everything is ready")
+        yield running
+    finally:
+        running.stop()
+        log.close()
+
+
+def _ready(running: Installation, log: Path) -> bool:
+    if running.process.poll() is not None:
+        raise AssertionError(f"`thalweg up` ended with {running.process.returncode}:\n{log.read_text()}")
+    try:
+        return "ready" in log.read_text() and httpx.get(f"{running.url}/readyz", timeout=2).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def wait_until(condition: Any, seconds: float, what: str) -> None:
+    """Look again until it holds, or fail with `what` did not come."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:.0f} s: {what}")
+        time.sleep(0.1)

@@ -1,0 +1,231 @@
+"""`thalweg up` with a real Kafka and stand-ins for the worker and the service: order, restarts, and a clean end."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+from filelock import FileLock
+
+from schemas.discovery import find_running
+from schemas.exits import Exit
+from schemas.settings import KafkaSettings
+from schemas.topics import topic_specs
+from streams.ports import free_port
+from streams.topic_admin import inspect_topics
+
+STAND_IN = '''
+"""Answers /readyz like the worker or the service; ends at once, with the code in a file `<part>.fails`, where there is one."""
+import http.server, os, pathlib, signal, sys
+part = sys.argv[1]
+data = pathlib.Path(os.environ["THALWEG_STORAGE__DATA_DIR"])
+print(part, "speaks to", os.environ["THALWEG_KAFKA__BOOTSTRAP_SERVERS"])
+fails = data / f"{part}.fails"
+if fails.exists():
+    sys.exit(int(fails.read_text()))
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(str(os.getpid()).encode())
+    def log_message(self, *arguments):
+        pass
+def end(*_):
+    with (data / "ended").open("a") as file:
+        file.write(part + "\\n")
+    os._exit(0)
+signal.signal(signal.SIGTERM, end)
+name = "THALWEG_WORKER__METRICS_PORT" if part == "worker" else "THALWEG_SERVICE__PORT"
+http.server.HTTPServer(("127.0.0.1", int(os.environ[name])), Answer).serve_forever()
+'''
+
+UP = """
+import asyncio, os, sys
+from streams.supervisor import Supervisor
+from streams.up_settings import load_up_settings
+from schemas.exits import complain, plain_failures
+with plain_failures():
+    settings = load_up_settings({"service": {"port": int(sys.argv[2])}, "broker": {"port": 0}})
+    async def run():
+        await Supervisor(settings, environment=os.environ, say=complain,
+                         ready=lambda running: print("ready", running.service_url, flush=True),
+                         command=(sys.executable, sys.argv[1])).run()
+    asyncio.run(run())
+"""
+
+
+class Up:
+    """A running `up`, with what it has said so far in a file."""
+
+    def __init__(self, tmp_path: Path, data_dir: Path, port: int, **environment: str) -> None:
+        stand_in = tmp_path / "stand_in.py"
+        stand_in.write_text(STAND_IN)
+        self.data_dir = data_dir
+        self.port = port
+        self.output = tmp_path / f"up-{port}.txt"
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", UP, str(stand_in), str(port)],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "THALWEG_STORAGE__DATA_DIR": str(data_dir), **environment},
+            )
+
+    def said(self) -> str:
+        return self.output.read_text()
+
+    def wait_for(self, condition: Callable[[], object], seconds: float = 60) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, self.said()
+            time.sleep(0.05)
+
+    def wait_ready(self) -> None:
+        self.wait_for(lambda: "ready http" in self.said() or self.process.poll() is not None)
+        assert self.process.poll() is None, self.said()
+
+    def service_pid(self) -> int | None:
+        try:
+            return int(httpx.get(f"http://127.0.0.1:{self.port}/readyz").text)
+        except httpx.HTTPError:
+            return None
+
+    def children(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Up]]:
+    """Starts an `up`; what still runs at the end of the test is ended."""
+    started: list[Up] = []
+
+    def start_one(data_dir: Path | None = None, port: int | None = None, **environment: str) -> Up:
+        one = Up(tmp_path, data_dir or tmp_path / "data", port or free_port(), **environment)
+        started.append(one)
+        return one
+
+    yield start_one
+    for one in started:
+        if one.process.poll() is None:
+            one.end()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+async def test_everything_comes_up_announces_itself_and_ends_in_reverse_order(
+    start: Callable[..., Up], number: signal.Signals
+) -> None:
+    up = start()
+    up.wait_ready()
+
+    running = find_running(up.data_dir)
+    assert running is not None
+    assert running.service_url == f"http://127.0.0.1:{up.port}"
+    reports = await inspect_topics(running.kafka, topic_specs(KafkaSettings(), "g0001"))
+    assert {report.outcome for report in reports} == {"exists"}
+    assert running.kafka in (up.data_dir / "logs" / "worker.log").read_text()
+    children = up.children()
+    assert len(children) == 3
+
+    assert up.end(number) == Exit.OK
+
+    assert (up.data_dir / "ended").read_text().split() == ["serve", "worker"]
+    assert psutil.wait_procs(children, timeout=5)[1] == []
+    assert find_running(up.data_dir) is None
+    assert up.said().count("ready http") == 1
+
+
+def test_a_part_that_dies_is_started_again_and_it_is_said(start: Callable[..., Up]) -> None:
+    up = start()
+    up.wait_ready()
+    first = up.service_pid()
+    assert first is not None
+
+    os.kill(first, signal.SIGKILL)
+
+    up.wait_for(lambda: up.service_pid() not in (None, first))
+    up.wait_for(lambda: "The query service is ready again." in up.said())
+    assert "The query service ended unexpectedly (killed by SIGKILL); it is started again in 1 s." in up.said()
+
+
+def test_kafka_comes_back_on_its_port(start: Callable[..., Up]) -> None:
+    up = start()
+    up.wait_ready()
+    running = find_running(up.data_dir)
+    assert running is not None
+    (kafka,) = [child for child in up.children() if "kafka.Kafka" in child.cmdline()]
+
+    kafka.kill()
+
+    up.wait_for(lambda: "Kafka is ready again." in up.said())
+    (again,) = [child for child in up.children() if "kafka.Kafka" in child.cmdline()]
+    port = int(running.kafka.partition(":")[2])
+    assert port in {one.laddr.port for one in again.net_connections("tcp") if one.status == psutil.CONN_LISTEN}
+
+
+def test_a_part_that_cannot_start_ends_up_with_its_exit_code_and_its_words(
+    start: Callable[..., Up], tmp_path: Path
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "worker.fails").write_text(str(int(Exit.USAGE)))
+    up = start()
+
+    assert up.process.wait(60) == Exit.USAGE
+    assert "The worker did not start (exit code 2)." in up.said()
+    assert "worker speaks to" in up.said()
+
+
+def test_another_cluster_is_used_instead_of_an_embedded_one(start: Callable[..., Up], kafka: str) -> None:
+    up = start(THALWEG_KAFKA__BOOTSTRAP_SERVERS=kafka, THALWEG_KAFKA__TOPIC_PREFIX="up-elsewhere.")
+    up.wait_ready()
+
+    assert len(up.children()) == 2
+    assert not (up.data_dir / "kafka").exists()
+
+
+def test_no_broker_there_is_said_at_once(start: Callable[..., Up]) -> None:
+    servers = f"127.0.0.1:{free_port()}"
+    up = start(THALWEG_KAFKA__BOOTSTRAP_SERVERS=servers)
+
+    assert up.process.wait(60) == Exit.UNREACHABLE
+    assert f"No Kafka broker answers at {servers}" in up.said()
+
+
+def test_a_second_up_on_the_same_directory_or_port_is_refused(start: Callable[..., Up], tmp_path: Path) -> None:
+    up = start()
+    up.wait_ready()
+    same_directory = start(up.data_dir)
+    same_port = start(tmp_path / "other", up.port)
+
+    assert same_directory.process.wait(60) == Exit.IN_USE
+    assert re.search("Another 'thalweg up' is using the data directory .*--data-dir", same_directory.said())
+    assert same_port.process.wait(60) == Exit.IN_USE
+    assert f"Port {up.port} on 127.0.0.1 is in use" in same_port.said()
+
+
+def test_a_directory_that_a_worker_uses_is_refused(start: Callable[..., Up], tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with FileLock(tmp_path / "data" / "worker.lock"):
+        up = start()
+        assert up.process.wait(60) == Exit.IN_USE
+    assert "Another worker is using the data directory" in up.said()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their killed parent")
+def test_nothing_is_left_when_up_is_killed(start: Callable[..., Up]) -> None:
+    up = start()
+    up.wait_ready()
+    children = up.children()
+
+    up.end(signal.SIGKILL)
+
+    assert psutil.wait_procs(children, timeout=10)[1] == []
+    assert find_running(up.data_dir) is None

@@ -1,0 +1,92 @@
+"""Documents made up for the text stores: a text a line, one passage for each, one chunk for each sentence."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.documents import Chunk, ChunkedDocument, Passage, PreparedDocument, Section
+from indexer.generations import Generation
+from indexer.tables import DocumentRow
+from indexer.write.rows import IndexedRows
+from schemas.ids import DocumentKey, chunk_id, digest, passage_id, sha256_hex
+
+DIMENSION = 16
+
+
+def generation_in(folder: Path) -> Generation:
+    return Generation(folder, "g0001")
+
+
+def vector_of(text: str, dimension: int = DIMENSION) -> NDArray[np.float32]:
+    """(dimension,) float32 of length 1; the same for the same text."""
+    seed = int(sha256_hex(text.encode())[:8], 16)
+    vector = np.random.default_rng(seed).normal(size=dimension).astype(np.float32)
+    return vector / np.linalg.norm(vector)
+
+
+def prepared(key: DocumentKey, passages: Sequence[str], title: str) -> PreparedDocument:
+    sections = (Section((title, "Detail"), 0, sum(map(len, passages))),)
+    made_passages, made_chunks = [], []
+    for text in passages:
+        ordinal = len(made_passages)
+        made_passages.append(
+            Passage(passage_id(key, sections[0].headings, text, 0), ordinal, 0, 0, len(text), text)
+        )
+        for sentence in text.split(". "):
+            identity = chunk_id(key, sections[0].headings, sentence, 0)
+            made_chunks.append(Chunk(identity, len(made_chunks), ordinal, 0, 0, len(sentence), sentence))
+    return PreparedDocument(
+        key=key,
+        revision=digest("revision", *key, title, *passages),
+        title=title,
+        uri=f"https://example.org/{key.document_id}",
+        content_type="text/plain",
+        metadata={"words": [1, 2.5, None, "é"]},
+        chunked=ChunkedDocument(sections, tuple(made_passages), tuple(made_chunks)),
+        embedding_texts=tuple(f"{title}. {chunk.text}" for chunk in made_chunks),
+        about=(),
+        mentions=(),
+        facts=(),
+        links=(),
+    )
+
+
+def document(
+    name: str, *passages: str, collection: str = "default", title: str | None = None, offset: int = 0, **row: Any
+) -> IndexedRows:
+    """A document with these passages, as the worker would hand it to the writer."""
+    key = DocumentKey(collection, name)
+    made = prepared(key, passages, name if title is None else title)
+    texts = made.embedding_texts
+    return IndexedRows(
+        row=DocumentRow(
+            key=key,
+            version=None,
+            partition=0,
+            offset=offset,
+            timestamp_ms=1_700_000_000_000 + offset,
+            revision=made.revision,
+            content_type=made.content_type,
+            title=made.title,
+            uri=made.uri,
+            metadata=made.metadata,
+            chunks=len(made.chunked.chunks),
+            passages=len(made.chunked.passages),
+            **row,
+        ),
+        prepared=made,
+        vectors=np.stack([vector_of(text) for text in texts]),
+        hashes=[sha256_hex(text.encode())[:32] for text in texts],
+    )
+
+
+def tombstone(name: str, collection: str = "default", offset: int = 0) -> IndexedRows:
+    key = DocumentKey(collection, name)
+    return IndexedRows(
+        row=DocumentRow(
+            key=key, version=None, partition=0, offset=offset, timestamp_ms=0, deleted_at_ms=1_700_000_000_000
+        )
+    )

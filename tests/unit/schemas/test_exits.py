@@ -1,0 +1,59 @@
+"""How commands end: a plain message on standard error and a code that means something."""
+
+import pytest
+
+from schemas.exits import Exit, Failure, InUse, NoAccess, Unreachable, WrongSetting, plain_failures
+from schemas.settings import KafkaSettings
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [(Failure, 1), (WrongSetting, 2), (Unreachable, 3), (InUse, 4), (NoAccess, 5)],
+)
+def test_a_foreseeable_failure_ends_with_its_message_and_code(
+    failure: type[Failure], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended, plain_failures():
+        raise failure("Do this instead.")
+
+    assert ended.value.code == code
+    assert capsys.readouterr().err == "thalweg: Do this instead.\n"
+
+
+def test_a_wrong_setting_is_named_as_it_is_set(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended, plain_failures():
+        KafkaSettings(partitions=0, colour="red")  # type: ignore[call-arg]
+
+    assert ended.value.code == Exit.USAGE
+    message = capsys.readouterr().err
+    assert "THALWEG_PARTITIONS (partitions): Input should be greater than or equal to 1" in message
+    assert "THALWEG_COLOUR (colour): Extra inputs are not permitted" in message
+
+
+def test_no_permission_names_the_place(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended, plain_failures():
+        raise PermissionError(13, "Permission denied", "/data")
+
+    assert ended.value.code == Exit.NO_ACCESS
+    assert "/data" in capsys.readouterr().err
+
+
+def test_further_exceptions_can_be_made_plain(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended, plain_failures({LookupError: Exit.FAILED}):
+        raise KeyError("gone")
+
+    assert ended.value.code == Exit.FAILED
+    assert "gone" in capsys.readouterr().err
+
+
+def test_what_nobody_foresaw_keeps_its_traceback() -> None:
+    with pytest.raises(ZeroDivisionError), plain_failures():
+        _ = 1 / 0
+
+
+def test_it_serves_as_a_decorator() -> None:
+    @plain_failures()
+    def command(name: str) -> str:
+        return name
+
+    assert command("up") == "up"

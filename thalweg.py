@@ -1,0 +1,44 @@
+"""The command `thalweg`: the worker's commands and the query service's, under one name."""
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+from query_api.cli import app as query_commands
+
+from streams.cli import app as stream_commands
+from streams.documents_cli import app as document_commands
+
+app = typer.Typer(
+    name="thalweg",
+    help="An event-driven streaming indexer: documents in on Kafka, hybrid search out over Server-Sent Events.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for commands in (stream_commands, document_commands, query_commands):
+    app.add_typer(commands)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"thalweg {version('thalweg')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Shown for every command."""
+
+
+def main() -> None:
+    app()
+
+
+if __name__ == "__main__":
+    main()
