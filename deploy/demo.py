@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer
 from rich.console import Console
 
 SAMPLE = Path(__file__).parent / "samples" / "peps.jsonl.xz"
@@ -83,13 +83,10 @@ class Demo:
 async def retrieval_from_topic(servers: str, retrieval_id: str) -> dict[str, Any]:
     """Read `thalweg.provenance.v1` from its beginning until the retrieval comes."""
     topic = "thalweg.provenance.v1"
-    consumer = AIOKafkaConsumer(bootstrap_servers=servers, enable_auto_commit=False)
+    consumer = AIOKafkaConsumer(topic, bootstrap_servers=servers, enable_auto_commit=False)
     await consumer.start()
     try:
-        await consumer.topics()
-        partitions = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
-        consumer.assign(partitions)
-        await consumer.seek_to_beginning(*partitions)
+        await consumer.seek_to_beginning()
         async with asyncio.timeout(30):
             while True:
                 message = await consumer.getone()

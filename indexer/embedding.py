@@ -7,9 +7,9 @@ leaves equal vectors and equal similarity edges after any replay, in any order, 
 
 import hashlib
 import os
-import threading
 from collections import defaultdict
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -54,7 +54,9 @@ def text_hash(text: str) -> str:
 class SentenceTransformerEncoder:
     """A sentence-transformers model on the CPU, from packaged weights or a folder; never from a hub.
 
-    `raw` is the model itself, for measuring what this class adds.
+    Each thread computes its own texts alone: threads that share one text's arithmetic wait for each other at every
+    layer, which costs dearly as soon as anything else wants a core. `raw` is the model itself, for measuring what this
+    class adds.
     """
 
     def __init__(self, model: str, threads: int = 0) -> None:
@@ -64,11 +66,10 @@ class SentenceTransformerEncoder:
         import torch  # seconds to import: only those who encode pay
         from sentence_transformers import SentenceTransformer
 
-        if threads:
-            torch.set_num_threads(threads)
+        torch.set_num_threads(1)
         self._torch = torch
         self.raw: SentenceTransformer = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="encoder")
         self.model = model
         self.digest = _weights_digest(folder)
         dimension = self.raw.get_embedding_dimension()
@@ -77,17 +78,17 @@ class SentenceTransformerEncoder:
         self.dimension = dimension
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(n_texts, dimension) float32, each row of L2 norm 1. One caller at a time; the others wait."""
+        """(n_texts, dimension) float32, each row of L2 norm 1."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        with self._lock, self._torch.inference_mode():
-            for members in self._equal_lengths(texts):
-                for start in range(0, len(members), BATCH_TEXTS):
-                    batch = members[start : start + BATCH_TEXTS]
-                    vectors[batch] = self._forward([texts[index] for index in batch])
+        batches = self._batches(texts)
+        forward = self._forward if len(batches) == 1 else self._in_thread
+        computing = [(batch, forward([texts[index] for index in batch])) for batch in batches]
+        for batch, computed in computing:
+            vectors[batch] = computed.result() if isinstance(computed, Future) else computed
         return vectors
 
-    def _equal_lengths(self, texts: Sequence[str]) -> list[list[int]]:
-        """Indices of texts grouped by their number of tokens, longest first."""
+    def _batches(self, texts: Sequence[str]) -> list[list[int]]:
+        """Indices of texts that are encoded together: equal numbers of tokens, longest first."""
         if len(texts) == 1:
             return [[0]]
         cut = [text[:MAX_CHARACTERS_PER_TEXT] for text in texts]
@@ -95,15 +96,23 @@ class SentenceTransformerEncoder:
         features: Any = self.raw.tokenizer(cut, truncation=True, max_length=self.raw.get_max_seq_length())
         for index, tokens in enumerate(features["input_ids"]):
             by_length[len(tokens)].append(index)
-        return [by_length[length] for length in sorted(by_length, reverse=True)]
+        return [
+            members[start : start + BATCH_TEXTS]
+            for _, members in sorted(by_length.items(), reverse=True)
+            for start in range(0, len(members), BATCH_TEXTS)
+        ]
+
+    def _in_thread(self, texts: list[str]) -> "Future[NDArray[np.float32]]":
+        return self._threads.submit(self._forward, texts)
 
     def _forward(self, texts: list[str]) -> NDArray[np.float32]:
-        encoded = self.raw.encode(
-            [text[:MAX_CHARACTERS_PER_TEXT] for text in texts],
-            batch_size=BATCH_TEXTS,
-            normalize_embeddings=True,
-            show_progress_bar=False,
-        )
+        with self._torch.inference_mode():
+            encoded = self.raw.encode(
+                [text[:MAX_CHARACTERS_PER_TEXT] for text in texts],
+                batch_size=BATCH_TEXTS,
+                normalize_embeddings=True,
+                show_progress_bar=False,
+            )
         return np.asarray(encoded, dtype=np.float32)
 
 

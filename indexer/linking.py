@@ -72,7 +72,8 @@ def contribution(prepared: PreparedDocument, vectors: NDArray[np.float32]) -> Co
     `vectors` as in `chunk_edges`.
     """
     chunked = prepared.chunked
-    statements = {node.id: node for node in (_statement(prepared, fact) for fact in prepared.facts)}
+    facts = sorted(prepared.facts, key=lambda fact: fact.sentence, reverse=True)
+    statements = {node.id: node for node in (_statement(prepared, fact) for fact in facts)}  # the first sentence stays
     return Contribution(
         collection=prepared.key.collection,
         document_id=prepared.key.document_id,
@@ -108,7 +109,7 @@ def _related(vectors: NDArray[np.float32]) -> Iterator[tuple[int, int, float]]:
     rows = max(1, _BLOCK_FLOATS // max(1, count))
     for low in range(0, count, rows):
         cosines = vectors[low : low + rows] @ vectors.T
-        for row in np.flatnonzero((cosines > RELATED_ABOVE).sum(axis=1) > 1).tolist():
+        for row in np.flatnonzero(np.count_nonzero(cosines > RELATED_ABOVE, axis=1) > 1).tolist():
             source = low + row
             targets = np.flatnonzero(cosines[row] > RELATED_ABOVE)
             targets = targets[np.abs(targets - source) > 1]

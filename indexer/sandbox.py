@@ -65,27 +65,36 @@ class Sandbox:
         async with self._free:
             if self._closing.is_set():
                 raise SandboxFailure("The sandbox is closed.")
-            child = self._idle.pop() if self._idle else await _Child.start(self._function, self._limits)
             try:
-                async with asyncio.timeout(self._limits.wall_seconds):
-                    status, payload = await child.ask(argument)
-            except TimeoutError as error:
-                await child.kill()
-                raise UnparsableDocument(
-                    "parser_limit", f"Reading it took longer than {self._limits.wall_seconds:g} seconds."
-                ) from error
-            except (asyncio.IncompleteReadError, ConnectionError) as error:
-                raise UnparsableDocument("parser_limit", await child.cause_of_death()) from error
-            except BaseException:
-                await child.kill()
-                raise
-            if status in (Status.DONE_LEAVING, Status.UNPARSABLE_LEAVING):
-                await child.kill()
-            else:
-                self._idle.append(child)
-        if self._closing.is_set():
-            await self.close()
+                status, payload = await self._ask(self._idle.pop() if self._idle else None, argument)
+            finally:
+                if self._closing.is_set():
+                    await self.close()
         return _result(status, payload)
+
+    async def _ask(self, used: "_Child | None", argument: bytes) -> tuple[Status, bytes]:
+        """Ask a child, a new one unless there is a used one. A used one that dies may have had it from before."""
+        child = used or await _Child.start(self._function, self._limits)
+        try:
+            async with asyncio.timeout(self._limits.wall_seconds):
+                status, payload = await child.ask(argument)
+        except TimeoutError as error:
+            await child.kill()
+            message = f"Reading it took longer than {self._limits.wall_seconds:g} seconds."
+            raise UnparsableDocument("parser_limit", message) from error
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            await child.kill()
+            if used is not None:
+                return await self._ask(None, argument)
+            raise UnparsableDocument("parser_limit", _broken_limits(self._limits)) from error
+        except BaseException:
+            await child.kill()
+            raise
+        if status in (Status.DONE_LEAVING, Status.UNPARSABLE_LEAVING):
+            await child.kill()
+        else:
+            self._idle.append(child)
+        return status, payload
 
     async def close(self) -> None:
         """End the children; those at work end with their task. May be called again."""
@@ -99,6 +108,13 @@ def _result(status: Status, payload: bytes) -> bytes:
         return payload
     reason, message = msgspec.msgpack.decode(payload, type=tuple[str, str])
     raise UnparsableDocument(reason, message)
+
+
+def _broken_limits(limits: SandboxLimits) -> str:
+    return (
+        f"Reading it broke a limit: {limits.cpu_seconds} CPU seconds, {limits.memory_bytes // MIB} MiB of memory, "
+        f"{limits.output_bytes // MIB} MiB of result."
+    )
 
 
 class _Child:
@@ -165,14 +181,6 @@ class _Child:
         if length > self._limits.output_bytes:
             raise ConnectionError("an answer over the limit")
         return Status(head[:1]), await self._answers.readexactly(length)
-
-    async def cause_of_death(self) -> str:
-        """Why a child that broke off its answer is dead, in words for the producer."""
-        await self.kill()
-        return (
-            f"Reading it broke a limit: {self._limits.cpu_seconds} CPU seconds, "
-            f"{self._limits.memory_bytes // MIB} MiB of memory, {self._limits.output_bytes // MIB} MiB of result."
-        )
 
     async def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):

@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from indexer.generations import Generation
-from query_api.settings import ServiceBlock
+from query_api.settings import SearchBudgetSettings
 from schemas.api import Hit, SearchRequest
 from schemas.frames import Done, Meta, Stage
 from schemas.settings import EmbeddingSettings
@@ -27,6 +27,10 @@ SearchPart = Meta | Stage | Hit | Done
 def tables_of(snapshot: "Snapshot") -> "VectorSnapshot":
     """The text tables of a snapshot, with more than a search asks of them."""
     return cast("VectorSnapshot", snapshot.text)
+
+
+class SearchUnanswered(Exception):
+    """No channel could answer: the stores cannot be read just now. Trying again may help."""
 
 
 class GraphFile(NamedTuple):
@@ -68,15 +72,18 @@ class Engine(Protocol):
         snapshot: "Snapshot",
         encoder: "Encoder",
         executor: Executor,
-        settings: ServiceBlock,
+        budgets: SearchBudgetSettings,
     ) -> AsyncGenerator[SearchPart, None]:
-        """The parts of an answer, as each is final."""
+        """The parts of an answer, as each is final: Meta, Stages, Hits in rank order, Done.
+
+        Closing the iterator stops the work. Raises SearchUnanswered, or TransientStoreError.
+        """
         ...
 
 
 def load_engine() -> Engine:
     """The real one. Takes seconds the first time."""
-    return cast(Engine, importlib.import_module("query_api.loading").LoadedEngine())
+    return cast("Engine", importlib.import_module("query_api.loading").LoadedEngine())
 
 
 class LazyEngine:

@@ -121,21 +121,21 @@ class Explorer:
         for passage in view.passages_of_document(place.at):
             for chunk in view.chunks_of_passage(passage):
                 other = Place("chunk", chunk)
-                yield other, GraphEdge(source=here, target=self.node_id(other), kind="has_chunk")
+                yield other, _edge(here, self.node_id(other), "has_chunk")
         about = view.about_of(np.array([place.at]))
         for entity, weight in zip(about.entity.tolist(), about.weight.tolist(), strict=True):
             other = Place("entity", entity)
-            yield other, GraphEdge(source=here, target=self.node_id(other), kind="about", weight=weight)
+            yield other, _edge(here, self.node_id(other), "about", weight=weight)
         links = view.links_to(np.array([place.at]))
         for chunk, weight in zip(links.chunk.tolist(), links.weight.tolist(), strict=True):
             other = Place("chunk", chunk)
-            yield other, GraphEdge(source=self.node_id(other), target=here, kind="links_to", weight=weight)
+            yield other, _edge(self.node_id(other), here, "links_to", weight=weight)
 
     def _of_chunk(self, place: Place) -> Iterator[tuple[Place, GraphEdge]]:
         view, here = self._view, self.node_id(place)
         passage = np.array([view.passage_of_chunk(place.at)])
         document = Place("document", view.document_of_passage(int(passage[0])))
-        yield document, GraphEdge(source=self.node_id(document), target=here, kind="has_chunk")
+        yield document, _edge(self.node_id(document), here, "has_chunk")
         around = view.chunk_edges(np.array([place.at]))
         for other_chunk, kind, weight in zip(
             around.other.tolist(), around.kind.tolist(), around.weight.tolist(), strict=True
@@ -143,27 +143,27 @@ class Explorer:
             other = Place("chunk", other_chunk)
             yield (
                 other,
-                GraphEdge(
-                    source=here,
-                    target=self.node_id(other),
-                    kind=CHUNK_EDGE_KINDS[kind],
-                    weight=weight,  # type: ignore[arg-type]
+                _edge(
+                    here,
+                    self.node_id(other),
+                    CHUNK_EDGE_KINDS[kind],
+                    weight=weight,
                 ),
             )
         mentions = view.mentions_in(passage)
         for chunk, entity, count in zip(
-            mentions.chunk.tolist(), mentions.entity.tolist(), mentions.count.tolist(), strict=True
+            mentions.chunk.tolist(), mentions.entity.tolist(), mentions.times.tolist(), strict=True
         ):
             if chunk == place.at:
                 other = Place("entity", entity)
-                yield other, GraphEdge(source=here, target=self.node_id(other), kind="mentions", weight=count)
+                yield other, _edge(here, self.node_id(other), "mentions", weight=count)
         links = view.links_from(passage)
         for chunk, target, weight in zip(
             links.chunk.tolist(), links.document.tolist(), links.weight.tolist(), strict=True
         ):
             if chunk == place.at:
                 other = Place("document", target)
-                yield other, GraphEdge(source=here, target=self.node_id(other), kind="links_to", weight=weight)
+                yield other, _edge(here, self.node_id(other), "links_to", weight=weight)
         yield from self._stated(here, (each for each in view.statements_in(passage) if each.chunk == place.at))
 
     def _of_entity(self, place: Place) -> Iterator[tuple[Place, GraphEdge]]:
@@ -172,13 +172,13 @@ class Explorer:
         about = view.about(entity)
         for document, weight in zip(about.document.tolist(), about.weight.tolist(), strict=True):
             other = Place("document", document)
-            yield other, GraphEdge(source=self.node_id(other), target=here, kind="about", weight=weight)
+            yield other, _edge(self.node_id(other), here, "about", weight=weight)
         mentions = view.mentions_of(entity)
-        for chunk, count in list(zip(mentions.chunk.tolist(), mentions.count.tolist(), strict=True))[
+        for chunk, count in list(zip(mentions.chunk.tolist(), mentions.times.tolist(), strict=True))[
             :MOST_FROM_ONE_NODE
         ]:
             other = Place("chunk", chunk)
-            yield other, GraphEdge(source=self.node_id(other), target=here, kind="mentions", weight=count)
+            yield other, _edge(self.node_id(other), here, "mentions", weight=count)
         yield from self._stated(here, view.statements_with(entity))
 
     def _stated(self, here: str, statements: Iterable["Statement"]) -> Iterator[tuple[Place, GraphEdge]]:
@@ -189,10 +189,10 @@ class Explorer:
                 if self.node_id(other) != here:
                     yield (
                         other,
-                        GraphEdge(
-                            source=here,
-                            target=self.node_id(other),
-                            kind="states",
+                        _edge(
+                            here,
+                            self.node_id(other),
+                            "states",
                             weight=statement.confidence,
                             label=f"{statement.predicate} ({role.name})",
                         ),
@@ -245,3 +245,7 @@ def _possible_keys(identifier: str, collection: str) -> Iterator[DocumentKey]:
         if len(parts) == 2:
             with suppress(MalformedEvent):
                 yield DocumentKey.checked(*parts)
+
+
+def _edge(source: str, target: str, kind: str, weight: float = 1.0, label: str | None = None) -> GraphEdge:
+    return GraphEdge.model_validate({"from": source, "to": target, "kind": kind, "weight": weight, "label": label})

@@ -82,7 +82,7 @@ class SnapshotKeeper:
         return time.monotonic() - self._checked_at
 
     async def run(self) -> None:
-        """Open what there is, keep it up, follow `CURRENT`; for ever. A failure stands in `problem` until a look succeeds."""
+        """Open what there is, keep it up, follow `CURRENT`; for ever. What fails stands in `problem` for so long."""
         tailing = asyncio.create_task(self.receipts_tail.run(), name="tail of receipts")
         try:
             while True:
@@ -91,7 +91,7 @@ class SnapshotKeeper:
                     self.problem = None
                 except FileNotFoundError as error:
                     self._note(str(error), error=None)
-                except Exception as error:  # edge of a background task: what a store raises must not end the service
+                except Exception as error:  # noqa: BLE001 -- edge of a background task: no store's error ends the service
                     self._note(f"The stores cannot be read: {error or type(error).__name__}", error)
                 await self._until_next_look()
         finally:
@@ -130,7 +130,7 @@ class SnapshotKeeper:
             self._waiters -= 1
 
     async def _look(self) -> None:
-        """See to it that the right generation is open, its tables are the newest, its graph rests on the newest file."""
+        """The right generation is opened, its tables are the newest, its graph rests on the newest file."""
         generation = await self._in_thread(current_generation, self._data_dir)
         if generation is None:
             raise FileNotFoundError(f"There is no index in {self._data_dir} yet: start the worker on it.")

@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """What can stand at a place: a passage by its best chunk, or a further chunk of it. `position` is the candidate's."""
+    """What can stand at a place: a passage by its best chunk, or a further chunk of it; `position` in the channel."""
 
     name: str
     position: int

@@ -9,31 +9,37 @@ mention may name what has not arrived: it counts from the moment its other end i
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from query_api.graph.arrow_columns import columns_of_tables
 from query_api.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of
 from query_api.graph.identifiers import MISSING
 from query_api.graph.merging import Dead, merged
-from query_api.graph.rows import entries_of, rows_of
+from query_api.graph.rows import entries_between, entries_of
 from query_api.graph.segment import Segment
 from schemas.contributions import Contribution
 from schemas.ids import DocumentKey
+
+if TYPE_CHECKING:
+    from indexer.read.graph import GraphTables
 
 Numbers = NDArray[np.int64]
 NO_POSITION = -1
 
 
 class Mentions(NamedTuple):
-    """Mentions, one a row; `asked` is the index into what was asked for, `chunk` carries it."""
+    """Mentions, one a row; `asked` is the index into what was asked for, `chunk` carries it,
+    `sentence` is the document-wide number of the first sentence that does (-1 where none is known)."""
 
     asked: Numbers
     chunk: Numbers
     passage: Numbers
     entity: Keys
     times: Numbers
+    sentence: Numbers
 
 
 class About(NamedTuple):
@@ -127,6 +133,11 @@ class GraphView:
     @classmethod
     def empty(cls) -> Self:
         return cls.of_columns(columns_of(()), NO_POSITION)
+
+    @classmethod
+    def build(cls, tables: "GraphTables", position: int) -> Self:
+        """The view of a snapshot's tables, which hold the graph topic up to offset `position`."""
+        return cls.of_columns(columns_of_tables(tables), position)
 
     @classmethod
     def of_columns(cls, columns: GraphColumns, position: int) -> Self:
@@ -267,15 +278,16 @@ class GraphView:
 
     def entities_named(self, names: Sequence[str], collection: str | None = None) -> dict[str, list[int]]:
         """{normalised name: keys of the live entities of that name}, in one collection or in all, keys ascending."""
-        found: dict[str, set[int]] = {}
-        hashes = np.fromiter((hash(name) for name in names), dtype=np.int64, count=len(names))
-        for part in self._parts:
-            for at, entity in part.segment.entities_named(names, hashes):
-                if collection in (None, part.segment.entity_collections[entity]) and (
-                    not part.n_dead or _is_named(part, entity)
-                ):
-                    found.setdefault(names[at], set()).add(int(part.segment.entity_keys[entity]))
-        return {name: sorted(keys) for name, keys in found.items()}
+        collections = self.collections() if collection is None else [collection]
+        keys = {entity_key_of(each, name): name for each in collections for name in names}
+        found: dict[str, list[int]] = {}
+        for key in sorted(self.entity_names(list(keys))):
+            found.setdefault(keys[key], []).append(key)
+        return found
+
+    def collections(self) -> list[str]:
+        """The names of the collections that have or had documents here, ascending."""
+        return sorted({name for part in self._parts for name in part.segment.collections.values})
 
     def entity_names(self, entities: Sequence[int]) -> dict[int, tuple[str, str]]:
         """{key: (collection, normalised name)} of those entities that a live document names."""
@@ -296,9 +308,9 @@ class GraphView:
         for part, _, local in self._entities(np.array(entities, dtype=np.uint64)):
             which, edges = part.segment.about.entering(local)
             for at, edge in zip(which.tolist(), edges.tolist(), strict=True):
-                if not part.dead[part.segment.about.sources_of(np.array([edge]))[0]]:
-                    surface = part.segment.about_surfaces[edge].as_py()
-                    candidate = (-float(part.segment.about_weights[edge]), surface)
+                document = int(part.segment.about.sources_of(np.array([edge]))[0])
+                if not part.dead[document]:
+                    candidate = (-float(part.segment.about_weights[edge]), part.segment.surface(edge, document))
                     key = int(part.segment.entity_keys[local[at]])
                     best[key] = min(best.get(key, candidate), candidate)
         return labels | {key: surface for key, (_, surface) in best.items()}
@@ -318,6 +330,7 @@ class GraphView:
                     local[which[at]] + part.passages,
                     part.segment.entity_keys[part.segment.mentions.targets[edges]],
                     part.segment.mention_counts[edges].astype(np.int64),
+                    part.segment.first_sentences(edges),
                 )
             )
         return Mentions(*_joined(found, Mentions._fields))
@@ -337,6 +350,7 @@ class GraphView:
                     (passages + part.passages)[keep],
                     entities[rows[which]][keep],
                     part.segment.mention_counts[edges].astype(np.int64)[keep],
+                    part.segment.first_sentences(edges)[keep],
                 )
             )
         return Mentions(*_joined(found, Mentions._fields))
@@ -391,7 +405,7 @@ class GraphView:
         found: list[Links] = []
         for part, rows, local in self._by_part(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
-            at, edges = entries_of(part.segment.links.pointers, chunks)
+            at, edges = part.segment.links.leaving(chunks)
             documents = self._documents_of_keys(part.segment.links.targets[edges])
             keep = documents != MISSING
             found.append(
@@ -413,7 +427,7 @@ class GraphView:
         found: list[Links] = []
         for part in self._parts:
             which, edges = part.segment.links.entering(keys)
-            chunks = rows_of(part.segment.links.pointers, edges)
+            chunks = part.segment.links.sources[edges].astype(np.int64)
             passages = part.segment.chunk_passages[chunks].astype(np.int64)
             keep = part.alive(passages)
             found.append(
@@ -452,7 +466,7 @@ class GraphView:
         found: list[Statement] = []
         for part, rows, local in self._by_part(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
-            at, statements = entries_of(part.segment.statements, chunks)
+            at, statements = entries_between(part.segment.statement_chunks, chunks)
             found.extend(_statements(part, rows[which[at]], statements))
         return found
 
@@ -462,7 +476,7 @@ class GraphView:
         for part, rows, local in self._entities(entities):
             which, edges = part.segment.roles.entering(local)
             statements = part.segment.roles.sources_of(edges)
-            chunks = rows_of(part.segment.statements, statements)
+            chunks = part.segment.statement_chunks[statements]
             keep = part.alive(part.segment.chunk_passages[chunks])
             found.extend(_statements(part, rows[which][keep], statements[keep]))
         return found
@@ -522,13 +536,13 @@ def _is_named(part: _Part, entity: int) -> bool:
     if part.alive(segment.chunk_passages[segment.mentions.sources_of(mentions)]).any():
         return True
     _, roles = segment.roles.entering(local)
-    chunks = rows_of(segment.statements, segment.roles.sources_of(roles))
+    chunks = segment.statement_chunks[segment.roles.sources_of(roles)]
     return bool(part.alive(segment.chunk_passages[chunks]).any())
 
 
 def _statements(part: _Part, asked: Numbers, statements: Numbers) -> Iterator[Statement]:
     segment = part.segment
-    chunks = rows_of(segment.statements, statements)
+    chunks = segment.statement_chunks[statements]
     which, edges = segment.roles.leaving(statements)
     roles: list[list[Role]] = [[] for _ in statements]
     for at, edge in zip(which.tolist(), edges.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Hits assembled: ranked passages, chunks or documents become what the caller sees, with one look at each store table."""
+"""Hits assembled: what stands at each place becomes what the caller sees, with one look at each store table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple

@@ -1,4 +1,4 @@
-"""Documents that come over HTTP: read from JSON, uploads and raw bodies, held to the worker's own rules, encoded as records.
+"""Documents that come over HTTP: read from JSON, forms and raw bodies, held to the worker's rules, made into records.
 
 What is refused here would have become a dead letter.
 """
@@ -33,9 +33,15 @@ JSON_TYPES = frozenset({"application/json", ENVELOPE_TYPE})
 class Candidate(NamedTuple):
     """One document of a request: the event to publish, or why not. `id` is its id as far as it could be read."""
 
-    event: DocumentEvent | None
-    problem: ApiProblem | None
+    outcome: DocumentEvent | ApiProblem
     id: str | None
+
+
+def accepted(candidate: Candidate) -> DocumentEvent:
+    """The event. Raises the candidate's ApiProblem."""
+    if isinstance(candidate.outcome, ApiProblem):
+        raise candidate.outcome
+    return candidate.outcome
 
 
 class _Batch(msgspec.Struct):
@@ -83,9 +89,9 @@ def from_envelopes(members: Iterable[bytes], limits: LimitSettings) -> list[Cand
         try:
             upsert = from_envelope(member, limits)
         except ApiProblem as problem:
-            candidates.append(Candidate(None, problem, _id_in(member)))
+            candidates.append(Candidate(problem, _id_in(member)))
         else:
-            candidates.append(Candidate(upsert, None, upsert.key.document_id))
+            candidates.append(Candidate(upsert, upsert.key.document_id))
     return candidates
 
 
@@ -154,9 +160,9 @@ async def from_form(form: FormData, limits: LimitSettings) -> list[Candidate]:
                 uri=fields.get("uri"),
             )
         except ApiProblem as problem:
-            candidates.append(Candidate(None, problem, document_id or None))
+            candidates.append(Candidate(problem, document_id or None))
         else:
-            candidates.append(Candidate(event, None, document_id))
+            candidates.append(Candidate(event, document_id))
     return candidates
 
 

@@ -2,15 +2,18 @@
 
 from collections.abc import AsyncGenerator
 from concurrent.futures import Executor
+from contextlib import aclosing
+from typing import cast
+
+from indexer.read.graph import latest_snapshot, read_graph
 
 from indexer.embedding import Encoder, load_encoder
 from indexer.generations import Generation
-from indexer.read.graph import latest_snapshot, read_graph
 from indexer.read.vectors import VectorReader
-from query_api.engine import GraphFile, SearchPart
+from query_api.engine import GraphFile, SearchPart, SearchUnanswered
 from query_api.graph_view import GraphView
-from query_api.search import search
-from query_api.settings import ServiceBlock
+from query_api.search import SearchBudgets, SearchFailed, SearchSettings, search
+from query_api.settings import SearchBudgetSettings
 from query_api.snapshot import Snapshot
 from schemas.api import SearchRequest
 from schemas.settings import EmbeddingSettings
@@ -43,13 +46,20 @@ class LoadedEngine:
             generation=generation.name, text=reader.snapshot(), graph=graph, documents_topic=documents_topic
         )
 
-    def search(
+    async def search(
         self,
         request: SearchRequest,
         retrieval_id: str,
         snapshot: Snapshot,
         encoder: Encoder,
         executor: Executor,
-        settings: ServiceBlock,
+        budgets: SearchBudgetSettings,
     ) -> AsyncGenerator[SearchPart, None]:
-        return search(request, retrieval_id, snapshot, encoder, executor, settings)
+        settings = SearchSettings(budgets=SearchBudgets(**budgets.model_dump()))
+        parts = search(request, retrieval_id, snapshot, encoder, executor, settings)
+        try:
+            async with aclosing(cast("AsyncGenerator[SearchPart, None]", parts)):
+                async for part in parts:
+                    yield part
+        except SearchFailed as error:
+            raise SearchUnanswered(str(error)) from error

@@ -21,7 +21,7 @@ REMEMBERED_ENDS = 3_600
 
 @dataclass(frozen=True)
 class Lag:
-    """`records` not yet applied, at most (compaction may have removed some); the oldest has waited `seconds`, at least."""
+    """At most `records` are not applied (compaction may have taken some); the oldest has waited at least `seconds`."""
 
     records: int
     seconds: float

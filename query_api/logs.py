@@ -13,10 +13,9 @@ def configure_logging(level: str = "INFO") -> None:
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    on_terminal = sys.stderr.isatty()
     renderer: list[structlog.typing.Processor] = (
-        [structlog.dev.ConsoleRenderer()]
-        if on_terminal
+        [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]  # never the values of locals
+        if sys.stderr.isatty()
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     )
     structlog.configure(

@@ -1,4 +1,4 @@
-"""What the service counts, for Prometheus, in base units. Labels hold modes, stages, topics and partitions, never ids."""
+"""What the service counts, for Prometheus, in base units. Labels hold modes, stages, topics, partitions; never ids."""
 
 from collections.abc import Callable, Iterable, Iterator
 

@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from indexer.errors import TransientStoreError
 from schemas.errors import MalformedEvent
 
 MEDIA_TYPE = "application/problem+json"
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 log = structlog.get_logger(__name__)
 
@@ -77,8 +79,7 @@ def install_problem_handlers(app: FastAPI) -> None:
 
 async def _on_problem(request: Request, error: Exception) -> Response:
     del request
-    assert isinstance(error, ApiProblem)
-    return error.response()
+    return cast("ApiProblem", error).response()
 
 
 async def _on_store_error(request: Request, error: Exception) -> Response:
@@ -87,8 +88,7 @@ async def _on_store_error(request: Request, error: Exception) -> Response:
 
 
 async def _on_invalid_request(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    problems = error.errors()
+    problems = cast("RequestValidationError", error).errors()
     if any(problem["type"] == "json_invalid" for problem in problems):
         return ApiProblem(
             400, "Not JSON", f"The body is not JSON: {problems[0].get('ctx', {}).get('error', 'it does not parse')}."
@@ -98,14 +98,15 @@ async def _on_invalid_request(request: Request, error: Exception) -> Response:
 
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+    error = cast("HTTPException", error)
     path = request.url.path
     detail = str(error.detail)
     if error.status_code == HTTPStatus.NOT_FOUND:
         detail = f"There is nothing at {path}; /docs lists every route."
     elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        allowed = (error.headers or {}).get("Allow", "other methods")
+        allowed = _methods_of(request)
         detail = f"{path} does not take {request.method}; it takes {allowed}."
+        return ApiProblem(405, "Method not allowed", detail, headers={"Allow": allowed}).response()
     title = HTTPStatus(error.status_code).phrase
     return ApiProblem(error.status_code, title, detail, headers=error.headers).response()
 
@@ -117,17 +118,29 @@ async def _on_unforeseen(request: Request, error: Exception) -> Response:
     ).response()
 
 
+def _methods_of(request: Request) -> str:
+    """The methods that any route takes at this path."""
+
+    def takes(method: str) -> bool:
+        scope = {**request.scope, "method": method}
+        return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
+
+    return ", ".join(method for method in METHODS if takes(method)) or "other methods"
+
+
 def _sentence(problem: Mapping[str, Any], request: Request) -> str:
     where = ".".join(str(part) for part in problem["loc"][1:]) or "body"
     if problem["type"] == "extra_forbidden":
         return f"There is no parameter {where[:80]!r}; /docs lists those of {request.url.path}."
+    if problem["type"] in {"model_attributes_type", "dict_type"} and where == "body":
+        return "The body is to be a JSON object, sent with `Content-Type: application/json`."
     if problem["type"] == "missing":
         return f"`{where}` is missing."
     return f"`{where}`: {problem['msg']}{_given(problem.get('input'))}."
 
 
 def _given(value: object) -> str:
-    if value is None or isinstance(value, (Mapping, Sequence)) and not isinstance(value, str):
+    if value is None or (isinstance(value, Mapping | Sequence) and not isinstance(value, str)):
         return ""
     shown = str(value)
     return f" (it is {shown[:60]!r}{'…' if len(shown) > 60 else ''})"

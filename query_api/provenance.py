@@ -1,6 +1,7 @@
-"""Every retrieval goes to the log, behind the answers: a bounded buffer, sent in the background, never lost silently."""
+"""Every retrieval goes to the log, behind the answers: buffered, sent in the background, never lost silently."""
 
 import asyncio
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from itertools import islice
@@ -25,13 +26,21 @@ class ProvenanceQueue:
     """
 
     def __init__(
-        self, writer: LogWriter, topic: str, capacity: int, recent: int, on_dropped: Callable[[], None]
+        self,
+        writer: LogWriter,
+        topic: str,
+        capacity: int,
+        recent: int,
+        on_dropped: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._writer = writer
         self._topic = topic
         self._capacity = capacity
         self._on_dropped = on_dropped
+        self._clock = clock
         self._waiting: deque[Retrieval] = deque()
+        self._held: dict[str, tuple[float, Retrieval]] = {}
         self._recent: OrderedDict[str, Retrieval] = OrderedDict()
         self._max_recent = recent
         self._news = asyncio.Event()
@@ -41,15 +50,14 @@ class ProvenanceQueue:
         self.dropped = 0
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        """Retrievals not sent yet."""
+        return len(self._waiting) + len(self._held)
 
     def add(self, retrieval: Retrieval) -> None:
-        """Take a retrieval; returns at once."""
-        self._recent[retrieval.retrieval_id] = retrieval
-        self._recent.move_to_end(retrieval.retrieval_id)
-        while len(self._recent) > self._max_recent:
-            self._recent.popitem(last=False)
-        if len(self._waiting) >= self._capacity:
+        """Take a retrieval; returns at once. It takes the place of one held back under the same id."""
+        self._held.pop(retrieval.retrieval_id, None)
+        self._remember(retrieval)
+        if len(self) >= self._capacity:
             self._drop()
             if not self._overflowing:
                 log.error("provenance buffer full, retrievals are dropped", capacity=self._capacity)
@@ -58,6 +66,21 @@ class ProvenanceQueue:
         self._waiting.append(retrieval)
         self._sent.clear()
         self._news.set()
+
+    def hold(self, retrieval: Retrieval, seconds: float) -> None:
+        """Take a retrieval that was cut off and may yet be finished under its id; it is sent after so long if not."""
+        if len(self) >= self._capacity:
+            self.add(retrieval)
+            return
+        self._remember(retrieval)
+        self._held[retrieval.retrieval_id] = (self._clock() + seconds, retrieval)
+
+    def release(self, *, everything: bool = False) -> None:
+        """Let those go whose time is over, or everything."""
+        now = self._clock()
+        due = [retrieval for at, retrieval in self._held.values() if everything or at <= now]
+        for retrieval in due:
+            self.add(retrieval)
 
     def recent(self, retrieval_id: str) -> Retrieval | None:
         """A retrieval of the last minutes, sent or not."""
@@ -78,11 +101,12 @@ class ProvenanceQueue:
 
     async def flush(self, seconds: float) -> bool:
         """Wait until all is sent, while `run` is running; False when the time was too short."""
+        self.release(everything=True)
         try:
             async with asyncio.timeout(seconds):
                 await self._sent.wait()
         except TimeoutError:
-            log.error("retrievals not sent at the stop", lost=len(self._waiting))
+            log.exception("retrievals not sent at the stop", lost=len(self._waiting))
             return False
         return True
 
@@ -105,9 +129,15 @@ class ProvenanceQueue:
         for record in records:
             try:
                 await self._writer.publish(self._topic, [record])
-            except RecordRefused as error:
+            except RecordRefused:
                 self._drop()
-                log.error("retrieval dropped", retrieval_id=record.key.decode(), reason=str(error))
+                log.exception("retrieval dropped", retrieval_id=record.key.decode())
+
+    def _remember(self, retrieval: Retrieval) -> None:
+        self._recent[retrieval.retrieval_id] = retrieval
+        self._recent.move_to_end(retrieval.retrieval_id)
+        while len(self._recent) > self._max_recent:
+            self._recent.popitem(last=False)
 
     def _drop(self) -> None:
         self.dropped += 1

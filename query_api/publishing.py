@@ -25,8 +25,10 @@ class OutgoingRecord(NamedTuple):
 
 
 class BrokerUnavailable(Exception):
-    """Kafka did not confirm in time. What it did confirm is in `confirmed` (index of the record → position); the rest may
-    or may not be in the log, and may be sent again: applying a record twice changes nothing."""
+    """Kafka did not confirm in time. What it did confirm is in `confirmed` (index of the record → position).
+
+    The rest may or may not be in the log, and may be sent again: applying a record twice changes nothing.
+    """
 
     def __init__(self, message: str, confirmed: dict[int, Position] | None = None) -> None:
         super().__init__(message)
@@ -59,15 +61,15 @@ class LogWriter:
             async with asyncio.timeout_at(deadline):
                 producer = await self._connected()
                 for record in records:
-                    sent.append(await producer.send(topic, record.value, record.key))
+                    sending = await producer.send(topic, record.value, record.key)
+                    sent.append(sending)
         except (KafkaError, OSError) as error:
             raise _failure(error, sent) from error
         if sent:
             await asyncio.wait(sent, timeout=max(0.0, deadline - asyncio.get_running_loop().time()))
         failed = next((future for future in sent if not future.done() or future.exception() is not None), None)
         if failed is not None:
-            error = failed.exception() if failed.done() else TimeoutError()
-            raise _failure(error, sent)
+            raise _failure(failed.exception() if failed.done() else TimeoutError(), sent)
         return [_position(future) for future in sent]
 
     async def close(self) -> None:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Self
 
-import Stemmer  # type: ignore[import-untyped]
+import Stemmer
 
 from indexer.extracting.words import STOP_WORDS
 from schemas.ids import normalise_name
@@ -13,6 +13,7 @@ from schemas.ids import normalise_name
 MAX_WORDS = 64  # of a question that are looked at for names and weights; the channels get the whole of it
 MAX_NAME_WORDS = 12
 MIN_SINGLE_WORD_LETTERS = 3
+MIN_UNMARKED_WORDS = 3
 
 _BRACKETS = str.maketrans("()[]{}", "      ")
 _WORD = re.compile(r"[^\W_]+(?:['’.&+#/-][^\W_]+)*[+#]*")
@@ -21,11 +22,15 @@ _STEMMER_LANGUAGE = "english"
 
 
 class Span(NamedTuple):
-    """Words `first..last` (exclusive) of the question, and the normalised name they make."""
+    """Words `first..last` (exclusive) of the question, and the normalised name they make.
+
+    `marked` when it holds a capital or a digit, as names do.
+    """
 
     first: int
     last: int
     name: str
+    marked: bool
 
 
 class Question:
@@ -64,11 +69,12 @@ class Question:
         found = []
         for first in range(len(bare)):
             for last in range(first + 1, min(first + MAX_NAME_WORDS, len(bare)) + 1):
-                if not any(telling[first:last]) or (not any(marked[first:last]) and last - first < 3):
+                is_marked = any(marked[first:last])
+                if not any(telling[first:last]) or (not is_marked and last - first < MIN_UNMARKED_WORDS):
                     continue
                 name = " ".join(bare[first:last]).strip(_EDGES)
                 if name and (last - first > 1 or len(name) >= MIN_SINGLE_WORD_LETTERS):
-                    found.append(Span(first, last, name))
+                    found.append(Span(first, last, name, is_marked))
         return sorted(found, key=lambda span: (span.first - span.last, span.first))
 
 

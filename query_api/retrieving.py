@@ -1,4 +1,4 @@
-"""One retrieval: the engine's parts handed on as they come, and at the end what became of it: metric, log line, record."""
+"""One retrieval: the engine's parts handed on as they come; at the end its metric, log line and record."""
 
 import time
 from collections.abc import AsyncGenerator
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from query_api.engine import LazyEngine, SearchPart
+from query_api.engine import LazyEngine, SearchPart, SearchUnanswered
 from query_api.metrics import ServiceMetrics
 from query_api.provenance import ProvenanceQueue
-from query_api.settings import ServiceBlock
+from query_api.settings import SearchBudgetSettings
 from schemas.api import Hit, SearchRequest
 from schemas.frames import Done, Meta, Stage
-from schemas.provenance import RetrievedHit, Retrieval
+from schemas.provenance import Retrieval, RetrievedHit
 
 if TYPE_CHECKING:
     from indexer.embedding import Encoder
@@ -89,26 +89,30 @@ class Retriever:
         self,
         engine: LazyEngine,
         executor: Executor,
-        settings: ServiceBlock,
+        budgets: SearchBudgetSettings,
         metrics: ServiceMetrics,
         provenance: ProvenanceQueue,
+        resumable_seconds: float,
     ) -> None:
         self.encoder: Encoder | None = None
         self._engine = engine
         self._executor = executor
-        self._settings = settings
+        self._budgets = budgets
         self._metrics = metrics
         self._provenance = provenance
+        self._resumable_seconds = resumable_seconds
 
     async def retrieve(
-        self, request: SearchRequest, retrieval_id: str, snapshot: "Snapshot"
+        self, request: SearchRequest, retrieval_id: str, snapshot: "Snapshot", *, resumable: bool = False
     ) -> AsyncGenerator[SearchPart, None]:
-        """The parts of the answer. Closing the iterator stops the work; the retrieval is recorded all the same."""
-        assert self.encoder is not None, "searches are let in once the encoder is loaded"
+        """The parts of the answer. Closing the iterator stops the work; the retrieval is recorded all the same.
+
+        A `resumable` one that is cut off is recorded once it can no longer be finished.
+        """
+        if self.encoder is None:
+            raise SearchUnanswered("The model is not loaded yet.")
         account = _Account(request, retrieval_id)
-        parts = self._engine.engine.search(
-            request, retrieval_id, snapshot, self.encoder, self._executor, self._settings
-        )
+        parts = self._engine.engine.search(request, retrieval_id, snapshot, self.encoder, self._executor, self._budgets)
         try:
             async with aclosing(parts):
                 async for part in parts:
@@ -118,16 +122,19 @@ class Retriever:
             account.outcome = "failed"
             raise
         finally:
-            self._close(account)
+            self._close(account, resumable=resumable)
 
-    def _close(self, account: _Account) -> None:
+    def _close(self, account: _Account, *, resumable: bool) -> None:
         seconds = time.perf_counter() - account.began
         mode = account.request.mode
         for stage, spent in account.stages.items():
             self._metrics.search_seconds.labels(mode=mode, stage=stage).observe(spent)
         self._metrics.search_seconds.labels(mode=mode, stage="total").observe(seconds)
         self._metrics.searches.labels(mode=mode, outcome=account.outcome).inc()
-        self._provenance.add(account.retrieval(seconds))
+        if resumable and account.outcome == "cancelled":
+            self._provenance.hold(account.retrieval(seconds), self._resumable_seconds)
+        else:
+            self._provenance.add(account.retrieval(seconds))
         log.info(
             "search",
             retrieval_id=account.retrieval_id,

@@ -156,34 +156,43 @@ class _Search:
         self._trail: Trail | None = None
 
     async def stages(self) -> AsyncGenerator[Stage]:
-        """Run the channels the mode asks for; a stage as each ends."""
-        mode, budgets = self._request.mode, self._settings.budgets
-        running: set[asyncio.Task[_Outcome[Any]]] = set()
-        try:
-            if mode != "vector":
-                running.add(_begin("keyword", budgets.keyword_seconds, self._by_words()))
-            if mode != "keyword":
-                running.add(_begin("embed", budgets.embed_seconds, self._run(self._embed)))
-            while running:
-                ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                for outcome in sorted((task.result() for task in ended), key=lambda outcome: outcome.name):
-                    if outcome.name == "embed" and outcome.error is None:
-                        self._vector = outcome.value
-                        running.add(_begin("vector", budgets.vector_seconds, self._by_vector()))
-                    elif outcome.error is None:
-                        self._found = self._found._replace(**{outcome.name: outcome.value})
-                    yield self._noted(outcome, 1 if outcome.name == "embed" else len(outcome.value or ()))
-        finally:
-            for task in running:
-                task.cancel()
+        """Run the channels the mode asks for; a stage as each ends. Raises SearchFailed when none has an answer."""
+        mode = self._request.mode
+        async with aclosing(self._text_channels()) as outcomes:
+            async for outcome in outcomes:
+                yield self._noted(outcome, 1 if outcome.name == "embed" else len(outcome.value or ()))
         if "embed" in self.failed:
             self.failed["vector"] = f"The question was not embedded: {self.failed.pop('embed')}"
         if mode in ("hybrid", "graph"):
-            outcome = await self._by_graph()
-            yield self._noted(outcome, len(self._found.graph.scores))
-        asked = {"hybrid": {"vector", "keyword"}}.get(mode, {mode})
+            reached = await self._by_graph()
+            yield self._noted(reached, len(self._found.graph.scores))
+        asked = {"vector", "keyword"} if mode == "hybrid" else {mode}
         if asked <= self.failed.keys() and not self._found.graph.scores:
             raise SearchFailed(" ".join(f"{name}: {reason}." for name, reason in sorted(self.failed.items())))
+
+    async def _text_channels(self) -> AsyncGenerator[_Outcome[Any]]:
+        """Steps 1 and 2; what the channels find is kept, how they ended is handed out as it happens."""
+        mode, budgets = self._request.mode, self._settings.budgets
+        running: set[asyncio.Task[_Outcome[Any]]] = set()
+        if mode != "vector":
+            running.add(_begin("keyword", budgets.keyword_seconds, self._by_words()))
+        if mode != "keyword":
+            running.add(_begin("embed", budgets.embed_seconds, self._run(self._embed)))
+        try:
+            while running:
+                ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for outcome in sorted((task.result() for task in ended), key=lambda outcome: outcome.name):
+                    match outcome:
+                        case _Outcome("embed", _, np.ndarray() as vector):
+                            running.add(_begin("vector", budgets.vector_seconds, self._by_vector(vector)))
+                        case _Outcome("vector", _, list() as found):
+                            self._found = self._found._replace(vector=found)
+                        case _Outcome("keyword", _, list() as found):
+                            self._found = self._found._replace(keyword=found)
+                    yield outcome
+        finally:
+            for task in running:
+                task.cancel()
 
     async def order(self) -> list[Place]:
         """Every place up to the end of the page, and at least one more if there is one."""
@@ -210,15 +219,16 @@ class _Search:
     # Channels.
 
     def _embed(self) -> NDArray[np.float32]:
-        return self._encoder.encode([self._request.q])[0]
+        vector: NDArray[np.float32] = self._encoder.encode([self._request.q])[0]
+        return vector
 
     def _by_words(self) -> Awaitable[list[Candidate]]:
         request, text, depth = self._request, self._snapshot.text, self._depth
         return self._run(lambda: keyword_channel(text, request.q, depth, request.collection))
 
-    def _by_vector(self) -> Awaitable[list[Candidate]]:
-        request, text, vector, depth = self._request, self._snapshot.text, self._vector, self._depth
-        assert vector is not None, "the question is embedded first"
+    def _by_vector(self, vector: NDArray[np.float32]) -> Awaitable[list[Candidate]]:
+        self._vector = vector
+        request, text, depth = self._request, self._snapshot.text, self._depth
         return self._run(lambda: vector_channel(text, vector, depth, request.collection))
 
     async def _by_graph(self) -> _Outcome[Findings]:
@@ -230,7 +240,7 @@ class _Search:
             snapshot.text,
             self._request.collection,
             (found.vector or [])[:DEPTH],
-            (found.keyword or [])[:DEPTH],
+            None if found.keyword is None else found.keyword[:DEPTH],
             self._run,
             always=self._request.mode == "graph",
             weights=self._settings.terms,
@@ -245,8 +255,8 @@ class _Search:
         """Ask the text channels again, for more. A channel that now fails keeps what it gave before."""
         began = time.perf_counter()
         budgets = self._settings.budgets
-        if self._found.vector is not None:
-            again = await _within("vector", budgets.vector_seconds, self._by_vector())
+        if self._found.vector is not None and self._vector is not None:
+            again = await _within("vector", budgets.vector_seconds, self._by_vector(self._vector))
             self._found = self._found._replace(vector=again.value or self._found.vector)
         if self._found.keyword is not None:
             again = await _within("keyword", budgets.keyword_seconds, self._by_words())

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
@@ -99,11 +98,10 @@ class ServedGeneration:
             self._rebasing = asyncio.create_task(self._rebase(newest), name="new base of the graph")
 
     async def stop(self) -> None:
-        for task in (self._tailing, self._rebasing):
-            if task is not None:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+        tasks = [task for task in (self._tailing, self._rebasing) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _rebase(self, file: GraphFile) -> None:
         started = time.perf_counter()

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -66,9 +67,13 @@ class Service:
         )
         self._threads = ThreadPoolExecutor(block.search_threads, thread_name_prefix="search")
         self._reading = ThreadPoolExecutor(2, thread_name_prefix="reading")
-        self.retriever = Retriever(self.engine, self._threads, block, self.metrics, self.provenance)
+        self.retriever = Retriever(
+            self.engine, self._threads, block.budgets, self.metrics, self.provenance, block.replay_seconds
+        )
         self.replay = ReplayBuffer(block.replay_retrievals, block.replay_seconds, block.replay_bytes)
-        self.streams = SearchStreams(self.retriever.retrieve, self.replay, self.metrics.sse_clients, block)
+        self.streams = SearchStreams(
+            partial(self.retriever.retrieve, resumable=True), self.replay, self.metrics.sse_clients, block
+        )
         self.version = _version()
         self._encoder_problem: str | None = "The model is being loaded."
         self._started = time.monotonic()
@@ -87,7 +92,7 @@ class Service:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Everything in the background, from here to the end of the block; then a stop that loses nothing it need not."""
+        """The background work, until the end of the block; then a stop that sends what is waiting."""
         works: dict[str, Coroutine[Any, Any, None]] = {
             "snapshot upkeep": self.keeper.run(),
             "log watch": self.log_watch.run(),
@@ -191,7 +196,7 @@ class Service:
             encoder = await asyncio.to_thread(lambda: self.engine.engine.load_encoder(self.settings.embedding))
         except Exception as error:  # edge of a background task: readiness tells, the service stays up to be asked
             self._encoder_problem = f"The model cannot be loaded: {error}"
-            log.error("model cannot be loaded", exc_info=error)
+            log.exception("model cannot be loaded")
             return
         self.retriever.encoder = encoder
         log.info("model loaded", model=encoder.model, seconds=round(time.perf_counter() - started, 2))
@@ -200,6 +205,7 @@ class Service:
         while True:
             await asyncio.sleep(PRUNE_SECONDS)
             self.replay.prune()
+            self.provenance.release()
 
     def _watched_topics(self) -> tuple[str, ...]:
         graph = () if self.keeper.served is None else (self.keeper.served.graph_topic,)

@@ -26,6 +26,18 @@ CONFIG_FILE_VARIABLE = "THALWEG_CONFIG_FILE"
 DEFAULT_CONFIG_FILE = Path("thalweg.toml")
 
 
+class SearchBudgetSettings(BaseModel):
+    """How long each step of a search may take. A channel that takes longer is left out, and the answer says so."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    embed_seconds: float = Field(2.0, gt=0, le=600, description="Turning the question into a vector.")
+    vector_seconds: float = Field(2.0, gt=0, le=600, description="The vector index; raise it for cold, large tables.")
+    keyword_seconds: float = Field(2.0, gt=0, le=600, description="The keyword index; raise it with the one above.")
+    graph_seconds: float = Field(2.0, gt=0, le=600, description="Following the graph in memory.")
+    texts_seconds: float = Field(5.0, gt=0, le=600, description="Reading the hits' texts; late here fails the search.")
+
+
 class ServiceBlock(BaseModel):
     """What only the query service needs."""
 
@@ -44,9 +56,7 @@ class ServiceBlock(BaseModel):
     search_threads: int = Field(
         4, ge=1, le=256, description="Threads that search the stores. About two for each core; more only queue."
     )
-    search_budget_seconds: float = Field(
-        5.0, gt=0, le=600, description="A channel that is slower is left out of the answer, and the answer says so."
-    )
+    budgets: SearchBudgetSettings = SearchBudgetSettings()
     max_streams: int = Field(
         256, ge=1, description="Searches that may stream at once; one more gets 503. Each holds a few hundred kB."
     )

@@ -61,7 +61,7 @@ class QueryEncoder(Protocol):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Both stores at one moment. A passage may be newer in `text` than in `graph`: it is then found by its text only."""
+    """Both stores at one moment. A passage that is newer in `text` than in `graph` is found by its text only."""
 
     generation: str
     text: TextSnapshot

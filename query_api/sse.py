@@ -11,7 +11,8 @@ from prometheus_client import Gauge
 from pydantic import BaseModel
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from query_api.engine import SearchPart
+from indexer.errors import TransientStoreError
+from query_api.engine import SearchPart, SearchUnanswered
 from query_api.problems import ApiProblem
 from query_api.replay import EventId, RecordedStream, ReplayBuffer, new_retrieval_id
 from query_api.settings import ServiceBlock
@@ -106,19 +107,18 @@ class SearchStreams:
             self._replay.keep(stream)
 
     async def _search(self, stream: RecordedStream) -> None:
-        assert stream.snapshot is not None
         try:
+            if stream.snapshot is None:
+                raise RuntimeError("a stream that is not finished keeps its snapshot")
             parts = self._retrieve(stream.request, stream.retrieval_id, stream.snapshot)
             async with aclosing(parts):
                 async for part in parts:
                     stream.append(_NAMES[type(part)], part)
             if not stream.finished:
                 raise RuntimeError("the search ended without its last frame")
-        except Exception as error:  # edge of the stream: after 200, only its last frame can tell
-            log.error("search failed", retrieval_id=stream.retrieval_id, exc_info=error)
-            stream.append(
-                "error",
-                StreamError(
-                    title="Search failed", detail=f"{type(error).__name__}: the service's log holds the trace."
-                ),
-            )
+        except (SearchUnanswered, TransientStoreError) as error:
+            log.warning("search not answered", retrieval_id=stream.retrieval_id, reason=str(error))
+            stream.append("error", StreamError(title="Search not answered", detail=str(error)))
+        except Exception:  # edge of the stream: after 200, only its last frame can tell
+            log.exception("search broke", retrieval_id=stream.retrieval_id)
+            stream.append("error", StreamError(title="Internal error", detail="The service's log holds the trace."))

@@ -1,4 +1,4 @@
-"""The models of the HTTP interface beside search: batches of writes, documents, chunks, the graph, the service's state."""
+"""The models of the HTTP interface beside search: batches of writes, documents, chunks, the graph, the state."""
 
 from typing import Any, Literal
 
@@ -142,7 +142,7 @@ class PartitionLag(BaseModel):
 
 
 class Readiness(BaseModel):
-    """`reasons` say what is not there yet; what is out of order but does not keep searches from running is in `notes`."""
+    """`reasons` say what is not there yet; `notes` what is out of order, though searches run."""
 
     ready: bool
     reasons: list[str] = Field(default_factory=list)

@@ -25,7 +25,7 @@ from streams import documents_agent, graph_agent, provenance_agent
 from streams.broker import answers_metadata
 from streams.data_directory import WORKER_LOCK, held, make_directory
 from streams.documents_agent import DocumentsAgent, Taken
-from streams.encoding import Encoding
+from streams.encoding import PROBE, Encoding
 from streams.errors import WorkerExit
 from streams.faust_app import attach_agent, build_app, group_name
 from streams.graph_agent import GraphAgent, Snapshots
@@ -85,7 +85,7 @@ async def _live(settings: WorkerSettings, bootstrap_servers: str) -> int:
         raise
     except Exception as error:  # the edge of the process: whatever it is, the supervisor starts it again
         code = int(WorkerExit.RESTART)
-        log.error("worker failed; it must be started again", error=f"{type(error).__name__}: {error}", exc_info=error)
+        log.exception("worker failed; it must be started again", error=f"{type(error).__name__}: {error}")
     finally:
         began = time.monotonic()
         life.cancel()
@@ -168,7 +168,7 @@ class Worker:
         )
 
     def _partitions(self, reports: Sequence[TopicReport]) -> dict[str, int]:
-        """How many partitions each topic has. Raises WrongSetting where receipts or dead letters would have no place."""
+        """How many partitions each topic has. Raises WrongSetting where receipts or dead letters have no place."""
         for report in reports:
             if report.differences:
                 self._log.warning("a topic is not as it should be; it is used as it is", topic=report.sentence())
@@ -230,6 +230,7 @@ class Worker:
         self._cleanup.push_async_callback(asyncio.to_thread, encoding.close)
         parsers = open_parsers(self._settings)
         self._cleanup.push_async_callback(parsers.close)
+        await asyncio.gather(parsers.warm_up(), encoding.encode([PROBE]))
         maker = Maker(
             parsers.prepare,
             encoding,
@@ -264,15 +265,18 @@ class Worker:
         retrievals = ProvenanceAgent(
             topic=names.provenance, writer=vectors, thread=lance, outbox=outbox, progress=self._progress
         )
-        self._attach(app, "documents", names.documents, documents.run, worker.batch_records)
-        self._attach(app, "graph", graph_topic, contributions.run, worker.graph_batch_records)
-        self._attach(app, "provenance", names.provenance, retrievals.run, worker.batch_records)
+        quick, slow = worker.batch_wait_seconds, worker.later_batch_wait_seconds
+        self._attach(app, "documents", names.documents, documents.run, worker.batch_records, quick)
+        self._attach(app, "graph", graph_topic, contributions.run, worker.graph_batch_records, slow)
+        self._attach(app, "provenance", names.provenance, retrievals.run, worker.batch_records, slow)
         app.on_partitions_assigned.connect(self._on_assigned, weak=False)
         self._cleanup.push_async_callback(app.stop)
 
         kafka_log = KafkaLog(self._bootstrap_servers, list(stored))
         self._cleanup.push_async_callback(kafka_log.close)
-        watchdog = Watchdog(kafka_log, self._progress, self._metrics, patience_seconds=worker.watchdog_seconds)
+        watchdog = Watchdog(
+            kafka_log, self._progress, self._metrics, self._health, patience_seconds=worker.watchdog_seconds
+        )
         self._keep(watchdog.keep())
         self._keep(snapshots.keep())
         self._keep(keep_maintained(vectors, lance, self._metrics, worker.maintenance_seconds))
@@ -302,13 +306,13 @@ class Worker:
         topic: str,
         run: Callable[[Taken], Awaitable[None]],
         batch_records: int,
+        wait_seconds: float,
     ) -> None:
         guarded = documents_agent.fatal_on_error(run, self._fail)
-        wait_seconds = self._settings.worker.batch_wait_seconds
         attach_agent(app, name, topic, guarded, batch_records=batch_records, batch_wait_seconds=wait_seconds)
 
-    async def _on_assigned(self, _app: Any, assigned: Any, **_: Any) -> None:
-        self._log.info("partitions assigned", partitions=len(assigned))
+    async def _on_assigned(self, _app: Any, *_: Any, **__: Any) -> None:
+        self._log.info("partitions assigned")
         self._health.up("partitions")
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
@@ -327,6 +331,6 @@ class Worker:
 
 async def _until_crashed(app: faust.App) -> None:
     """Raises what made a part of Faust end by itself."""
-    while not app.crashed:
+    while not app.crashed:  # noqa: ASYNC110 -- Faust offers no event for it
         await asyncio.sleep(_POLL_SECONDS)
     raise app.crash_reason or RuntimeError("Faust ended without saying why.")

@@ -46,10 +46,13 @@ class BrokerSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     port: int | None = Field(
-        None, ge=0, le=65535, description="Port on 127.0.0.1. Unset or 0: a free one (`thalweg up` tries 9092 first)."
+        default=None,
+        ge=0,
+        le=65535,
+        description="Port on 127.0.0.1. Unset or 0: a free one (`thalweg up` tries 9092 first).",
     )
     heap: str = Field(
-        "512m",
+        default="512m",
         pattern=r"^[1-9][0-9]*[kmgKMG]$",
         description="Java heap (-Xmx). Raise it when many large records are under way at once.",
     )
@@ -217,6 +220,8 @@ class EmbeddedKafka:
 
     def _write_configuration(self) -> None:
         controller_port = free_port()
+        while controller_port == self.port:
+            controller_port = free_port()
         properties = server_properties(self.port, controller_port, self._max_record_bytes)
         (self._home / "server.properties").write_text(properties, encoding="ascii")
         (self._home / "log4j2.xml").write_text(log4j_configuration(), encoding="ascii")

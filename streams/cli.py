@@ -4,6 +4,7 @@ Everything heavy is imported inside the command that needs it, so that the other
 """
 
 import json
+import logging
 import os
 import signal
 import sys
@@ -57,6 +58,7 @@ def up(
     from streams.supervisor import Supervisor
     from streams.up_settings import load_up_settings
 
+    _quiet_kafka_client()
     settings = load_up_settings(
         overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}, service={"port": port})
     )
@@ -92,6 +94,7 @@ def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
     from streams.supervisor import choose_kafka_port, largest_record
     from streams.up_settings import load_up_settings
 
+    _quiet_kafka_client()
     settings = load_up_settings(overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}))
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -163,6 +166,7 @@ def _report_topics(data_dir: Path | None, bootstrap_servers: str | None, *, crea
     from streams.settings import load_settings
     from streams.topic_admin import ensure_topics, inspect_topics
 
+    _quiet_kafka_client()
     settings = load_settings(overrides(storage={"data_dir": data_dir}, kafka={"bootstrap_servers": bootstrap_servers}))
     generation = current_generation(settings.storage.data_dir)
     specs = topic_specs(settings.kafka, generation.name if generation else FIRST)
@@ -174,6 +178,11 @@ def _report_topics(data_dir: Path | None, bootstrap_servers: str | None, *, crea
         for report in reports:
             print(report.sentence())
     return all(report.outcome != "missing" for report in reports)
+
+
+def _quiet_kafka_client() -> None:
+    """Its failures reach the person as exceptions; the same as log lines would only be in the way."""
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
 
 
 def overrides(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:

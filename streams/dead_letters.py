@@ -47,7 +47,7 @@ class DeadLetter:
         stage: Stage,
         error: Exception,
     ) -> "DeadLetter":
-        """What our own errors say is fit to be read; of others only the kind is told, for they may quote the document."""
+        """Our own errors' messages are fit to be read; of others only the kind is told: they may quote the document."""
         kind = f"{type(error).__module__}.{type(error).__qualname__}"
         if isinstance(error, MalformedEvent):
             reason, message = error.reason, str(error)

@@ -6,19 +6,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
-import structlog
 from numpy.typing import NDArray
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
 
 from indexer.embedding import Encoder
 from streams.metrics import WorkerMetrics
+from streams.patience import Patience
 from streams.progress import Progress
 
 Result = TypeVar("Result")
 
 PROBE = "a probe of the encoder"
 _FIRST_WAIT_SECONDS = 0.2
-_LONGEST_WAIT_SECONDS = 15.0
 
 
 class EncoderBroken(Exception):
@@ -37,11 +35,8 @@ class Encoding:
         first_wait_seconds: float = _FIRST_WAIT_SECONDS,
     ) -> None:
         self._encoder = encoder
-        self._metrics = metrics
-        self._progress = progress
-        self._first_wait_seconds = first_wait_seconds
+        self._patience = Patience("encoder", (EncoderBroken,), metrics, progress, first_wait_seconds=first_wait_seconds)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="encode")
-        self._log = structlog.get_logger("thalweg.worker")
 
     async def encode(self, texts: Sequence[str]) -> list[NDArray[np.float32] | Exception]:
         """For each text its vector, (dimension,) float32, or what the encoder raised for it alone.
@@ -51,15 +46,7 @@ class Encoding:
         """
         if not texts:
             return []
-        attempts = AsyncRetrying(
-            retry=retry_if_exception_type(EncoderBroken),
-            wait=wait_exponential_jitter(self._first_wait_seconds, _LONGEST_WAIT_SECONDS),
-            before_sleep=self._say,
-        )
-        try:
-            return await attempts(self._isolating, list(texts))
-        finally:
-            self._progress.waiting_for.discard("encoder")
+        return await self._patience.insist(lambda: self._isolating(list(texts)))
 
     async def compute(self, work: Callable[[], Result]) -> Result:
         """Run a computation in the thread."""
@@ -72,7 +59,7 @@ class Encoding:
     async def _isolating(self, texts: list[str]) -> list[NDArray[np.float32] | Exception]:
         try:
             return list(await self.compute(lambda: self._encoder.encode(texts)))
-        except Exception as error:  # whatever a model may raise
+        except Exception as error:  # noqa: BLE001 -- whatever a model may raise
             if len(texts) == 1:
                 await self._require_working(error)
                 return [error]
@@ -82,11 +69,5 @@ class Encoding:
     async def _require_working(self, error: Exception) -> None:
         try:
             await self.compute(lambda: self._encoder.encode([PROBE]))
-        except Exception as broken:  # whatever a model may raise
+        except Exception as broken:
             raise EncoderBroken(f"{type(error).__name__}: {error}") from broken
-
-    def _say(self, state: RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome else None
-        self._progress.waiting_for.add("encoder")
-        self._metrics.retries.labels("encoder").inc()
-        self._log.warning("encoder fails for any text, trying again", attempt=state.attempt_number, error=str(error))

@@ -33,6 +33,7 @@ def build_app(settings: WorkerSettings, bootstrap_servers: str, group: str) -> f
         web_enabled=False,
         topic_disable_leader=True,
         topic_allow_declare=False,
+        table_standby_replicas=0,
         key_serializer="raw",
         value_serializer="raw",
         agent_supervisor="mode.supervisors.CrashingSupervisor",

@@ -1,4 +1,4 @@
-"""The graph agent: contributions into the graph store, in one transaction with the position reached; and its snapshots."""
+"""The graph agent: contributions into the graph store, each batch in one transaction with the position reached."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ from typing import Protocol
 
 import structlog
 
-from indexer.write.snapshots import SnapshotFile
+from indexer.read.graph import SnapshotFile
 from schemas.contributions import Contribution, decode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey

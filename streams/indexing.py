@@ -106,7 +106,7 @@ class DocumentIndexer:
             indexed = await self.commit(records)
         except RestartNeeded:
             raise
-        except Exception as error:  # a fault in our own code, or a library's: one document must not hold up the rest
+        except Exception as error:  # noqa: BLE001 -- a fault of ours or a library's must not hold up the other documents
             self._log.warning("a slice failed", records=len(records), error=type(error).__name__, exc_info=error)
             if len(records) > 1:
                 half = len(records) // 2
@@ -167,7 +167,7 @@ class DocumentIndexer:
         open_documents = set(work.events)
         while open_documents:
             made, refused = await self._maker.make(work.fold(open_documents), watch)
-            work.made |= {document.event.key: document for document in made}
+            work.made |= {document.event.position: document for document in made}
             open_documents = {work.refuse(each) for each in refused}
 
 

@@ -83,8 +83,8 @@ def ensure_jars(cache_dir: Path, progress: FetchProgress | None = None) -> list[
 
 def _fetch(missing: Sequence[LockedJar], place: Path, total: int, progress: FetchProgress | None) -> None:
     from jgo.config import GlobalSettings  # imported here: only a first start pays for it
+    from jgo.constants import MAVEN_CENTRAL_URL
     from jgo.maven import MavenContext
-    from jgo.maven._core import DEFAULT_REMOTE_REPOS
 
     done = total - len(missing)
     report = progress or _ignore
@@ -93,7 +93,7 @@ def _fetch(missing: Sequence[LockedJar], place: Path, total: int, progress: Fetc
     try:
         maven = MavenContext(
             repo_cache=staging,
-            remote_repos={**DEFAULT_REMOTE_REPOS, **GlobalSettings.load().repositories},
+            remote_repos={"central": MAVEN_CENTRAL_URL, **GlobalSettings.load().repositories},
             timeout=_TIMEOUT_SECONDS,
         )
         with ThreadPoolExecutor(_PARALLEL_DOWNLOADS, thread_name_prefix="jars") as pool:

@@ -2,14 +2,17 @@
 
 import logging
 import sys
+import time
+from collections.abc import Callable
 
 import structlog
 
+_REPEAT_SECONDS = 30.0
 _CHATTY = {"aiokafka": logging.ERROR, "faust": logging.WARNING, "mode": logging.WARNING, "httpx": logging.WARNING}
 
 
 def configure_logging(level: str = "INFO") -> None:
-    """Called once, by the process's main. Everything, Faust's and the libraries' logging too, goes to standard error."""
+    """Called once, by the process's main. All of it, Faust's and the libraries' logging too, goes to standard error."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -33,8 +36,28 @@ def configure_logging(level: str = "INFO") -> None:
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
         )
     )
+    handler.addFilter(RepeatFilter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
     for name, at_least in _CHATTY.items():
         logging.getLogger(name).setLevel(at_least)
+
+
+class RepeatFilter:
+    """Lets a library's message through once in a while: without its broker, aiokafka says the same a hundred times a
+    second."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._said: dict[tuple[str, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name.partition(".")[0] not in _CHATTY:
+            return True
+        now = self._clock()
+        what = (record.name, str(record.msg))
+        if now - self._said.get(what, float("-inf")) < _REPEAT_SECONDS:
+            return False
+        self._said[what] = now
+        return True

@@ -11,7 +11,7 @@ from streams.stores import StoreThread
 
 
 class MaintainedWriter(Protocol):
-    """Does what pays now, and says what that was; nothing when nothing pays. May run beside the writer's other calls."""
+    """Does what pays now, nothing when nothing pays, and says what it did. May run beside the writer's other calls."""
 
     def maintain(self) -> MaintenanceReport: ...
 

@@ -62,7 +62,7 @@ class _Embedded:
 
 
 class Maker:
-    """Prepares in child processes, embeds and links in one thread. Changes nothing, so it may be repeated at will."""
+    """Prepares in child processes, embeds and links in one thread. Changes nothing, so it may be repeated."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Maker:
         encode_texts: int,
         max_contribution_bytes: int,
     ) -> None:
-        """`encode_texts` is about how many texts are encoded at a time, while later documents are still being parsed."""
+        """About `encode_texts` texts are encoded at a time, while later documents are still being parsed."""
         self._prepare = prepare
         self._encoding = encoding
         self._thread = thread
@@ -112,9 +112,8 @@ class Maker:
         return made, refused
 
     async def _prepared(self, event: DecodedEvent) -> PreparedDocument | Refused:
-        assert isinstance(event.event, DocumentUpsert)
         try:
-            return await self._prepare(event.event)
+            return await self._prepare(event.upsert)
         except MalformedEvent as error:
             return Refused(event, "prepare", error)
 

@@ -97,7 +97,9 @@ class MetricsServer:
                 f"Port {port} on {LOOPBACK} is in use. Choose another with --metrics-port, or 0 for a free one."
             ) from error
         self.port = int(self._server.server_port)
-        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, name="metrics", daemon=True
+        )
         self._thread.start()
 
     def close(self) -> None:
@@ -108,7 +110,8 @@ class MetricsServer:
     def _answer(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "/")
         if path == "/metrics":
-            return self._metrics_app(environ, start_response)
+            answer: Iterable[bytes] = self._metrics_app(environ, start_response)
+            return answer
         if path == "/livez":
             return _text(start_response, "200 OK", "alive\n")
         if path == "/readyz":

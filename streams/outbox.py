@@ -5,20 +5,19 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import structlog
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 from faust.exceptions import NotReady, ProducerSendError
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
 
 from schemas.receipts import Receipt, encode_receipt
 from schemas.topics import TopicNames
-from streams.errors import BrokerRefused
 from streams.dead_letters import DeadLetter, letter_headers, omitted_headers
+from streams.errors import BrokerRefused
 from streams.metrics import WorkerMetrics
+from streams.patience import Patience
 from streams.progress import Progress
 
 _FIRST_WAIT_SECONDS = 0.2
-_LONGEST_WAIT_SECONDS = 10.0
+_AWAY = (KafkaError, ProducerSendError, NotReady, OSError)
 _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 
@@ -69,13 +68,14 @@ class Outbox:
         generation: str,
         metrics: WorkerMetrics,
         progress: Progress,
+        *,
+        first_wait_seconds: float = _FIRST_WAIT_SECONDS,
     ) -> None:
         self._producer = producer
         self._names = names
         self._graph_topic = names.graph(generation)
         self._metrics = metrics
-        self._progress = progress
-        self._log = structlog.get_logger("thalweg.worker")
+        self._patience = Patience("kafka", _AWAY, metrics, progress, first_wait_seconds=first_wait_seconds)
 
     async def contribute(self, contributions: Sequence[tuple[bytes, bytes | None]]) -> list[int]:
         """Send (key, contribution) to the graph topic; the offset of each there. Raises BrokerRefused."""
@@ -118,15 +118,7 @@ class Outbox:
 
     async def _deliver(self, outgoing: Sequence[Outgoing]) -> list[int]:
         offsets: dict[int, int] = {}
-        attempts = AsyncRetrying(
-            retry=retry_if_exception_type((KafkaError, ProducerSendError, NotReady, OSError)),
-            wait=wait_exponential_jitter(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS),
-            before_sleep=self._say,
-        )
-        try:
-            await attempts(self._send_missing, outgoing, offsets)
-        finally:
-            self._progress.waiting_for.discard("kafka")
+        await self._patience.insist(lambda: self._send_missing(outgoing, offsets))
         return [offsets[index] for index in range(len(outgoing))]
 
     async def _send_missing(self, outgoing: Sequence[Outgoing], offsets: dict[int, int]) -> None:
@@ -153,9 +145,3 @@ class Outbox:
             if isinstance(failure, _TOO_LARGE) or isinstance(failure.__cause__, _TOO_LARGE):
                 raise RecordTooLarge(str(failure)) from failure
             raise failure
-
-    def _say(self, state: RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome else None
-        self._progress.waiting_for.add("kafka")
-        self._metrics.retries.labels("kafka").inc()
-        self._log.warning("kafka did not confirm, trying again", attempt=state.attempt_number, error=repr(error))

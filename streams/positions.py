@@ -18,16 +18,16 @@ from schemas.exits import Failure
 from streams.progress import TopicPartition
 
 _GROUP_WAIT_SECONDS = 45.0
-_RETRY_SECONDS = 1.0
+_RETRY_SECONDS = 0.5
 
 
 class StoresAheadOfLog(Failure):
-    """The stores hold records that the log does not have: they belong to another cluster, or its topics were deleted."""
+    """The stores hold records the log does not have: they belong to another cluster, or its topics were deleted."""
 
 
 @dataclass(frozen=True)
 class LogState:
-    """A partition as the broker sees it: `end` is the offset after the last record, `committed` None for never."""
+    """A partition at the broker: `end` is the offset after the last record, `committed` the group's, None for never."""
 
     end: int
     committed: int | None
@@ -38,8 +38,8 @@ def set_back(
 ) -> dict[TopicPartition, int]:
     """The offsets to commit anew, by partition: where the group is ahead of the store.
 
-    `stored` are the last offsets the stores hold, -1 for none; None where the group's word is taken. A group that is behind stays there: what it reads again
-    is known and only gets its receipt again.
+    `stored` are the last offsets the stores hold, -1 for none; None where the group's word is taken. A group that is
+    behind stays there: what it reads again is known and only gets its receipt again.
     Raises StoresAheadOfLog.
     """
     resets: dict[TopicPartition, int] = {}

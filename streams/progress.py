@@ -1,4 +1,4 @@
-"""How far each partition is done, what is in hand, and what the worker waits for: for lag, freshness and the watchdog."""
+"""How far each partition is done, what is in hand, what the worker waits for: for lag and the watchdog."""
 
 import time
 from collections.abc import Callable

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from schemas.exits import Failure, Unreachable
@@ -74,19 +74,17 @@ async def open_producer(kafka: KafkaSettings, bootstrap_servers: str) -> AsyncIt
 async def open_receipts(kafka: KafkaSettings, bootstrap_servers: str) -> AsyncIterator[AIOKafkaConsumer]:
     """A consumer of all receipts from now on. Raises Unreachable, and Failure where there is no such topic."""
     topic = TopicNames(kafka.topic_prefix).indexed
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap_servers, enable_auto_commit=False)
+    consumer = AIOKafkaConsumer(topic, bootstrap_servers=bootstrap_servers, enable_auto_commit=False)
     try:
         await consumer.start()
     except (KafkaConnectionError, OSError) as error:
         await consumer.stop()
         raise _unreachable(bootstrap_servers) from error
     try:
-        if topic not in await consumer.topics():
+        if not consumer.assignment():
             raise Failure(f"There is no topic {topic}; make the topics with 'thalweg topics create'.")
-        partitions = [TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic) or ())]
-        consumer.assign(partitions)
-        await consumer.seek_to_end(*partitions)
-        for partition in partitions:
+        await consumer.seek_to_end()
+        for partition in consumer.assignment():
             await consumer.position(partition)
         yield consumer
     finally:

@@ -58,6 +58,13 @@ class DecodedEvent:
         return self.event.key
 
     @property
+    def upsert(self) -> DocumentUpsert:
+        """Raises TypeError for a delete."""
+        if isinstance(self.event, DocumentDelete):
+            raise TypeError(f"{self.key} is deleted by {self.position}; there is nothing to prepare.")
+        return self.event
+
+    @property
     def position(self) -> Position:
         return self.record.position
 

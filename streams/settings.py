@@ -65,6 +65,13 @@ class WorkerBlock(BaseModel):
     batch_wait_seconds: float = Field(
         0.02, gt=0, le=5, description="How long a batch waits for more records. It is part of every document's latency."
     )
+    later_batch_wait_seconds: float = Field(
+        0.25,
+        gt=0,
+        le=5,
+        description="The same for the graph store and for provenance. Nobody waits for these: searches see graph changes "
+        "before they are stored. So larger batches, and the processor for the documents.",
+    )
     commit_documents: int = Field(
         400, ge=1, le=10_000, description="Most records in one commit to the stores: what a crash has to do again."
     )
@@ -122,12 +129,12 @@ class WorkerSettings(BaseSettings):
         env_prefix="THALWEG_", env_nested_delimiter="__", frozen=True, extra="ignore", env_ignore_empty=True
     )
 
-    kafka: KafkaSettings = KafkaSettings()
-    storage: StorageSettings = StorageSettings()
-    limits: LimitSettings = LimitSettings()
-    embedding: EmbeddingSettings = EmbeddingSettings()
-    chunking: ChunkingSettings = ChunkingSettings()
-    worker: WorkerBlock = WorkerBlock()
+    kafka: KafkaSettings = Field(default_factory=KafkaSettings)
+    storage: StorageSettings = Field(default_factory=StorageSettings)
+    limits: LimitSettings = Field(default_factory=LimitSettings)
+    embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
+    chunking: ChunkingSettings = Field(default_factory=ChunkingSettings)
+    worker: WorkerBlock = Field(default_factory=WorkerBlock)
 
     @classmethod
     def settings_customise_sources(

@@ -43,7 +43,7 @@ class Slice:
     events: dict[DocumentKey, list[DecodedEvent]] = field(default_factory=lambda: defaultdict(list))
     rows: dict[DocumentKey, DocumentRow] = field(default_factory=dict)
     folded: dict[DocumentKey, Folded[DecodedEvent]] = field(default_factory=dict)
-    made: dict[DocumentKey, Made] = field(default_factory=dict)
+    made: dict[Position, Made] = field(default_factory=dict)
     unchanged: set[DocumentKey] = field(default_factory=set)
     refused: dict[Position, tuple[SourceRecord, DeadLetter]] = field(default_factory=dict)
     unknown_fields: int = 0
@@ -76,7 +76,8 @@ class Slice:
         return made
 
     def fold(self, keys: set[DocumentKey]) -> list[DecodedEvent]:
-        """Find the winner of each of the documents; the winning upserts that have to be made."""
+        """Find the winner of each of the documents. Gives the upserts that have to be made: the winners, and others on
+        which it depends whether they win."""
         watermarks = {partition: stored.offset for partition, stored in self.reached.items()}
         wanted: list[DecodedEvent] = []
         for key in keys:
@@ -84,18 +85,23 @@ class Slice:
             events = [event for event in self.events[key] if event.position not in self.refused]
             folded = self.folded[key] = fold(_held(row), events, watermarks)
             self.unchanged.discard(key)
-            if folded.winner is None or folded.winner.deletes:
+            if folded.winner is None:
+                continue
+            if not _is_robust(row, events, folded.winner):
+                wanted += [event for event in folded.superseded if not event.deletes]
+            if folded.winner.deletes:
                 continue
             if (
                 row is not None
-                and row.deleted_at_ms is None
+                and row.live
                 and row.revision == folded.winner.revision
                 and row.offset <= watermarks.get(row.partition, -1)
             ):
                 self.unchanged.add(key)
             else:
                 wanted.append(folded.winner)
-        return sorted(wanted, key=lambda event: event.position)
+        missing = [event for event in wanted if event.position not in self.made]
+        return sorted(missing, key=lambda event: event.position)
 
     def refuse(self, refused: Refused) -> DocumentKey:
         """Set an event apart; its document has to be folded again without it."""
@@ -129,7 +135,7 @@ class Slice:
     def contributions(self) -> dict[DocumentKey, bytes | None]:
         """What goes to the graph topic: None withdraws what a deleted document had contributed."""
         return {
-            winner.key: None if winner.event.deletes else self.made[winner.key].contribution
+            winner.key: None if winner.event.deletes else self.made[winner.event.position].contribution
             for winner in self.winners()
             if winner.key not in self.unchanged
         }
@@ -180,7 +186,7 @@ class Slice:
                 passages=row.passages,
                 chunks=row.chunks,
             )
-        made = self.made[key]
+        made = self.made[winner.position]
         return self._receipt(
             winner.record,
             "indexed",
@@ -198,7 +204,7 @@ class Slice:
         """For a record that was done before, when perhaps its receipt was not: the offset reached is an upper bound."""
         return self._receipt(
             event.record,
-            "indexed" if row.deleted_at_ms is None else "deleted",
+            "indexed" if row.live else "deleted",
             version=event.version,
             revision=event.revision,
             graph_offset=self.reached.get(event.position.partition, NOTHING_STORED).graph_offset,
@@ -228,7 +234,7 @@ class Slice:
             return IndexedRows(replace(self.rows[winner.key], **place))
         if winner.event.deletes:
             return IndexedRows(DocumentRow(key=winner.key, **place, deleted_at_ms=winner.event.timestamp_ms))
-        made = self.made[winner.key]
+        made = self.made[winner.event.position]
         live = DocumentRow(
             key=winner.key,
             **place,
@@ -246,4 +252,20 @@ class Slice:
 def _held(row: DocumentRow | None) -> Held | None:
     if row is None:
         return None
-    return Held(Position(row.partition, row.offset), row.timestamp_ms, row.version, row.deleted_at_ms is not None)
+    return Held(Position(row.partition, row.offset), row.timestamp_ms, row.version, deleted=not row.live)
+
+
+def _is_robust(row: DocumentRow | None, events: Sequence[DecodedEvent], winner: DecodedEvent) -> bool:
+    """Whether the winner would be the same, and leave the same state, had any of the other upserts been refused.
+
+    So it is where nothing carries a version, where the winner's is above all others, and where it is the highest and
+    nothing is or was deleted. Else an upsert that lost may have raised the floor, or revived the document, for another.
+    """
+    others = [event.version for event in events if event is not winner] + [row.version if row else None]
+    versions = [version for version in others if version is not None]
+    if winner.version is None:
+        return not versions
+    if all(version < winner.version for version in versions):
+        return True
+    deletes = any(event.deletes for event in events) or (row is not None and not row.live)
+    return not deletes and max(versions) <= winner.version

@@ -28,6 +28,7 @@ class SnapshotSchedule:
         now = clock()
         self._changes = 1 if pending else 0
         self._covered = 0
+        self._first_pending = now
         self._last_change = now
         self._last_made = now
         self._began = now
@@ -40,8 +41,11 @@ class SnapshotSchedule:
         return self._changes > self._covered
 
     def changed(self) -> None:
+        now = self._clock()
+        if not self.pending:
+            self._first_pending = now
         self._changes += 1
-        self._last_change = self._clock()
+        self._last_change = now
         self._wake.set()
 
     def begin(self) -> int:
@@ -54,6 +58,7 @@ class SnapshotSchedule:
         self._last_made = self._clock()
         self._took = self._last_made - self._began
         self._covered = token
+        self._first_pending = self._last_made
         return self._took
 
     def due_in(self) -> float | None:
@@ -62,7 +67,7 @@ class SnapshotSchedule:
             return None
         rest = min(self._took / self._share, self._max_seconds)
         when_idle = max(self._last_change + self._idle_seconds, self._last_made + rest)
-        when_busy = self._last_made + min(max(rest, self._min_seconds), self._max_seconds)
+        when_busy = self._first_pending + min(max(rest, self._min_seconds), self._max_seconds)
         return max(0.0, min(when_idle, when_busy) - self._clock())
 
     async def until_due(self) -> None:

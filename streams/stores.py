@@ -1,16 +1,14 @@
-"""A store's one thread: every call to a writer runs in it, one after the other, and is repeated while the store cannot."""
+"""A store's one thread: calls to a writer run in it one after the other, and are repeated while the store cannot."""
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
-import structlog
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
-
 from indexer.errors import TransientStoreError
 from streams.errors import StoreFailure
 from streams.metrics import WorkerMetrics
+from streams.patience import Patience
 from streams.progress import Progress
 
 Parameters = ParamSpec("Parameters")
@@ -18,7 +16,6 @@ Result = TypeVar("Result")
 
 DATA_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
 _FIRST_WAIT_SECONDS = 0.1
-_LONGEST_WAIT_SECONDS = 15.0
 
 
 class StoreThread:
@@ -28,11 +25,10 @@ class StoreThread:
         self, name: str, metrics: WorkerMetrics, progress: Progress, *, first_wait_seconds: float = _FIRST_WAIT_SECONDS
     ) -> None:
         self._name = name
-        self._metrics = metrics
-        self._progress = progress
-        self._first_wait_seconds = first_wait_seconds
+        self._patience = Patience(
+            name, (TransientStoreError, OSError), metrics, progress, first_wait_seconds=first_wait_seconds
+        )
         self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
-        self._log = structlog.get_logger("thalweg.worker")
 
     async def run(
         self, work: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
@@ -42,15 +38,7 @@ class StoreThread:
         The call may be made several times, also after it took effect: what is run here must be idempotent.
         Raises what the data are to blame for (DATA_ERRORS) as it is, and StoreFailure for everything else.
         """
-        attempts = AsyncRetrying(
-            retry=retry_if_exception_type((TransientStoreError, OSError)),
-            wait=wait_exponential_jitter(self._first_wait_seconds, _LONGEST_WAIT_SECONDS),
-            before_sleep=self._say,
-        )
-        try:
-            return await attempts(self._once, lambda: work(*args, **kwargs))
-        finally:
-            self._progress.waiting_for.discard(self._name)
+        return await self._patience.insist(lambda: self._once(lambda: work(*args, **kwargs)))
 
     async def call(
         self, work: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
@@ -65,17 +53,6 @@ class StoreThread:
             raise
         except Exception as error:  # whatever a store's bindings may raise: the worker must not go on beside it
             raise StoreFailure(f"The {self._name} store failed: {type(error).__name__}: {error}") from error
-
-    def _say(self, state: RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome else None
-        self._progress.waiting_for.add(self._name)
-        self._metrics.retries.labels(self._name).inc()
-        self._log.warning(
-            "store does not take it, trying again",
-            store=self._name,
-            attempt=state.attempt_number,
-            error=f"{type(error).__name__}: {error}",
-        )
 
     async def close(self, close_writer: Callable[[], None]) -> None:
         """Close the writer in its thread, after the call under way."""

@@ -19,8 +19,8 @@ class ServiceAddress(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    host: str = Field("127.0.0.1", description="Address the query service listens on.")
-    port: int = Field(DEFAULT_SERVICE_PORT, ge=0, le=65_535, description="Its port; 0 takes a free one.")
+    host: str = Field(default="127.0.0.1", description="Address the query service listens on.")
+    port: int = Field(default=DEFAULT_SERVICE_PORT, ge=0, le=65_535, description="Its port; 0 takes a free one.")
 
     @property
     def reachable_host(self) -> str:

@@ -5,12 +5,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+import structlog
 from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
 from streams.errors import WorkerStuck
-from streams.metrics import WorkerMetrics
+from streams.metrics import Health, WorkerMetrics
 from streams.progress import Progress, Reached, TopicPartition
 
 STORES = {"text": "lance", "graph": "kuzu", "provenance": "lance"}
@@ -19,7 +20,7 @@ _STILL_SECONDS = 5.0
 
 
 class Log(Protocol):
-    """What the broker says of the partitions, asked apart from the consumers, so that one that hangs is seen to hang."""
+    """What the broker says of the partitions, asked apart from the consumers: one that hangs is seen to hang."""
 
     async def ends(self) -> Mapping[TopicPartition, int] | None:
         """The offset after the last record of each partition; None when the broker does not answer."""
@@ -91,13 +92,15 @@ class Watchdog:
         log: Log,
         progress: Progress,
         metrics: WorkerMetrics,
+        health: Health,
         *,
         patience_seconds: float,
         every_seconds: float = 2.0,
         clock: Callable[[], float] = time.monotonic,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        self._log = log
+        self._kafka_log = log
+        self._health = health
         self._progress = progress
         self._metrics = metrics
         self._patience_seconds = patience_seconds
@@ -106,6 +109,8 @@ class Watchdog:
         self._now_ms = now_ms
         self._excused_at = clock()
         self._empty_up_to: dict[TopicPartition, int] = {}
+        self._answered = True
+        self._log = structlog.get_logger("thalweg.worker")
 
     async def keep(self) -> None:
         """Look for ever. Raises WorkerStuck."""
@@ -115,8 +120,9 @@ class Watchdog:
 
     async def look(self) -> None:
         """Measure once. Raises WorkerStuck."""
-        ends = await self._log.ends()
+        ends = await self._kafka_log.ends()
         now = self._clock()
+        self._tell(answered=ends is not None)
         if ends is None or self._progress.waiting_for:
             self._excused_at = now
         lag_seconds: dict[str, float] = {}
@@ -132,12 +138,21 @@ class Watchdog:
         for stage, seconds in lag_seconds.items():
             self._metrics.lag_seconds.labels(stage).set(seconds)
 
+    def _tell(self, *, answered: bool) -> None:
+        if answered and not self._answered:
+            self._log.info("kafka answers again")
+            self._health.up("kafka")
+        elif self._answered and not answered:
+            self._log.warning("kafka does not answer; nothing is lost, and it goes on when it is back")
+            self._health.down("kafka")
+        self._answered = answered
+
     async def _lag(self, partition: TopicPartition, reached: Reached, end: int, now: float) -> int:
         lag = max(0, end - 1 - reached.offset)
         if not lag or self._empty_up_to.get(partition) == end:
             return 0
         is_idle = reached.in_hand_since_ms is None and now - reached.moved_at > _STILL_SECONDS
-        if is_idle and not await self._log.holds_records(partition, reached.offset + 1, end):
+        if is_idle and not await self._kafka_log.holds_records(partition, reached.offset + 1, end):
             self._empty_up_to[partition] = end
             return 0
         return lag

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from indexer.extracting.kinds import kind_of
 from indexer.extracting.runs import RUN, name_of, parts_at_start, parts_of
-from indexer.extracting.words import CLOSING_NOUNS, MONTHS, SENTENCE_STARTERS, STOP_WORDS
+from indexer.extracting.words import CLOSING_NOUNS, MONTHS, STOP_WORDS
 
 MAX_NAME_CHARACTERS = 120
 
@@ -20,6 +20,7 @@ _CODE = re.compile(
 _MONTH = rf"(?:{'|'.join(sorted((month.capitalize() for month in MONTHS), key=lambda word: (-len(word), word)))})\.?"
 _DATE = re.compile(rf"\b(?:\d{{1,2}} {_MONTH} |{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? )\d{{4}}\b")
 _CLOSING = re.compile(rf" ({'|'.join(sorted(CLOSING_NOUNS, key=lambda word: (-len(word), word)))})\b")
+_LEAD = re.compile(r"(?:[-*•>\s]|\d{1,4}[.)]\s)*")
 _JOINTS = (": ", " – ")
 
 
@@ -36,17 +37,21 @@ class Name(NamedTuple):
 
 def names_in(text: str, start: int, end: int) -> Iterator[Name]:
     """The runs of capitals in the sentence `text[start:end]`, each with its parts."""
+    first = _LEAD.match(text, start, end)
+    opening = first.end() if first else start
     joint_start = joint_end = -1
     for match in RUN.finditer(text, start, end):
         run_start, run_end = match.span()
         if run_end - run_start > MAX_NAME_CHARACTERS:
             continue
         run = match.group()
-        if run_start == start:
+        if run_start == opening or text.startswith("| ", run_start - 2):
             parts = parts_at_start(run)
+            if " " not in run and text.startswith(":", run_end):
+                continue  # a label: `Note:`, `Author:`
             if not parts:
                 name = name_of(run)
-                if name in SENTENCE_STARTERS and name not in STOP_WORDS:
+                if name not in STOP_WORDS:
                     yield Name(run_start, run_end, name, run, "thing", sure=False)
         else:
             parts = parts_of(run)
@@ -59,7 +64,7 @@ def names_in(text: str, start: int, end: int) -> Iterator[Name]:
         if closing and parts:
             surface = f"{parts[0].surface}{closing.group()}"
             yield Name(run_start, closing.end(), name_of(surface), surface, "thing")
-        joint_start, joint_end = run_start, run_end if run_start > start else -1
+        joint_start, joint_end = run_start, run_end if run_start > opening else -1
 
 
 def quoted_in(text: str, start: int, end: int) -> Iterator[Name]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from indexer.documents import ParsedDocument, StatedFact
 from indexer.extracting.places import Places
 from indexer.extracting.runs import RUN, name_of
-from indexer.extracting.words import MONTHS, SENTENCE_STARTERS, STOP_WORDS
+from indexer.extracting.words import MONTHS, SENTENCE_STARTERS, STOP_WORDS, word_set
 
 EXTRACTOR = "pattern"
-DEFINITION_CONFIDENCE = 0.8
+DEFINITION_CONFIDENCE = 0.7
 RELATION_CONFIDENCE = 0.7
 ALIAS_CONFIDENCE = 0.9
 
@@ -47,10 +47,10 @@ _VERBS = re.compile(
 _BRACKET = r"(?: ?\([^()]{0,200}\))?"
 _IS_A = re.compile(rf"{_BRACKET}(?:, [^,]{{1,80}},)? (?:is|was|are|were) (?:also |still |now )?(an?|the|one of the) ")
 _OBJECT_WORD = re.compile(r"[^\W_][\w'’&/+-]*")
-_OBJECT_ENDS = STOP_WORDS - {"of", "first", "last", "next", "former", "two", "same", "own"} | {
-    "featuring", "located", "published", "written", "directed", "produced", "released", "based", "born", "known",
-    "called", "named", "designed", "developed", "intended", "starring", "founded", "created", "consisting", "near",
-}  # fmt: skip
+_OBJECT_ENDS = (STOP_WORDS - word_set("of first last next former two same own")) | word_set(
+    """appearing available based best born called consisting created designed developed directed featuring founded held
+    intended known located made named near owned part produced published released spoken starring used well written"""
+)
 _ACRONYM = re.compile(r" \((?:or )?([A-Z][A-Za-z]{0,8}[A-Z])s?\)")
 _WORD = re.compile(r"[A-Za-z][\w'’]*")
 
@@ -102,13 +102,13 @@ def _is_subject(run: str) -> bool:
 def _run_before(text: str, start: int, end: int) -> str:
     """The run of capitals that ends where the verb begins; empty when there is none."""
     low = max(start, end - MAX_NAME_CHARACTERS)
-    run = ""
     for match in RUN.finditer(text, low, end):
         if match.end() == end and (match.start() > low or low == start):
             run = match.group()
-            if match.start() == start and not _is_subject(run):
-                run = ""
-    return run
+            first, _, rest = run.partition(" ")
+            starts_sentence = match.start() == start and first.lower() in SENTENCE_STARTERS and first.lower() != "the"
+            return rest if starts_sentence else run
+    return ""
 
 
 def _noun_phrase(text: str, start: int, end: int) -> str:

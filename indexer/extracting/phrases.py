@@ -18,6 +18,7 @@ MAX_WORDS = 4
 MAX_TERM_CHARACTERS = 80
 MAX_TERM_TOKENS = 8
 MAX_OCCURRENCES = 20_000
+MAX_CHARACTERS = 2_000_000
 
 _TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]|\n")
 
@@ -31,7 +32,8 @@ class Tokens(NamedTuple):
 
 
 def tokens_of(text: str) -> Tokens:
-    spans = [match.span() for match in _TOKEN.finditer(text)]
+    """The tokens of the first two million characters: what repeats has done so by then."""
+    spans = [match.span() for match in _TOKEN.finditer(text, 0, MAX_CHARACTERS)]
     return Tokens(
         [text[start:end].lower() for start, end in spans], [start for start, _ in spans], [end for _, end in spans]
     )
@@ -42,7 +44,8 @@ def telling_headings(sections: Iterable[Section]) -> Iterator[tuple[int, str]]:
     for section in sections:
         if section.headings:
             heading = " ".join(section.headings[-1].split())
-            if len(heading) <= MAX_TERM_CHARACTERS and heading.lower().rstrip(" .:?") not in PARTS_OF_DOCUMENTS:
+            short = len(heading) <= MAX_TERM_CHARACTERS and heading.count(" ") < MAX_TERM_TOKENS
+            if short and heading.lower().rstrip(" .:?") not in PARTS_OF_DOCUMENTS:
                 yield section.start, heading
 
 

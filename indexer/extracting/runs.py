@@ -18,6 +18,7 @@ from indexer.extracting.words import (
     GIVEN_NAMES,
     HONORIFICS,
     MONTHS,
+    PARTICLES,
     SENTENCE_STARTERS,
     STOP_WORDS,
     STRONG_CONNECTORS,
@@ -31,6 +32,7 @@ CACHED_RUNS = 32_768
 _ARTICLES = frozenset(("the", "a", "an"))
 _LEADING = HONORIFICS | _ARTICLES
 _DATE_WORDS = MONTHS | DAYS
+_PARTING = CONNECTORS - PARTICLES
 _NOTHING: frozenset[str] = frozenset()
 _POSSESSIVES = ("'s", "’s", "s'", "s’")
 
@@ -62,10 +64,11 @@ _GAP = r"[ \u00a0]{1,2}"
 _INITIALS = rf"(?:{_UPPER}\.)+(?:{_UPPER}(?![\w.]))?"
 _WORD = rf"{_UPPER}\w*(?:['’&/+-]\w+|\.[a-z0-9_]\w*)*(?:\+\+|\#|['’](?={_GAP}{_UPPER}))?!?"
 _NUMBER = r"\d\w*(?:[.,:/-]\d\w*)*"
-_TOKEN = rf"(?:(?:{'|'.join(ABBREVIATIONS)})\.|{_INITIALS}|{_WORD})"
+_TOKEN = rf"(?:(?:{'|'.join(sorted(ABBREVIATIONS))})\.|{_INITIALS}|{_WORD})"
 _CONNECTOR = rf"(?:{'|'.join(sorted(CONNECTORS, key=lambda word: (-len(word), word)))})"
 _FURTHER = rf"{_GAP}(?:{_CONNECTOR}{_GAP}){{0,3}}(?:{_TOKEN}|{_NUMBER})"
 RUN = re.compile(rf"(?<![\w@#])(?:{_NUMBER}{_GAP})?{_TOKEN}(?:{_FURTHER}){{0,{MAX_RUN_TOKENS - 1}}}")
+_COMMON_ENDING = re.compile(r"[a-z](?:ing|ly|ed|ions?|ness|ments?|able|ive|ful|less|ous|ity)$")
 _NOT_BLANK = re.compile(r"[^ \u00a0]+")
 _PLAIN = re.compile(r"[A-Za-z0-9.&/+#-]+(?: [A-Za-z0-9.&/+#-]+)*")
 
@@ -74,7 +77,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9.&/+#-]+(?: [A-Za-z0-9.&/+#-]+)*")
 def parts_at_start(run: str) -> tuple[Part, ...]:
     """The names of a run at the start of a sentence, where a first capital says nothing if the word is a common one."""
     first, _, rest = run.partition(" ")
-    if first.lower() not in SENTENCE_STARTERS:
+    if first.lower() not in SENTENCE_STARTERS and (rest or not _COMMON_ENDING.search(first)):
         return parts_of(run)
     while rest:
         word, _, further = rest.partition(" ")
@@ -119,12 +122,15 @@ def name_of(surface: str) -> str:
 
 
 def _is_full_name(words: list[str], name: str, surface: str) -> bool:
-    return words[0].lower() in GIVEN_NAMES and CONNECTORS.isdisjoint(words) and kind_of(name, surface) == "person"
+    if words[0].lower() not in GIVEN_NAMES or any(word in CONNECTORS or word.endswith(_POSSESSIVES) for word in words):
+        return False
+    return kind_of(name, surface) == "person"
 
 
 def _names_something(name: str, surface: str) -> bool:
     if " " in name:
-        return not all(word in _DATE_WORDS or word.isdigit() for word in name.split(" "))
+        words = name.split(" ")
+        return any(len(word) > 1 and word not in _DATE_WORDS and not word.isdigit() for word in words)
     if name in STOP_WORDS or name.rstrip(".") in _DATE_WORDS or name.isdigit():
         return False
     return len(name) > 2 or (len(name) == 2 and surface[:2].isupper())
@@ -149,7 +155,7 @@ def _connected(words: list[str]) -> list[tuple[int, int]]:
     if CONNECTORS.isdisjoint(words):
         return whole + _pieces(words, _NOTHING)
     spans = _pieces(words, WEAK_CONNECTORS)
-    for low, high in _pieces(words, CONNECTORS):
+    for low, high in _pieces(words, _PARTING):
         # one word before `of` says what a thing is, not which: `University of`, `Duke of`
         if high - low > 1 or high == len(words) or words[high] not in STRONG_CONNECTORS:
             spans.append((low, high))
@@ -167,20 +173,32 @@ def _add_parts(spans: set[tuple[int, int]], words: list[str], low: int, high: in
         return
     low, high = bounds
     spans.add(bounds)
-    if high - low > 1 and words[high - 1][0].isdigit():
-        spans.add(_trimmed(words, low, high - 1) or bounds)
-    bare = low
-    while high - bare > 2 and len(words[bare]) == 2 and words[bare][1] == ".":
-        bare += 1
-    spans.add((bare, high))
-    if 3 <= high - low <= 6 and words[low].lower() not in GIVEN_NAMES and CONNECTORS.isdisjoint(words[low:high]):
+    if not CONNECTORS.isdisjoint(words[low:high]):
+        return
+    if high - low > 1 and _is_counted(*words[high - 2 : high]):
+        spans.add((low, high - 1))
+    if _is_initial(words[low]):
+        while high - low > 2 and _is_initial(words[low]):
+            low += 1
+        if not _is_initial(words[low]):
+            spans.add((low, high))
+    elif 3 <= high - low <= 6 and words[low].lower() not in GIVEN_NAMES:
         spans.update(((low, high - 1), (low + 1, high), (low, low + 2), (high - 2, high)))
+
+
+def _is_initial(word: str) -> bool:
+    return len(word) == 2 and word[1] == "."
+
+
+def _is_counted(word: str, number: str) -> bool:
+    """Whether the word means something without the number behind it: `Python 3` does, `PEP 8` does not."""
+    return number[0].isdigit() and not (word.isupper() and len(word) > 1)
 
 
 def _spans_of_two(first: str, last: str) -> set[tuple[int, int]]:
     if first[0].isdigit() or first.rstrip(".").lower() in _LEADING:
         return {(0, 2), (1, 2)}
-    return {(0, 2), (0, 1)} if last[0].isdigit() else {(0, 2)}
+    return {(0, 2), (0, 1)} if _is_counted(first, last) else {(0, 2)}
 
 
 def _trimmed(words: list[str], low: int, high: int) -> tuple[int, int] | None:

@@ -11,9 +11,9 @@ from schemas.ids import DocumentKey
 KNOWN_SERIES = word_set("bep bip cve eip erc iso jep jsr nep pep rfc slep srfi xep")
 # Words before a number in a file's name that name no series.
 _NOT_SERIES = word_set(
-    """app art book chap copy data day demo doc docs draft feat file fig figs fix form img item lab lec list log main
-    new news note notes num old page pages para part pic poem post ref rev sec seq step tab table task temp test text tmp
-    topic unit ver vol week year"""
+    """app art book chap copy data day demo doc docs draft feat file fig figs fix form img item lab lec list log
+    main new news note notes num old page pages para part pic poem post ref rev sec seq step tab table task temp
+    test text tmp topic unit ver vol week year"""
 )
 _FILE_NAME = re.compile(r"([a-z]{2,5})(?:([-_ ])|(?=\d))0*(\d{1,6})(?!\d)")
 _NUMBER = re.compile(r"#?0*(\d{1,6})")

@@ -1,5 +1,6 @@
 """The names a document is about: its title, what remains of it when endings and honorifics go, and its identifiers."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -42,9 +43,12 @@ def _surfaces(
     title: str, parsed: ParsedDocument, key: DocumentKey, metadata: Mapping[str, Any]
 ) -> Iterator[tuple[str, float]]:
     series = series_of_document(key, parsed.fields)
+    yield title, WHOLE
     if series:
         yield series.identifier, WHOLE
-    yield title, WHOLE
+        if re.match(rf"{re.escape(series.identifier)}\b", title, re.IGNORECASE):
+            title = title[len(series.identifier) :].lstrip(" .:–—-") or title
+            yield title, WHOLE
     bare = title
     if title.rstrip().endswith((")", "]")):
         opening = max(title.rfind("("), title.rfind("["))
@@ -52,6 +56,13 @@ def _surfaces(
         if opening > 0:
             bare = title[:opening].rstrip()
             yield bare, WHOLE
+    yield from _shorter(bare)
+    for alias in _stated_aliases(parsed, metadata):
+        yield alias, WHOLE
+
+
+def _shorter(bare: str) -> Iterator[tuple[str, float]]:
+    """A title without brackets, shortened at either end."""
     words = bare.split()
     if len(words) > 1 and words[0].lower() in ("the", "a", "an") and name_of(" ".join(words[1:])) not in STOP_WORDS:
         yield " ".join(words[1:]), WITHOUT_ARTICLE if len(words) > 2 else FIRST_PART
@@ -64,8 +75,6 @@ def _surfaces(
         before, found, _ = bare.partition(end)
         if found and before.strip():
             yield before, FIRST_PART
-    for alias in _stated_aliases(parsed, metadata):
-        yield alias, WHOLE
 
 
 def _stated_aliases(parsed: ParsedDocument, metadata: Mapping[str, Any]) -> list[str]:

@@ -49,30 +49,29 @@ SENTENCE_STARTERS = STOP_WORDS | word_set(
     set show specify start stop suppose test type update verify write born died married"""
 )
 
-# Lower-case words that may stand inside a name: behind the strong ones a part is rarely a name of its own.
-STRONG_CONNECTORS = word_set(
-    "of the de la le les du des del della di da do dos das van von der den ter ten zu af av al el bin ibn ben st"
+# Lower-case words that may stand inside a name. What particles join stays whole; behind `of` and the weak ones a part
+# is often a name of its own.
+PARTICLES = word_set(
+    "de la le les du des del della di da do dos das van von der den ter ten zu af av al el bin ibn ben st"
 )
+STRONG_CONNECTORS = PARTICLES | {"of", "the"}
 WEAK_CONNECTORS = word_set("and & in for at on to with from by or a an as y e und et into is near under no")
 CONNECTORS = STRONG_CONNECTORS | WEAK_CONNECTORS
 
 # Words that stand before a person's name without being part of it.
 HONORIFICS = word_set(
-    """abbot admiral ambassador archbishop archduke baron baroness bishop brigadier brother captain
-    cardinal chancellor chief colonel commander congressman congresswoman corporal count countess dame deacon
-    dean detective doctor dr duchess duke earl emir emperor empress father general
-    governor imam inspector judge justice king lady lieutenant lord madame major marquess marshal mayor minister miss mother mr mrs ms officer pastor pope premier president prime prince princess professor prof queen rabbi representative rep rev reverend saint secretary sen senator sergeant sgt sheikh
-    sheriff sir sister sultan tsar vice viscount capt col gen gov hon lt"""
+    """abbot admiral ambassador archbishop archduke baron baroness bishop brigadier brother captain cardinal
+    chancellor chief colonel commander congressman congresswoman corporal count countess dame deacon dean
+    detective doctor dr duchess duke earl emir emperor empress father general governor imam inspector judge
+    justice king lady lieutenant lord madame major marquess marshal mayor minister miss mother mr mrs ms officer
+    pastor pope premier president prime prince princess professor prof queen rabbi representative rep rev
+    reverend saint secretary sen senator sergeant sgt sheikh sheriff sir sister sultan tsar vice viscount capt
+    col gen gov hon lt"""
 )
 
 # Full stops behind these end no name.
-ABBREVIATIONS = tuple(
-    sorted(
-        word_set(
-            """Bros Capt Co Col Corp Cpl Dr Ft Gen Gov Hon Inc Jr Lt Ltd Mr Mrs Ms Mt No Prof Rep Rev Sen Sgt Sr St Ste
-            Vol vs"""
-        )
-    )
+ABBREVIATIONS = word_set(
+    "Bros Capt Co Col Corp Cpl Dr Ft Gen Gov Hon Inc Jr Lt Ltd Mr Mrs Ms Mt No Prof Rep Rev Sen Sgt Sr St Ste Vol vs"
 )
 
 MONTHS = word_set(

@@ -15,7 +15,7 @@ MAX_CAPTION_CHARACTERS = 1_000
 _NOTHING, _SPACE, _LINE, _BLOCK = range(4)
 _GAPS = ("", " ", "\n", "\n\n")
 _CAPTION_BEHIND = re.compile(r"[^\S\n]*\n?[^\S\n]*\n?[^\S\n]*((?:Figure|Fig\.|Fig)\b[^\n]*)")
-_CAPTION_BEFORE = re.compile(r"(?:Figure|Fig\.|Fig)\b[^\n]*\n{1,2}\Z")
+_CAPTION_BEFORE = re.compile(r"(?:Figure|Fig\.|Fig)\b[^\n]*\n{0,2}\Z")
 
 
 class TextAssembler:

@@ -16,24 +16,7 @@ _TITLED = re.compile(r"(?P<title>.+?)\s*<(?P<target>[^<>]+)>\Z", re.DOTALL)
 _PEP = re.compile(r"\d{1,5}")
 _ESCAPED = re.compile(r"\x00[ \n]?")
 _DIRECTIVE_START = re.compile(r"\.\.[ ]+[^\s:]+(?:[:+.][^\s:]+)*[ ]?::[ ]*")
-_DOCUTILS_ROLES = frozenset(
-    [
-        "sub",
-        "subscript",
-        "sup",
-        "superscript",
-        "emphasis",
-        "strong",
-        "literal",
-        "code",
-        "math",
-        "title",
-        "title-reference",
-        "t",
-        "raw",
-    ]
-)
-
+_DOCUTILS_ROLES = ("sub", "subscript", "sup", "superscript", "emphasis", "strong", "literal", "code", "math", "raw")
 
 _Ran = tuple[list[nodes.Node], bool]
 _Interpreted = tuple[list[nodes.Node], list[nodes.system_message]]
@@ -114,20 +97,8 @@ class _Skipped(_ReadAsText):
 _OWN_DIRECTIVES: dict[str, type[Directive]] = {
     **dict.fromkeys(("code", "code-block", "sourcecode", "prompt"), _ReadAsCode),
     "productionlist": _ReadAsGrammar,
-    **dict.fromkeys(
-        [
-            "highlight",
-            "default-domain",
-            "currentmodule",
-            "py:currentmodule",
-            "index",
-            "toctree",
-            "tabularcolumns",
-            "contents",
-            "sectnum",
-        ],
-        _Skipped,
-    ),
+    **dict.fromkeys(("highlight", "default-domain", "currentmodule", "py:currentmodule", "tabularcolumns"), _Skipped),
+    **dict.fromkeys(("contents", "index", "sectnum", "toctree"), _Skipped),
 }
 
 

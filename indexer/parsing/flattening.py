@@ -15,7 +15,8 @@ _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)[^<>]*>?|<!--")
 _VOID = tag_names("area base br col embed hr img input link meta param source track wbr")
 _CLOSED_BY_THE_NEXT = tag_names("p li dt dd tr td th thead tbody tfoot option html head body")
 _FORMATTING = tag_names("a b big code em font i nobr s small strike strong tt u")
-_RAW = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style", "textarea", "title", "noscript")}
+_RAW = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style", "textarea", "title")}
+_FOREIGN = tag_names("svg math")
 _BARRIERS = tag_names("table template object marquee applet svg math button select")
 
 
@@ -52,7 +53,7 @@ def _surplus_tags(markup: str) -> Iterator[tuple[int, int]]:
         if match[1]:
             formats -= _close(opened, name)
             continue
-        if name in _RAW:
+        if name in _RAW and not _FOREIGN.intersection(opened):
             end = _RAW[name].search(markup, at)
             at = end.end() if end else len(markup)
             continue

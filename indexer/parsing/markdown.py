@@ -1,23 +1,38 @@
 """Markdown (CommonMark with tables and strikethrough) with YAML front matter, by markdown-it-py."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from indexer.documents import ParsedDocument
+from indexer.errors import UnparsableDocument
 from indexer.parsing.assembling import TextAssembler
 from indexer.parsing.header_blocks import Fields, first_value, read_front_matter
 from indexer.parsing.html import write_fragment
 from indexer.parsing.text import write_linked
 
+MAX_NESTING = 100
+
+_MAX_INLINE_NESTING = 20
+_LONGEST_RUN = 256  # markdown-it takes quadratic time over a longer run of emphasis marks
+_LONG_RUN = re.compile(rf"([*_~])\1{{{_LONGEST_RUN},}}")
 _SET_OFF = ("em_open", "strong_open")
 _BLOCKS = ("paragraph", "blockquote", "bullet_list", "ordered_list")
 
 
-def _reader() -> MarkdownIt:
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(front_matter_plugin)
+def _tokens(text: str) -> list[Token]:
+    """The blocks of the text. Below its deepest level markdown-it drops what it meets, so that level is refused."""
+    reader = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING})
+    reader.enable(["table", "strikethrough"]).use(front_matter_plugin)
+    reader.core.ruler.before("inline", "bound_inline_nesting", _bound_inline_nesting)
+    tokens = reader.parse(_LONG_RUN.sub(lambda run: run[1] * _LONGEST_RUN, text))
+    if any(token.level >= MAX_NESTING - 1 for token in tokens):
+        raise UnparsableDocument("too_deep", f"The Markdown nests deeper than {MAX_NESTING} levels.")
+    return tokens
 
 
 def parse(text: str) -> ParsedDocument:
@@ -25,7 +40,7 @@ def parse(text: str) -> ParsedDocument:
     assembler = TextAssembler()
     fields: Fields = []
     first_heading: str | None = None
-    tokens = iter(_reader().parse(text))
+    tokens = iter(_tokens(text))
     for token in tokens:
         match token.type:
             case "front_matter":
@@ -39,6 +54,11 @@ def parse(text: str) -> ParsedDocument:
             case _:
                 _block(assembler, token)
     return assembler.finish(first_value(fields, "title") or first_heading, fields)
+
+
+def _bound_inline_nesting(state: StateCore) -> None:
+    """Deeper inline markup is text; its time grows with the depth allowed."""
+    state.md.options["maxNesting"] = _MAX_INLINE_NESTING
 
 
 def _block(assembler: TextAssembler, token: Token) -> None:

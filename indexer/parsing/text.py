@@ -1,7 +1,6 @@
 """Plain text: paragraphs, lists and what is laid out by hand. Headings are not guessed."""
 
 import re
-import textwrap
 from itertools import groupby
 
 from indexer.documents import ParsedDocument
@@ -31,17 +30,16 @@ def write_plain(assembler: TextAssembler, text: str) -> None:
         if is_blank:
             continue
         assembler.break_block()
-        paragraph = textwrap.dedent("\n".join(group))
-        lines = paragraph.split("\n")
+        lines = _dedented(list(group))
         if len(lines) > 1 and any(_ITEM.match(line) for line in lines):
             for line in lines:
                 if _ITEM.match(line):
                     assembler.break_line()
                 write_linked(assembler, line.strip() + " ")
         elif _is_laid_out(lines):
-            assembler.verbatim(paragraph)
+            assembler.verbatim("\n".join(lines))
         else:
-            write_linked(assembler, paragraph)
+            write_linked(assembler, "\n".join(lines))
         assembler.break_block()
 
 
@@ -56,6 +54,11 @@ def write_linked(assembler: TextAssembler, text: str) -> None:
         assembler.link(url, mark)
         at = match.start() + len(url)
     assembler.write(text[at:])
+
+
+def _dedented(lines: list[str]) -> list[str]:
+    margin = min(len(line) - len(line.lstrip()) for line in lines)
+    return [line[margin:] for line in lines]
 
 
 def _is_blank(line: str) -> bool:

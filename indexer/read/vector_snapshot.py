@@ -1,13 +1,10 @@
 """One consistent state of the text stores: search and look-ups on tables pinned to their versions."""
 
-import base64
-import binascii
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 from lancedb import DBConnection
@@ -16,7 +13,8 @@ from lancedb.query import ColumnOrdering, LanceVectorQueryBuilder, MatchQuery
 from lancedb.table import Table
 from numpy.typing import NDArray
 
-from indexer.errors import MalformedCursor
+from indexer.read.cursors import read_cursor, write_cursor
+from indexer.read.lookups import rows_with, vector_matrix
 from indexer.read.rows import (
     CHUNK_COLUMNS,
     PASSAGE_COLUMNS,
@@ -41,11 +39,10 @@ from indexer.tables import (
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, decode_retrieval
 
-IN_LIST = 500  # values of one `IN (…)`
 SPARE_HITS = 20  # asked for beyond the limit, in case some are not current
 LEAST_PROBES = 20  # partitions of the vector index; recall@50 is 1.0 from 5 on for 100,000 clustered vectors
 HITS_A_PROBE = 25  # a partition holds at least 100 rows
-CACHED_DOCUMENTS = 20_000
+CACHED_DOCUMENTS = 5_000
 
 CONTENT_DOCUMENT_COLUMNS = [
     "key",
@@ -194,7 +191,7 @@ class VectorSnapshot:
         if collection is not None:
             condition = condition & (col("collection") == lit(collection))
         if cursor is not None:
-            after = _read_cursor(cursor)
+            after = read_cursor(cursor)
             condition = condition & (
                 (col("collection") > lit(after.collection))
                 | ((col("collection") == lit(after.collection)) & (col("document_id") > lit(after.document_id)))
@@ -203,7 +200,7 @@ class VectorSnapshot:
         with store_errors("list the documents"):
             table = self._tables[DOCUMENTS].search().where(condition).order_by(order).limit(limit + 1).to_arrow()
         rows = document_rows(table)
-        return rows[:limit], _write_cursor(rows[limit - 1].key) if len(rows) > limit else None
+        return rows[:limit], write_cursor(rows[limit - 1].key) if len(rows) > limit else None
 
     def counts(self) -> dict[str, int]:
         """Rows by table: live `documents`, `deleted` ones, `passages` and `chunks` (for moments with stale ones)."""
@@ -264,24 +261,6 @@ class VectorSnapshot:
             asked *= 4
 
 
-def rows_with(table: Table, column: str, values: Iterable[str], columns: list[str] | None) -> list[pa.Table]:
-    """The rows whose `column` is one of `values`, in several tables; all columns for None. Nothing for no values."""
-    unique = list(dict.fromkeys(values))
-    found = []
-    with store_errors(f"look up {table.name}"):
-        for start in range(0, len(unique), IN_LIST):
-            query = table.search().where(col(column).isin(unique[start : start + IN_LIST]))
-            found.append((query if columns is None else query.select(columns)).to_arrow())
-    return found
-
-
-def vector_matrix(table: pa.Table) -> NDArray[np.float32]:
-    """The `vector` column as (rows, dimension) float32."""
-    column = table["vector"].combine_chunks()
-    matrix: NDArray[np.float32] = column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), -1)
-    return matrix
-
-
 def _is_current(document: DocumentRow | None, revision: str) -> bool:
     return document is not None and document.live and document.revision == revision
 
@@ -289,15 +268,3 @@ def _is_current(document: DocumentRow | None, revision: str) -> bool:
 def _dicts(table: pa.Table) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = table.to_pylist()
     return rows
-
-
-def _write_cursor(key: DocumentKey) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(key)).decode().rstrip("=")
-
-
-def _read_cursor(cursor: str) -> DocumentKey:
-    try:
-        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=DocumentKey)
-    except (binascii.Error, UnicodeError, msgspec.DecodeError) as error:
-        raise MalformedCursor(f"The cursor {cursor[:80]!r} was not given out by a list of documents.") from error

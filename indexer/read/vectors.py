@@ -57,8 +57,9 @@ class VectorReader:
             raise FileNotFoundError(missing)
         with store_errors(f"open the tables in {generation.lance_dir}"):
             connection = connect(generation.lance_dir, index_cache_bytes=index_cache_bytes)
-            if DOCUMENTS not in connection.list_tables().tables:  # the writer makes it last
-                raise FileNotFoundError(missing)
+            made = DOCUMENTS in connection.list_tables().tables  # the writer makes it last
+        if not made:
+            raise FileNotFoundError(missing)
         reader = cls(connection)
         reader.refresh()
         return reader
@@ -78,10 +79,16 @@ class VectorReader:
         """
         with self._refreshing, store_errors("open the newest versions"):
             for _ in range(MOST_ATTEMPTS):
-                opened = {name: self._connection.open_table(name) for name in (POSITIONS, DOCUMENTS, PASSAGES, CHUNKS)}
-                if self._connection.open_table(DOCUMENTS).version == opened[DOCUMENTS].version:
+                opened = {name: self._open_table(name) for name in (POSITIONS, DOCUMENTS, PASSAGES, CHUNKS)}
+                if self._open_table(DOCUMENTS).version == opened[DOCUMENTS].version:
                     return self._replace_snapshot(opened)
             raise TransientStoreError(f"The documents table moved {MOST_ATTEMPTS} times while a snapshot was opened.")
+
+    def _open_table(self, name: str) -> Table:
+        try:
+            return self._connection.open_table(name)
+        except ValueError as error:
+            raise TransientStoreError(f"The table {name} is gone: {error}. Has the generation been removed?") from error
 
     def _replace_snapshot(self, opened: dict[str, Table]) -> bool:
         old = self._snapshot

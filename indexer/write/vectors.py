@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from indexer.errors import IncompatibleGeneration
 from indexer.generations import Generation
-from indexer.read.vector_snapshot import IN_LIST, rows_with, vector_matrix
+from indexer.read.lookups import IN_LIST, rows_with, vector_matrix
 from indexer.read.vectors import stored_positions
 from indexer.tables import (
     CHUNKS,
@@ -55,9 +55,9 @@ INDEXES: dict[str, dict[str, Index]] = {
 
 
 class VectorWriter:
-    """Writes the tables of one generation. One process writes a document; `maintain` may run in a thread of its own
-    beside the other methods, which are called one at a time.
+    """Writes the tables of one generation, one call at a time. Several processes may write documents of their own each.
 
+    `maintain` may run beside the others in a thread of its own; a commit may then have to wait until it is done.
     Every method may be called twice with the same arguments and leaves the same rows. TransientStoreError means that
     the effect is unknown: call again with the same arguments.
     """
@@ -71,7 +71,7 @@ class VectorWriter:
     def open(cls, generation: Generation, dimension: int, maintenance: MaintenanceParameters | None = None) -> Self:
         """Open the tables, and make what is missing of them; `documents` comes last, so that where it is, all are.
 
-        Raises IncompatibleGeneration for vectors of another dimension.
+        Raises IncompatibleGeneration for tables with other columns or vectors of another dimension.
         """
         schemas = {
             CHUNKS: chunks_schema(dimension),
@@ -85,12 +85,6 @@ class VectorWriter:
             connection = connect(generation.lance_dir)
             tables = {name: _open_table(connection, name, schema) for name, schema in schemas.items()}
             for_maintenance = {name: connection.open_table(name) for name in schemas}
-        stored = tables[CHUNKS].schema.field("vector").type.list_size
-        if stored != dimension:
-            raise IncompatibleGeneration(
-                f"Generation {generation.name} holds vectors of {stored} dimensions, the encoder makes {dimension}. "
-                "Go back to the encoder it was made with, or rebuild."
-            )
         return cls(tables, dimension, Maintainer(for_maintenance, maintenance or MaintenanceParameters()))
 
     def positions(self) -> dict[int, StoredPosition]:
@@ -143,8 +137,7 @@ class VectorWriter:
         held = {name: self._held_revisions(name, keys) for name in new_rows}  # 1
         for name, rows in new_rows.items():  # 2
             self._add_missing(name, rows, held[name])
-        with store_errors("move the documents"):  # 3
-            self._upsert(DOCUMENTS, moved)
+        self._upsert(DOCUMENTS, moved)  # 3
         for name in new_rows:  # 4
             self._delete_stale(name, held[name] - current, current)
 
@@ -156,19 +149,16 @@ class VectorWriter:
             {"partition": partition, "offset": position.offset, "graph_offset": position.graph_offset}
             for partition, position in reached.items()
         ]
-        with store_errors("store the positions"):
-            self._upsert(POSITIONS, pa.Table.from_pylist(rows, schema=POSITIONS_SCHEMA))
+        self._upsert(POSITIONS, pa.Table.from_pylist(rows, schema=POSITIONS_SCHEMA))
 
     def add_retrievals(self, retrievals: Sequence[tuple[str, Retrieval]]) -> None:
         """Keep the records of retrievals, by retrieval id; one that is already there stays as it is."""
         if not retrievals:
             return
-        with store_errors("keep the retrievals"):
-            table = self._tables[RETRIEVALS]
-            self._maintainer.committing(RETRIEVALS)
-            table.merge_insert(PRIMARY_KEYS[RETRIEVALS]).when_not_matched_insert_all().execute(
-                retrievals_table(retrievals)
-            )
+        rows = retrievals_table(retrievals)
+        with store_errors("keep the retrievals"), self._maintainer.committing(RETRIEVALS):
+            merge = self._tables[RETRIEVALS].merge_insert(PRIMARY_KEYS[RETRIEVALS])
+            merge.when_not_matched_insert_all().execute(rows)
 
     def maintain(self) -> MaintenanceReport:
         """Optimise the table that needs it most, if one does; see Maintainer.maintain."""
@@ -194,8 +184,7 @@ class VectorWriter:
         owners = zip(rows["key"].to_pylist(), rows["revision"].to_pylist(), strict=True)
         missing = rows.filter(pa.array([owner not in held for owner in owners], type=pa.bool_()))
         if missing.num_rows:
-            with store_errors(f"add {name}"):
-                self._maintainer.committing(name)
+            with store_errors(f"add {name}"), self._maintainer.committing(name):
                 self._tables[name].add(missing)
 
     def _delete_stale(self, name: str, stale: Held, current: set[tuple[str, str]]) -> None:
@@ -207,19 +196,25 @@ class VectorWriter:
             revisions = [kept[key] for key in some if key in kept]
             if revisions:
                 condition = condition & ~col("revision").isin(revisions)
-            with store_errors(f"delete stale {name}"):
-                self._maintainer.committing(name)
+            with store_errors(f"delete stale {name}"), self._maintainer.committing(name):
                 self._tables[name].delete(condition)
 
     def _upsert(self, name: str, rows: pa.Table) -> None:
-        self._maintainer.committing(name)
-        merge = self._tables[name].merge_insert(PRIMARY_KEYS[name])
-        merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
+        with store_errors(f"write {name}"), self._maintainer.committing(name):
+            merge = self._tables[name].merge_insert(PRIMARY_KEYS[name])
+            merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
 
 
 def _open_table(connection: lancedb.DBConnection, name: str, schema: pa.Schema) -> Table:
     """The table with its indexes; what is there already stays as it is."""
-    table = connection.create_table(name, schema=schema, exist_ok=True)
+    try:
+        table = connection.create_table(name, schema=schema, exist_ok=True)
+    except ValueError as error:
+        vectors = f"; it writes vectors of {schema.field('vector').type.list_size} dimensions" if name == CHUNKS else ""
+        raise IncompatibleGeneration(
+            f"The table {name!r} has other columns than this program writes{vectors}. "
+            "Go back to the program and encoder it was made with, or rebuild."
+        ) from error
     indexed = {index.columns[0] for index in table.list_indices()}
     for column, index in INDEXES[name].items():
         if column not in indexed:

@@ -6,6 +6,7 @@ segment, whichever arrived first. Two of n nodes share a key with probability nÂ
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,9 +24,9 @@ CHUNK_EDGE_KINDS = ("next_chunk", "similar_to", "related_to")
 class GraphColumns:
     """Nodes and edges as columns of equal length by prefix; strings are Arrow arrays.
 
-    `mention_sentence_counts[i]` of the values in `sentences` belong to mention i, in order. `chunk_ids` and
-    `passage_ids` are (n, 2) uint64: the two halves of the 128-bit id; the first half is the key. Chunk edges' kinds
-    index CHUNK_EDGE_KINDS.
+    `chunk_ids` and `passage_ids` are (n, 2) uint64: the two halves of the 128-bit id; the first half is the key.
+    `mention_sentences` are the first sentence numbers of the mentions, -1 for none. Chunk edges' kinds index
+    CHUNK_EDGE_KINDS.
     """
 
     document_keys: Keys
@@ -46,8 +47,7 @@ class GraphColumns:
     mention_chunks: Keys
     mention_entities: Keys
     mention_counts: NDArray[np.int32]
-    mention_sentence_counts: NDArray[np.int32]
-    sentences: NDArray[np.int32]
+    mention_sentences: NDArray[np.int32]
 
     about_documents: Keys
     about_entities: Keys
@@ -78,7 +78,7 @@ def concatenated(parts: Sequence[GraphColumns]) -> GraphColumns:
     """The rows of all parts. An entity that several parts hold comes several times; building drops the copies."""
     if len(parts) == 1:
         return parts[0]
-    joined = {}
+    joined: dict[str, Any] = {}
     for field in fields(GraphColumns):
         columns = [getattr(part, field.name) for part in parts]
         is_text = isinstance(columns[0], pa.Array)
@@ -104,10 +104,19 @@ def entity_key_of(collection: str, name: str) -> int:
 
 def halves(identifiers: pa.Array | Sequence[str]) -> Keys:
     """(n, 2) uint64: both halves of ids of 32 hex digits. Raises ValueError for another id."""
-    digits = "".join(identifiers.to_pylist() if isinstance(identifiers, pa.Array) else identifiers)
+    digits = _joined_text(identifiers) if isinstance(identifiers, pa.Array) else "".join(identifiers)
     if len(digits) != 32 * len(identifiers):
         raise ValueError("Every node id has 32 hex digits.")
     return np.frombuffer(bytes.fromhex(digits), dtype=">u8").astype(np.uint64).reshape(-1, 2)
+
+
+def _joined_text(texts: pa.Array) -> str:
+    """All strings of an array as one, straight from its memory."""
+    if not len(texts):
+        return ""
+    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    content: bytes = texts.buffers()[2].to_pybytes()
+    return content[int(offsets[0]) : int(offsets[-1])].decode("ascii")
 
 
 def columns_of(contributions: Iterable[Contribution]) -> GraphColumns:
@@ -124,7 +133,8 @@ class _Rows:
     def filled(self, contributions: Iterable[Contribution]) -> GraphColumns:
         for contribution in contributions:
             self._add(contribution)
-        return GraphColumns(**{name: _column(name, values) for name, values in self.rows.items()})
+        columns: dict[str, Any] = {name: _column(name, values) for name, values in self.rows.items()}
+        return GraphColumns(**columns)
 
     def _put(self, prefix: str, **values: object) -> None:
         for name, value in values.items():
@@ -173,9 +183,8 @@ class _Rows:
                 chunks=chunk_keys[mention.chunk],
                 entities=entity(mention.name),
                 counts=mention.count,
-                sentence_counts=len(mention.sentences),
+                sentences=mention.sentences[0] if mention.sentences else -1,
             )
-            self.rows["sentences"].extend(mention.sentences)
         for statement in contribution.statements:
             statement_key = key_of(statement.id)
             self._put(
@@ -205,8 +214,7 @@ _DTYPES: dict[str, type] = {
     "chunk_passages": np.int32,
     "chunk_ordinals": np.int32,
     "mention_counts": np.int32,
-    "mention_sentence_counts": np.int32,
-    "sentences": np.int32,
+    "mention_sentences": np.int32,
     "statement_sentences": np.int32,
     "edge_kinds": np.uint8,
     "about_weights": np.float32,

@@ -7,7 +7,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from query_api.graph.columns import GraphColumns, concatenated
-from query_api.graph.rows import entries_of
 from query_api.graph.segment import Segment
 
 Dead = NDArray[np.bool_]
@@ -28,18 +27,15 @@ def columns_of_segment(segment: Segment, dead: Dead) -> GraphColumns:
 
     mention_sources = _sources(segment.mentions.pointers)
     mentions = np.flatnonzero(alive[mention_sources])
-    sentence_counts = np.diff(segment.sentence_pointers)[mentions]
-    _, sentence_places = entries_of(segment.sentence_pointers, mentions)
-
     about_sources = _sources(segment.about.pointers)
     about = np.flatnonzero(~dead[about_sources])
-    statement_sources = _sources(segment.statements)
+    statement_sources = segment.statement_chunks
     statements = np.flatnonzero(alive[statement_sources])
     role_sources = _sources(segment.roles.pointers)
     roles = np.flatnonzero(alive[statement_sources][role_sources])
     edge_sources = _sources(segment.edges.pointers)
     edges = np.flatnonzero(alive[edge_sources])
-    link_sources = _sources(segment.links.pointers)
+    link_sources = segment.links.sources
     links = np.flatnonzero(alive[link_sources])
 
     named = (segment.mentions.targets[mentions], segment.about.targets[about], segment.roles.targets[roles])
@@ -48,7 +44,7 @@ def columns_of_segment(segment: Segment, dead: Dead) -> GraphColumns:
     passage_ordinals = passage_rows - segment.document_passages[chunk_documents[chunks]]
     return GraphColumns(
         document_keys=segment.document_keys[documents],
-        document_collections=_take(segment.collections.texts(), documents),
+        document_collections=segment.collections.texts(documents),
         document_ids=_take(segment.document_ids, documents),
         document_titles=_take(segment.titles, documents),
         chunk_ids=np.column_stack((firsts[chunks], segment.chunk_ids.seconds[chunks])),
@@ -59,25 +55,24 @@ def columns_of_segment(segment: Segment, dead: Dead) -> GraphColumns:
         chunk_passages=passage_ordinals.astype(np.int32),
         chunk_ordinals=chunks.astype(np.int32),
         entity_keys=segment.entity_keys[entities],
-        entity_collections=_take(segment.entity_collections.texts(), entities),
+        entity_collections=segment.entity_collections.texts(entities),
         entity_names=_take(segment.names, entities),
         mention_chunks=firsts[mention_sources[mentions]],
         mention_entities=segment.entity_keys[segment.mentions.targets[mentions]],
         mention_counts=segment.mention_counts[mentions].astype(np.int32),
-        mention_sentence_counts=sentence_counts,
-        sentences=segment.sentences[sentence_places],
+        mention_sentences=segment.first_sentences(mentions).astype(np.int32),
         about_documents=segment.document_keys[about_sources[about]],
         about_entities=segment.entity_keys[segment.about.targets[about]],
         about_weights=segment.about_weights[about],
-        about_surfaces=_take(segment.about_surfaces, about),
+        about_surfaces=_surfaces(segment, about, about_sources[about]),
         statement_keys=segment.statement_keys[statements],
         statement_chunks=firsts[statement_sources[statements]],
-        statement_predicates=_take(segment.predicates.texts(), statements),
+        statement_predicates=segment.predicates.texts(statements),
         statement_confidences=segment.confidences[statements].astype(np.float32),
         statement_sentences=segment.statement_sentences[statements],
         role_statements=segment.statement_keys[role_sources[roles]],
         role_entities=segment.entity_keys[segment.roles.targets[roles]],
-        role_names=_take(segment.role_names.texts(), roles),
+        role_names=segment.role_names.texts(roles),
         edge_sources=firsts[edge_sources[edges]],
         edge_targets=firsts[segment.edges.targets[edges]],
         edge_kinds=segment.edge_kinds[edges],
@@ -93,5 +88,10 @@ def _sources(pointers: NDArray[np.int32]) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(pointers) - 1, dtype=np.int64), np.diff(pointers))
 
 
-def _take(texts: pa.Array, rows: NDArray[np.int64]) -> pa.Array:
+def _surfaces(segment: Segment, about: NDArray[np.int64], documents: NDArray[np.int64]) -> pa.Array:
+    pairs = zip(about.tolist(), documents.tolist(), strict=True)
+    return pa.array([segment.surface(edge, document) for edge, document in pairs], pa.string())
+
+
+def _take(texts: pa.Array, rows: NDArray[np.integer]) -> pa.Array:
     return texts.take(pa.array(rows))

@@ -1,5 +1,6 @@
 """Which titles and entities a question names: the longest match of its words against the names of the graph."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from query_api.graph_view import GraphView
 from query_api.question import Question
 
+UNMARKED = 0.4  # words like "place of birth" are a title somewhere, and mean what they say everywhere else
 MAX_TARGETS = 10  # a name that more documents share tells nothing
 
 
@@ -29,7 +31,7 @@ class NamedEntity(NamedTuple):
 def strength(alias_weight: float, words: int, targets: int) -> float:
     """alias weight x min(1, .4 + .2 x words in the mention) / targets^.25: a longer name is a surer one, a shared
     name a less sure one."""
-    return alias_weight * min(1.0, 0.4 + 0.2 * words) / targets**0.25
+    return alias_weight * min(1.0, 0.4 + 0.2 * words) / math.sqrt(math.sqrt(targets))
 
 
 def query_links(
@@ -59,6 +61,7 @@ def query_links(
                 used[span.first : span.last] = [True] * (span.last - span.first)
                 for key, document, weight in reached:
                     sure = strength(weight, span.last - span.first, len(reached))
+                    sure *= 1.0 if span.marked else UNMARKED
                     links.append(QueryLink(surface, key, document, sure))
             elif not wanted_titles and not reached:
                 used[span.first : span.last] = [True] * (span.last - span.first)

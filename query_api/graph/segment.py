@@ -4,8 +4,8 @@ Documents and entities stand in the order of their keys, passages by (document, 
 passages of a document and the chunks of a passage are neighbours in memory and need no list of their own.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,39 +14,37 @@ from numpy.typing import NDArray
 
 from query_api.graph.columns import GraphColumns, Keys
 from query_api.graph.identifiers import MISSING, Identifiers, find
-from query_api.graph.rows import Indices, entries_of, pointers_of_counts, row_pointers, rows_of
+from query_api.graph.rows import Indices, entries_between, entries_of, entries_with, row_pointers, rows_of
+
+UNKNOWN_SENTENCE = np.iinfo(np.uint16).max
+
+Small = TypeVar("Small", np.uint8, np.uint16)
 
 
 @dataclass(frozen=True, slots=True)
 class TwoWay:
     """Edges sorted by source: `targets[pointers[s]:pointers[s + 1]]` of source s, and the way back.
 
-    Further properties of edge i stand at place i of arrays beside it. `into[into_pointers[t]:into_pointers[t + 1]]`
-    are the numbers of the edges that end in t.
+    `by_target` holds the numbers of the edges in the order of their targets; further properties of edge i stand at
+    place i of arrays beside it.
     """
 
     pointers: Indices
     targets: Indices
-    into_pointers: Indices
-    into: Indices
+    by_target: Indices
 
     @classmethod
-    def build(cls, sources: NDArray[np.int64], targets: NDArray[np.int64], n_sources: int, n_targets: int) -> "TwoWay":
+    def build(cls, sources: NDArray[np.int64], targets: NDArray[np.int64], n_sources: int) -> "TwoWay":
         """`sources` ascending."""
-        backwards = np.argsort(targets, kind="stable").astype(np.int32)
-        return cls(
-            row_pointers(sources, n_sources),
-            targets.astype(np.int32),
-            row_pointers(targets, n_targets),
-            backwards,
-        )
+        order = np.argsort(targets, kind="stable").astype(np.int32)
+        return cls(row_pointers(sources, n_sources), targets.astype(np.int32), order)
 
     def __len__(self) -> int:
         return len(self.targets)
 
     @property
     def nbytes(self) -> int:
-        return self.pointers.nbytes + self.targets.nbytes + self.into_pointers.nbytes + self.into.nbytes
+        return self.pointers.nbytes + self.targets.nbytes + self.by_target.nbytes
 
     def leaving(self, sources: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(index into `sources`, edge number) of the edges that begin there."""
@@ -54,8 +52,7 @@ class TwoWay:
 
     def entering(self, targets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(index into `targets`, edge number) of the edges that end there."""
-        which, places = entries_of(self.into_pointers, targets)
-        return which, self.into[places].astype(np.int64)
+        return entries_with(self.targets, self.by_target, targets.astype(np.int32))
 
     def sources_of(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
         return rows_of(self.pointers, edges)
@@ -63,58 +60,58 @@ class TwoWay:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Edges from chunks to documents by key, in this segment, in another, or not there yet."""
+    """Edges from chunks (ascending) to documents by key, in this segment, in another, or not there yet."""
 
-    pointers: Indices
+    sources: Indices
     targets: Keys
     by_target: Indices
 
     @classmethod
-    def build(cls, sources: NDArray[np.int64], targets: Keys, n_sources: int) -> "Links":
+    def build(cls, sources: NDArray[np.int64], targets: Keys) -> "Links":
         """`sources` ascending."""
-        return cls(row_pointers(sources, n_sources), targets, np.argsort(targets, kind="stable").astype(np.int32))
+        return cls(sources.astype(np.int32), targets, np.argsort(targets, kind="stable").astype(np.int32))
 
     @property
     def nbytes(self) -> int:
-        return self.pointers.nbytes + self.targets.nbytes + self.by_target.nbytes
+        return self.sources.nbytes + self.targets.nbytes + self.by_target.nbytes
+
+    def leaving(self, chunks: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(index into `chunks`, edge number) of their links."""
+        return entries_between(self.sources, chunks)
 
     def entering(self, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(index into `keys`, edge number) of the links to these documents."""
-        first = np.searchsorted(self.targets, keys, side="left", sorter=self.by_target)
-        last = np.searchsorted(self.targets, keys, side="right", sorter=self.by_target)
-        pointers = pointers_of_counts(last - first)
-        which = np.repeat(np.arange(len(keys)), last - first)
-        places = np.arange(len(which)) - pointers[which] + first[which]
-        return which, self.by_target[places].astype(np.int64)
+        return entries_with(self.targets, self.by_target, keys)
 
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """A column of few different strings."""
+    """A column of few different strings. Where all are the same one, no code is stored."""
 
     values: tuple[str, ...]
     codes: NDArray[np.int16]
+    length: int
 
     @classmethod
-    def build(cls, texts: pa.Array, order: NDArray[np.int64] | None = None) -> "Codes":
+    def build(cls, texts: pa.Array, order: NDArray[np.int64]) -> "Codes":
+        """The texts of these rows, in this order."""
         encoded = pc.dictionary_encode(texts)
-        values = encoded.dictionary.to_pylist()
+        values = tuple(encoded.dictionary.to_pylist())
         if len(values) > np.iinfo(np.int16).max:
             raise ValueError(f"A column of kinds has {len(values)} different values; at most 32,767 are kept.")
         codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int16)
-        return cls(tuple(values), codes if order is None else codes[order])
+        return cls(values, codes[order] if len(values) > 1 else codes[:0], len(order))
 
     @property
     def nbytes(self) -> int:
         return self.codes.nbytes
 
     def __getitem__(self, position: int) -> str:
-        return self.values[self.codes[position]]
+        return self.values[int(self.codes[position]) if len(self.codes) else 0]
 
-    def texts(self) -> pa.Array:
-        return pa.DictionaryArray.from_arrays(pa.array(self.codes), pa.array(self.values, pa.string())).cast(
-            pa.string()
-        )
+    def texts(self, rows: NDArray[np.integer]) -> pa.Array:
+        codes = self.codes[rows] if len(self.codes) else np.zeros(len(rows), dtype=np.int16)
+        return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(self.values, pa.string())).cast(pa.string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,20 +134,17 @@ class Segment:
     entity_keys: Keys
     entity_collections: Codes
     names: pa.Array
-    name_hashes: NDArray[np.int64]  # of each name, sorted; Python's hash, so of this process only
-    names_by_hash: Indices
-    passage_frequencies: Indices  # in how many passages an entity is mentioned
+    passage_frequencies: NDArray[np.uint16]  # in how many passages an entity is mentioned
 
     mentions: TwoWay  # chunk → entity
-    mention_counts: NDArray[np.uint16]
-    sentence_pointers: Indices
-    sentences: Indices
+    mention_counts: NDArray[np.uint8]
+    mention_sentences: NDArray[np.uint16]  # the first of each mention's
 
     about: TwoWay  # document → entity
     about_weights: NDArray[np.float32]
-    about_surfaces: pa.Array
+    about_surfaces: pa.Array  # empty where it is the document's title
 
-    statements: Indices  # pointers: the statements of chunk c
+    statement_chunks: Indices  # ascending
     statement_keys: Keys
     predicates: Codes
     confidences: NDArray[np.float16]
@@ -183,9 +177,11 @@ class Segment:
 
     @property
     def n_edges(self) -> int:
-        """Evidence and structure: mentions, about, states, roles, chunk edges and links, each counted once."""
-        named = len(self.mentions) + len(self.about) + len(self.roles) + len(self.edges)
-        return named + len(self.statement_keys) + len(self.links.targets)
+        """Each once: a chunk's to its passage, a passage's to its document, mentions, about, states, roles, links and
+        those between chunks."""
+        structure = self.n_chunks + self.n_passages + len(self.statement_keys)
+        evidence = len(self.mentions) + len(self.about) + len(self.roles) + len(self.links.targets)
+        return structure + evidence + len(self.edges)
 
     @property
     def nbytes(self) -> int:
@@ -196,10 +192,7 @@ class Segment:
         """Sort the columns into rows. Raises ValueError when an edge names a chunk or entity that no row holds."""
         documents = np.argsort(columns.document_keys, kind="stable")
         document_keys = columns.document_keys[documents]
-        entity_keys, first_rows = np.unique(columns.entity_keys, return_index=True)
-        names = columns.entity_names.take(pa.array(first_rows))
-        hashes = np.fromiter((hash(name) for name in names.to_pylist()), dtype=np.int64, count=len(names))
-        by_hash = np.argsort(hashes, kind="stable").astype(np.int32)
+        entity_keys, first_rows = _named_entities(columns)
 
         chunk_documents = _found(document_keys, columns.chunk_documents, "document")
         chunks = np.lexsort(
@@ -221,12 +214,13 @@ class Segment:
 
         mention_chunks, mention_entities = chunk(columns.mention_chunks), entity(columns.mention_entities)
         by_chunk = np.lexsort((mention_entities, mention_chunks))
-        mentions = TwoWay.build(mention_chunks[by_chunk], mention_entities[by_chunk], n_chunks, n_entities)
-        _, sentence_places = entries_of(pointers_of_counts(columns.mention_sentence_counts), by_chunk)
+        mentions = TwoWay.build(mention_chunks[by_chunk], mention_entities[by_chunk], n_chunks)
 
         about_documents = _found(document_keys, columns.about_documents, "document")
         about_entities = entity(columns.about_entities)
         by_document = np.lexsort((about_entities, about_documents))
+        titles = columns.document_titles.take(pa.array(documents))
+        surfaces = columns.about_surfaces.take(pa.array(by_document))
 
         statement_chunks = chunk(columns.statement_chunks)
         stated = np.lexsort((columns.statement_keys, statement_chunks))
@@ -246,7 +240,7 @@ class Segment:
             document_keys=document_keys,
             collections=Codes.build(columns.document_collections, documents),
             document_ids=columns.document_ids.take(pa.array(documents)),
-            titles=columns.document_titles.take(pa.array(documents)),
+            titles=titles,
             document_passages=row_pointers(passage_documents, len(documents)),
             passage_ids=Identifiers(of_passage[begins]),
             passage_documents=passage_documents,
@@ -255,28 +249,28 @@ class Segment:
             chunk_passages=chunk_passages,
             entity_keys=entity_keys,
             entity_collections=Codes.build(columns.entity_collections, first_rows),
-            names=names,
-            name_hashes=hashes[by_hash],
-            names_by_hash=by_hash,
+            names=columns.entity_names.take(pa.array(first_rows)),
             passage_frequencies=_passage_frequencies(mentions, chunk_passages, n_entities),
             mentions=mentions,
-            mention_counts=np.minimum(columns.mention_counts[by_chunk], np.iinfo(np.uint16).max).astype(np.uint16),
-            sentence_pointers=pointers_of_counts(columns.mention_sentence_counts[by_chunk]),
-            sentences=columns.sentences[sentence_places],
-            about=TwoWay.build(about_documents[by_document], about_entities[by_document], len(documents), n_entities),
+            mention_counts=_saturated(columns.mention_counts[by_chunk], np.uint8),
+            mention_sentences=_saturated(
+                np.where(columns.mention_sentences < 0, UNKNOWN_SENTENCE, columns.mention_sentences)[by_chunk],
+                np.uint16,
+            ),
+            about=TwoWay.build(about_documents[by_document], about_entities[by_document], len(documents)),
             about_weights=columns.about_weights[by_document],
-            about_surfaces=columns.about_surfaces.take(pa.array(by_document)),
-            statements=row_pointers(statement_chunks[stated], n_chunks),
+            about_surfaces=_unlike_titles(surfaces, titles.take(pa.array(about_documents[by_document]))),
+            statement_chunks=statement_chunks[stated].astype(np.int32),
             statement_keys=columns.statement_keys[stated],
             predicates=Codes.build(columns.statement_predicates, stated),
             confidences=columns.statement_confidences[stated].astype(np.float16),
             statement_sentences=columns.statement_sentences[stated],
-            roles=TwoWay.build(role_statements[by_statement], role_entities[by_statement], len(stated), n_entities),
+            roles=TwoWay.build(role_statements[by_statement], role_entities[by_statement], len(stated)),
             role_names=Codes.build(columns.role_names, by_statement),
-            edges=TwoWay.build(sources[by_source], targets[by_source], n_chunks, n_chunks),
+            edges=TwoWay.build(sources[by_source], targets[by_source], n_chunks),
             edge_kinds=columns.edge_kinds[by_source],
             edge_weights=columns.edge_weights[by_source].astype(np.float16),
-            links=Links.build(link_chunks[linked], columns.link_documents[linked], n_chunks),
+            links=Links.build(link_chunks[linked], columns.link_documents[linked]),
             link_weights=columns.link_weights[linked].astype(np.float16),
         )
 
@@ -286,16 +280,22 @@ class Segment:
     def find_entities(self, keys: Keys) -> NDArray[np.int64]:
         return find(self.entity_keys, keys)
 
-    def entities_named(self, names: Sequence[str], hashes: NDArray[np.int64]) -> list[tuple[int, int]]:
-        """(index into `names`, entity) for each entity of such a normalised name; `hashes` are the names' hashes."""
-        first = np.searchsorted(self.name_hashes, hashes, side="left")
-        last = np.searchsorted(self.name_hashes, hashes, side="right")
-        return [
-            (at, entity)
-            for at in np.flatnonzero(first < last).tolist()
-            for entity in self.names_by_hash[first[at] : last[at]].tolist()
-            if self.names[entity].as_py() == names[at]
-        ]
+    def surface(self, about: int, document: int) -> str:
+        """How a document writes the name of what it is about."""
+        return str(self.about_surfaces[about].as_py() or self.titles[document].as_py())
+
+    def first_sentences(self, mentions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The first sentence number of each of these mentions, MISSING where it is unknown or beyond 65,534."""
+        numbers = self.mention_sentences[mentions].astype(np.int64)
+        numbers[numbers == UNKNOWN_SENTENCE] = MISSING
+        return numbers
+
+
+def _named_entities(columns: GraphColumns) -> tuple[Keys, NDArray[np.int64]]:
+    """The keys of the entities that an edge names, ascending, each with a row that holds its name."""
+    named = np.unique(np.concatenate((columns.mention_entities, columns.about_entities, columns.role_entities)))
+    known, rows = np.unique(columns.entity_keys, return_index=True)
+    return named, rows[_found(known, named, "entity")]
 
 
 def _found(sorted_keys: Keys, wanted: Keys, kind: str) -> NDArray[np.int64]:
@@ -310,12 +310,21 @@ def _known(positions: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
     return positions
 
 
-def _passage_frequencies(mentions: TwoWay, chunk_passages: Indices, n_entities: int) -> Indices:
-    """How many different passages mention each entity."""
-    if not len(mentions):
-        return np.zeros(n_entities, dtype=np.int32)
-    entities = rows_of(mentions.into_pointers, np.arange(len(mentions)))
-    passages = chunk_passages[mentions.sources_of(mentions.into.astype(np.int64))]
+def _unlike_titles(surfaces: pa.Array, titles: pa.Array) -> pa.Array:
+    return pc.if_else(pc.equal(surfaces, titles), pa.scalar("", pa.string()), surfaces)
+
+
+def _passage_frequencies(mentions: TwoWay, chunk_passages: Indices, n_entities: int) -> NDArray[np.uint16]:
+    """How many different passages mention each entity, at most 65,535."""
+    edges = mentions.by_target.astype(np.int64)
+    entities = mentions.targets[edges]
+    passages = chunk_passages[mentions.sources_of(edges)]
     fresh = np.ones(len(entities), dtype=bool)  # edges into an entity are in order of chunk, so of passage
     fresh[1:] = (entities[1:] != entities[:-1]) | (passages[1:] != passages[:-1])
-    return np.bincount(entities[fresh], minlength=n_entities).astype(np.int32)
+    return _saturated(np.bincount(entities[fresh], minlength=n_entities), np.uint16)
+
+
+def _saturated(numbers: NDArray[np.integer], kind: type[Small]) -> NDArray[Small]:
+    """The numbers in a smaller type, its largest value standing for all that do not fit."""
+    fitting: NDArray[Small] = np.minimum(numbers, np.iinfo(kind).max).astype(kind)
+    return fitting

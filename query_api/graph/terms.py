@@ -55,15 +55,15 @@ class Parent:
 class Reason(NamedTuple):
     """Why a passage was reached: by which term, from which parent, over which entity and chunk.
 
-    `chunk` carries the evidence: in the parent for `mentions`, `links_to` and `states`, in the passage itself for the
-    ways back. -1 and None where there is none.
+    `origin` is the index of the parent, or of the query link or entity for terms that need no parent. `chunk` carries
+    the evidence: in the parent for `mentions` and `links_to`, in the passage itself for the ways back; -1 for none.
     """
 
     term: str
-    parent: int = -1
+    origin: int
     entity: int = 0
     chunk: int = -1
-    label: str | None = None
+    predicate: str = ""
 
 
 class Reach(NamedTuple):

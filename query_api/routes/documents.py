@@ -71,7 +71,7 @@ def _body(*media_types: str) -> dict[str, Any]:
 async def publish_documents(
     request: Request,
     service: ServiceOf,
-    id: Annotated[str | None, Query(description="For a raw body: the document's id.")] = None,
+    document_id: Annotated[str | None, Query(alias="id", description="For a raw body: the document's id.")] = None,
     collection: Collection = "default",
     title: str | None = None,
     uri: str | None = None,
@@ -93,9 +93,9 @@ async def publish_documents(
         async with request.form(max_files=service.settings.service.max_batch_documents, max_fields=20) as form:
             candidates = await intake.from_form(form, limits)
         return await _publish_batch(service, candidates)
-    if id is None:
+    if document_id is None:
         raise ApiProblem(422, "Request does not fit", "A raw body needs `?id=<document id>`.")
-    key = intake.document_key(collection, id)
+    key = intake.document_key(collection, document_id)
     event = intake.from_raw(key, await request.body(), request.headers, limits, title=title, uri=uri, version=version)
     return await _publish_one(service, event)
 
@@ -212,10 +212,7 @@ async def _publish_batch(service: Service, candidates: list[Candidate]) -> Respo
     records: dict[int, OutgoingRecord] = {}
     for index, candidate in enumerate(candidates):
         try:
-            if candidate.problem is not None:
-                raise candidate.problem
-            assert candidate.event is not None
-            records[index] = intake.record_of(candidate.event, service.settings.kafka)
+            records[index] = intake.record_of(intake.accepted(candidate), service.settings.kafka)
         except ApiProblem as problem:
             refused[index] = problem
     confirmed: dict[int, Position] = {}
@@ -288,8 +285,8 @@ def _token(positions: Any) -> str:
 
 
 def _names(candidate: Candidate) -> dict[str, str]:
-    assert candidate.event is not None
-    return {"id": candidate.event.key.document_id, "collection": candidate.event.key.collection}
+    key = intake.accepted(candidate).key
+    return {"id": key.document_id, "collection": key.collection}
 
 
 async def _detail(service: Service, key: DocumentKey) -> DocumentDetail:

@@ -1,6 +1,7 @@
 """`/v1/nodes/{id}` and `/v1/graph`: what stands around a node, and a part of the graph for drawing."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Depends, Query
 
@@ -9,10 +10,16 @@ from query_api.problems import ApiProblem
 from query_api.service import Service, service_of
 from schemas.service import EdgeKind, NodeDetail, Subgraph
 
+if TYPE_CHECKING:
+    from query_api.exploring import Explorer, Place
+
 router = APIRouter(tags=["graph"])
 
 LABEL_CHARACTERS = 80
-NODE_IS = "a chunk's or entity's id, a document's key `<collection>/<id>`, or in `collection` a document's id or an entity's name"
+NODE_IS = (
+    "a chunk's or entity's id, a document's key `<collection>/<id>`, "
+    "or in `collection` a document's id or an entity's name"
+)
 
 ServiceOf = Annotated[Service, Depends(service_of)]
 Collection = Annotated[str, Query(max_length=128, description="Where an id or a name alone is looked up.")]
@@ -58,13 +65,13 @@ def _draw(
     return explorer.subgraph(place, frozenset(kinds) if kinds else None, depth, limit)
 
 
-def _found(service: Service, node_id: str, collection: str):  # type: ignore[no-untyped-def]  # names of a late import
-    from query_api.exploring import Explorer  # noqa: PLC0415 -- numpy and Arrow, loaded by now; not at the start
+def _found(service: Service, node_id: str, collection: str) -> "tuple[Explorer, Place]":
+    from query_api.exploring import Explorer  # numpy and Arrow: loaded by now, not at the start
 
     snapshot = service.snapshot()
     tables = tables_of(snapshot)
 
-    def labels(chunk_ids: list[str]) -> dict[str, str]:
+    def labels(chunk_ids: Sequence[str]) -> dict[str, str]:
         chunks = tables.chunks(chunk_ids)
         return {chunk_id: " ".join(chunk.text.split())[:LABEL_CHARACTERS] for chunk_id, chunk in chunks.items()}
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
+from query_api.engine import SearchUnanswered
 from query_api.problems import ApiProblem
 from query_api.replay import new_retrieval_id
 from query_api.service import Service, service_of
@@ -39,7 +40,7 @@ data: {"retrieval_id": "r_0193c1f0a2b4…", "hits": 1, "timings": {…}, "next_o
 RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "model": SearchAnswer,
-        "description": "The answer; as frames `meta`, `stage`…, `hit`…, `done` (or `error`) for `Accept: text/event-stream`.",
+        "description": "The answer; as frames `meta`, `stage`…, `hit`…, `done` for `Accept: text/event-stream`.",
         "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": STREAM_EXAMPLE}},
     }
 }
@@ -83,16 +84,20 @@ async def _json(search: SearchRequest, service: Service) -> Response:
     hits: list[Hit] = []
     meta: Meta | None = None
     done: Done | None = None
-    async with aclosing(service.retriever.retrieve(search, new_retrieval_id(), snapshot)) as parts:
-        async for part in parts:
-            match part:
-                case Meta():
-                    meta = part
-                case Hit():
-                    hits.append(part)
-                case Done():
-                    done = part
-    assert meta is not None and done is not None, "a search begins with Meta and ends with Done"
+    try:
+        async with aclosing(service.retriever.retrieve(search, new_retrieval_id(), snapshot)) as parts:
+            async for part in parts:
+                match part:
+                    case Meta():
+                        meta = part
+                    case Hit():
+                        hits.append(part)
+                    case Done():
+                        done = part
+    except SearchUnanswered as error:
+        raise ApiProblem(503, "Search not answered", str(error), retry_after_seconds=2) from error
+    if meta is None or done is None:
+        raise RuntimeError("a search begins with Meta and ends with Done")
     answer = SearchAnswer(
         retrieval_id=meta.retrieval_id,
         query=search.q,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from schemas.ids import format_token
 from tests.installation import Installation, wait_until
@@ -49,14 +49,11 @@ async def produce(servers: str, *records: tuple[str, bytes | None, list[tuple[st
 
 async def read_all(servers: str, topic: str) -> list[Any]:
     """Every record of a topic up to now."""
-    consumer = AIOKafkaConsumer(bootstrap_servers=servers, enable_auto_commit=False)
+    consumer = AIOKafkaConsumer(topic, bootstrap_servers=servers, enable_auto_commit=False)
     await consumer.start()
     try:
-        await consumer.topics()
-        partitions = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
-        ends = {p: end for p, end in (await consumer.end_offsets(partitions)).items() if end > 0}
-        consumer.assign(list(ends))
-        await consumer.seek_to_beginning(*ends)
+        ends = await consumer.end_offsets(consumer.assignment())
+        await consumer.seek_to_beginning()
         records = []
         while any([await consumer.position(p) < end for p, end in ends.items()]):
             for batch in (await consumer.getmany(timeout_ms=500)).values():

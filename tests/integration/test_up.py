@@ -22,7 +22,7 @@ from streams.ports import free_port
 from streams.topic_admin import inspect_topics
 
 STAND_IN = '''
-"""Answers /readyz like the worker or the service; ends at once, with the code in a file `<part>.fails`, where there is one."""
+"""Answers /readyz like the worker or the service; a file `<part>.fails` holds the code it is to end with at once."""
 import http.server, os, pathlib, signal, sys
 part = sys.argv[1]
 data = pathlib.Path(os.environ["THALWEG_STORAGE__DATA_DIR"])

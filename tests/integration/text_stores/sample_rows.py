@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from indexer.documents import Chunk, ChunkedDocument, Passage, PreparedDocument, Section
 from indexer.generations import Generation
+from indexer.read.vectors import VectorReader
 from indexer.tables import DocumentRow
 from indexer.write.rows import IndexedRows
 from schemas.ids import DocumentKey, chunk_id, digest, passage_id, sha256_hex
@@ -29,14 +30,14 @@ def vector_of(text: str, dimension: int = DIMENSION) -> NDArray[np.float32]:
 
 def prepared(key: DocumentKey, passages: Sequence[str], title: str) -> PreparedDocument:
     sections = (Section((title, "Detail"), 0, sum(map(len, passages))),)
-    made_passages, made_chunks = [], []
+    made_passages: list[Passage] = []
+    made_chunks: list[Chunk] = []
     for text in passages:
         ordinal = len(made_passages)
-        made_passages.append(
-            Passage(passage_id(key, sections[0].headings, text, 0), ordinal, 0, 0, len(text), text)
-        )
+        made_passages.append(Passage(passage_id(key, sections[0].headings, text, 0), ordinal, 0, 0, len(text), text))
         for sentence in text.split(". "):
-            identity = chunk_id(key, sections[0].headings, sentence, 0)
+            occurrence = sum(chunk.text == sentence for chunk in made_chunks)
+            identity = chunk_id(key, sections[0].headings, sentence, occurrence)
             made_chunks.append(Chunk(identity, len(made_chunks), ordinal, 0, 0, len(sentence), sentence))
     return PreparedDocument(
         key=key,
@@ -90,3 +91,48 @@ def tombstone(name: str, collection: str = "default", offset: int = 0) -> Indexe
             key=key, version=None, partition=0, offset=offset, timestamp_ms=0, deleted_at_ms=1_700_000_000_000
         )
     )
+
+
+def story() -> list[list[IndexedRows]]:
+    """Three batches: documents come, some change or go, some of those come back."""
+    first = [
+        document(f"d{number}", f"The river {number} runs. It floods", "Banks hold", offset=number)
+        for number in range(8)
+    ]
+    second = [
+        document("d0", "The river 0 runs. It dries up", offset=10),
+        document("d1", "Nothing of the old text", "Nor of its banks", offset=11),
+        tombstone("d2", offset=12),
+        tombstone("d3", offset=13),
+        document("d8", "A new river. It floods too", offset=14),
+    ]
+    third = [
+        document("d0", "The river 0 runs. It floods", "Banks hold", offset=20),
+        document("d2", "Back with other words", offset=21),
+        tombstone("d8", offset=22),
+    ]
+    return [first, second, third]
+
+
+def contents(generation: Generation) -> dict[str, list[dict[str, Any]]]:
+    """Everything a reader can find in the tables, in a fixed order."""
+    snapshot = VectorReader.open(generation).snapshot()
+    rows = snapshot.content_rows()
+    tables = {"documents": rows.documents, "passages": rows.passages, "chunks": rows.chunks}
+    return {name: sorted(table.to_pylist(), key=repr) for name, table in tables.items()}
+
+
+def expected_rows(documents: Sequence[IndexedRows]) -> dict[str, set[str]]:
+    """The primary keys of the rows that these documents should leave, when nothing else is there."""
+    live = [document.prepared for document in documents if document.prepared is not None]
+    return {
+        "documents": {str(made.key) for made in live},
+        "passages": {f"{passage.id}:{made.revision}" for made in live for passage in made.chunked.passages},
+        "chunks": {f"{chunk.id}:{made.revision}" for made in live for chunk in made.chunked.chunks},
+    }
+
+
+def stored_rows(generation: Generation) -> dict[str, list[str]]:
+    """The primary keys of the rows that are there, sorted; of documents, the live ones."""
+    names = {"documents": "key", "passages": "row", "chunks": "row"}
+    return {table: sorted(row[names[table]] for row in rows) for table, rows in contents(generation).items()}

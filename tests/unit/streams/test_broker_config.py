@@ -1,6 +1,6 @@
 """What the embedded Kafka is told."""
 
-import xml.etree.ElementTree as ElementTree
+import xml.etree.ElementTree as ET
 
 from schemas.settings import MIB
 from streams.broker_config import log4j_configuration, server_properties
@@ -39,7 +39,7 @@ def test_paths_are_relative_so_nothing_needs_escaping() -> None:
 
 
 def test_the_log_configuration_is_well_formed_and_rotates() -> None:
-    root = ElementTree.fromstring(log4j_configuration())
+    root = ET.fromstring(log4j_configuration())
 
     appender = root.find("Appenders/RollingFile")
     assert appender is not None

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -10,21 +11,29 @@ from schemas.exits import Exit, Failure, InUse
 from streams.parts import Keeper
 
 
-class ScriptedPart:
-    """A part whose runs follow a script: an exit code for a run that ends before it is ready, `None` for one that stays.
+class Run(NamedTuple):
+    """One run of a part: the code it ends with (None: it stays), and whether it is ready before that."""
 
-    A code with a plus sign ends the run after it was ready.
-    """
+    code: int | None
+    ready: bool = True
+
+
+STAYS = Run(None)
+
+
+class ScriptedPart:
+    """A part whose runs follow a script."""
 
     name = "The part"
     log_file = Path("part.log")
 
-    def __init__(self, runs: Sequence[str | None], start_failures: Sequence[Failure] = ()) -> None:
+    def __init__(self, runs: Sequence[Run], start_failures: Sequence[Failure] = ()) -> None:
         self.runs = list(runs)
         self.start_failures = list(start_failures)
         self.started = 0
-        self.run: str | None = None
+        self.run = STAYS
         self.was_ready = False
+        self.stays = asyncio.Event()
 
     async def start(self) -> None:
         self.started += 1
@@ -34,13 +43,13 @@ class ScriptedPart:
         self.was_ready = False
 
     async def is_ready(self) -> bool:
-        self.was_ready = self.run is None or self.run.startswith("+")
+        self.was_ready = self.run.ready
+        if self.run == STAYS:
+            self.stays.set()
         return self.was_ready
 
     def poll(self) -> int | None:
-        if self.run is None or (self.run.startswith("+") and not self.was_ready):
-            return None
-        return int(self.run)
+        return None if self.run.ready and not self.was_ready else self.run.code
 
     def said(self) -> str:
         return "its last words"
@@ -65,25 +74,23 @@ def delays(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return slept
 
 
-async def keep(part: ScriptedPart, starts: int) -> list[str]:
-    """Runs the keeper until the part was started so often and stays; what it said."""
+async def keep(part: ScriptedPart) -> list[str]:
+    """Runs the keeper until the part stays up; what it said. Raises what the keeper raised."""
     said: list[str] = []
-    keeper = Keeper(part, said.append)
-    keeping = asyncio.create_task(keeper.run())
-    try:
-        async with asyncio.timeout(5):
-            while not keeping.done() and not (part.started >= starts and part.run is None and part.was_ready):
-                await asyncio.sleep(0)
-        if keeping.done():
-            keeping.result()
-        return said
-    finally:
-        keeping.cancel()
-        await asyncio.gather(keeping, return_exceptions=True)
+    keeping = asyncio.create_task(Keeper(part, said.append).run())
+    staying = asyncio.create_task(part.stays.wait())
+    done, waiting = await asyncio.wait({keeping, staying}, timeout=5, return_when=asyncio.FIRST_COMPLETED)
+    assert done
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    if keeping in done:
+        keeping.result()
+    return said
 
 
 async def test_a_part_that_dies_is_started_again_with_growing_delays(delays: list[float]) -> None:
-    said = await keep(ScriptedPart(["+1", "+-9", "+70", None]), starts=4)
+    said = await keep(ScriptedPart([Run(1), Run(-9), Run(70), STAYS]))
 
     assert delays == [1, 2, 4]
     assert said[0] == ("The part ended unexpectedly (exit code 1); it is started again in 1 s. Its log: part.log")
@@ -93,27 +100,28 @@ async def test_a_part_that_dies_is_started_again_with_growing_delays(delays: lis
 
 @pytest.mark.parametrize("code", [Exit.USAGE, Exit.IN_USE, Exit.NO_ACCESS])
 async def test_what_no_restart_mends_is_handed_on_with_its_code(code: Exit, delays: list[float]) -> None:
-    with pytest.raises(Failure, match="did not start.*\n.*its last words") as failure:
-        await keep(ScriptedPart([str(int(code))]), starts=1)
+    with pytest.raises(Failure, match=r"did not start.*\n.*its last words") as failure:
+        await keep(ScriptedPart([Run(code, ready=False)]))
 
     assert failure.value.exit_code == code
     assert delays == []
 
 
 async def test_a_part_that_was_never_ready_is_given_up_at_the_third_time(delays: list[float]) -> None:
-    part = ScriptedPart(["1", "1", "1"])
+    part = ScriptedPart([Run(1, ready=False)] * 4)
 
     with pytest.raises(Failure) as failure:
-        await keep(part, starts=4)
+        await keep(part)
 
     assert failure.value.exit_code == Exit.FAILED
     assert part.started == 3
 
 
 async def test_once_it_was_ready_it_is_tried_for_ever(delays: list[float]) -> None:
-    part = ScriptedPart(["+1", "4", "1", "1", "1", None], start_failures=[InUse("Port 9092 is in use.")])
+    dead = [Run(code, ready=False) for code in (4, 1, 1, 1)]
+    part = ScriptedPart([Run(1), *dead, STAYS], start_failures=[InUse("Port 9092 is in use.")])
 
-    said = await keep(part, starts=7)
+    said = await keep(part)
 
     assert delays == [1, 2, 4, 8, 16, 30]
     assert "The part could not be started; next try in 2 s. Port 9092 is in use." in said

@@ -1,0 +1,137 @@
+"""Reading a snapshot of the graph: all of it, once, as Arrow tables; searches then use the memory built from them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import kuzu
+import msgspec
+import pyarrow as pa
+
+from indexer.graph_schema import CHUNK_EDGE_TABLES, MAX_DATABASE_BYTES, ROLE_TABLES
+
+POINTER = "LATEST"
+BUFFER_POOL_BYTES = 512 * 1024 * 1024
+
+
+class SnapshotFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A published snapshot: its file beside the pointer, the offset on the graph topic it holds, and what is in it."""
+
+    name: str
+    graph_position: int
+    made_at_ms: int
+    documents: int
+    chunks: int
+    entities: int
+    statements: int
+
+
+@dataclass(frozen=True)
+class GraphTables:
+    """A snapshot's nodes and edges. `source` and `target` are node ids; columns as in `indexer.graph_schema`.
+
+    documents(id, collection, document_id, revision, title) · sections(id, document, ordinal, title, level, parent) ·
+    chunks(id, document, section, ordinal, passage, passage_id) · entities(id, collection, name) ·
+    statements(id, chunk, predicate, confidence, extractor, sentence) · about(source, target, surface, weight) ·
+    mentions(source, target, kind, surface, count, sentences) · roles(source, target, role, surface) ·
+    chunk_edges(source, target, kind, weight) · links(source, target, collection, document_id, weight)
+    """
+
+    documents: pa.Table
+    sections: pa.Table
+    chunks: pa.Table
+    entities: pa.Table
+    statements: pa.Table
+    about: pa.Table
+    mentions: pa.Table
+    roles: pa.Table
+    chunk_edges: pa.Table
+    links: pa.Table
+
+
+def latest_snapshot(snapshots_dir: Path) -> SnapshotFile | None:
+    """The newest published snapshot, or None before the first."""
+    try:
+        return msgspec.json.decode((snapshots_dir / POINTER).read_bytes(), type=SnapshotFile)
+    except FileNotFoundError:
+        return None
+
+
+def read_graph(path: Path) -> GraphTables:
+    """Everything in a snapshot file. Opens it read-only and closes it again.
+
+    Raises FileNotFoundError when a newer snapshot has replaced it meanwhile.
+    """
+    if not path.exists():
+        raise FileNotFoundError(path)
+    database = kuzu.Database(
+        str(path), read_only=True, buffer_pool_size=BUFFER_POOL_BYTES, max_db_size=MAX_DATABASE_BYTES
+    )
+    try:
+        connection = kuzu.Connection(database)
+        try:
+            return _read(connection)
+        finally:
+            connection.close()
+    finally:
+        database.close()
+
+
+def _read(connection: kuzu.Connection) -> GraphTables:
+    def table(cypher: str) -> pa.Table:
+        return connection.execute(cypher).get_as_arrow()
+
+    roles = [
+        table(
+            f"MATCH (s:Statement)-[r:{name}]->(e:Entity) "
+            f"RETURN s.id AS source, e.id AS target, '{role}' AS role, r.surface AS surface"
+        )
+        for role, name in ROLE_TABLES.items()
+    ]
+    roles.append(
+        table(
+            "MATCH (s:Statement)-[r:ROLE]->(e:Entity) "
+            "RETURN s.id AS source, e.id AS target, r.role AS role, r.surface AS surface"
+        )
+    )
+    edges = [
+        table(
+            f"MATCH (a:Chunk)-[r:{name}]->(b:Chunk) "
+            f"RETURN a.id AS source, b.id AS target, '{kind}' AS kind, r.weight AS weight"
+        )
+        for kind, name in CHUNK_EDGE_TABLES.items()
+    ]
+    return GraphTables(
+        documents=table(
+            "MATCH (d:Document) RETURN d.id AS id, d.collection AS collection, d.document_id AS document_id, "
+            "d.revision AS revision, d.title AS title"
+        ),
+        sections=table(
+            "MATCH (d:Document)-[:HAS_SECTION]->(s:Section) RETURN s.id AS id, d.id AS document, "
+            "s.ordinal AS ordinal, s.title AS title, s.level AS level, s.parent AS parent"
+        ),
+        chunks=table(
+            "MATCH (d:Document)-[:HAS_SECTION]->(s:Section)-[:HAS_CHUNK]->(c:Chunk) RETURN c.id AS id, "
+            "d.id AS document, s.id AS section, c.ordinal AS ordinal, c.passage AS passage, c.passage_id AS passage_id"
+        ),
+        entities=table(
+            "MATCH (e:Entity) WHERE e.collection <> '' RETURN e.id AS id, e.collection AS collection, e.name AS name"
+        ),
+        statements=table(
+            "MATCH (c:Chunk)-[:STATES]->(s:Statement) RETURN s.id AS id, c.id AS chunk, s.predicate AS predicate, "
+            "s.confidence AS confidence, s.extractor AS extractor, s.sentence AS sentence"
+        ),
+        about=table(
+            "MATCH (d:Document)-[r:ABOUT]->(e:Entity) "
+            "RETURN d.id AS source, e.id AS target, r.surface AS surface, r.weight AS weight"
+        ),
+        mentions=table(
+            "MATCH (c:Chunk)-[r:MENTIONS]->(e:Entity) RETURN c.id AS source, e.id AS target, r.kind AS kind, "
+            "r.surface AS surface, r.count AS count, r.sentences AS sentences"
+        ),
+        roles=pa.concat_tables(roles, promote_options="permissive"),
+        chunk_edges=pa.concat_tables(edges, promote_options="permissive"),
+        links=table(
+            "MATCH (c:Chunk)-[r:LINKS_TO]->(n:DocumentName) RETURN c.id AS source, n.id AS target, "
+            "n.collection AS collection, n.document_id AS document_id, r.weight AS weight"
+        ),
+    )

@@ -1,0 +1,222 @@
+"""Holding the two stores against each other: the text tables and the newest snapshot of the graph, both read-only."""
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from indexer.errors import IncompatibleGeneration
+from indexer.generations import Generation, current_generation
+from indexer.read.graph import GraphTables, SnapshotFile, latest_snapshot, read_graph
+from indexer.read.vectors import VectorReader
+
+SHOWN = 20
+LOOK_AGAIN_SECONDS = 0.25
+WEIGHT_DECIMALS = 4
+
+
+class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was compared and what differs. `complete` says whether the graph snapshot holds all that the text does.
+
+    `digest` is of content: equal documents leave an equal digest, whatever the order, the offsets or the times.
+    """
+
+    generation: str
+    complete: bool
+    documents: int
+    passages: int
+    chunks: int
+    graph: dict[str, int]
+    differences: list[str]
+    difference_count: int
+    stale_rows: int
+    graph_position: int
+    graph_expected: int
+    digest: str
+    digests: dict[str, str]
+
+    @property
+    def ok(self) -> bool:
+        return self.complete and self.difference_count == 0
+
+    def lines(self) -> Iterator[str]:
+        """The report for a person."""
+        counts = ", ".join(f"{count} {name}" for name, count in self.graph.items())
+        yield f"text   {self.documents} documents, {self.passages} passages, {self.chunks} chunks"
+        yield f"graph  {counts}"
+        if self.stale_rows:
+            yield f"{self.stale_rows} rows of replaced revisions wait to be removed; no search shows them"
+        if not self.complete:
+            behind = self.graph_expected - self.graph_position
+            yield f"the newest graph snapshot is {behind} records behind the text; try again in a moment"
+        for difference in self.differences:
+            yield f"differs: {difference}"
+        if self.difference_count > len(self.differences):
+            yield f"... and {self.difference_count - len(self.differences)} more"
+        yield f"{'equal' if self.ok else 'NOT equal'}; digest {self.digest}"
+
+
+def verify_when_complete(data_dir: Path, wait_seconds: float) -> VerifyReport:
+    """Compare the current generation's stores as soon as a snapshot of the graph holds all that the text does.
+
+    After `wait_seconds` compares what there is; the report then says that it is not complete.
+    Raises IncompatibleGeneration where there is nothing to compare yet.
+    """
+    generation = current_generation(data_dir)
+    if generation is None:
+        raise IncompatibleGeneration(f"There are no stores in {data_dir} yet: start a worker on it with 'thalweg up'.")
+    reader = VectorReader.open(generation)
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        reader.refresh()
+        snapshot = latest_snapshot(generation.snapshots_dir)
+        expected = max((stored.graph_offset for stored in reader.snapshot().positions.values()), default=-1)
+        reached = snapshot.graph_position if snapshot is not None else -1
+        if reached >= expected or time.monotonic() > deadline:
+            return verify(generation, reader, snapshot)
+        time.sleep(LOOK_AGAIN_SECONDS)
+
+
+def verify(generation: Generation, reader: VectorReader, snapshot: SnapshotFile | None) -> VerifyReport:
+    """Compare what the reader's snapshot shows with a snapshot of the graph; None is the empty graph."""
+    text = reader.snapshot()
+    rows = text.content_rows()
+    expected = max((stored.graph_offset for stored in text.positions.values()), default=-1)
+    revisions = {row["key"]: row["revision"] for row in rows.documents.to_pylist()}
+    passages, stale_passages = _current(rows.passages, revisions)
+    chunks, stale_chunks = _current(rows.chunks, revisions)
+    graph = read_graph(generation.snapshots_dir / snapshot.name) if snapshot is not None else None
+    differences = list(_text_differences(revisions, rows.documents, chunks, passages))
+    if graph is not None:
+        differences += _graph_differences(graph, revisions, chunks)
+    elif revisions:
+        differences.append(f"{len(revisions)} documents in the text and no graph snapshot")
+    digests = {
+        "text": _digest(
+            [
+                *_tagged("document", rows.documents.drop_columns(_present(rows.documents, POSITION_COLUMNS))),
+                *(["passage", *sorted(row.items())] for row in passages),
+                *(["chunk", *sorted(row.items())] for row in chunks),
+            ]
+        ),
+        "graph": _digest(_graph_content(graph) if graph is not None else []),
+    }
+    return VerifyReport(
+        generation=generation.name,
+        complete=(snapshot.graph_position if snapshot is not None else -1) >= expected,
+        documents=len(revisions),
+        passages=len(passages),
+        chunks=len(chunks),
+        graph=_counts(graph),
+        differences=differences[:SHOWN],
+        difference_count=len(differences),
+        stale_rows=stale_passages + stale_chunks,
+        graph_position=snapshot.graph_position if snapshot is not None else -1,
+        graph_expected=expected,
+        digest=_digest([[digests["text"], digests["graph"]]]),
+        digests=digests,
+    )
+
+
+POSITION_COLUMNS = ("partition", "offset", "timestamp_ms", "version")
+
+
+def _present(table: pa.Table, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name in table.column_names]
+
+
+def _current(table: pa.Table, revisions: Mapping[str, str]) -> tuple[list[dict[str, Any]], int]:
+    """(rows of the revision their document has, number of the others)."""
+    rows = table.to_pylist()
+    current = [row for row in rows if revisions.get(row["key"]) == row["revision"]]
+    return current, len(rows) - len(current)
+
+
+def _text_differences(
+    revisions: Mapping[str, str],
+    documents: pa.Table,
+    chunks: list[dict[str, Any]],
+    passages: list[dict[str, Any]],
+) -> Iterator[str]:
+    if documents.num_rows != len(revisions):
+        yield f"{documents.num_rows - len(revisions)} documents have more than one row"
+    for name, rows in (("chunk", chunks), ("passage", passages)):
+        for (key, identifier), count in Counter((row["key"], row["id"]) for row in rows).items():
+            if count > 1:
+                yield f"{name} {identifier} of {key} is there {count} times"
+        counted = Counter(row["key"] for row in rows)
+        for row in documents.to_pylist():
+            if row[f"{name}s"] != counted[row["key"]]:
+                yield f"{row['key']} should have {row[f'{name}s']} {name}s and has {counted[row['key']]}"
+
+
+def _graph_differences(
+    graph: GraphTables, revisions: Mapping[str, str], chunks: list[dict[str, Any]]
+) -> Iterator[str]:
+    keys = {row["id"]: f"{row['collection']}/{row['document_id']}" for row in graph.documents.to_pylist()}
+    in_graph = {keys[row["id"]]: row["revision"] for row in graph.documents.to_pylist()}
+    for key in sorted(revisions.keys() | in_graph.keys()):
+        if revisions.get(key) != in_graph.get(key):
+            yield f"{key} has revision {revisions.get(key)} in the text and {in_graph.get(key)} in the graph"
+    text_chunks = {(row["key"], row["id"]) for row in chunks}
+    graph_chunks = {(keys[row["document"]], row["id"]) for row in graph.chunks.to_pylist()}
+    for key, identifier in sorted(text_chunks ^ graph_chunks):
+        where = "text" if (key, identifier) in text_chunks else "graph"
+        yield f"chunk {identifier} of {key} is only in the {where}"
+    known = {
+        "chunk": set(graph.chunks["id"].to_pylist()),
+        "statement": set(graph.statements["id"].to_pylist()),
+        "entity": set(graph.entities["id"].to_pylist()),
+    }
+    for name, column, kind in (
+        ("mentions", "source", "chunk"),
+        ("mentions", "target", "entity"),
+        ("roles", "source", "statement"),
+        ("roles", "target", "entity"),
+        ("chunk_edges", "source", "chunk"),
+        ("chunk_edges", "target", "chunk"),
+        ("links", "source", "chunk"),
+        ("about", "target", "entity"),
+        ("statements", "chunk", "chunk"),
+    ):
+        dangling = set(getattr(graph, name)[column].to_pylist()) - known[kind]
+        if dangling:
+            yield f"{len(dangling)} {name} hang on a {kind} that is not there"
+    for name in ("documents", "sections", "chunks", "entities", "statements"):
+        identifiers = getattr(graph, name)["id"].to_pylist()
+        if len(identifiers) != len(set(identifiers)):
+            yield f"{len(identifiers) - len(set(identifiers))} {name} are in the graph twice"
+
+
+def _graph_content(graph: GraphTables) -> Iterator[list[Any]]:
+    for name in GraphTables.__dataclass_fields__:
+        yield from _tagged(name, getattr(graph, name))
+
+
+def _tagged(name: str, table: pa.Table) -> Iterator[list[Any]]:
+    for row in table.to_pylist():
+        yield [name, *sorted((column, _rounded(value)) for column, value in row.items())]
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, WEIGHT_DECIMALS) if isinstance(value, float) else value
+
+
+def _digest(rows: Iterable[list[Any]]) -> str:
+    """32 hex digits of the rows as a bag: the order does not count, the number of equal ones does."""
+    state = hashlib.sha256()
+    for encoded in sorted(msgspec.json.encode(row) for row in rows):
+        state.update(len(encoded).to_bytes(8, "big"))
+        state.update(encoded)
+    return state.hexdigest()[:32]
+
+
+def _counts(graph: GraphTables | None) -> dict[str, int]:
+    if graph is None:
+        return {}
+    return {name: getattr(graph, name).num_rows for name in GraphTables.__dataclass_fields__}

@@ -1,0 +1,218 @@
+"""The graph writer: replaces documents' contributions in Kùzu, with the position reached, in one transaction.
+
+Kùzu's own recovery after a crash is not relied on. A graph that was not closed is thrown away and taken from the newest
+snapshot, and the log brings the rest: the position in the store says from where.
+"""
+
+import importlib.util  # noqa: F401 -- Kùzu's first COPY from Arrow looks for it without importing it
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import kuzu
+import pyarrow as pa
+from filelock import FileLock, Timeout
+
+from indexer.errors import StoreInUse, TransientStoreError
+from indexer.generations import Generation
+from indexer.graph_schema import (
+    EVIDENCE_TABLES,
+    MAX_DATABASE_BYTES,
+    NODE_TABLES,
+    RELATIONSHIP_TABLES,
+    statements_that_create,
+)
+from indexer.read.graph import SnapshotFile, latest_snapshot
+from indexer.write.graph_rows import GraphRows, Row
+from indexer.write.snapshots import publish_snapshot
+from schemas.contributions import Contribution
+from schemas.ids import DocumentKey, document_node_id
+
+SHARED_TABLES = {"Entity": ("collection", "name"), "DocumentName": ("collection", "document_id")}
+ARROW_TYPES = {
+    "STRING": pa.string(),
+    "INT32": pa.int32(),
+    "INT64": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "INT32[]": pa.list_(pa.int32()),
+}
+BUFFER_POOL_BYTES = 256 * 1024 * 1024
+UNCLOSED = "unclosed"
+
+
+class GraphWriter:
+    """The one process that writes a generation's graph. Not thread-safe: call it from one thread at a time.
+
+    Each call may be repeated with the same arguments and then changes nothing.
+    """
+
+    def __init__(self, path: Path, lock: FileLock) -> None:
+        """`lock` is held, and given back by `close`. Use `open`."""
+        self._path = path
+        self._lock = lock
+        self._unclosed = path.with_name(UNCLOSED)
+        self._database = kuzu.Database(str(path), buffer_pool_size=BUFFER_POOL_BYTES, max_db_size=MAX_DATABASE_BYTES)
+        self._unclosed.touch()
+        self._connection = kuzu.Connection(self._database)
+        for statement in statements_that_create():
+            self._run(statement)
+
+    @classmethod
+    def open(cls, generation: Generation) -> "GraphWriter":
+        """Open the graph, made new where there is none.
+
+        A graph that was not closed, or cannot be opened, is replaced by the newest snapshot: `position()` then says
+        from where the graph topic has to be read again. Raises StoreInUse when another process has it open.
+        """
+        path = generation.graph_path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = _locked(path)
+        if path.with_name(UNCLOSED).exists():
+            _restore(path, generation.snapshots_dir)
+        try:
+            return cls(path, lock)
+        except RuntimeError:  # damaged: Kùzu raises nothing more telling
+            _restore(path, generation.snapshots_dir)
+            return cls(path, lock)
+
+    def position(self) -> int:
+        """The offset on the graph topic up to which everything is applied; -1 for none."""
+        rows = self._run("MATCH (applied:Applied {id: 0}) RETURN applied.position").get_all()
+        return int(rows[0][0]) if rows else -1
+
+    def apply(self, changes: Sequence[tuple[DocumentKey, Contribution | None]], position: int) -> None:
+        """Replace, or withdraw (None), the contribution of each document and store the position, all or nothing.
+
+        Raises TransientStoreError when the store did not take it; whether it is stored is then unknown, and the same
+        call may be repeated.
+        """
+        rows = GraphRows.of(contribution for _, contribution in changes if contribution is not None)
+        withdrawn = [document_node_id(key) for key, _ in changes]
+        try:
+            self._run("BEGIN TRANSACTION")
+            self._remove(withdrawn)
+            for table, columns in NODE_TABLES.items():
+                shared = table in SHARED_TABLES
+                new = self._share(table, rows.nodes[table]) if shared else rows.nodes[table].values()
+                self._copy(table, columns, new)
+            for table, columns in RELATIONSHIP_TABLES.items():
+                properties = columns.partition(",")[2]
+                self._copy(table, f"source STRING, target STRING,{properties}".rstrip(","), rows.relationships[table])
+            self._run("MERGE (applied:Applied {id: 0}) SET applied.position = $position", position=position)
+            self._run("COMMIT")
+        except RuntimeError as error:
+            self._roll_back()
+            raise TransientStoreError(f"The graph did not take {len(changes)} changes: {error}") from error
+
+    def collect_orphans(self) -> int:
+        """Empty the shared nodes whose last evidence is gone; the number emptied.
+
+        Kùzu cannot delete a node at the end of a table that is stored forward only. An emptied node keeps its id,
+        which says nothing, and is filled again when evidence comes.
+        """
+        emptied = 0
+        for shared, (first, second) in SHARED_TABLES.items():
+            orphans = self._ids(f"MATCH (node:{shared}) WHERE node.collection <> '' RETURN node.id AS id")
+            for table, (source, target) in EVIDENCE_TABLES.items():
+                if target == shared:
+                    orphans -= self._ids(f"MATCH (:{source})-[:{table}]->(node:{shared}) RETURN DISTINCT node.id AS id")
+            if orphans:
+                self._run(
+                    f"UNWIND $ids AS id MATCH (node:{shared} {{id: id}}) SET node.{first} = '', node.{second} = ''",
+                    ids=sorted(orphans),
+                )
+            emptied += len(orphans)
+        return emptied
+
+    def snapshot(self, snapshots_dir: Path) -> SnapshotFile:
+        """Publish the graph as it is as the newest snapshot. A crash at any moment leaves the one before."""
+        self._run("CHECKPOINT")
+        counts = {
+            table: int(self._run(f"MATCH (node:{table}) RETURN count(*)").get_all()[0][0])
+            for table in ("Document", "Chunk", "Entity", "Statement")
+        }
+        return publish_snapshot(self._path, snapshots_dir, position=self.position(), counts=counts)
+
+    def close(self) -> None:
+        """Close the store so that the next start can trust it."""
+        self._run("CHECKPOINT")
+        self._connection.close()
+        self._database.close()
+        self._unclosed.unlink(missing_ok=True)
+        self._lock.release()
+
+    def _remove(self, documents: list[str]) -> None:
+        find = "UNWIND $ids AS id MATCH (document:Document {id: id})-[:HAS_SECTION]->(section:Section)"
+        sections = self._ids(f"{find} RETURN section.id AS id", ids=documents)
+        if sections:
+            chunks = self._ids(f"{find}-[:HAS_CHUNK]->(chunk:Chunk) RETURN chunk.id AS id", ids=documents)
+            statements = self._ids(
+                f"{find}-[:HAS_CHUNK]->(:Chunk)-[:STATES]->(statement:Statement) RETURN statement.id AS id",
+                ids=documents,
+            )
+            for table, found in (("Statement", statements), ("Chunk", chunks), ("Section", sections)):
+                self._delete(table, found)
+        self._delete("Document", documents)
+
+    def _delete(self, table: str, ids: Iterable[str]) -> None:
+        found = sorted(ids)
+        if found:
+            self._run(f"UNWIND $ids AS id MATCH (node:{table} {{id: id}}) DETACH DELETE node", ids=found)
+
+    def _share(self, table: str, rows: dict[str, Row]) -> list[Row]:
+        """The rows that are not there yet; emptied ones are filled again."""
+        if not rows:
+            return []
+        first, second = SHARED_TABLES[table]
+        find = f"UNWIND $ids AS id MATCH (node:{table} {{id: id}})"
+        held = self._ids(f"{find} RETURN node.id AS id", ids=sorted(rows))
+        for identifier in self._ids(f"{find} WHERE node.collection = '' RETURN node.id AS id", ids=sorted(rows)):
+            self._run(
+                f"MATCH (node:{table} {{id: $id}}) SET node.{first} = $first, node.{second} = $second",
+                id=identifier,
+                first=rows[identifier][1],
+                second=rows[identifier][2],
+            )
+        return [row for identifier, row in rows.items() if identifier not in held]
+
+    def _copy(self, table: str, columns: str, rows: Iterable[Row]) -> None:
+        values = list(zip(*rows, strict=True))
+        if not values:
+            return
+        named = [column.replace("PRIMARY KEY", "").split() for column in columns.split(",")]
+        arrays = [pa.array(column, ARROW_TYPES[kind]) for column, (_, kind) in zip(values, named, strict=True)]
+        self._run(f"COPY {table} FROM $rows", rows=pa.table(arrays, names=[name for name, _ in named]))
+
+    def _ids(self, cypher: str, **parameters: object) -> set[str]:
+        return set(self._run(cypher, **parameters).get_as_arrow().column("id").to_pylist())
+
+    def _run(self, cypher: str, **parameters: object) -> Any:
+        return self._connection.execute(cypher, parameters)
+
+    def _roll_back(self) -> None:
+        """End whatever transaction is open; after a failed COMMIT there is none, and Kùzu says so."""
+        try:
+            self._run("ROLLBACK")
+        except RuntimeError as error:
+            if "transaction" not in str(error).lower():
+                raise TransientStoreError(f"The graph could not roll back: {error}") from error
+
+
+def _locked(path: Path) -> FileLock:
+    """Our own lock: Kùzu's is a POSIX one, which the process loses when a snapshot closes its copy of the file."""
+    lock = FileLock(path.with_name("lock"), timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise StoreInUse(f"Another process writes the graph at {path}; stop it first.") from error
+    return lock
+
+
+def _restore(path: Path, snapshots_dir: Path) -> None:
+    """Put the newest snapshot, or nothing, where the graph was."""
+    for stale in path.parent.glob(f"{path.name}*"):
+        stale.unlink()
+    newest = latest_snapshot(snapshots_dir)
+    if newest is not None:
+        shutil.copyfile(snapshots_dir / newest.name, path)

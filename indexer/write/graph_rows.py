@@ -1,0 +1,76 @@
+"""Contributions as the rows of the graph's tables."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from indexer.graph_schema import CHUNK_EDGE_TABLES, NODE_TABLES, RELATIONSHIP_TABLES, ROLE_TABLES
+from schemas.contributions import Contribution, StatementNode
+from schemas.ids import DocumentKey, document_node_id, entity_id
+
+Row = tuple[Any, ...]
+
+
+@dataclass
+class GraphRows:
+    """Rows by table, each in the column order of the schema; a relationship begins with its two ends."""
+
+    nodes: dict[str, dict[str, Row]] = field(default_factory=lambda: {name: {} for name in NODE_TABLES})
+    relationships: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in RELATIONSHIP_TABLES})
+
+    @classmethod
+    def of(cls, contributions: Iterable[Contribution]) -> "GraphRows":
+        rows = cls()
+        for contribution in contributions:
+            rows._add(contribution)
+        return rows
+
+    def _add(self, contribution: Contribution) -> None:
+        collection = contribution.collection
+        key = DocumentKey(collection, contribution.document_id)
+        document = document_node_id(key)
+        self._node("Document", document, *key, contribution.revision, contribution.title)
+        for ordinal, section in enumerate(contribution.sections):
+            self._node("Section", section.id, ordinal, section.title, section.level, section.parent)
+            self._edge("HAS_SECTION", document, section.id)
+        chunks = [chunk.id for chunk in contribution.chunks]
+        for ordinal, chunk in enumerate(contribution.chunks):
+            self._node("Chunk", chunk.id, ordinal, chunk.passage, chunk.passage_id)
+            self._edge("HAS_CHUNK", contribution.sections[chunk.section].id, chunk.id)
+        for about in contribution.about:
+            self._edge("ABOUT", document, self._entity(collection, about.name), about.surface, about.weight)
+        for mention in contribution.mentions:
+            entity = self._entity(collection, mention.name)
+            properties = (mention.kind, mention.surface, mention.count, mention.sentences)
+            self._edge("MENTIONS", chunks[mention.chunk], entity, *properties)
+        for statement in contribution.statements:
+            self._statement(collection, chunks[statement.chunk], statement)
+        for edge in contribution.edges:
+            self._edge(CHUNK_EDGE_TABLES[edge.kind], chunks[edge.source], chunks[edge.target], edge.weight)
+        for link in contribution.links:
+            target = DocumentKey(link.target_collection, link.target_id)
+            self._node("DocumentName", document_node_id(target), *target)
+            self._edge("LINKS_TO", chunks[link.chunk], document_node_id(target), link.weight)
+
+    def _statement(self, collection: str, chunk: str, statement: StatementNode) -> None:
+        properties = (statement.predicate, statement.confidence, statement.extractor, statement.sentence)
+        self._node("Statement", statement.id, *properties)
+        self._edge("STATES", chunk, statement.id)
+        for role in statement.roles:
+            entity = self._entity(collection, role.name)
+            table = ROLE_TABLES.get(role.role)
+            if table is None:
+                self._edge("ROLE", statement.id, entity, role.role, role.surface)
+            else:
+                self._edge(table, statement.id, entity, role.surface)
+
+    def _entity(self, collection: str, name: str) -> str:
+        identifier = entity_id(collection, name)
+        self._node("Entity", identifier, collection, name)
+        return identifier
+
+    def _node(self, table: str, identifier: str, *properties: object) -> None:
+        self.nodes[table][identifier] = (identifier, *properties)
+
+    def _edge(self, table: str, source: str, target: str, *properties: object) -> None:
+        self.relationships[table].append((source, target, *properties))

@@ -1,0 +1,124 @@
+"""The query service's commands: `thalweg serve`, `thalweg search`, `thalweg status`.
+
+What takes time to import is imported in the command that needs it.
+"""
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from schemas.exits import Failure, plain_failures
+
+if TYPE_CHECKING:
+    from query_api.client import ServiceClient
+
+app = typer.Typer()
+
+DataDir = Annotated[Path | None, typer.Option(help="The data directory.", show_default="thalweg-data", file_okay=False)]
+Url = Annotated[str | None, typer.Option(help="The service's address, instead of what runs on the data directory.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+@plain_failures()
+def serve(
+    data_dir: DataDir = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on; any but loopback needs a key.", show_default="127.0.0.1")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.", show_default="8420")
+    ] = None,
+    kafka: Annotated[
+        str | None, typer.Option("--bootstrap-servers", help="host:port[,…] of Kafka, instead of what runs here.")
+    ] = None,
+    log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",
+) -> None:
+    """Run the query service: search, documents, graph and status over HTTP."""
+    from query_api.logs import configure_logging
+    from query_api.serving import serve as serve_until_stopped
+    from query_api.settings import load_settings
+
+    settings = load_settings(
+        given(storage={"data_dir": data_dir}, service={"host": host, "port": port}, kafka={"bootstrap_servers": kafka})
+    )
+    configure_logging(log_level.upper())
+    serve_until_stopped(settings)
+
+
+@app.command()
+@plain_failures()
+def search(
+    query: Annotated[str, typer.Argument(help="The question, in plain words.")],
+    k: Annotated[int, typer.Option("-k", "--k", min=1, help="Hits.")] = 10,
+    mode: Annotated[str, typer.Option(help="hybrid, vector, keyword or graph.")] = "hybrid",
+    collection: Annotated[str | None, typer.Option(help="This collection only.")] = None,
+    group: Annotated[str, typer.Option(help="One hit a passage, chunk or document.")] = "passage",
+    after: Annotated[str | None, typer.Option(help="A token from a write: show at least that.")] = None,
+    wait_seconds: Annotated[float, typer.Option(min=0, max=60, help="How long to wait for --after.")] = 10.0,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Search, and print hits as they stream in, with the path by which the graph found them."""
+    from rich.console import Console
+
+    from query_api.showing import show_end, show_hit
+
+    asked = {"q": query, "k": k, "mode": mode, "collection": collection, "group": group, "after": after}
+    params = {name: value for name, value in asked.items() if value is not None} | {"wait_seconds": wait_seconds}
+    with closing(_client(url, data_dir)) as client:
+        if as_json:
+            _print_json(client.get("/v1/search", params))
+            return
+        console = Console(soft_wrap=True)
+        meta: dict[str, Any] = {}
+        for name, body in client.events("/v1/search", params):
+            if name == "meta":
+                meta = body
+            elif name == "hit":
+                show_hit(console, body)
+            elif name == "done":
+                show_end(console, body, meta)
+            elif name == "error":
+                raise Failure(f"{body['title']}: {body['detail']}")
+
+
+@app.command()
+@plain_failures()
+def status(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
+    """Show how the service is: lag, freshness, stores. Exit code 3 when none is running."""
+    from rich.console import Console
+
+    from query_api.showing import show_status
+
+    with closing(_client(url, data_dir)) as client:
+        answer = client.get("/v1/status")
+    if as_json:
+        _print_json(answer)
+    else:
+        show_status(Console(soft_wrap=True), answer)
+
+
+def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Blocks of settings with only what the command line gave."""
+    kept = {name: {key: value for key, value in block.items() if value is not None} for name, block in blocks.items()}
+    return {name: block for name, block in kept.items() if block}
+
+
+def _client(url: str | None, data_dir: Path | None) -> "ServiceClient":
+    from query_api.client import ServiceClient, locate_service
+    from query_api.settings import load_settings
+
+    settings = load_settings(given(storage={"data_dir": data_dir}))
+    key = settings.service.api_key
+    return ServiceClient(
+        locate_service(url, settings.storage.data_dir), None if key is None else key.get_secret_value()
+    )
+
+
+def _print_json(answer: dict[str, Any]) -> None:
+    print(json.dumps(answer, ensure_ascii=False, indent=2))

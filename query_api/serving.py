@@ -1,0 +1,86 @@
+"""Running the service in this process: the port is bound first, the app behind it loads what takes time afterwards."""
+
+import errno
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import uvicorn
+
+from query_api.app import create_app
+from query_api.settings import ServiceBlock, ServiceSettings
+from schemas.exits import InUse, NoAccess, WrongSetting
+
+BACKLOG = 2_048
+GRACE_SECONDS = 5
+
+
+def serve(settings: ServiceSettings) -> None:
+    """Serve until SIGTERM or Ctrl-C. Raises InUse, NoAccess or WrongSetting when port or folder cannot be used."""
+    check_data_dir(settings)
+    listening = bind(settings.service)
+    host, port = listening.getsockname()[:2]
+    config = uvicorn.Config(
+        create_app(settings),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        timeout_keep_alive=75,
+    )
+    shown = f"[{host}]" if ":" in host else host
+    print(f"Thalweg query service: http://{shown}:{port}", flush=True)
+    with _signals_end_quietly(), listening:
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def bind(block: ServiceBlock) -> socket.socket:
+    """The bound socket. Raises InUse, NoAccess or WrongSetting, saying what to do."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            block.host, block.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except socket.gaierror as error:
+        raise WrongSetting(f"There is no address {block.host!r}: {error.strerror}. Set --host to one.") from error
+    listening = socket.socket(family, kind, protocol)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(address)
+        listening.listen(BACKLOG)
+    except OSError as error:
+        listening.close()
+        if error.errno == errno.EADDRINUSE:
+            raise InUse(
+                f"Port {block.port} on {block.host} is in use. Stop what listens there, or choose another with --port."
+            ) from error
+        if error.errno in {errno.EACCES, errno.EPERM}:
+            raise NoAccess(f"This user may not listen on port {block.port}: choose one above 1023.") from error
+        raise WrongSetting(f"Cannot listen on {block.host}:{block.port}: {error.strerror}.") from error
+    return listening
+
+
+def check_data_dir(settings: ServiceSettings) -> None:
+    """Raises NoAccess for a data directory that is there and cannot be read, WrongSetting for one that is a file."""
+    folder = settings.storage.data_dir
+    if folder.exists() and not folder.is_dir():
+        raise WrongSetting(f"The data directory {folder} is a file: name a folder with --data-dir.")
+    if folder.exists() and not os.access(folder, os.R_OK | os.X_OK):
+        raise NoAccess(f"No permission to read {folder}: give this user access, or name another with --data-dir.")
+
+
+@contextmanager
+def _signals_end_quietly() -> Iterator[None]:
+    """uvicorn stops at a signal and then raises it once more; a clean stop is to end with exit code 0."""
+
+    def nothing(_signal: int, _frame: FrameType | None) -> None:
+        return
+
+    before = {each: signal.signal(each, nothing) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

@@ -1,0 +1,86 @@
+"""How hits and the service's state look on a terminal; plain text when it is none."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+SNIPPET_CHARACTERS = 240
+MIB = 1024 * 1024
+
+JSONObject = dict[str, Any]
+
+
+def show_hit(console: Console, hit: JSONObject) -> None:
+    """Rank, title, section, score by channel, a snippet, and how the graph came to it."""
+    section = " › ".join(hit["section"])
+    scores = "  ".join(f"{channel} {score:.3g}" for channel, score in hit["scores"].items())
+    title = escape(hit["title"])
+    if section and section != hit["title"]:
+        title += f" [dim]› {escape(section)}[/dim]"
+    console.print(f"[bold]{hit['rank']:>3}  {title}[/bold]", highlight=False)
+    console.print(
+        f"     [dim]{escape(hit['collection'])}/{escape(hit['document_id'])}   "
+        f"score {hit['score']:.4g}   ({escape(scores)})[/dim]",
+        highlight=False,
+    )
+    console.print(f"     {escape(snippet(hit['text']))}", highlight=False)
+    for step in hit["path"]:
+        edge = f"     [cyan]{escape(step['from'])} ─{escape(step['edge'])}→ {escape(step['to'])}[/cyan]"
+        console.print(edge, highlight=False)
+        if step.get("evidence"):
+            console.print(f"         [dim]“{escape(snippet(step['evidence']))}”[/dim]", highlight=False)
+    console.print()
+
+
+def show_end(console: Console, done: JSONObject, meta: JSONObject) -> None:
+    """The last line: how many, how long, from which state."""
+    snapshot = meta["snapshot"]
+    total = done["timings"].get("total", sum(done["timings"].values()))
+    noun = "hit" if done["hits"] == 1 else "hits"
+    console.print(
+        f"{done['hits']} {noun} in {total * 1000:.0f} ms, as of {snapshot['positions'] or 'an empty log'} "
+        f"({snapshot['generation']}). Retrieval {done['retrieval_id']}",
+        highlight=False,
+        style="dim",
+    )
+    for channel, reason in done["failed_channels"].items():
+        console.print(f"Without the {channel} channel: {escape(reason)}", highlight=False, style="yellow")
+
+
+def show_status(console: Console, status: JSONObject) -> None:
+    """The service's state as a table of a dozen lines."""
+    readiness = status["readiness"]
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim")
+    table.add_column()
+    table.add_row("service", "ready" if readiness["ready"] else "not ready: " + " ".join(readiness["reasons"]))
+    table.add_row("kafka", f"{readiness['kafka']} ({status['kafka_servers'] or 'none known'})")
+    table.add_row("generation", status["generation"] or "none yet")
+    table.add_row("lag", lag_text(status))
+    table.add_row("searchable up to", status["positions"] or "nothing yet")
+    if status["graph_position"] is not None:
+        table.add_row("graph", f"position {status['graph_position']}, snapshot at {status['graph_base_position']}")
+    table.add_row("holds", ", ".join(f"{count:,} {name}" for name, count in status["counts"].items()) or "nothing yet")
+    table.add_row("provenance", f"{status['provenance_buffered']} waiting, {status['provenance_dropped']} dropped")
+    table.add_row("memory", f"{status['memory_bytes'] / MIB:,.0f} MiB")
+    table.add_row("running for", f"{status['uptime_seconds']:,.0f} s, version {status['version']}")
+    console.print(table, highlight=False)
+    for note in readiness["notes"]:
+        console.print(escape(note), highlight=False, style="yellow")
+
+
+def lag_text(status: JSONObject) -> str:
+    records = status["lag_records"]
+    if records is None:
+        return "unknown"
+    if records == 0:
+        return "none"
+    return f"{records:,} records, the oldest for {status['lag_seconds']:.1f} s"
+
+
+def snippet(text: str) -> str:
+    """One line of at most SNIPPET_CHARACTERS."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= SNIPPET_CHARACTERS else flat[: SNIPPET_CHARACTERS - 1].rstrip() + "…"

@@ -1,0 +1,22 @@
+"""One set of real LanceDB tables for each test."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from indexer.generations import Generation
+from indexer.write.vectors import VectorWriter
+from tests.integration.text_stores.sample_rows import DIMENSION, generation_in
+
+
+@pytest.fixture
+def generation(tmp_path: Path) -> Generation:
+    return generation_in(tmp_path)
+
+
+@pytest.fixture
+def writer(generation: Generation) -> Iterator[VectorWriter]:
+    writer = VectorWriter.open(generation, DIMENSION)
+    yield writer
+    writer.close()

@@ -1,0 +1,51 @@
+"""Maintenance on real tables: new rows get into the indexes, files become few, old versions go."""
+
+from indexer.generations import Generation
+from indexer.read.vectors import VectorReader
+from indexer.tables import StoredPosition, connect
+from indexer.write.maintenance import MaintenanceParameters
+from indexer.write.vectors import VectorWriter
+from tests.integration.text_stores.sample_rows import DIMENSION, document
+
+
+def test_many_small_commits_end_in_few_files_and_full_indexes(generation: Generation) -> None:
+    writer = VectorWriter.open(generation, DIMENSION, MaintenanceParameters(commits=10, busy_share=1e9))
+    for number in range(12):
+        writer.replace([document(f"d{number}", "River. Sea")])
+        writer.store_positions({0: StoredPosition(number, number)})
+    before = writer.maintain()
+    while writer.maintain().optimised:
+        pass
+    after = writer.maintain()
+    assert before.fragments["documents"] == 12
+    assert after.fragments == {"chunks": 1, "passages": 1, "documents": 1, "positions": 1, "retrievals": 0}
+    assert set(after.unindexed.values()) == {0}
+    assert VectorReader.open(generation).snapshot().counts()["chunks"] == 24
+
+
+def test_a_vector_index_is_made_at_its_threshold_and_again_when_the_table_has_grown(generation: Generation) -> None:
+    parameters = MaintenanceParameters(vector_index_rows=100, vector_index_growth=2.0, busy_share=1e9)
+    writer = VectorWriter.open(generation, DIMENSION, parameters)
+    writer.replace([document(f"d{number}", "River. Sea") for number in range(49)])
+    assert writer.maintain().indexed == ()
+    writer.replace([document("more", "River. Sea")])
+    assert writer.maintain().indexed == ("chunks",)
+    assert writer.maintain().indexed == ()
+    writer.replace([document(f"e{number}", "River. Sea") for number in range(80)])
+    assert writer.maintain().indexed == ("chunks",)
+    chunks = connect(generation.lance_dir).open_table("chunks")
+    indexes = [index.name for index in chunks.list_indices() if index.columns == ["vector"]]
+    assert indexes == ["vector_16"]
+
+
+def test_old_versions_go_when_no_reader_can_want_them(generation: Generation) -> None:
+    parameters = MaintenanceParameters(commits=4, busy_share=1e9, kept_version_seconds=0.01)
+    writer = VectorWriter.open(generation, DIMENSION, parameters)
+    versions = generation.lance_dir / "chunks.lance" / "_versions"
+    for number in range(8):
+        writer.replace([document("d", f"River {number}. Sea")])
+    before = len(list(versions.iterdir()))
+    while writer.maintain().optimised:
+        pass
+    assert len(list(versions.iterdir())) < before / 2
+    assert len(VectorReader.open(generation).snapshot().keyword_search("river", 5)) == 1

@@ -1,0 +1,173 @@
+"""What the writer leaves in the tables: exactly the newest state of each document, however often a batch is applied."""
+
+import numpy as np
+import pytest
+
+from indexer.errors import IncompatibleGeneration
+from indexer.generations import Generation
+from indexer.read.vectors import VectorReader
+from indexer.tables import StoredPosition
+from indexer.write.rows import IndexedRows
+from indexer.write.vectors import VectorWriter
+from schemas.ids import DocumentKey
+from schemas.provenance import Retrieval, RetrievedHit
+from tests.integration.text_stores.sample_rows import (
+    DIMENSION,
+    contents,
+    document,
+    expected_rows,
+    stored_rows,
+    story,
+    tombstone,
+)
+
+
+def assert_stored(generation: Generation, documents: list[IndexedRows]) -> None:
+    assert stored_rows(generation) == {name: sorted(rows) for name, rows in expected_rows(documents).items()}
+
+
+def test_an_update_replaces_a_document_exactly(generation: Generation, writer: VectorWriter) -> None:
+    other = document("other", "It stays. As it is")
+    writer.replace([document("a", "One. Two", "Three"), other])
+    newer = document("a", "One. Two changed", "Four. Five. Six")
+    writer.replace([newer])
+    assert_stored(generation, [newer, other])
+
+
+def test_a_chunk_that_survives_an_edit_keeps_its_id(generation: Generation, writer: VectorWriter) -> None:
+    writer.replace([document("a", "One. Two")])
+    newer = document("a", "One. Three")
+    writer.replace([newer])
+    kept = newer.prepared.chunked.chunks[0].id
+    found = VectorReader.open(generation).snapshot().chunks([kept])
+    assert found[kept].text == "One"
+    assert found[kept].revision == newer.row.revision
+
+
+def test_a_delete_leaves_nothing_but_the_tombstone(generation: Generation, writer: VectorWriter) -> None:
+    writer.replace([document("a", "One. Two"), document("b", "Three")])
+    writer.replace([tombstone("a", offset=7), tombstone("never-there", offset=8)])
+    assert_stored(generation, [document("b", "Three")])
+    held = writer.held([DocumentKey("default", "a"), DocumentKey("default", "never-there")])
+    assert {row.offset for row in held.values()} == {7, 8}
+    assert not any(row.live for row in held.values())
+
+
+def test_a_whole_story_leaves_its_last_state_also_when_every_batch_is_applied_twice(
+    generation: Generation, writer: VectorWriter
+) -> None:
+    last = {document.row.key: document for batch in story() for document in batch}
+    for batch in story():
+        writer.replace(batch)
+    assert_stored(generation, list(last.values()))
+    once = contents(generation)
+    for batch in story():
+        writer.replace(batch)
+        writer.replace(batch)
+    assert contents(generation) == once
+
+
+def test_an_unchanged_document_only_moves_its_row(generation: Generation, writer: VectorWriter) -> None:
+    made = document("a", "One. Two")
+    writer.replace([made])
+    before = VectorReader.open(generation).snapshot()
+    writer.replace([IndexedRows(document("a", "One. Two", offset=99).row)])
+    after = VectorReader.open(generation).snapshot()
+    assert_stored(generation, [made])
+    assert after.documents([made.row.key])[made.row.key].offset == 99
+    assert after.table_versions["chunks"] == before.table_versions["chunks"]
+    assert after.table_versions["passages"] == before.table_versions["passages"]
+
+
+def test_a_document_given_back_unchanged_loses_what_a_crash_left(
+    generation: Generation, writer: VectorWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer.replace([document("a", "Old words")])
+    newer = document("a", "New words")
+    with monkeypatch.context() as patched:
+        patched.setattr(VectorWriter, "_delete_stale", lambda *_: None)
+        writer.replace([newer])
+    writer.replace([IndexedRows(newer.row)])
+    assert_stored(generation, [newer])
+
+
+def test_a_document_without_any_chunk_is_there(generation: Generation, writer: VectorWriter) -> None:
+    empty = IndexedRows(document("empty", "x").row)
+    writer.replace([empty])
+    assert contents(generation)["chunks"] == []
+    assert [row["key"] for row in contents(generation)["documents"]] == ["default/empty"]
+
+
+def test_two_events_of_one_document_in_a_batch_are_refused(writer: VectorWriter) -> None:
+    with pytest.raises(ValueError, match="twice"):
+        writer.replace([document("a", "One"), document("a", "Two")])
+
+
+def test_names_that_look_like_filters_are_only_names(generation: Generation, writer: VectorWriter) -> None:
+    names = ["t0' OR '1'='1", 'a"; DROP TABLE chunks; --', "back\\slash'", "%", "né 😀", "a/b/c"]
+    documents = [
+        document(name, f"Text {number}", collection=f"c' OR 'x'='x{number}") for number, name in enumerate(names)
+    ]
+    writer.replace(documents)
+    writer.replace([tombstone(names[0], collection=documents[0].row.key.collection)])
+    assert_stored(generation, documents[1:])
+    snapshot = VectorReader.open(generation).snapshot()
+    assert snapshot.documents([DocumentKey("x", "t0' OR '1'='1")]) == {}
+    assert snapshot.keyword_search("Text", 10, collection="nowhere' OR '1'='1") == []
+    hits = snapshot.keyword_search("Text", 10, collection=documents[1].row.key.collection)
+    assert [hit.key for hit in hits] == [documents[1].row.key]
+
+
+def test_positions_are_kept_by_partition(writer: VectorWriter) -> None:
+    assert writer.positions() == {}
+    writer.store_positions({0: StoredPosition(5, 2), 3: StoredPosition(1, 0)})
+    writer.store_positions({0: StoredPosition(9, 4)})
+    writer.store_positions({})
+    assert writer.positions() == {0: StoredPosition(9, 4), 3: StoredPosition(1, 0)}
+
+
+def test_vectors_are_known_by_the_hash_of_the_embedded_text(writer: VectorWriter) -> None:
+    made = document("a", "One. Two")
+    writer.replace([made, document("b", "Other")])
+    known = writer.known_vectors([made.hashes[1], "0" * 32])
+    assert list(known) == [made.hashes[1]]
+    np.testing.assert_array_equal(known[made.hashes[1]], made.vectors[1])
+    assert writer.known_vectors([]) == {}
+
+
+def test_a_retrieval_is_kept_once_and_as_it_came_first(generation: Generation, writer: VectorWriter) -> None:
+    hit = RetrievedHit(rank=1, chunk_id="c", passage_id="p", document_id="d", collection="x", score=0.5)
+    retrieval = Retrieval(
+        retrieval_id="r1",
+        query="what'?",
+        collection=None,
+        mode="hybrid",
+        at_ms=1,
+        snapshot={},
+        parameters={"k": 3},
+        hits=[hit],
+    )
+    writer.add_retrievals([("r1", retrieval)])
+    writer.add_retrievals([("r1", retrieval), ("r2", retrieval)])
+    snapshot = VectorReader.open(generation).snapshot()
+    assert snapshot.retrieval("r1") == retrieval
+    assert snapshot.retrieval("r1' OR '1'='1") is None
+    writer.add_retrievals([])
+
+
+def test_vectors_that_do_not_fit_are_refused_before_anything_is_written(
+    generation: Generation, writer: VectorWriter
+) -> None:
+    made = document("a", "One. Two")
+    with pytest.raises(ValueError, match="default/a has 2 chunks"):
+        writer.replace([IndexedRows(made.row, made.prepared, made.vectors[:1], made.hashes)])
+    assert contents(generation)["documents"] == []
+
+
+def test_opening_again_finds_everything_and_another_dimension_is_refused(generation: Generation) -> None:
+    made = document("a", "One. Two")
+    VectorWriter.open(generation, DIMENSION).replace([made])
+    again = VectorWriter.open(generation, DIMENSION)
+    assert again.held([made.row.key]) == {made.row.key: made.row}
+    with pytest.raises(IncompatibleGeneration, match="17 dimensions"):
+        VectorWriter.open(generation, DIMENSION + 1)

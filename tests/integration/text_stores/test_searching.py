@@ -1,0 +1,187 @@
+"""What readers find: by vector, by words, by id; and that no text of a person is ever taken for syntax."""
+
+import numpy as np
+import pytest
+
+from indexer.errors import MalformedCursor
+from indexer.generations import Generation
+from indexer.read.vectors import VectorReader, VectorSnapshot
+from indexer.write.maintenance import MaintenanceParameters
+from indexer.write.rows import IndexedRows
+from indexer.write.vectors import VectorWriter
+from schemas.ids import DocumentKey
+from tests.integration.text_stores.sample_rows import DIMENSION, document, tombstone, vector_of
+
+
+def snapshot_with(generation: Generation, writer: VectorWriter, *documents: IndexedRows) -> VectorSnapshot:
+    writer.replace(documents)
+    return VectorReader.open(generation).snapshot()
+
+
+def test_empty_tables_answer_everything_with_nothing(generation: Generation, writer: VectorWriter) -> None:
+    snapshot = snapshot_with(generation, writer)
+    assert snapshot.vector_search(vector_of("x"), 5) == []
+    assert snapshot.keyword_search("river", 5) == []
+    assert snapshot.list_documents(None, None, 5) == ([], None)
+    assert snapshot.passages(["x"]) == snapshot.chunks([]) == snapshot.vectors(["x"]) == {}
+    assert snapshot.counts() == {"documents": 0, "deleted": 0, "passages": 0, "chunks": 0}
+    assert snapshot.positions == {}
+    assert snapshot.retrieval("x") is None
+
+
+def test_vector_search_ranks_by_cosine_and_brings_the_documents(generation: Generation, writer: VectorWriter) -> None:
+    documents = [document(f"d{number}", f"Text {number}. More {number}") for number in range(30)]
+    snapshot = snapshot_with(generation, writer, *documents)
+    query = vector_of("d7. More 7")
+    vectors = np.concatenate([made.vectors for made in documents])
+    hits = snapshot.vector_search(query, 10)
+    assert [hit.score for hit in hits] == pytest.approx(sorted(vectors @ query, reverse=True)[:10], abs=1e-5)
+    assert hits[0].score == pytest.approx(1.0, abs=1e-6)
+    assert hits[0].key == DocumentKey("default", "d7")
+    assert hits[0].document == documents[7].row
+    assert hits[0].chunk_id == documents[7].prepared.chunked.chunks[1].id
+    assert hits[0].passage_id == documents[7].prepared.chunked.passages[0].id
+
+
+def test_search_keeps_to_a_collection(generation: Generation, writer: VectorWriter) -> None:
+    snapshot = snapshot_with(
+        generation, writer, document("a", "River", collection="wet"), document("a", "River", collection="dry")
+    )
+    for hits in (
+        snapshot.vector_search(vector_of("a. River"), 5, collection="dry"),
+        snapshot.keyword_search("river", 5, collection="dry"),
+    ):
+        assert [hit.key.collection for hit in hits] == ["dry"]
+
+
+def test_keyword_search_reads_titles_headings_and_text_in_any_form(
+    generation: Generation, writer: VectorWriter
+) -> None:
+    snapshot = snapshot_with(
+        generation,
+        writer,
+        document("text", "Three boats were sailing"),
+        document("title", "Nothing here", title="A Sailor's café"),
+        document("neither", "Mountains"),
+    )
+    assert {hit.key.document_id for hit in snapshot.keyword_search("sail", 5)} == {"text"}
+    assert {hit.key.document_id for hit in snapshot.keyword_search("CAFE sails", 5)} == {"text", "title"}
+    assert {hit.key.document_id for hit in snapshot.keyword_search("detail", 5)} == {"text", "title", "neither"}
+    assert all(hit.score > 0 for hit in snapshot.keyword_search("sail", 5))
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", "   ", "the of and", "\x00", "😀", "' OR '1'='1", "search_text:*", '+-&&||!(){}[]^"~*?:\\/', "a" * 10_000],
+)
+def test_a_query_of_nothing_but_signs_and_stop_words_finds_nothing(
+    generation: Generation, writer: VectorWriter, query: str
+) -> None:
+    assert snapshot_with(generation, writer, document("a", "The river and the sea")).keyword_search(query, 5) == []
+
+
+@pytest.mark.parametrize(
+    "query", ["river\x00sea", '"river', "river' OR '1'='1", "+river -sea", "river " * 1_600, "riv😀er river"]
+)
+def test_signs_in_a_query_are_not_syntax(generation: Generation, writer: VectorWriter, query: str) -> None:
+    snapshot = snapshot_with(generation, writer, document("a", "The river and the sea"), document("b", "Mountains"))
+    assert [hit.key.document_id for hit in snapshot.keyword_search(query, 5)] == ["a"]
+
+
+def test_rows_of_old_revisions_are_never_seen_and_do_not_take_places(
+    generation: Generation, writer: VectorWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = [document(f"d{number}", *[f"River {number} {part}" for part in range(30)]) for number in range(5)]
+    writer.replace(old)
+    monkeypatch.setattr(VectorWriter, "_delete_stale", lambda *_: None)  # as if it had not come to it yet
+    snapshot = snapshot_with(
+        generation,
+        writer,
+        *[document(f"d{number}", "Mountain") for number in range(4)],
+        tombstone("d4"),
+        document("new", "A river"),
+    )
+    assert [hit.key.document_id for hit in snapshot.keyword_search("river", 3)] == ["new"]
+    nearest = snapshot.vector_search(vector_of("d0. River 0 0"), 5)
+    assert len(nearest) == 5
+    assert {hit.document.revision for hit in nearest} == {hit.revision for hit in nearest}
+    assert "d4" not in {hit.key.document_id for hit in nearest}
+    assert snapshot.chunks(chunk.id for chunk in old[0].prepared.chunked.chunks) == {}
+    assert snapshot.passages(passage.id for passage in old[4].prepared.chunked.passages) == {}
+    assert [row.key.document_id for row in snapshot.list_documents(None, None, 10)[0]] == [
+        "d0",
+        "d1",
+        "d2",
+        "d3",
+        "new",
+    ]
+
+
+def test_rows_are_found_by_id(generation: Generation, writer: VectorWriter) -> None:
+    made = document("a", "One. Two", "Three", title="Numbers")
+    snapshot = snapshot_with(generation, writer, made, document("b", "Other"))
+    first, second = made.prepared.chunked.passages
+    passages = snapshot.passages([second.id, "no such"])
+    assert list(passages) == [second.id]
+    assert (passages[second.id].text, passages[second.id].title) == ("Three", "Numbers")
+    assert passages[second.id].section == ["Numbers", "Detail"]
+    chunks = snapshot.chunks_of_passages([first.id, second.id, "no such"])
+    assert {passage: [chunk.text for chunk in found] for passage, found in chunks.items()} == {
+        first.id: ["One", "Two"],
+        second.id: ["Three"],
+    }
+    ids = [chunk.id for chunk in made.prepared.chunked.chunks]
+    assert [snapshot.chunks(ids)[chunk].ordinal for chunk in ids] == [0, 1, 2]
+    vectors = snapshot.vectors(ids)
+    np.testing.assert_array_equal(np.stack([vectors[chunk] for chunk in ids]), made.vectors)
+
+
+def test_pages_of_documents_are_ordered_by_collection_and_id_and_skip_the_deleted(
+    generation: Generation, writer: VectorWriter
+) -> None:
+    names = [("a-b", "x"), ("a", "z"), ("a", "b/c"), ("a", "b"), ("ü", "1")]
+    documents = [document(name, "Text", collection=collection) for collection, name in names]
+    snapshot = snapshot_with(generation, writer, *documents, tombstone("gone", collection="a"))
+    seen, cursor = [], None
+    while True:
+        page, cursor = snapshot.list_documents(None, cursor, 2)
+        seen += [row.key for row in page]
+        if cursor is None:
+            break
+    assert seen == sorted(DocumentKey(*name) for name in names)
+    only, cursor = snapshot.list_documents("a", None, 10)
+    assert [row.key.document_id for row in only] == ["b", "b/c", "z"]
+    assert cursor is None
+    with pytest.raises(MalformedCursor):
+        snapshot.list_documents(None, "not a cursor", 2)
+
+
+def test_a_vector_of_another_dimension_is_refused_and_one_of_zeros_finds_nothing(
+    generation: Generation, writer: VectorWriter
+) -> None:
+    snapshot = snapshot_with(generation, writer, document("a", "One"))
+    with pytest.raises(ValueError, match=r"\(3,\)"):
+        snapshot.vector_search(np.ones(3, dtype=np.float32), 5)
+    assert snapshot.vector_search(np.zeros(DIMENSION, dtype=np.float32), 5) == []
+    assert snapshot.vector_search(vector_of("x"), 0) == []
+
+
+def test_the_indexes_find_what_the_scan_found(generation: Generation) -> None:
+    parameters = MaintenanceParameters(commits=2, vector_index_rows=400, busy_share=1e9)
+    writer = VectorWriter.open(generation, DIMENSION, parameters)
+    for part in range(3):
+        numbers = range(part * 50, part * 50 + 50)
+        writer.replace([document(f"d{number}", f"Word{number} river. Sea", "Hill. Dale") for number in numbers])
+    scanned = VectorReader.open(generation).snapshot()
+    while (report := writer.maintain()).optimised or report.indexed:
+        pass
+    writer.replace([document("d0", "Word0 lake. Sea", "Hill. Dale"), tombstone("d1")])
+    indexed = VectorReader.open(generation).snapshot()
+    query = vector_of("d20. Sea")
+    assert [hit.chunk_id for hit in indexed.vector_search(query, 20)][:5] == [
+        hit.chunk_id for hit in scanned.vector_search(query, 20) if hit.key.document_id not in {"d0", "d1"}
+    ][:5]
+    assert len(indexed.vector_search(query, 1_000)) == 149 * 4
+    assert [hit.key.document_id for hit in indexed.keyword_search("word33", 3)] == ["d33"]
+    assert [hit.key.document_id for hit in indexed.keyword_search("lake", 3)] == ["d0"]
+    assert indexed.keyword_search("word1", 3) == []

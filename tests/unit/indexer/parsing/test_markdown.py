@@ -1,0 +1,129 @@
+"""Markdown and its front matter."""
+
+import itertools
+
+import pytest
+
+from indexer.documents import Figure, ParsedDocument, TextLink
+from indexer.errors import UnparsableDocument
+from indexer.parsing import parse
+
+
+def read(content: str) -> ParsedDocument:
+    return parse(content.encode(), "text/markdown")
+
+
+def test_front_matter_becomes_fields_as_it_was_written() -> None:
+    parsed = read(
+        "---\ntitle: The Bed\nauthor: [Meyer, Braun]\ndate: 2024-01-05\nversion: 1.10\ndraft: yes\nempty:\n"
+        "Replaces-Doc:\n  - old\nnested: {a: 1}\n---\n# Heading\n\nText.\n"
+    )
+    assert parsed.fields == (
+        ("title", "The Bed"),
+        ("author", "Meyer"),
+        ("author", "Braun"),
+        ("date", "2024-01-05"),
+        ("version", "1.10"),
+        ("draft", "yes"),
+        ("replaces_doc", "old"),
+        ("nested.a", "1"),
+    )
+    assert parsed.title == "The Bed"
+    assert parsed.text == "Heading\n\nText."
+
+
+def test_front_matter_that_is_no_yaml_is_read_line_by_line() -> None:
+    parsed = read('---\ntitle: Rivers: a history\nauthor: "Meyer"\n---\nText.\n')
+    assert parsed.fields == (("title", "Rivers: a history"), ("author", "Meyer"))
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    "front_matter",
+    [
+        "a: &a [x, x]\n" + "\n".join(f"{b}: &{b} [*{a}, *{a}, *{a}, *{a}]" for a, b in itertools.pairwise("abcdefghi")),
+        "[" * 50_000,
+        "k: " + "x" * 200_000,
+        "n: " + "9" * 10_000,
+    ],
+)
+def test_front_matter_made_to_explode_does_not(front_matter: str) -> None:
+    parsed = read(f"---\n{front_matter}\n---\nText.\n")
+    assert parsed.text == "Text."
+    assert len(parsed.fields) <= 500
+
+
+def test_code_keeps_its_lines() -> None:
+    parsed = read("Before\n\n```python\ndef f():\n\n    return 1\n```\n\nafter")
+    assert parsed.text == "Before\n\ndef f():\n\n    return 1\n\nafter"
+
+
+def test_items_of_nested_lists_stand_on_lines_of_their_own() -> None:
+    parsed = read("1. one\n2. two\n\n   more of two\n   - inner\n3. three\n")
+    assert parsed.text == "1. one\n2. two\n  more of two\n  - inner\n3. three"
+
+
+def test_links_say_where_their_text_stands() -> None:
+    parsed = read("See [the *atlas*](maps/atlas.md), https://example.org/a. and [here](#fragment).")
+    assert parsed.links == (
+        TextLink("maps/atlas.md", "the atlas", 4),
+        TextLink("https://example.org/a", "https://example.org/a", 15),
+    )
+    for link in parsed.links:
+        assert parsed.text[link.start :].startswith(link.text)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Words.\n\n![a map](map.png)\n\nFigure 1: The bed.\n\nMore.",
+        "Words.\n\n![a map](map.png)\nFigure 1: The bed.\n\nMore.",
+    ],
+)
+def test_a_line_near_an_image_that_begins_with_figure_is_its_caption(content: str) -> None:
+    parsed = read(content)
+    [figure] = parsed.figures
+    assert figure.caption == "Figure 1: The bed."
+    assert parsed.text[figure.start : figure.end].startswith("a map")
+    assert parsed.text[figure.start : figure.end].endswith("The bed.")
+
+
+def test_a_caption_may_stand_above_its_image() -> None:
+    parsed = read("Words.\n\nFig. 2. Above.\n\n![](map.png)\n\nMore.")
+    assert parsed.figures == (Figure(8, 22, "Fig. 2. Above."),)
+
+
+def test_an_image_with_nothing_near_has_its_alternative_text() -> None:
+    parsed = read("Words.\n\n![a map](map.png)\n\nMore, see Figure 3.")
+    assert [figure.caption for figure in parsed.figures] == ["a map"]
+
+
+def test_html_inside_is_read_as_text() -> None:
+    parsed = read("<div>One <b>two</b></div>\n\nThree<br>four <script>five</script>\n\n<!-- six -->\n")
+    assert parsed.text.startswith("One two\n\nThree\nfour")
+    assert "six" not in parsed.text
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[" * 100_000,
+        "![[" * 20_000,
+        "*" * 50_000 + "a" + "*" * 50_000,
+        "`a " * 30_000,
+        "word " * 1_000_000,
+    ],
+)
+def test_markup_made_to_be_slow_is_read_all_the_same(content: str) -> None:
+    parsed = parse(content.encode() + b"\n\nend", "text/markdown")
+    assert parsed.text.endswith("end")
+
+
+@pytest.mark.parametrize("mark", ["- ", "> "])
+def test_nesting_without_end_is_refused_and_nothing_is_dropped(mark: str) -> None:
+    assert read(mark * 30 + "deep\n\nend").text.endswith("deep\n\nend")
+    for depth in (120, 500, 50_000):
+        with pytest.raises(UnparsableDocument) as caught:
+            read(mark * depth + "deep\n\nend")
+        assert caught.value.reason == "too_deep"

@@ -1,0 +1,72 @@
+"""From a document event to everything that can be known without the encoder."""
+
+import pytest
+
+from indexer.chunking import ChunkingParameters
+from indexer.errors import UnparsableDocument
+from indexer.preparing import decode_prepared, encode_task, prepare, prepare_bytes
+from schemas.events import DocumentUpsert
+from schemas.ids import DocumentKey
+
+GUIDE = b"""---
+title: Style Guide for Python Code
+pep: 8
+author: Guido van Rossum, Barry Warsaw
+replaces: 7
+---
+
+# Introduction
+
+This guide builds on an essay of Guido van Rossum. See [the other one](pep-0257.md).
+
+# Naming
+
+Python 3 is a language. Names matter.
+"""
+
+
+def upsert(content: bytes = GUIDE, content_type: str = "text/markdown", title: str | None = None) -> DocumentUpsert:
+    key = DocumentKey("peps", "pep-0008.md")
+    return DocumentUpsert(key=key, content=content, content_type=content_type, title=title, metadata={"year": 2001})
+
+
+def test_a_document_is_prepared() -> None:
+    prepared = prepare(upsert(), ChunkingParameters())
+    assert prepared.title == "PEP 8 – Style Guide for Python Code"
+    assert prepared.revision == upsert().revision
+    assert {about.name: about.weight for about in prepared.about} == {"pep 8": 1.0, "style guide for python code": 1.0}
+    facts = {(fact.roles[0][2], fact.predicate, fact.roles[1][2]) for fact in prepared.facts}
+    assert {
+        ("PEP 8", "author", "Guido van Rossum"),
+        ("PEP 8", "author", "Barry Warsaw"),
+        ("PEP 8", "replaces", "PEP 7"),
+        ("PEP 8", "year", "2001"),
+        ("Python 3", "is_a", "language"),
+    } <= facts
+    assert "guido van rossum" in {one.name for one in prepared.mentions}
+    assert [link.target.document_id for link in prepared.links] == ["pep-0257.md"]
+
+
+def test_title_and_heading_are_carried_to_every_chunk() -> None:
+    prepared = prepare(upsert(), ChunkingParameters())
+    assert len(prepared.embedding_texts) == len(prepared.chunked.chunks)
+    naming = prepared.embedding_texts[-1]
+    assert naming == "PEP 8 – Style Guide for Python Code. Naming: Python 3 is a language. Names matter."
+
+
+def test_a_heading_that_is_the_title_is_not_said_twice() -> None:
+    prepared = prepare(upsert(b"# Rivers\n\nThey flow.", title="Rivers"), ChunkingParameters())
+    assert prepared.embedding_texts == ("PEP 8 – Rivers. They flow.",)
+
+
+def test_the_same_document_travels_as_bytes() -> None:
+    task = encode_task(upsert(), ChunkingParameters(chunk_characters=200))
+    result = prepare_bytes(task)
+    assert decode_prepared(result) == prepare(upsert(), ChunkingParameters(chunk_characters=200))
+    assert prepare_bytes(task) == result
+
+
+def test_what_cannot_be_read_is_refused_with_a_reason() -> None:
+    with pytest.raises(UnparsableDocument) as refusal:
+        prepare_bytes(encode_task(upsert(b"x", "application/x-nothing"), ChunkingParameters()))
+    assert refusal.value.reason == "unknown_media_type"

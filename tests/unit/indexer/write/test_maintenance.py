@@ -1,0 +1,198 @@
+"""When tables are optimised, how much time may go into it, and which versions must stay for readers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from indexer.errors import TransientStoreError
+from indexer.tables import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS
+from indexer.write.maintenance import NEVER, Maintainer, MaintenanceParameters
+
+
+@dataclass
+class FakeIndex:
+    name: str
+    columns: list[str]
+    num_unindexed_rows: int = 0
+    num_segments: int = 1
+
+
+@dataclass
+class FakeTable:
+    """A table that notes what is done to it; optimising takes `seconds` of the clock."""
+
+    pass_time: Callable[[float], None]
+    rows: int = 0
+    seconds: float = 0.0
+    indexes: list[FakeIndex] = field(default_factory=lambda: [FakeIndex("key_idx", ["key"])])
+    cleaned: list[float] = field(default_factory=list)
+    fail: list[Exception] = field(default_factory=list)
+
+    def checkout_latest(self) -> None: ...
+
+    def count_rows(self) -> int:
+        return self.rows
+
+    def list_indices(self) -> list[FakeIndex]:
+        return self.indexes
+
+    def stats(self) -> dict[str, Any]:
+        return {"fragment_stats": {"num_fragments": 3}}
+
+    def optimize(self, cleanup_older_than: timedelta) -> None:
+        self.pass_time(self.seconds)
+        if self.fail:
+            raise self.fail.pop()
+        self.cleaned.append(cleanup_older_than.total_seconds())
+        for index in self.indexes:
+            index.num_unindexed_rows = 0
+
+    def create_index(self, column: str, config: Any, name: str) -> None:
+        assert (config.distance_type, config.num_partitions) == ("cosine", None)
+        self.indexes = [index for index in self.indexes if index.name != name] + [FakeIndex(name, [column])]
+
+    def drop_index(self, name: str) -> None:
+        self.indexes = [index for index in self.indexes if index.name != name]
+
+
+class World:
+    """Five fake tables, a clock that advances by call, and the maintainer."""
+
+    def __init__(self, **parameters: Any) -> None:
+        self.clock = 1_000_000.0
+        names = (CHUNKS, PASSAGES, DOCUMENTS, POSITIONS, RETRIEVALS)
+        self.tables = {name: FakeTable(self.pass_time) for name in names}
+        self.maintainer = Maintainer(
+            self.tables, MaintenanceParameters(**parameters), now=lambda: self.clock, stopwatch=lambda: self.clock
+        )
+
+    def pass_time(self, seconds: float) -> None:
+        self.clock += seconds
+
+    def commit(self, table: str, times: int = 1) -> None:
+        for _ in range(times):
+            with self.maintainer.committing(table):
+                pass
+
+    def has_unindexed(self, table: str, rows: int) -> None:
+        self.tables[table].indexes[0].num_unindexed_rows = rows
+
+
+def test_nothing_is_done_while_nothing_is_needed() -> None:
+    world = World(commits=5)
+    world.commit(CHUNKS, 4)
+    report = world.maintainer.maintain()
+    assert (report.optimised, report.indexed) == ((), ())
+    assert report.fragments[CHUNKS] == 3
+
+
+def test_the_neediest_table_comes_first_and_one_at_a_time() -> None:
+    world = World(commits=5)
+    world.commit(CHUNKS, 6)
+    world.commit(DOCUMENTS, 9)
+    assert [world.maintainer.maintain().optimised for _ in range(3)] == [(DOCUMENTS,), (CHUNKS,), ()]
+
+
+@pytest.mark.parametrize(
+    ("table", "rows", "unindexed", "due"),
+    [
+        (CHUNKS, 5_000, 1_999, False),
+        (CHUNKS, 5_000, 2_000, True),
+        (CHUNKS, 1_000_000, 19_999, False),
+        (CHUNKS, 1_000_000, 20_000, True),
+        (PASSAGES, 5_000, 399, False),
+        (PASSAGES, 5_000, 400, True),
+    ],
+)
+def test_rows_outside_the_indexes_are_bounded_by_number_and_by_share(
+    table: str, rows: int, unindexed: int, due: bool
+) -> None:
+    world = World(vector_index_rows=10**9)
+    world.tables[table].rows = rows
+    world.has_unindexed(table, unindexed)
+    assert world.maintainer.maintain().optimised == ((table,) if due else ())
+
+
+def test_maintenance_takes_its_share_of_the_time_and_no_more() -> None:
+    world = World(commits=1, busy_share=0.05)
+    world.tables[CHUNKS].seconds = 3.0
+    world.commit(CHUNKS)
+    assert world.maintainer.maintain().optimised == (CHUNKS,)
+    world.commit(CHUNKS)
+    world.pass_time(56.9)  # 3 seconds are 5 % of 60
+    assert world.maintainer.maintain().optimised == ()
+    world.pass_time(0.2)
+    assert world.maintainer.maintain().optimised == (CHUNKS,)
+
+
+def test_work_undone_by_a_commit_is_done_again_while_the_writer_waits() -> None:
+    world = World(commits=1)
+    world.tables[CHUNKS].fail = [RuntimeError("commit conflict")]
+    world.commit(CHUNKS)
+    assert world.maintainer.maintain().optimised == (CHUNKS,)
+    assert len(world.tables[CHUNKS].cleaned) == 1
+
+
+def test_work_that_keeps_failing_is_told_stays_due_and_rests_in_between() -> None:
+    world = World(commits=1, busy_share=0.5)
+    world.tables[CHUNKS].fail = [OSError("disk full"), OSError("disk full")]
+    world.tables[CHUNKS].seconds = 1.0
+    world.commit(CHUNKS)
+    with pytest.raises(TransientStoreError, match="disk full"):
+        world.maintainer.maintain()
+    assert world.maintainer.maintain().optimised == ()
+    world.pass_time(10)
+    assert world.maintainer.maintain().optimised == (CHUNKS,)
+
+
+def test_the_vector_index_has_as_many_partitions_as_rows_in_each_and_grows_with_the_table() -> None:
+    world = World(vector_index_rows=10_000, vector_index_growth=4.0)
+    chunks = world.tables[CHUNKS]
+    seen = []
+    for chunks.rows in (9_999, 10_000, 39_999, 40_000, 1_000_000):
+        world.maintainer.maintain()
+        seen.append([index.name for index in chunks.indexes if index.columns == ["vector"]])
+    assert seen == [[], ["vector_100"], ["vector_100"], ["vector_200"], ["vector_1000"]]
+
+
+def test_a_vector_index_in_many_segments_is_made_anew() -> None:
+    world = World(vector_index_segments=3)
+    chunks = world.tables[CHUNKS]
+    chunks.rows = 10_000
+    assert world.maintainer.maintain().indexed == (CHUNKS,)
+    for chunks.indexes[-1].num_segments, anew in ((3, ()), (4, (CHUNKS,))):
+        world.pass_time(1e6)
+        assert world.maintainer.maintain().indexed == anew
+
+
+def test_versions_stay_until_their_successor_is_old_enough() -> None:
+    world = World(commits=3, kept_version_seconds=900.0, busy_share=1e9)
+    world.commit(CHUNKS)  # the newest version for an hour: a reader may have opened it a moment ago
+    world.pass_time(3_600)
+    world.commit(CHUNKS, 2)
+    world.maintainer.maintain()
+    world.pass_time(901)
+    world.commit(CHUNKS, 3)
+    world.maintainer.maintain()
+    an_hour_ago, fifteen_minutes_ago = world.tables[CHUNKS].cleaned
+    assert an_hour_ago == 3_600 + 300
+    assert fifteen_minutes_ago == 901 + 300
+
+
+def test_nothing_is_cleaned_before_the_writer_knows_how_old_versions_are() -> None:
+    world = World(commits=1)
+    world.commit(CHUNKS)
+    world.maintainer.maintain()
+    assert world.tables[CHUNKS].cleaned == [NEVER]
+
+
+def test_versions_of_tables_that_readers_copy_go_within_minutes() -> None:
+    world = World(commits=2)
+    world.commit(POSITIONS)
+    world.pass_time(100)
+    world.commit(POSITIONS)
+    world.maintainer.maintain()
+    assert world.tables[POSITIONS].cleaned == [100 + 20]

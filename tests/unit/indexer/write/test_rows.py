@@ -1,0 +1,58 @@
+"""The rows a batch puts into the tables."""
+
+import numpy as np
+import pytest
+
+from indexer.tables import PASSAGES_SCHEMA, chunks_schema
+from indexer.write.rows import IndexedRows, chunks_table, passages_table, retrievals_table
+from schemas.provenance import Retrieval, RetrievedHit, decode_retrieval
+from tests.integration.text_stores.sample_rows import DIMENSION, document, tombstone
+
+
+def test_each_chunk_is_a_row_with_its_vector_and_hash() -> None:
+    made = document("a", "One. Two", "Three", title="Numbers", collection="c")
+    table = chunks_table([tombstone("gone"), made, IndexedRows(made.row)], DIMENSION)
+    assert table.schema.equals(chunks_schema(DIMENSION), check_metadata=True)
+    rows = table.to_pylist()
+    assert [row["text"] for row in rows] == ["One", "Two", "Three"]
+    assert [row["row"] for row in rows] == [f"{chunk.id}:{made.row.revision}" for chunk in made.prepared.chunked.chunks]
+    assert [row["passage_id"] for row in rows] == [made.prepared.chunked.passages[number].id for number in (0, 0, 1)]
+    assert {row["key"] for row in rows} == {"c/a"}
+    assert [row["content_hash"] for row in rows] == list(made.hashes)
+    np.testing.assert_array_equal(np.array([row["vector"] for row in rows], dtype=np.float32), made.vectors)
+
+
+def test_a_passage_is_searched_by_title_headings_and_text_each_once() -> None:
+    table = passages_table([document("a", "One. Two", title="Numbers")])
+    assert table.schema.equals(PASSAGES_SCHEMA, check_metadata=True)
+    [row] = table.to_pylist()
+    assert row["search_text"] == "Numbers\nDetail\nOne. Two"
+    assert (row["title"], row["section"], row["text"]) == ("Numbers", ["Numbers", "Detail"], "One. Two")
+
+
+def test_a_batch_of_tombstones_makes_no_rows() -> None:
+    assert chunks_table([tombstone("a")], DIMENSION).num_rows == 0
+    assert passages_table([tombstone("a")]).num_rows == 0
+
+
+@pytest.mark.parametrize("shape", [(1, DIMENSION), (2, DIMENSION + 1), (2 * DIMENSION,)])
+def test_vectors_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
+    made = document("a", "One. Two")
+    with pytest.raises(ValueError, match="must be"):
+        chunks_table([IndexedRows(made.row, made.prepared, np.ones(shape, np.float32), made.hashes)], DIMENSION)
+
+
+def test_missing_hashes_are_refused() -> None:
+    made = document("a", "One. Two")
+    with pytest.raises(ValueError, match="1 hashes"):
+        chunks_table([IndexedRows(made.row, made.prepared, made.vectors, made.hashes[:1])], DIMENSION)
+
+
+def test_a_retrieval_that_comes_twice_is_one_row() -> None:
+    hit = RetrievedHit(rank=1, chunk_id="chunk", passage_id="p", document_id="d", collection="c", score=1.0)
+    retrieval = Retrieval(
+        retrieval_id="r", query="q", collection="c", mode="hybrid", at_ms=5, snapshot={}, parameters={}, hits=[hit]
+    )
+    [row] = retrievals_table([("r", retrieval), ("r", retrieval)]).to_pylist()
+    assert row["chunk_ids"] == ["chunk"]
+    assert decode_retrieval(row["body"]) == retrieval

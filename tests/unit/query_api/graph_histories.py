@@ -1,0 +1,141 @@
+"""Made-up histories of a graph, and all that a view of one shows, for comparing views."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from query_api.graph.columns import entity_key_of
+from query_api.graph_view import GraphView
+from schemas.contributions import (
+    AboutEdge,
+    ChunkEdge,
+    ChunkNode,
+    Contribution,
+    LinkEdge,
+    MentionEdge,
+    RoleEdge,
+    SectionNode,
+    StatementNode,
+)
+from schemas.ids import DocumentKey, chunk_id, passage_id, section_id, statement_id
+
+Batch = list[tuple[DocumentKey, Contribution | None]]
+
+COLLECTIONS = ("a", "b")
+IDS = tuple(f"d{number}" for number in range(5))
+NAMES = tuple(f"name {number}" for number in range(6))
+PREDICATES = ("author", "replaces")
+
+
+@st.composite
+def contributions(draw: st.DrawFn, key: DocumentKey) -> Contribution:
+    """A small document: up to four chunks in up to two passages, its text of a pool that revisions share."""
+    texts = draw(st.lists(st.sampled_from("pqrs"), max_size=4, unique=True))
+    chunks = [
+        ChunkNode(chunk_id(key, [], text, 0), passage_id(key, [], f"passage {at // 2}", 0), at // 2, 0)
+        for at, text in enumerate(texts)
+    ]
+    numbers = st.integers(0, len(chunks) - 1)
+    names = st.sampled_from(NAMES)
+    mentions: dict[tuple[int, str], MentionEdge] = {}
+    statements: dict[str, StatementNode] = {}
+    edges: dict[tuple[str, int, int], ChunkEdge] = {}
+    links: dict[tuple[int, str, str], LinkEdge] = {}
+    if chunks:
+        for chunk, name in draw(st.lists(st.tuples(numbers, names), max_size=6)):
+            sentences = sorted(draw(st.sets(st.integers(0, 300), min_size=1, max_size=3)))
+            mentions[chunk, name] = MentionEdge(chunk, name, name.title(), "thing", len(sentences), sentences)
+        for chunk, predicate, subject, target in draw(
+            st.lists(st.tuples(numbers, st.sampled_from(PREDICATES), names, names), max_size=3)
+        ):
+            roles = [("subject", subject), ("object", target)]
+            identifier = statement_id(chunks[chunk].id, predicate, roles, "test")
+            statements[identifier] = StatementNode(
+                identifier, chunk, predicate, 0.5, "test", 1, [RoleEdge(role, name, name) for role, name in roles]
+            )
+        for source, target_chunk in draw(st.lists(st.tuples(numbers, numbers), max_size=3)):
+            edges["similar_to", source, target_chunk] = ChunkEdge("similar_to", source, target_chunk, 0.75)
+        for chunk, collection, target in draw(
+            st.lists(st.tuples(numbers, st.sampled_from(COLLECTIONS), st.sampled_from(IDS)), max_size=3)
+        ):
+            links[chunk, collection, target] = LinkEdge(chunk, collection, target, 0.5)
+    about = draw(st.lists(names, max_size=2, unique=True))
+    return Contribution(
+        collection=key.collection,
+        document_id=key.document_id,
+        revision=draw(st.sampled_from(["1", "2"])),
+        title=draw(st.sampled_from(["One", "Two"])),
+        sections=[SectionNode(section_id(key, [], 0), "", 0, -1)],
+        chunks=chunks,
+        about=[AboutEdge(name, name.title(), 1.0 if at == 0 else 0.75) for at, name in enumerate(about)],
+        mentions=list(mentions.values()),
+        statements=list(statements.values()),
+        edges=list(edges.values()),
+        links=list(links.values()),
+    )
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[list[Contribution], list[Batch]]:
+    """A base, and batches of changes after it."""
+    keys = [DocumentKey(collection, identifier) for collection in COLLECTIONS for identifier in IDS]
+    base = [draw(contributions(key)) for key in draw(st.lists(st.sampled_from(keys), max_size=5, unique=True))]
+    batches = []
+    for _ in range(draw(st.integers(0, 5))):
+        changed = draw(st.lists(st.sampled_from(keys), min_size=1, max_size=3))
+        batches.append([(key, draw(st.none() | contributions(key))) for key in changed])
+    return base, batches
+
+
+def everything(view: GraphView) -> dict[str, object]:
+    """All that can be asked of a view, by ids and names, in an order that does not depend on its numbering."""
+    keys = [DocumentKey(collection, identifier) for collection in COLLECTIONS for identifier in IDS]
+    entities = np.array([entity_key_of(c, name) for c in COLLECTIONS for name in NAMES], dtype=np.uint64)
+    documents = {key: number for key in keys if (number := view.document(key)) is not None}
+    passages = np.array([p for number in documents.values() for p in view.passages_of_document(number)], dtype=np.int64)
+    chunks = np.array([c for passage in passages.tolist() for c in view.chunks_of_passage(passage)], dtype=np.int64)
+    numbers = np.array(list(documents.values()), dtype=np.int64)
+    mentions_in, mentions_of = view.mentions_in(passages), view.mentions_of(entities)
+    about, about_of = view.about(entities), view.about_of(numbers)
+    links_from, links_to = view.links_from(passages), view.links_to(numbers)
+    edges = view.chunk_edges(chunks)
+    cid, pid, doc = view.chunk_id, view.passage_id, view.document_key
+    return {
+        "documents": {key: (view.document_key(number), view.title(number)) for key, number in documents.items()},
+        "passages": {key: [pid(p) for p in view.passages_of_document(n)] for key, n in documents.items()},
+        "chunks": {pid(p): [cid(c) for c in view.chunks_of_passage(p)] for p in passages.tolist()},
+        "found": (
+            [view.passages([pid(p)]).tolist() == [p] for p in passages.tolist()],
+            [view.chunks([cid(c)]).tolist() == [c] for c in chunks.tolist()],
+        ),
+        "names": view.entity_names(entities.tolist()),
+        "labels": view.labels(entities.tolist()),
+        "named": view.entities_named(NAMES),
+        "named in a": view.entities_named(NAMES, "a"),
+        "frequencies": view.passage_frequencies(entities).tolist(),
+        "mentions in": sorted(
+            (pid(p), cid(c), e, n, s) for _, c, p, e, n, s in zip(*map(np.ndarray.tolist, mentions_in), strict=True)
+        ),
+        "mentions of": sorted(
+            (pid(p), cid(c), e, n, s) for _, c, p, e, n, s in zip(*map(np.ndarray.tolist, mentions_of), strict=True)
+        ),
+        "about": sorted((doc(d), e, w) for _, d, e, w in zip(*map(np.ndarray.tolist, about), strict=True)),
+        "about of": sorted((doc(d), e, w) for _, d, e, w in zip(*map(np.ndarray.tolist, about_of), strict=True)),
+        "links from": sorted(
+            (cid(c), pid(p), doc(d), w) for _, c, p, d, w in zip(*map(np.ndarray.tolist, links_from), strict=True)
+        ),
+        "links to": sorted(
+            (cid(c), pid(p), doc(d), w) for _, c, p, d, w in zip(*map(np.ndarray.tolist, links_to), strict=True)
+        ),
+        "chunk edges": sorted(
+            (cid(c), cid(o), k, w) for _, c, o, k, w in zip(*map(np.ndarray.tolist, edges), strict=True)
+        ),
+        "statements in": sorted(
+            (s.key, cid(s.chunk), pid(s.passage), s.predicate, s.confidence, s.sentence, sorted(s.roles))
+            for s in view.statements_in(passages)
+        ),
+        "statements with": sorted(
+            (s.asked, s.key, cid(s.chunk), pid(s.passage), s.predicate, sorted(s.roles))
+            for s in view.statements_with(entities)
+        ),
+        "count": view.n_documents,
+    }

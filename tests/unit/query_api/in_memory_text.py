@@ -1,0 +1,207 @@
+"""Doubles of the text stores and the encoder: everything in dictionaries, and small worlds made of plain documents."""
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.errors import TransientStoreError
+from indexer.read.rows import ChunkRow, FoundChunk, FoundPassage, PassageRow
+from indexer.tables import DocumentRow, StoredPosition
+from query_api.graph_view import GraphView
+from query_api.snapshot import Snapshot
+from schemas.contributions import (
+    AboutEdge,
+    ChunkNode,
+    Contribution,
+    LinkEdge,
+    MentionEdge,
+    RoleEdge,
+    StatementNode,
+)
+from schemas.ids import DocumentKey, chunk_id, normalise_name, passage_id, statement_id
+
+
+@dataclass(frozen=True)
+class Page:
+    """A document in plain words. `passages` are lists of chunk texts, `names` are looked for in them, `links`
+    are document keys."""
+
+    id: str
+    title: str
+    passages: Sequence[Sequence[str]]
+    names: Sequence[str] = ()
+    facts: Sequence[tuple[str, str, str]] = ()
+    links: Sequence[str] = ()
+    collection: str = "wiki"
+    revision: str = "1"
+
+    @property
+    def key(self) -> DocumentKey:
+        return DocumentKey(self.collection, self.id)
+
+    def passage_ids(self) -> list[str]:
+        return [passage_id(self.key, [], " ".join(texts), at) for at, texts in enumerate(self.passages)]
+
+    def chunks(self) -> list[tuple[str, int, str]]:
+        """(chunk id, passage ordinal, text) of every chunk."""
+        flat = [(at, text) for at, texts in enumerate(self.passages) for text in texts]
+        return [(chunk_id(self.key, [], text, number), at, text) for number, (at, text) in enumerate(flat)]
+
+    def contribution(self) -> Contribution:
+        """Mentions of `names` wherever they stand in a chunk; facts and links stand in the first chunk."""
+        chunks = self.chunks()
+        passages = self.passage_ids()
+        mentions = []
+        for number, (_, _, text) in enumerate(chunks):
+            for name in self.names:
+                count = text.count(name)
+                if count:
+                    mentions.append(MentionEdge(number, normalise_name(name), name, "thing", count, [number]))
+        statements = []
+        for subject, predicate, target in self.facts:
+            roles = [("subject", normalise_name(subject)), ("object", normalise_name(target))]
+            statements.append(
+                StatementNode(
+                    statement_id(chunks[0][0], predicate, roles, "test"),
+                    0,
+                    predicate,
+                    1.0,
+                    "test",
+                    0,
+                    [RoleEdge("subject", roles[0][1], subject), RoleEdge("object", roles[1][1], target)],
+                )
+            )
+        return Contribution(
+            collection=self.collection,
+            document_id=self.id,
+            revision=self.revision,
+            title=self.title,
+            sections=[],
+            chunks=[ChunkNode(chunk, passages[at], at, -1) for chunk, at, _ in chunks],
+            about=[AboutEdge(normalise_name(self.title), self.title, 1.0)],
+            mentions=mentions,
+            statements=statements,
+            edges=[],
+            links=[LinkEdge(0, *DocumentKey.parse(target), 1.0) for target in self.links],
+        )
+
+
+@dataclass
+class WordCounts:
+    """An encoder without a model: a text's vector counts its words, one dimension a word of a fixed vocabulary."""
+
+    vocabulary: dict[str, int]
+    broken: Exception | None = None
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self.broken is not None:
+            raise self.broken
+        vectors = np.zeros((len(texts), len(self.vocabulary) + 1), dtype=np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            for word in _words(text):
+                row[self.vocabulary.get(word, len(self.vocabulary))] += 1
+        vectors[:, -1] = np.where(vectors.any(axis=1), 0.01, 1.0)
+        normalised: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return normalised
+
+
+@dataclass
+class InMemoryText:
+    """The text stores as dictionaries. Exact cosine; a keyword score that counts shared words.
+
+    `hold` names a method that waits for an event before it answers; `broken` names methods whose store cannot be read.
+    `calls` counts calls by method.
+    """
+
+    pages: Mapping[DocumentKey, Page]
+    encoder: WordCounts
+    broken: set[str] = field(default_factory=set)
+    hold: dict[str, threading.Event] = field(default_factory=dict)
+    calls: Counter[str] = field(default_factory=Counter)
+    table_versions: dict[str, int] = field(default_factory=lambda: {"chunks": 1})
+    positions: dict[int, StoredPosition] = field(default_factory=lambda: {0: StoredPosition(7, 7)})
+    opened_at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def vector_search(self, vector: NDArray[np.float32], limit: int, collection: str | None) -> list[FoundChunk]:
+        self._enter("vector_search")
+        found = []
+        for page, at, chunk, text in self._chunks(collection):
+            score = float(self.encoder.encode([f"{page.title} {text}"])[0] @ vector)
+            found.append(FoundChunk(chunk, page.passage_ids()[at], page.key, page.revision, score, _row(page)))
+        return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
+
+    def keyword_search(self, query: str, limit: int, collection: str | None) -> list[FoundPassage]:
+        self._enter("keyword_search")
+        wanted = set(_words(query))
+        found = []
+        for page in self._pages(collection):
+            for identifier, texts in zip(page.passage_ids(), page.passages, strict=True):
+                score = float(len(wanted & set(_words(f"{page.title} {' '.join(texts)}"))))
+                if score:
+                    found.append(FoundPassage(identifier, page.key, page.revision, score, _row(page)))
+        return sorted(found, key=lambda hit: (-hit.score, hit.passage_id))[:limit]
+
+    def documents(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
+        self._enter("documents")
+        return {key: _row(self.pages[key]) for key in keys if key in self.pages}
+
+    def passages(self, ids: Iterable[str]) -> dict[str, PassageRow]:
+        self._enter("passages")
+        wanted = set(ids)
+        return {
+            identifier: PassageRow(
+                identifier, page.key, page.revision, at, [], 0, len(text := " ".join(texts)), page.title, text
+            )
+            for page in self.pages.values()
+            for at, (identifier, texts) in enumerate(zip(page.passage_ids(), page.passages, strict=True))
+            if identifier in wanted
+        }
+
+    def chunks_of_passages(self, passage_ids: Iterable[str]) -> dict[str, list[ChunkRow]]:
+        self._enter("chunks_of_passages")
+        wanted = set(passage_ids)
+        found: dict[str, list[ChunkRow]] = {}
+        for ordinal, (page, at, chunk, text) in enumerate(self._chunks(None)):
+            parent = page.passage_ids()[at]
+            if parent in wanted:
+                row = ChunkRow(chunk, page.key, page.revision, ordinal, parent, [], 0, len(text), text)
+                found.setdefault(parent, []).append(row)
+        return found
+
+    def _enter(self, method: str) -> None:
+        self.calls[method] += 1
+        if method in self.hold:
+            self.hold[method].wait(10)
+        if method in self.broken:
+            raise TransientStoreError(f"Could not {method}: the disk is gone")
+
+    def _pages(self, collection: str | None) -> list[Page]:
+        return [page for page in self.pages.values() if collection in (None, page.collection)]
+
+    def _chunks(self, collection: str | None) -> list[tuple[Page, int, str, str]]:
+        return [(page, at, chunk, text) for page in self._pages(collection) for chunk, at, text in page.chunks()]
+
+
+def world(pages: Sequence[Page]) -> tuple[Snapshot, InMemoryText, WordCounts]:
+    """A snapshot over these pages, with the stores and the encoder behind it."""
+    words = sorted({word for page in pages for _, _, text in page.chunks() for word in _words(f"{page.title} {text}")})
+    encoder = WordCounts({word: at for at, word in enumerate(words)})
+    text = InMemoryText({page.key: page for page in pages}, encoder)
+    view = GraphView.from_contributions([page.contribution() for page in pages], 3)
+    return Snapshot("g0001", text, view, "thalweg.documents.v1"), text, encoder
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def _row(page: Page) -> DocumentRow:
+    metadata: dict[str, Any] = {"lang": "en"}
+    return DocumentRow(page.key, 1, 0, 5, 0, page.revision, "text/plain", page.title, None, metadata)

@@ -1,0 +1,220 @@
+"""A double of the engine: stores in memory that a test moves on by hand, and searches that follow a script."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.generations import FIRST, Generation, Manifest, open_generation
+from indexer.tables import DocumentRow, StoredPosition
+from query_api.engine import GraphFile, SearchPart
+from query_api.graph_view import GraphView
+from query_api.settings import SearchBudgetSettings
+from query_api.snapshot import Snapshot
+from schemas.api import Hit, SearchRequest
+from schemas.contributions import Contribution
+from schemas.frames import Done, Meta, Stage
+from schemas.ids import DocumentKey
+from schemas.provenance import Retrieval
+from schemas.settings import EmbeddingSettings
+from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts
+
+MANIFEST = Manifest(
+    generation=FIRST,
+    embedding_model="words",
+    embedding_digest="words-1",
+    dimension=8,
+    chunk_characters=300,
+    chunk_overlap=50,
+    passage_characters=1400,
+    passage_overlap=0.15,
+    extractor="1",
+)
+
+
+def make_generation(data_dir: Path, name: str = FIRST, digest: str = "words-1") -> Generation:
+    """A generation on disk with nothing in it but its manifest, and `CURRENT` naming it."""
+    manifest = msgspec.structs.replace(MANIFEST, generation=name, embedding_digest=digest)
+    (data_dir / "CURRENT").unlink(missing_ok=True)
+    return open_generation(data_dir, manifest)
+
+
+class Tables(InMemoryText):
+    """The text stores of one moment, with what the routes read of them."""
+
+    def chunks(self, ids: Sequence[str]) -> dict[str, Any]:
+        parents = [identifier for page in self.pages.values() for identifier in page.passage_ids()]
+        rows = [row for held in self.chunks_of_passages(parents).values() for row in held]
+        return {row.id: row for row in rows if row.id in ids}
+
+    def list_documents(
+        self, collection: str | None, cursor: str | None, limit: int
+    ) -> tuple[list[DocumentRow], str | None]:
+        rows = [row for key, row in sorted(self.documents(self.pages).items()) if collection in (None, key.collection)]
+        first = int(cursor or 0)
+        following = first + limit
+        return rows[first:following], str(following) if following < len(rows) else None
+
+    def counts(self) -> dict[str, int]:
+        return {"documents": len(self.pages)}
+
+    def retrieval(self, retrieval_id: str) -> Retrieval | None:
+        return None
+
+
+@dataclass
+class Reader:
+    """A VectorReader whose next snapshot a test lays down with `put`."""
+
+    pages: dict[DocumentKey, Page] = field(default_factory=dict)
+    positions: dict[int, StoredPosition] = field(default_factory=dict)
+    refreshes: int = 0
+    failing: Exception | None = None
+    _made: int = 0
+    _put: int = 0
+    _snapshot: Tables | None = None
+
+    def put(self, *pages: Page, **positions: tuple[int, int]) -> None:
+        """Documents, and positions as `p0=(offset, graph offset)`."""
+        self.pages |= {page.key: page for page in pages}
+        self.positions |= {int(name[1:]): StoredPosition(*reached) for name, reached in positions.items()}
+        self._put += 1
+
+    def refresh(self) -> bool:
+        self.refreshes += 1
+        if self.failing is not None:
+            raise self.failing
+        if self._snapshot is not None and self._made == self._put:
+            return False
+        self._made = self._put
+        self._snapshot = Tables(
+            dict(self.pages), WordCounts({}), table_versions={"chunks": self._put}, positions=dict(self.positions)
+        )
+        return True
+
+    def snapshot(self) -> Tables:
+        if self._snapshot is None:
+            self.refresh()
+        assert self._snapshot is not None
+        return self._snapshot
+
+
+class Words:
+    """An encoder without a model."""
+
+    model = "words"
+    digest = "words-1"
+    dimension = 8
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.zeros((len(texts), self.dimension), dtype=np.float32)
+
+
+@dataclass
+class ScriptedEngine:
+    """Answers every search with `hits`; a search waits before hit number `hold_at` until `go_on` is set."""
+
+    readers: dict[str, Reader] = field(default_factory=lambda: {FIRST: Reader()})
+    hits: Sequence[Hit] = ()
+    hold_at: int | None = None
+    fail_at: int | None = None
+    failure: Exception = field(default_factory=lambda: RuntimeError("a broken search"))
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
+    started: int = 0
+    cancelled: int = 0
+    graph_file: GraphFile | None = None
+    graphs: dict[str, list[Contribution]] = field(default_factory=dict)
+    encoder_failure: Exception | None = None
+
+    @property
+    def reader(self) -> Reader:
+        return self.readers[FIRST]
+
+    def load_encoder(self, settings: EmbeddingSettings) -> Words:
+        if self.encoder_failure is not None:
+            raise self.encoder_failure
+        return Words()
+
+    def open_tables(self, generation: Generation) -> Any:
+        if generation.name not in self.readers:
+            raise FileNotFoundError(f"Generation {generation.name} has no tables yet")
+        return self.readers[generation.name]
+
+    def newest_graph_file(self, generation: Generation) -> GraphFile | None:
+        return self.graph_file
+
+    def build_graph(self, generation: Generation, file: GraphFile | None) -> GraphView:
+        if file is None:
+            return GraphView.empty()
+        return GraphView.from_contributions(self.graphs.get(file.name, []), file.position)
+
+    def snapshot(self, generation: Generation, reader: Any, graph: GraphView, documents_topic: str) -> Snapshot:
+        return Snapshot(generation.name, reader.snapshot(), graph, documents_topic)
+
+    async def search(
+        self,
+        request: SearchRequest,
+        retrieval_id: str,
+        snapshot: Snapshot,
+        encoder: Any,
+        executor: Executor,
+        budgets: SearchBudgetSettings,
+    ) -> AsyncGenerator[SearchPart, None]:
+        self.started += 1
+        yield Meta(
+            retrieval_id=retrieval_id,
+            query=request.q,
+            mode=request.mode,
+            collection=request.collection,
+            snapshot=snapshot.info(),
+            budget_seconds=1.0,
+        )
+        yield Stage(name="vector", seconds=0.001, candidates=len(self.hits))
+        try:
+            for number, hit in enumerate(self.hits[: request.k]):
+                if number == self.hold_at:
+                    await self.go_on.wait()
+                if number == self.fail_at:
+                    raise self.failure
+                yield hit
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        yield Done(
+            retrieval_id=retrieval_id, hits=len(self.hits[: request.k]), timings={"vector": 0.001}, next_offset=None
+        )
+
+
+async def wait_until(condition: Callable[[], object], seconds: float = 5.0) -> None:
+    """Returns once the condition holds; fails after so many seconds."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 -- any condition, not only those that set an event
+            await asyncio.sleep(0.001)
+
+
+def make_hit(rank: int, text: str = "The river is high.") -> Hit:
+    return Hit.model_validate(
+        {
+            "rank": rank,
+            "chunk_id": f"{rank:032x}",
+            "passage_id": f"{rank + 1000:032x}",
+            "document_id": f"notes/{rank}.md",
+            "collection": "default",
+            "title": f"Note {rank}",
+            "text": text,
+            "parent_text": text,
+            "section": [f"Note {rank}", "Today"],
+            "score": 1 / rank,
+            "scores": {"vector": 0.9, "graph": 0.5},
+            "ranks": {"vector": rank},
+            "channels": ["vector", "graph"],
+            "path": [{"from": "river", "edge": "mentions", "to": f"Note {rank}", "evidence": text}],
+            "source": {"topic": "thalweg.documents.v1", "partition": 0, "offset": rank},
+        }
+    )

@@ -1,0 +1,110 @@
+"""The commands: exit codes that mean something, one plain message for each foreseeable failure."""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from query_api import cli
+from query_api.client import SentEvent
+from query_api.serving import bind, check_data_dir
+from query_api.settings import ServiceBlock, ServiceSettings
+from schemas.exits import Exit, InUse, WrongSetting
+from schemas.settings import StorageSettings
+from tests.unit.query_api.scripted_engine import make_hit
+
+HIT = json.loads(make_hit(1).model_dump_json(by_alias=True))
+META = {"snapshot": {"positions": "0:7", "generation": "g0001"}}
+DONE = {"retrieval_id": "r_1", "hits": 1, "timings": {"total": 0.02}, "failed_channels": {}}
+
+
+class StubClient:
+    """A client that answers from a list."""
+
+    def __init__(self, events: list[SentEvent]) -> None:
+        self.asked: dict[str, Any] = {}
+        self._events = events
+
+    def events(self, path: str, params: dict[str, Any]) -> list[SentEvent]:
+        self.asked = params
+        return self._events
+
+    def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        return {"path": path, "params": params}
+
+    def close(self) -> None:
+        return
+
+
+def run(
+    monkeypatch: pytest.MonkeyPatch, *arguments: str, events: list[SentEvent] | None = None
+) -> tuple[Any, StubClient]:
+    stub = StubClient(events or [])
+    monkeypatch.setattr(cli, "_client", lambda url, data_dir: stub)
+    return CliRunner().invoke(cli.app, list(arguments)), stub
+
+
+def test_search_prints_hits_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = [SentEvent("meta", META), SentEvent("stage", {}), SentEvent("hit", HIT), SentEvent("done", DONE)]
+    result, stub = run(monkeypatch, "search", "the river", "-k", "3", "--after", "0:7", events=events)
+    assert result.exit_code == Exit.OK
+    assert "Note 1" in result.output
+    assert "river ─mentions→ Note 1" in result.output
+    assert stub.asked == {
+        "q": "the river", "k": 3, "mode": "hybrid", "group": "passage", "after": "0:7", "wait_seconds": 10.0
+    }  # fmt: skip
+
+
+def test_a_stream_that_ends_in_an_error_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = SentEvent("error", {"title": "Search not answered", "detail": "The disk is gone."})
+    result, _ = run(monkeypatch, "search", "river", events=[error])
+    assert result.exit_code == Exit.FAILED
+    assert "The disk is gone." in result.output
+
+
+def test_json_is_the_answer_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, _ = run(monkeypatch, "search", "river", "--json")
+    assert json.loads(result.stdout)["path"] == "/v1/search"
+    result, _ = run(monkeypatch, "status", "--json")
+    assert json.loads(result.stdout) == {"path": "/v1/status", "params": None}
+
+
+def test_no_service_is_exit_code_3_and_says_how_to_start_one(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    result = CliRunner().invoke(cli.app, ["status", "--url", f"http://127.0.0.1:{port}", "--data-dir", str(tmp_path)])
+    assert result.exit_code == Exit.UNREACHABLE
+    assert "thalweg up" in result.output
+
+
+def test_a_port_in_use_is_told() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        with pytest.raises(InUse, match="--port"):
+            bind(ServiceBlock(port=other.getsockname()[1]))
+
+
+def test_an_address_that_is_not_ours_is_told() -> None:
+    key: Any = "a-key-of-sixteen-or-more"
+    with pytest.raises(WrongSetting, match=r"192\.0\.2\.1"):
+        bind(ServiceBlock(host="192.0.2.1", port=0, api_key=key))
+
+
+def test_a_data_directory_that_is_a_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(WrongSetting, match="is a file"):
+        check_data_dir(ServiceSettings(storage=StorageSettings(data_dir=tmp_path / "file")))
+
+
+def test_the_commands_import_no_store_no_model_and_no_web_framework() -> None:
+    heavy = "{'torch', 'lancedb', 'kuzu', 'pyarrow', 'fastapi', 'aiokafka', 'numpy'}"
+    program = f"import sys, query_api.cli, query_api.client, query_api.showing; print({heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

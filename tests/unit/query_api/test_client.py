@@ -1,0 +1,105 @@
+"""The command line's side: frames read from a stream, problems in plain words, hits and status on a terminal."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from rich.console import Console
+
+from query_api.client import DEFAULT_URL, ServiceClient, locate_service, parse_events
+from query_api.showing import show_end, show_hit, snippet
+from schemas.discovery import Running, announce
+from schemas.exits import Exit, Failure, Unreachable, WrongSetting
+from tests.unit.query_api.scripted_engine import make_hit
+
+
+def client(answer: Callable[[httpx.Request], httpx.Response], key: str | None = None) -> ServiceClient:
+    return ServiceClient("http://127.0.0.1:1", key, httpx.MockTransport(answer))
+
+
+def test_frames_are_read_comments_and_unknown_fields_are_not() -> None:
+    lines = [": keep-alive", "", "event: hit", "id: r_1.2", 'data: {"rank":', "data: 1}", "retry: 5", "", "event: cut"]
+    assert list(parse_events(lines)) == [("hit", {"rank": 1})]
+
+
+def test_a_stream_is_handed_on_frame_by_frame_with_the_key() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert request.headers["accept"] == "text/event-stream"
+        assert request.headers["authorization"] == "Bearer secret"
+        assert request.url.params["q"] == "río & sea"
+        return httpx.Response(200, text='event: done\ndata: {"hits": 0}\n\n')
+
+    assert list(client(answer, "secret").events("/v1/search", {"q": "río & sea"})) == [("done", {"hits": 0})]
+
+
+@pytest.mark.parametrize(
+    ("status", "failure"),
+    [(400, WrongSetting), (422, WrongSetting), (401, WrongSetting), (503, Failure), (404, Failure)],
+)
+def test_a_problem_is_told_in_its_own_words(status: int, failure: type[Failure]) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(status, json={"title": "Not there yet", "detail": "It reached 0:7."})
+
+    for ask in (lambda: client(answer).get("/v1/status"), lambda: list(client(answer).events("/v1/search", {}))):
+        with pytest.raises(failure, match=r"Not there yet: It reached 0:7\.") as caught:
+            ask()
+        assert type(caught.value) is failure
+
+
+def test_a_service_that_is_not_there_is_unreachable() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    with pytest.raises(Unreachable, match="thalweg up") as caught:
+        client(answer).get("/v1/status")
+    assert caught.value.exit_code == Exit.UNREACHABLE
+
+
+def test_something_else_that_answers_there_is_told() -> None:
+    with pytest.raises(Failure, match="no Thalweg service"):
+        client(lambda request: httpx.Response(200, text="<html>")).get("/v1/status")
+    with pytest.raises(Failure, match="502"):
+        client(lambda request: httpx.Response(502, text="<html>")).get("/v1/status")
+
+
+def test_the_service_is_the_named_one_else_the_running_one_else_the_default(tmp_path: Path) -> None:
+    assert locate_service(None, tmp_path) == DEFAULT_URL
+    import os
+
+    announce(tmp_path, Running(pid=os.getpid(), kafka="127.0.0.1:9", service_url="http://127.0.0.1:7777"))
+    assert locate_service(None, tmp_path) == "http://127.0.0.1:7777"
+    assert locate_service("http://other:1/", tmp_path) == "http://other:1"
+
+
+def shown(width: int = 200) -> tuple[Console, io.StringIO]:
+    text = io.StringIO()
+    return Console(file=text, width=width, soft_wrap=True), text
+
+
+def test_a_hit_shows_title_section_scores_and_its_path_with_evidence() -> None:
+    console, text = shown()
+    hit = json.loads(make_hit(1, "The [bold]river[/bold] is\n high.").model_dump_json(by_alias=True))
+    show_hit(console, hit)
+    lines = text.getvalue().splitlines()
+    assert lines[0].split() == ["1", "Note", "1", "›", "Note", "1", "›", "Today"]
+    assert "default/notes/1.md" in lines[1]
+    assert "vector 0.9  graph 0.5" in lines[1]
+    assert lines[2].strip() == "The [bold]river[/bold] is high."
+    assert lines[3].strip() == "river ─mentions→ Note 1"
+    assert "“The [bold]river[/bold] is high.”" in lines[4]
+
+
+def test_the_last_line_names_what_is_missing() -> None:
+    console, text = shown()
+    done = {"retrieval_id": "r_1", "hits": 1, "timings": {"vector": 0.02}, "failed_channels": {"graph": "too late"}}
+    show_end(console, done, {"snapshot": {"positions": "0:7", "generation": "g0001"}})
+    assert "1 hit in 20 ms, as of 0:7 (g0001). Retrieval r_1" in text.getvalue()
+    assert "Without the graph channel: too late" in text.getvalue()
+
+
+def test_a_long_text_is_cut_to_a_snippet() -> None:
+    assert len(snippet("word " * 1_000)) <= 240
+    assert snippet("word " * 1_000).endswith("…")

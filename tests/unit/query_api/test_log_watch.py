@@ -1,0 +1,49 @@
+"""Lag: in records and in seconds, from what the log was seen to hold."""
+
+from query_api.log_watch import Lag, LogWatch
+from query_api.tailing import Span
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def watch(clock: Clock) -> LogWatch:
+    return LogWatch(lambda: None, lambda: ("documents",), clock)
+
+
+def test_nothing_is_known_of_a_log_never_seen() -> None:
+    log = watch(Clock())
+    assert log.lag("documents", {0: 5}) == {}
+    assert log.partition_count("documents") is None
+    assert not log.reachable
+
+
+def test_lag_counts_records_after_the_last_one_applied() -> None:
+    log = watch(Clock())
+    log.see("documents", {0: Span(0, 10), 1: Span(0, 0), 2: Span(4, 6)})
+    assert log.lag("documents", {0: 6}) == {0: Lag(3, 0.0), 1: Lag(0, 0.0), 2: Lag(2, 0.0)}
+    assert log.partition_count("documents") == 3
+
+
+def test_the_oldest_waiting_record_is_as_old_as_it_was_first_seen() -> None:
+    clock = Clock()
+    log = watch(clock)
+    for end in (10, 12, 12, 20):
+        log.see("documents", {0: Span(0, end)})
+        clock.now += 5
+    assert log.lag("documents", {0: 9}) == {0: Lag(10, 15.0)}
+    assert log.lag("documents", {0: 11}) == {0: Lag(8, 5.0)}
+    assert log.lag("documents", {0: 19}) == {0: Lag(0, 0.0)}
+
+
+def test_a_topic_made_anew_starts_from_nothing() -> None:
+    clock = Clock()
+    log = watch(clock)
+    log.see("documents", {0: Span(0, 50)})
+    clock.now += 5
+    log.see("documents", {0: Span(0, 2)})
+    assert log.lag("documents", {}) == {0: Lag(2, 0.0)}

@@ -1,0 +1,91 @@
+"""Settings: where they come from, which wins, and what is said about a wrong one."""
+
+from pathlib import Path
+
+import pytest
+
+from query_api.settings import ServiceBlock, load_settings
+from schemas.exits import Exit, WrongSetting
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No thalweg.toml and no variables of the machine that runs the tests."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("THALWEG_CONFIG_FILE", raising=False)
+    return tmp_path
+
+
+def test_the_command_line_wins_over_the_environment_and_that_over_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "thalweg.toml").write_text('[service]\nport = 1\nsearch_threads = 2\n[kafka]\ntopic_prefix = "file."\n')
+    monkeypatch.setenv("THALWEG_SERVICE__PORT", "2")
+    monkeypatch.setenv("THALWEG_SERVICE__BUDGETS__GRAPH_SECONDS", "0.5")
+    settings = load_settings({"service": {"port": 3}})
+    assert settings.service.port == 3
+    assert settings.service.search_threads == 2
+    assert settings.service.budgets.graph_seconds == 0.5
+    assert settings.kafka.topic_prefix == "file."
+    assert load_settings().service.port == 2
+
+
+def test_a_named_file_is_read_and_one_that_is_not_there_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = tmp_path / "other.toml"
+    named.write_text("[service]\nport = 7\n")
+    monkeypatch.setenv("THALWEG_CONFIG_FILE", str(named))
+    assert load_settings().service.port == 7
+    monkeypatch.setenv("THALWEG_CONFIG_FILE", "nowhere.toml")
+    with pytest.raises(WrongSetting, match=r"nowhere\.toml"):
+        load_settings()
+
+
+def test_blocks_of_the_other_process_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THALWEG_WORKER__BATCH", "7")
+    assert load_settings().service.port == 8420
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "says"),
+    [
+        ("THALWEG_SERVICE__PORT", "99999", "THALWEG_SERVICE__PORT: .*65535.*'99999'"),
+        ("THALWEG_SERVICE__PROT", "1", "THALWEG_SERVICE__PROT: there is no such setting"),
+        ("THALWEG_SERVICE__HOST", "0.0.0.0", "without an API key.*THALWEG_SERVICE__API_KEY"),
+        ("THALWEG_EMBEDDING__PROVIDER", "magic", "THALWEG_EMBEDDING__PROVIDER"),
+        ("THALWEG_SERVICE__ALLOWED_HOSTS", "[not json", "cannot be read"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_what_it_should_be(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, says: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(WrongSetting, match=says) as caught:
+        load_settings()
+    assert caught.value.exit_code == Exit.USAGE
+
+
+def test_a_file_that_is_no_toml_is_told(tmp_path: Path) -> None:
+    (tmp_path / "thalweg.toml").write_text("port: 7")
+    with pytest.raises(WrongSetting, match="not TOML"):
+        load_settings()
+
+
+def test_a_key_that_is_too_short_is_told_without_showing_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THALWEG_SERVICE__API_KEY", "hunter2")
+    with pytest.raises(WrongSetting) as caught:
+        load_settings()
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.0.0.53", "::1"])
+def test_loopback_needs_no_key(host: str) -> None:
+    assert ServiceBlock(host=host).is_loopback
+
+
+def test_a_public_address_is_taken_with_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THALWEG_SERVICE__API_KEY", "a-key-of-sixteen-or-more")
+    settings = load_settings({"service": {"host": "0.0.0.0"}})
+    assert not settings.service.is_loopback
+    assert "sixteen" not in repr(settings)

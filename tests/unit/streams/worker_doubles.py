@@ -1,0 +1,247 @@
+"""Doubles for the worker's ports: a vector store and a broker in memory, and parts that fail when told."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.chunking import ChunkingParameters
+from indexer.documents import PreparedDocument
+from indexer.embedding import HashingEncoder
+from indexer.errors import TransientStoreError, UnparsableDocument
+from indexer.preparing import prepare
+from indexer.tables import DocumentRow, StoredPosition
+from indexer.write.rows import IndexedRows
+from schemas.contributions import Contribution
+from schemas.events import DocumentUpsert
+from schemas.ids import DocumentKey
+from schemas.receipts import Receipt, decode_receipt
+from schemas.settings import LimitSettings
+from schemas.topics import TopicNames
+from streams.encoding import Encoding
+from streams.indexing import DocumentIndexer
+from streams.making import Maker
+from streams.metrics import WorkerMetrics
+from streams.outbox import Outbox
+from streams.progress import Progress
+from streams.records import SourceRecord
+from streams.stores import StoreThread
+
+NAMES = TopicNames("t.")
+GENERATION = "g0001"
+
+
+class PowerCut(BaseException):
+    """The process ends here: nothing after it runs, nobody catches it."""
+
+
+@dataclass
+class InMemoryDocuments:
+    """A vector store that holds what the real one would. `failing` is called before each write with its name."""
+
+    rows: dict[DocumentKey, DocumentRow] = field(default_factory=dict)
+    chunks: dict[DocumentKey, tuple[str, ...]] = field(default_factory=dict)
+    vectors: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    stored: dict[int, StoredPosition] = field(default_factory=dict)
+    failing: Callable[[str], None] = lambda _call: None
+    writes: list[str] = field(default_factory=list)
+
+    def positions(self) -> dict[int, StoredPosition]:
+        return dict(self.stored)
+
+    def held(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
+        return {key: self.rows[key] for key in keys if key in self.rows}
+
+    def known_vectors(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        return {digest: self.vectors[digest] for digest in hashes if digest in self.vectors}
+
+    def replace(self, documents: Sequence[IndexedRows]) -> None:
+        self.failing("replace")
+        self.writes.append("replace")
+        for document in documents:
+            key = document.row.key
+            self.rows[key] = document.row
+            if document.prepared is not None:
+                assert document.vectors is not None
+                self.chunks[key] = tuple(chunk.id for chunk in document.prepared.chunked.chunks)
+                self.vectors |= dict(zip(document.hashes, document.vectors, strict=True))
+            elif document.row.deleted_at_ms is not None:
+                self.chunks.pop(key, None)
+        self.failing("after replace")
+
+    def store_positions(self, reached: Mapping[int, StoredPosition]) -> None:
+        self.failing("store_positions")
+        self.stored |= reached
+        self.failing("after store_positions")
+
+
+@dataclass
+class InMemoryBroker:
+    """Takes records as Faust's producer does. `failing` may raise for a topic before a record is taken."""
+
+    topics: dict[str, list[tuple[bytes | None, bytes | None, int | None, list[tuple[str, bytes]]]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    failing: Callable[[str, bytes | None], None] = lambda _topic, _value: None
+
+    async def send(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int | None,
+        timestamp: float | None,
+        headers: list[tuple[str, bytes]] | None,
+    ) -> Awaitable[Any]:
+        self.failing(topic, value)
+        self.topics[topic].append((key, value, partition, headers or []))
+        confirmed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        confirmed.set_result(SimpleNamespace(offset=len(self.topics[topic]) - 1))
+        return confirmed
+
+    def receipts(self) -> list[Receipt]:
+        return [decode_receipt(value or b"") for _, value, _, _ in self.topics[NAMES.indexed]]
+
+    def outcomes(self) -> list[str]:
+        return [receipt.outcome for receipt in self.receipts()]
+
+    def letters(self) -> list[dict[str, str]]:
+        return [{name: value.decode() for name, value in headers} for *_, headers in self.topics[NAMES.dead_letters]]
+
+    def graph(self) -> dict[str, bytes]:
+        """What a reader of the whole graph topic ends up with: the live contribution of each document."""
+        state: dict[str, bytes] = {}
+        for key, value, _, _ in self.topics[NAMES.graph(GENERATION)]:
+            name = (key or b"").decode()
+            if value is None:
+                state.pop(name, None)
+            else:
+                state[name] = value
+        return state
+
+
+class ChokingPreparer:
+    """Prepares in this process; refuses content that says "unparsable", breaks on content that says "bug"."""
+
+    async def __call__(self, upsert: DocumentUpsert) -> PreparedDocument:
+        if b"unparsable" in upsert.content:
+            raise UnparsableDocument("unparsable", "It says so itself.")
+        if b"bug" in upsert.content:
+            raise KeyError("a bug of ours, met by this document only")
+        return prepare(upsert, ChunkingParameters())
+
+
+class CountingEncoder(HashingEncoder):
+    """Counts texts; fails for texts that hold `poison`, or for every text while `broken` says so."""
+
+    def __init__(self) -> None:
+        self.encoded: list[str] = []
+        self.failures_left = 0
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self.failures_left:
+            self.failures_left -= 1
+            raise RuntimeError("the model is out of memory")
+        if any("poison" in text for text in texts):
+            raise RuntimeError("the model chokes on one of these")
+        self.encoded += texts
+        return super().encode(texts)
+
+
+@dataclass
+class Bench:
+    """An indexer on doubles. `restarted` is a new process on the same store and broker."""
+
+    documents: InMemoryDocuments = field(default_factory=InMemoryDocuments)
+    broker: InMemoryBroker = field(default_factory=InMemoryBroker)
+    encoder: CountingEncoder = field(default_factory=CountingEncoder)
+    metrics: WorkerMetrics = field(default_factory=WorkerMetrics)
+    progress: Progress = field(default_factory=Progress)
+    max_contribution_bytes: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        self.thread = StoreThread("lance", self.metrics, self.progress, first_wait_seconds=0.001)
+        self.encoding = Encoding(self.encoder, self.metrics, self.progress, first_wait_seconds=0.001)
+        self.outbox = Outbox(self.broker, NAMES, GENERATION, self.metrics, self.progress, first_wait_seconds=0.001)
+        self.indexer = DocumentIndexer(
+            topic=NAMES.documents,
+            generation=GENERATION,
+            limits=LimitSettings(),
+            writer=self.documents,
+            thread=self.thread,
+            maker=Maker(
+                ChokingPreparer(),
+                self.encoding,
+                self.thread,
+                self.documents,
+                encode_texts=2,
+                max_contribution_bytes=self.max_contribution_bytes,
+            ),
+            outbox=self.outbox,
+            metrics=self.metrics,
+            reached=self.documents.positions(),
+            now_ms=lambda: 5_000,
+        )
+
+    def restarted(self) -> "Bench":
+        self.close()
+        return Bench(self.documents, self.broker, self.encoder)
+
+    def close(self) -> None:
+        self.thread.end()
+        self.encoding.close()
+
+    def state(self) -> tuple[Any, ...]:
+        """All that must not depend on how the log was cut, or how often it was read."""
+        return (dict(self.documents.rows), dict(self.documents.chunks), self.broker.graph())
+
+
+def upsert(
+    offset: int, key: str = "default/a", text: str = "Some text.", partition: int = 0, **envelope: Any
+) -> SourceRecord:
+    collection, _, document = key.partition("/")
+    value = msgspec.json.encode({"id": document, "collection": collection, "content": text, **envelope})
+    return SourceRecord(partition, offset, 1_000 + offset, key.encode(), value)
+
+
+def delete(offset: int, key: str = "default/a", partition: int = 0) -> SourceRecord:
+    return SourceRecord(partition, offset, 1_000 + offset, key.encode(), None)
+
+
+def versioned_delete(offset: int, version: int, key: str = "default/a") -> SourceRecord:
+    headers = (("ce_specversion", b"1.0"), ("ce_type", b"page.deleted"), ("ce_sequence", str(version).encode()))
+    return SourceRecord(0, offset, 1_000 + offset, key.encode(), b"{}", headers)
+
+
+def failing_times(times: int, call: str, error: BaseException) -> Callable[[str], None]:
+    """Fails the first so many calls of that name."""
+    left = [times]
+
+    def fail(name: str) -> None:
+        if name == call and left[0]:
+            left[0] -= 1
+            raise error
+
+    return fail
+
+
+def disk_full() -> TransientStoreError:
+    return TransientStoreError("No space left on device")
+
+
+def contribution_of(key: str, **fields: Any) -> Contribution:
+    collection, _, document = key.partition("/")
+    lists = ("sections", "chunks", "about", "mentions", "statements", "edges", "links")
+    return Contribution(
+        collection=collection,
+        document_id=document,
+        revision="r1",
+        title=document,
+        **{**{name: [] for name in lists}, **fields},
+    )
