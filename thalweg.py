@@ -4,8 +4,8 @@ from importlib.metadata import version
 from typing import Annotated
 
 import typer
-from query_api.cli import app as query_commands
 
+from query_api.cli import app as query_commands
 from streams.cli import app as stream_commands
 from streams.documents_cli import app as document_commands
 

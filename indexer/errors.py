@@ -4,7 +4,7 @@ from schemas.errors import MalformedEvent
 
 
 class TransientStoreError(Exception):
-    """A store could not take or give data just now (disk full, file locked, I/O error): retry the same call in place."""
+    """A store could not take or give data just now (disk full, file locked, I/O error): retry the call in place."""
 
 
 class StoreInUse(Exception):

@@ -1,9 +1,14 @@
 """The property graph in Kùzu: ids, names and numbers only; text stays in LanceDB.
 
 Evidence tables, which end at shared nodes, are stored forward only: replacing a document then never rewrites the
-backward lists of hub entities. The other direction lives in the query service's GraphView. Nothing a shared node (entity, document name) holds depends
-on which document brought it first.
+backward lists of hub entities. The other direction lives in the query service's GraphView. Nothing a shared node
+(entity, document name) holds depends on which document brought it first.
+
+Few tables with a `kind` or a `role` rather than one for each: a commit pays for every table it touches. Sentence
+numbers are a string, `3,17`: Kùzu's lists make a commit slower with each element stored before.
 """
+
+SCHEMA_VERSION = 2
 
 NODE_TABLES = {
     "Document": "id STRING PRIMARY KEY, collection STRING, document_id STRING, revision STRING, title STRING",
@@ -12,35 +17,34 @@ NODE_TABLES = {
     "Entity": "id STRING PRIMARY KEY, collection STRING, name STRING",
     "Statement": "id STRING PRIMARY KEY, predicate STRING, confidence DOUBLE, extractor STRING, sentence INT32",
     "DocumentName": "id STRING PRIMARY KEY, collection STRING, document_id STRING",
-    "Applied": "id INT64 PRIMARY KEY, position INT64",
+    "Applied": "id INT64 PRIMARY KEY, position INT64, schema INT64",
 }
 
 RELATIONSHIP_TABLES = {
     "HAS_SECTION": "FROM Document TO Section",
     "HAS_CHUNK": "FROM Section TO Chunk",
-    "NEXT_CHUNK": "FROM Chunk TO Chunk, weight DOUBLE",
-    "SIMILAR_TO": "FROM Chunk TO Chunk, weight DOUBLE",
-    "RELATED_TO": "FROM Chunk TO Chunk, weight DOUBLE",
+    "CHUNK_EDGE": "FROM Chunk TO Chunk, kind STRING, weight DOUBLE",
     "LINKS_TO": "FROM Chunk TO DocumentName, weight DOUBLE",
-    "MENTIONS": "FROM Chunk TO Entity, kind STRING, surface STRING, count INT32, sentences INT32[]",
+    "MENTIONS": "FROM Chunk TO Entity, kind STRING, surface STRING, count INT32, sentences STRING",
     "ABOUT": "FROM Document TO Entity, surface STRING, weight DOUBLE",
     "STATES": "FROM Chunk TO Statement",
-    "SUBJECT": "FROM Statement TO Entity, surface STRING",
-    "OBJECT": "FROM Statement TO Entity, surface STRING",
     "ROLE": "FROM Statement TO Entity, role STRING, surface STRING",
 }
 
-CHUNK_EDGE_TABLES = {"next_chunk": "NEXT_CHUNK", "similar_to": "SIMILAR_TO", "related_to": "RELATED_TO"}
-ROLE_TABLES = {"subject": "SUBJECT", "object": "OBJECT"}
 EVIDENCE_TABLES = {
     "MENTIONS": ("Chunk", "Entity"),
     "ABOUT": ("Document", "Entity"),
-    "SUBJECT": ("Statement", "Entity"),
-    "OBJECT": ("Statement", "Entity"),
     "ROLE": ("Statement", "Entity"),
     "LINKS_TO": ("Chunk", "DocumentName"),
 }
+SHARED_TABLES = ("Entity", "DocumentName")
 MAX_DATABASE_BYTES = 1 << 36  # address space Kùzu reserves for one database; its own default of 8 TiB breaks limits
+
+
+def property_names(table: str) -> list[str]:
+    """The columns of a table, in order; those of a relationship without its two ends."""
+    columns = NODE_TABLES[table] if table in NODE_TABLES else RELATIONSHIP_TABLES[table].partition(",")[2]
+    return [column.split()[0] for column in columns.split(",") if column]
 
 
 def statements_that_create() -> list[str]:

@@ -18,6 +18,7 @@ from indexer.read.vectors import VectorReader
 SHOWN = 20
 LOOK_AGAIN_SECONDS = 0.25
 WEIGHT_DECIMALS = 4
+ROWS_AT_ONCE = 10_000
 
 
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,8 +93,9 @@ def verify(generation: Generation, reader: VectorReader, snapshot: SnapshotFile 
     chunks, stale_chunks = _current(rows.chunks, revisions)
     graph = read_graph(generation.snapshots_dir / snapshot.name) if snapshot is not None else None
     differences = list(_text_differences(revisions, rows.documents, chunks, passages))
-    if graph is not None:
+    if graph is not None and snapshot is not None:
         differences += _graph_differences(graph, revisions, chunks)
+        differences += _left_over(graph, snapshot)
     elif revisions:
         differences.append(f"{len(revisions)} documents in the text and no graph snapshot")
     digests = {
@@ -104,7 +106,7 @@ def verify(generation: Generation, reader: VectorReader, snapshot: SnapshotFile 
                 *(["chunk", *sorted(row.items())] for row in chunks),
             ]
         ),
-        "graph": _digest(_graph_content(graph) if graph is not None else []),
+        "graph": graph_digest(graph) if graph is not None else _digest([]),
     }
     return VerifyReport(
         generation=generation.name,
@@ -155,9 +157,7 @@ def _text_differences(
                 yield f"{row['key']} should have {row[f'{name}s']} {name}s and has {counted[row['key']]}"
 
 
-def _graph_differences(
-    graph: GraphTables, revisions: Mapping[str, str], chunks: list[dict[str, Any]]
-) -> Iterator[str]:
+def _graph_differences(graph: GraphTables, revisions: Mapping[str, str], chunks: list[dict[str, Any]]) -> Iterator[str]:
     keys = {row["id"]: f"{row['collection']}/{row['document_id']}" for row in graph.documents.to_pylist()}
     in_graph = {keys[row["id"]]: row["revision"] for row in graph.documents.to_pylist()}
     for key in sorted(revisions.keys() | in_graph.keys()):
@@ -193,14 +193,28 @@ def _graph_differences(
             yield f"{len(identifiers) - len(set(identifiers))} {name} are in the graph twice"
 
 
+def _left_over(graph: GraphTables, snapshot: SnapshotFile) -> Iterator[str]:
+    """The tables hold what a document leads to; the snapshot counts every node."""
+    for name in ("chunks", "statements"):
+        left_over = getattr(snapshot, name) - getattr(graph, name).num_rows
+        if left_over:
+            yield f"{left_over} {name} in the graph belong to no document"
+
+
+def graph_digest(graph: GraphTables) -> str:
+    """32 hex digits of what the documents put into a graph, in whatever order and however often they were replaced."""
+    return _digest(_graph_content(graph))
+
+
 def _graph_content(graph: GraphTables) -> Iterator[list[Any]]:
     for name in GraphTables.__dataclass_fields__:
         yield from _tagged(name, getattr(graph, name))
 
 
 def _tagged(name: str, table: pa.Table) -> Iterator[list[Any]]:
-    for row in table.to_pylist():
-        yield [name, *sorted((column, _rounded(value)) for column, value in row.items())]
+    for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE):
+        for row in batch.to_pylist():
+            yield [name, *sorted((column, _rounded(value)) for column, value in row.items())]
 
 
 def _rounded(value: Any) -> Any:
@@ -208,12 +222,14 @@ def _rounded(value: Any) -> Any:
 
 
 def _digest(rows: Iterable[list[Any]]) -> str:
-    """32 hex digits of the rows as a bag: the order does not count, the number of equal ones does."""
-    state = hashlib.sha256()
-    for encoded in sorted(msgspec.json.encode(row) for row in rows):
-        state.update(len(encoded).to_bytes(8, "big"))
-        state.update(encoded)
-    return state.hexdigest()[:32]
+    """32 hex digits of the rows as a bag: the order does not count, the number of equal ones does.
+
+    The sum of the rows' SHA-256, modulo 2^256: any number of rows in the memory of one.
+    """
+    total = 0
+    for row in rows:
+        total += int.from_bytes(hashlib.sha256(msgspec.json.encode(row)).digest(), "big")
+    return hashlib.sha256((total % (1 << 256)).to_bytes(32, "big")).hexdigest()[:32]
 
 
 def _counts(graph: GraphTables | None) -> dict[str, int]:

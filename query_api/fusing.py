@@ -1,6 +1,6 @@
 """Channels fused into one order of places: pure, from candidate lists and graph scores to what stands where and why."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,7 +30,6 @@ class Place(NamedTuple):
 
     passage_id: str
     chunk_id: str | None
-    document: DocumentKey
     score: float
     scores: dict[str, float]
     ranks: dict[str, int]
@@ -48,7 +47,7 @@ def places(
     vector: Sequence[Candidate],
     keyword: Sequence[Candidate],
     graph: Mapping[str, float],
-    graph_documents: Mapping[str, DocumentKey],
+    document_of: Callable[[str], DocumentKey],
     *,
     mode: Mode,
     group: Group,
@@ -57,8 +56,9 @@ def places(
 ) -> list[Place]:
     """The order of everything found, by reciprocal rank fusion; one channel alone keeps its own order and scores.
 
-    `vector` and `keyword` are best first, `graph` scores by passage id, `gate` in [0, 1]. More candidates of the same
-    lists give a longer order that begins with the shorter one.
+    `vector` and `keyword` are best first, `graph` scores by passage id, `gate` in [0, 1]; `document_of` tells the
+    document of a passage that only the graph found. More candidates of the same lists give a longer order that begins
+    with the shorter one.
     """
     units = {"vector": _units(vector, group), "keyword": _units(keyword, group)}
     counts = {"vector": weights.vector, "keyword": weights.keyword, "graph": weights.graph * gate}
@@ -87,13 +87,18 @@ def places(
             Place(
                 passage_id=unit if candidate is None else candidate.passage_id,
                 chunk_id=None if candidate is None else candidate.chunk_id,
-                document=graph_documents[unit] if candidate is None else candidate.document.key,
                 score=min(own, ordered[-1].score) if ordered else own,
                 scores={name: scores[name][unit] for name, ranking in shown.items() if unit in ranking},
                 ranks={name: ranking[unit] for name, ranking in shown.items() if unit in ranking},
             )
         )
-    return _one_a_document(ordered) if group == "document" else ordered
+    if group != "document":
+        return ordered
+    best: dict[DocumentKey, Place] = {}
+    for place in ordered:
+        candidate = found.get(place.passage_id)
+        best.setdefault(document_of(place.passage_id) if candidate is None else candidate.document.key, place)
+    return list(best.values())
 
 
 def _units(candidates: Sequence[Candidate], group: Group) -> list[_Unit]:
@@ -107,11 +112,3 @@ def _units(candidates: Sequence[Candidate], group: Group) -> list[_Unit]:
         elif group == "chunk" and candidate.chunk_id is not None:
             units.append(_Unit(candidate.chunk_id, position, candidate))
     return units
-
-
-def _one_a_document(ordered: Sequence[Place]) -> list[Place]:
-    """The best place of each document."""
-    best: dict[DocumentKey, Place] = {}
-    for place in ordered:
-        best.setdefault(place.document, place)
-    return list(best.values())

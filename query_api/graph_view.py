@@ -484,13 +484,22 @@ class GraphView:
     # Parts.
 
     def _part_of_document(self, document: int) -> _Part:
-        return next(part for part in reversed(self._parts) if part.documents <= document)
+        for part in reversed(self._parts):
+            if part.documents <= document:
+                return part
+        raise IndexError(f"There is no document {document}.")
 
     def _part_of_passage(self, passage: int) -> _Part:
-        return next(part for part in reversed(self._parts) if part.passages <= passage)
+        for part in reversed(self._parts):
+            if part.passages <= passage:
+                return part
+        raise IndexError(f"There is no passage {passage}.")
 
     def _part_of_chunk(self, chunk: int) -> _Part:
-        return next(part for part in reversed(self._parts) if part.chunks <= chunk)
+        for part in reversed(self._parts):
+            if part.chunks <= chunk:
+                return part
+        raise IndexError(f"There is no chunk {chunk}.")
 
     def _by_part(self, numbers: Numbers, kind: str) -> Iterator[tuple[_Part, Numbers, Numbers]]:
         """For each part that holds some: (part, indices into `numbers`, their numbers in the part)."""

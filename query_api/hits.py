@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from query_api.fusing import Place
 from query_api.graph.paths import Trail
 from query_api.question import Question
-from query_api.snapshot import TextSnapshot
 from schemas.api import Hit, HitSource
 from schemas.ids import DocumentKey
 
@@ -33,16 +32,6 @@ def best_child(question: Question, chunks: Sequence["ChunkRow"], wanted: str | N
         if chunk.id == wanted:
             return chunk
     return max(chunks, key=lambda chunk: (len(question.stems_in(chunk.text)), -chunk.ordinal))
-
-
-def read_texts(text: TextSnapshot, places: Sequence[Place], evidence: set[str]) -> Texts:
-    """Three look-ups for all places: their passages, the chunks of these and of the passages that hold evidence, their
-    documents."""
-    wanted = list(dict.fromkeys(place.passage_id for place in places))
-    passages = text.passages(wanted)
-    chunks = text.chunks_of_passages(list(dict.fromkeys([*wanted, *sorted(evidence)])))
-    documents = text.documents(list(dict.fromkeys(passage.key for passage in passages.values())))
-    return Texts(passages, chunks, documents)
 
 
 def hits_of(

@@ -24,9 +24,12 @@ from query_api.channels.keyword import keyword_channel
 from query_api.channels.vector import vector_channel
 from query_api.fusing import DEEPER, DEPTH, FusionWeights, Place, places
 from query_api.graph.findings import NOTHING, Findings
+from query_api.graph.parents import pool_of
 from query_api.graph.paths import Trail
-from query_api.hits import hits_of, read_texts
+from query_api.graph.query_links import Names, names_in
+from query_api.hits import Texts, hits_of
 from query_api.question import Question
+from query_api.reading import PassageReader
 from query_api.snapshot import Candidate, QueryEncoder, Snapshot
 from schemas.api import Hit, SearchRequest
 from schemas.frames import Done, Meta, Stage
@@ -148,12 +151,15 @@ class _Search:
         self._executor = executor
         self._settings = settings
         self._question = Question(request.q)
+        self._passages = PassageReader(snapshot.text)
         self._vector: NDArray[np.float32] | None = None
         self._depth = DEPTH
         while self._depth < min(request.offset + request.k, MAX_DEPTH):
             self._depth *= DEEPER
         self._found = _Found(None, None, NOTHING)
         self._trail: Trail | None = None
+        self._names: asyncio.Future[Names] | None = None
+        self._ahead: asyncio.Task[_Outcome[None]] | None = None
 
     async def stages(self) -> AsyncGenerator[Stage]:
         """Run the channels the mode asks for; a stage as each ends. Raises SearchFailed when none has an answer."""
@@ -174,6 +180,8 @@ class _Search:
         """Steps 1 and 2; what the channels find is kept, how they ended is handed out as it happens."""
         mode, budgets = self._request.mode, self._settings.budgets
         running: set[asyncio.Task[_Outcome[Any]]] = set()
+        if mode in ("hybrid", "graph"):
+            self._names = asyncio.ensure_future(self._run(self._look_up_names))
         if mode != "vector":
             running.add(_begin("keyword", budgets.keyword_seconds, self._by_words()))
         if mode != "keyword":
@@ -182,17 +190,25 @@ class _Search:
             while running:
                 ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 for outcome in sorted((task.result() for task in ended), key=lambda outcome: outcome.name):
-                    match outcome:
-                        case _Outcome("embed", _, np.ndarray() as vector):
-                            running.add(_begin("vector", budgets.vector_seconds, self._by_vector(vector)))
-                        case _Outcome("vector", _, list() as found):
-                            self._found = self._found._replace(vector=found)
-                        case _Outcome("keyword", _, list() as found):
-                            self._found = self._found._replace(keyword=found)
+                    running |= self._continued(outcome)
                     yield outcome
         finally:
             for task in running:
                 task.cancel()
+
+    def _continued(self, outcome: _Outcome[Any]) -> set[asyncio.Task[_Outcome[Any]]]:
+        """Keep what a channel found, and begin what waited for it."""
+        budgets = self._settings.budgets
+        match outcome:
+            case _Outcome("embed", _, np.ndarray() as vector):
+                return {_begin("vector", budgets.vector_seconds, self._by_vector(vector))}
+            case _Outcome("vector", _, list() as found):
+                self._found = self._found._replace(vector=found)
+            case _Outcome("keyword", _, list() as found):
+                self._found = self._found._replace(keyword=found)
+                if self._names is not None:
+                    self._ahead = _begin("ahead", budgets.graph_seconds, self._read_ahead(self._names, found))
+        return set()
 
     async def order(self) -> list[Place]:
         """Every place up to the end of the page, and at least one more if there is one."""
@@ -208,13 +224,23 @@ class _Search:
     async def hits(self, page: Sequence[Place], first_rank: int) -> list[Hit]:
         """The hits at these places, with all their texts."""
         snapshot, trail = self._snapshot, self._trail
-        evidence = trail.passages_of_evidence([place.passage_id for place in page]) if trail else set()
-        reading = self._run(lambda: read_texts(snapshot.text, page, evidence))
-        outcome = await _within("texts", self._settings.budgets.texts_seconds, reading)
+        wanted = list(dict.fromkeys(place.passage_id for place in page))
+        evidence = trail.passages_of_evidence(wanted) if trail else set()
+        outcome = await _within("texts", self._settings.budgets.texts_seconds, self._texts(wanted, evidence))
         self.timings["texts"] = round(self.timings.get("texts", 0.0) + outcome.seconds, 6)
         if outcome.value is None:
             raise SearchFailed(f"The texts of the hits: {outcome.error}")
         return list(hits_of(page, first_rank, outcome.value, self._question, trail, snapshot.documents_topic))
+
+    async def _texts(self, wanted: Sequence[str], evidence: set[str]) -> Texts:
+        """The passages, the chunks of these and of those that hold evidence, the documents they are of."""
+        text = self._snapshot.text
+        parents = list(dict.fromkeys([*wanted, *sorted(evidence)]))
+        passages, chunks = await asyncio.gather(
+            self._run(lambda: self._passages.read(wanted)), self._run(lambda: text.chunks_of_passages(parents))
+        )
+        keys = list(dict.fromkeys(passage.key for passage in passages.values()))
+        return Texts(passages, chunks, await self._run(lambda: text.documents(keys)))
 
     # Channels.
 
@@ -231,13 +257,28 @@ class _Search:
         request, text, depth = self._request, self._snapshot.text, self._depth
         return self._run(lambda: vector_channel(text, vector, depth, request.collection))
 
-    async def _by_graph(self) -> _Outcome[Findings]:
+    def _look_up_names(self) -> Names:
+        return names_in(self._question, self._snapshot.graph, self._request.collection)
+
+    async def _read_ahead(self, naming: Awaitable[Names], keyword: Sequence[Candidate]) -> None:
+        """While the question is embedded, read what the graph channel will most likely ask for."""
+        graph = self._snapshot.graph
+        names = await asyncio.shield(naming)
+        leads = (graph.passages_of_document(link.document)[:1] for link in names.links)
+        wanted = [*pool_of(keyword), *(graph.passage_id(passage) for lead in leads for passage in lead)]
+        await self._run(lambda: self._passages.read(wanted))
+
+    async def _reach(self) -> Findings:
         """The graph starts from the first candidates only, so that a deeper page starts it from the same."""
         found, snapshot = self._found, self._snapshot
-        reaching = graph_channel(
+        if self._names is None:
+            return NOTHING
+        return await graph_channel(
             self._question,
             snapshot.graph,
+            await self._names,
             snapshot.text,
+            self._passages,
             self._request.collection,
             (found.vector or [])[:DEPTH],
             None if found.keyword is None else found.keyword[:DEPTH],
@@ -245,9 +286,12 @@ class _Search:
             always=self._request.mode == "graph",
             weights=self._settings.terms,
         )
-        outcome = await _within("graph", self._settings.budgets.graph_seconds, reaching)
+
+    async def _by_graph(self) -> _Outcome[Findings]:
+        snapshot = self._snapshot
+        outcome = await _within("graph", self._settings.budgets.graph_seconds, self._reach())
         if outcome.value is not None:
-            self._found = found._replace(graph=outcome.value)
+            self._found = self._found._replace(graph=outcome.value)
             self._trail = Trail(self._question, snapshot.graph, outcome.value)
         return outcome
 
@@ -265,15 +309,11 @@ class _Search:
 
     def _places(self) -> list[Place]:
         found, graph = self._found, self._snapshot.graph
-        documents = {
-            identifier: graph.document_key(graph.document_of_passage(number))
-            for identifier, number in found.graph.numbers.items()
-        }
         return places(
             found.vector or [],
             found.keyword or [],
             found.graph.scores,
-            documents,
+            lambda passage_id: graph.document_key(graph.document_of_passage(found.graph.numbers[passage_id])),
             mode=self._request.mode,
             group=self._request.group,
             gate=found.graph.gate,

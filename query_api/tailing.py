@@ -124,9 +124,11 @@ async def connect(servers: str | None, record_bytes: int) -> Any:
 
 async def spans_of(consumer: Any, topic: str) -> dict[int, Span]:
     """What each partition of the topic holds. Raises LogUnavailable when there is no such topic."""
-    if topic not in await consumer.topics():
+    # `consumer.topics()` asks the same and keeps only the names; `partitions_for_topic` knows assigned topics only
+    cluster = await consumer._client.fetch_all_metadata()  # noqa: SLF001
+    if topic not in cluster.topics():
         raise LogUnavailable(f"there is no topic {topic}: run `thalweg topics create`, or start the worker")
-    partitions = [TopicPartition(topic, partition) for partition in consumer.partitions_for_topic(topic) or ()]
+    partitions = [TopicPartition(topic, partition) for partition in sorted(cluster.partitions_for_topic(topic) or ())]
     beginnings = await consumer.beginning_offsets(partitions)
     ends = await consumer.end_offsets(partitions)
     return {each.partition: Span(beginnings[each], ends[each]) for each in partitions}

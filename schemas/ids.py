@@ -147,8 +147,10 @@ def normalise_name(name: str) -> str:
     bare = _BRACKETED.sub(" ", name)
     if not bare.strip():
         bare = name
-    decomposed = unicodedata.normalize("NFKD", bare)
-    plain = "".join(character for character in decomposed if not unicodedata.combining(character))
+    plain = bare
+    if not bare.isascii():
+        decomposed = unicodedata.normalize("NFKD", bare)
+        plain = "".join(character for character in decomposed if not unicodedata.combining(character))
     plain = _POSSESSIVE.sub("", plain)
     plain = _NOT_WORD.sub(" ", plain)
     return " ".join(plain.casefold().split()).strip(_EDGE_PUNCTUATION)

@@ -4,11 +4,10 @@ import gzip
 import lzma
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import msgspec
 
@@ -20,7 +19,7 @@ from schemas.ids import DocumentKey
 from schemas.settings import LimitSettings
 
 JSON_LINES_ENDINGS = (".jsonl", ".ndjson")
-COMPRESSED = {".gz": gzip.open, ".xz": lzma.open}
+COMPRESSED = (".gz", ".xz")
 
 
 @dataclass(frozen=True)
@@ -114,9 +113,10 @@ def _file(file: Path, document_id: str, selection: Selection, limits: LimitSetti
             yield Refused(str(file), "empty_content", "The file is empty.")
 
 
-def _opened(file: Path) -> AbstractContextManager[IO[bytes]]:
-    opener = COMPRESSED.get(file.suffix)
-    return nullcontext(opener(file, "rb")) if opener else file.open("rb")  # type: ignore[arg-type]
+def _opened(file: Path) -> IO[bytes]:
+    if file.suffix == ".gz":
+        return cast("IO[bytes]", gzip.open(file, "rb"))
+    return lzma.open(file, "rb") if file.suffix == ".xz" else file.open("rb")
 
 
 def _json_lines(lines: IO[bytes], name: str, selection: Selection, limits: LimitSettings) -> Iterator[Record | Refused]:

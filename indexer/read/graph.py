@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import kuzu
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from indexer.graph_schema import CHUNK_EDGE_TABLES, MAX_DATABASE_BYTES, ROLE_TABLES
+from indexer.graph_schema import MAX_DATABASE_BYTES, SCHEMA_VERSION
 
 POINTER = "LATEST"
 BUFFER_POOL_BYTES = 512 * 1024 * 1024
@@ -23,6 +25,7 @@ class SnapshotFile(msgspec.Struct, frozen=True, kw_only=True):
     chunks: int
     entities: int
     statements: int
+    schema: int = 1
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,12 @@ class GraphTables:
 
 
 def latest_snapshot(snapshots_dir: Path) -> SnapshotFile | None:
-    """The newest published snapshot, or None before the first."""
+    """The newest published snapshot; None before the first, and while the newest has the tables of another version."""
     try:
-        return msgspec.json.decode((snapshots_dir / POINTER).read_bytes(), type=SnapshotFile)
+        snapshot = msgspec.json.decode((snapshots_dir / POINTER).read_bytes(), type=SnapshotFile)
     except FileNotFoundError:
         return None
+    return snapshot if snapshot.schema == SCHEMA_VERSION else None
 
 
 def read_graph(path: Path) -> GraphTables:
@@ -78,28 +82,25 @@ def read_graph(path: Path) -> GraphTables:
 
 def _read(connection: kuzu.Connection) -> GraphTables:
     def table(cypher: str) -> pa.Table:
-        return connection.execute(cypher).get_as_arrow()
+        result: Any = connection.execute(cypher)
+        return result.get_as_arrow()
 
-    roles = [
-        table(
-            f"MATCH (s:Statement)-[r:{name}]->(e:Entity) "
-            f"RETURN s.id AS source, e.id AS target, '{role}' AS role, r.surface AS surface"
-        )
-        for role, name in ROLE_TABLES.items()
-    ]
-    roles.append(
-        table(
-            "MATCH (s:Statement)-[r:ROLE]->(e:Entity) "
-            "RETURN s.id AS source, e.id AS target, r.role AS role, r.surface AS surface"
-        )
+    about = table(
+        "MATCH (d:Document)-[r:ABOUT]->(e:Entity) "
+        "RETURN d.id AS source, e.id AS target, r.surface AS surface, r.weight AS weight"
     )
-    edges = [
-        table(
-            f"MATCH (a:Chunk)-[r:{name}]->(b:Chunk) "
-            f"RETURN a.id AS source, b.id AS target, '{kind}' AS kind, r.weight AS weight"
-        )
-        for kind, name in CHUNK_EDGE_TABLES.items()
-    ]
+    mentions = table(
+        "MATCH (c:Chunk)-[r:MENTIONS]->(e:Entity) RETURN c.id AS source, e.id AS target, r.kind AS kind, "
+        "r.surface AS surface, r.count AS count, r.sentences AS sentences"
+    )
+    roles = table(
+        "MATCH (s:Statement)-[r:ROLE]->(e:Entity) "
+        "RETURN s.id AS source, e.id AS target, r.role AS role, r.surface AS surface"
+    )
+    entities = table("MATCH (e:Entity) RETURN e.id AS id, e.collection AS collection, e.name AS name")
+    evident = pa.chunked_array(
+        [chunk for edges in (about, mentions, roles) for chunk in edges["target"].chunks], type=pa.string()
+    )
     return GraphTables(
         documents=table(
             "MATCH (d:Document) RETURN d.id AS id, d.collection AS collection, d.document_id AS document_id, "
@@ -113,25 +114,26 @@ def _read(connection: kuzu.Connection) -> GraphTables:
             "MATCH (d:Document)-[:HAS_SECTION]->(s:Section)-[:HAS_CHUNK]->(c:Chunk) RETURN c.id AS id, "
             "d.id AS document, s.id AS section, c.ordinal AS ordinal, c.passage AS passage, c.passage_id AS passage_id"
         ),
-        entities=table(
-            "MATCH (e:Entity) WHERE e.collection <> '' RETURN e.id AS id, e.collection AS collection, e.name AS name"
-        ),
+        entities=entities.filter(pc.is_in(entities["id"], value_set=pc.unique(evident))),
         statements=table(
             "MATCH (c:Chunk)-[:STATES]->(s:Statement) RETURN s.id AS id, c.id AS chunk, s.predicate AS predicate, "
             "s.confidence AS confidence, s.extractor AS extractor, s.sentence AS sentence"
         ),
-        about=table(
-            "MATCH (d:Document)-[r:ABOUT]->(e:Entity) "
-            "RETURN d.id AS source, e.id AS target, r.surface AS surface, r.weight AS weight"
+        about=about,
+        mentions=mentions.set_column(5, "sentences", _numbers(mentions["sentences"])),
+        roles=roles,
+        chunk_edges=table(
+            "MATCH (a:Chunk)-[r:CHUNK_EDGE]->(b:Chunk) "
+            "RETURN a.id AS source, b.id AS target, r.kind AS kind, r.weight AS weight"
         ),
-        mentions=table(
-            "MATCH (c:Chunk)-[r:MENTIONS]->(e:Entity) RETURN c.id AS source, e.id AS target, r.kind AS kind, "
-            "r.surface AS surface, r.count AS count, r.sentences AS sentences"
-        ),
-        roles=pa.concat_tables(roles, promote_options="permissive"),
-        chunk_edges=pa.concat_tables(edges, promote_options="permissive"),
         links=table(
             "MATCH (c:Chunk)-[r:LINKS_TO]->(n:DocumentName) RETURN c.id AS source, n.id AS target, "
             "n.collection AS collection, n.document_id AS document_id, r.weight AS weight"
         ),
     )
+
+
+def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Lists of int32 from strings like `3,17`; an empty list from an empty string."""
+    listed = pc.split_pattern(column, ",")
+    return pc.if_else(pc.equal(column, ""), pa.scalar([], listed.type), listed).cast(pa.list_(pa.int32()))

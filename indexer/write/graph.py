@@ -6,7 +6,8 @@ snapshot, and the log brings the rest: the position in the store says from where
 
 import importlib.util  # noqa: F401 -- Kùzu's first COPY from Arrow looks for it without importing it
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +22,30 @@ from indexer.graph_schema import (
     MAX_DATABASE_BYTES,
     NODE_TABLES,
     RELATIONSHIP_TABLES,
+    SCHEMA_VERSION,
+    SHARED_TABLES,
     statements_that_create,
 )
 from indexer.read.graph import SnapshotFile, latest_snapshot
 from indexer.write.graph_rows import GraphRows, Row
+from indexer.write.rewriting import is_worn, write_anew
 from indexer.write.snapshots import publish_snapshot
 from schemas.contributions import Contribution
 from schemas.ids import DocumentKey, document_node_id
 
-SHARED_TABLES = {"Entity": ("collection", "name"), "DocumentName": ("collection", "document_id")}
+NAMES = {"Entity": "name", "DocumentName": "document_id"}
 ARROW_TYPES = {
     "STRING": pa.string(),
     "INT32": pa.int32(),
     "INT64": pa.int64(),
     "DOUBLE": pa.float64(),
-    "INT32[]": pa.list_(pa.int32()),
 }
+OWNED = (
+    "-[:HAS_SECTION]->(:Section)-[:HAS_CHUNK]->(:Chunk)-[:STATES]->(node:Statement)",
+    "-[:HAS_SECTION]->(:Section)-[:HAS_CHUNK]->(node:Chunk)",
+    "-[:HAS_SECTION]->(node:Section)",
+)
+FEW = 16  # ids are looked up one by one in the primary key, at a cost that does not grow; more are found by one scan
 BUFFER_POOL_BYTES = 256 * 1024 * 1024
 UNCLOSED = "unclosed"
 
@@ -52,11 +61,7 @@ class GraphWriter:
         self._path = path
         self._lock = lock
         self._unclosed = path.with_name(UNCLOSED)
-        self._database = kuzu.Database(str(path), buffer_pool_size=BUFFER_POOL_BYTES, max_db_size=MAX_DATABASE_BYTES)
-        self._unclosed.touch()
-        self._connection = kuzu.Connection(self._database)
-        for statement in statements_that_create():
-            self._run(statement)
+        self._open()
 
     @classmethod
     def open(cls, generation: Generation) -> "GraphWriter":
@@ -72,7 +77,7 @@ class GraphWriter:
             _restore(path, generation.snapshots_dir)
         try:
             return cls(path, lock)
-        except RuntimeError:  # damaged: Kùzu raises nothing more telling
+        except RuntimeError:  # damaged, or of another version: Kùzu raises nothing more telling
             _restore(path, generation.snapshots_dir)
             return cls(path, lock)
 
@@ -99,7 +104,11 @@ class GraphWriter:
             for table, columns in RELATIONSHIP_TABLES.items():
                 properties = columns.partition(",")[2]
                 self._copy(table, f"source STRING, target STRING,{properties}".rstrip(","), rows.relationships[table])
-            self._run("MERGE (applied:Applied {id: 0}) SET applied.position = $position", position=position)
+            self._run(
+                "MERGE (applied:Applied {id: 0}) SET applied.position = $position, applied.schema = $schema",
+                position=position,
+                schema=SCHEMA_VERSION,
+            )
             self._run("COMMIT")
         except RuntimeError as error:
             self._roll_back()
@@ -111,68 +120,108 @@ class GraphWriter:
         Kùzu cannot delete a node at the end of a table that is stored forward only. An emptied node keeps its id,
         which says nothing, and is filled again when evidence comes.
         """
-        emptied = 0
-        for shared, (first, second) in SHARED_TABLES.items():
-            orphans = self._ids(f"MATCH (node:{shared}) WHERE node.collection <> '' RETURN node.id AS id")
-            for table, (source, target) in EVIDENCE_TABLES.items():
-                if target == shared:
-                    orphans -= self._ids(f"MATCH (:{source})-[:{table}]->(node:{shared}) RETURN DISTINCT node.id AS id")
-            if orphans:
-                self._run(
-                    f"UNWIND $ids AS id MATCH (node:{shared} {{id: id}}) SET node.{first} = '', node.{second} = ''",
-                    ids=sorted(orphans),
-                )
-            emptied += len(orphans)
-        return emptied
+        with self._store_errors("collect orphans"):
+            return sum(self._empty_orphans(shared) for shared in SHARED_TABLES)
 
     def snapshot(self, snapshots_dir: Path) -> SnapshotFile:
-        """Publish the graph as it is as the newest snapshot. A crash at any moment leaves the one before."""
-        self._run("CHECKPOINT")
-        counts = {
-            table: int(self._run(f"MATCH (node:{table}) RETURN count(*)").get_all()[0][0])
-            for table in ("Document", "Chunk", "Entity", "Statement")
-        }
-        return publish_snapshot(self._path, snapshots_dir, position=self.position(), counts=counts)
+        """Publish the graph as it is as the newest snapshot. A crash at any moment leaves the one before.
+
+        A graph worn by many replaced documents is written anew first.
+        """
+        with self._store_errors("make a snapshot"):
+            worn = is_worn(self._connection)
+        if worn:
+            self._renew()
+        with self._store_errors("make a snapshot"):
+            self._run("CHECKPOINT")
+            counts = {table: self._count(table) for table in ("Document", "Chunk", "Entity", "Statement")}
+            position = self.position()
+        return publish_snapshot(self._path, snapshots_dir, position=position, counts=counts)
 
     def close(self) -> None:
         """Close the store so that the next start can trust it."""
         self._run("CHECKPOINT")
-        self._connection.close()
-        self._database.close()
+        self._shut()
         self._unclosed.unlink(missing_ok=True)
         self._lock.release()
 
-    def _remove(self, documents: list[str]) -> None:
-        find = "UNWIND $ids AS id MATCH (document:Document {id: id})-[:HAS_SECTION]->(section:Section)"
-        sections = self._ids(f"{find} RETURN section.id AS id", ids=documents)
-        if sections:
-            chunks = self._ids(f"{find}-[:HAS_CHUNK]->(chunk:Chunk) RETURN chunk.id AS id", ids=documents)
-            statements = self._ids(
-                f"{find}-[:HAS_CHUNK]->(:Chunk)-[:STATES]->(statement:Statement) RETURN statement.id AS id",
-                ids=documents,
-            )
-            for table, found in (("Statement", statements), ("Chunk", chunks), ("Section", sections)):
-                self._delete(table, found)
-        self._delete("Document", documents)
+    def _open(self) -> None:
+        self._database = kuzu.Database(
+            str(self._path), buffer_pool_size=BUFFER_POOL_BYTES, max_db_size=MAX_DATABASE_BYTES
+        )
+        self._unclosed.touch()
+        self._connection = kuzu.Connection(self._database)
+        for statement in statements_that_create():
+            self._run(statement)
+        stored = self._run("MATCH (applied:Applied {id: 0}) RETURN applied.schema").get_all()
+        if stored and stored[0][0] != SCHEMA_VERSION:
+            self._shut()
+            raise RuntimeError(f"The graph has the tables of version {stored[0][0]}, not {SCHEMA_VERSION}.")
 
-    def _delete(self, table: str, ids: Iterable[str]) -> None:
-        found = sorted(ids)
-        if found:
-            self._run(f"UNWIND $ids AS id MATCH (node:{table} {{id: id}}) DETACH DELETE node", ids=found)
+    def _shut(self) -> None:
+        self._connection.close()
+        self._database.close()
+
+    def _renew(self) -> None:
+        fresh = self._path.with_name(f"{self._path.name}.fresh")
+        with self._store_errors("be written anew"):
+            write_anew(self._connection, fresh, buffer_pool_bytes=BUFFER_POOL_BYTES)
+        self._shut()
+        for stale in self._path.parent.glob(f"{self._path.name}.*"):
+            if stale != fresh:
+                stale.unlink()
+        fresh.replace(self._path)
+        self._open()
+
+    def _empty_orphans(self, shared: str) -> int:
+        orphans = self._ids(f"MATCH (node:{shared}) WHERE node.collection <> '' RETURN node.id AS id")
+        for table, (source, target) in EVIDENCE_TABLES.items():
+            if target == shared:
+                orphans -= self._ids(f"MATCH (:{source})-[:{table}]->(node:{shared}) RETURN DISTINCT node.id AS id")
+        if orphans:
+            self._run(
+                f"UNWIND $ids AS id MATCH (node:{shared} {{id: id}}) "
+                f"SET node.collection = '', node.{NAMES[shared]} = ''",
+                ids=sorted(orphans),
+            )
+        return len(orphans)
+
+    def _count(self, table: str) -> int:
+        filled = "WHERE node.collection <> '' " if table in SHARED_TABLES else ""
+        return int(self._run(f"MATCH (node:{table}) {filled}RETURN count(*)").get_all()[0][0])
+
+    def _remove(self, documents: Sequence[str]) -> None:
+        """Delete documents with all they own, in a time that depends on them alone."""
+        held = sorted(self._held("Document", documents))
+        for path in OWNED:
+            if len(held) > FEW:
+                found = f"MATCH (document:Document){path} WHERE document.id IN $ids"
+                self._run(f"{found} DETACH DELETE node", ids=held)
+                continue
+            for identifier in held:
+                self._run(f"MATCH (document:Document {{id: $id}}){path} DETACH DELETE node", id=identifier)
+        for identifier in held:
+            self._run("MATCH (node:Document {id: $id}) DETACH DELETE node", id=identifier)
+
+    def _held(self, table: str, ids: Sequence[str]) -> set[str]:
+        if len(ids) > FEW:
+            return self._ids(f"UNWIND $ids AS id MATCH (node:{table} {{id: id}}) RETURN node.id AS id", ids=ids)
+        find = f"MATCH (node:{table} {{id: $id}}) RETURN node.id AS id"
+        return {found for identifier in ids for found in self._ids(find, id=identifier)}
 
     def _share(self, table: str, rows: dict[str, Row]) -> list[Row]:
         """The rows that are not there yet; emptied ones are filled again."""
         if not rows:
             return []
-        first, second = SHARED_TABLES[table]
-        find = f"UNWIND $ids AS id MATCH (node:{table} {{id: id}})"
-        held = self._ids(f"{find} RETURN node.id AS id", ids=sorted(rows))
-        for identifier in self._ids(f"{find} WHERE node.collection = '' RETURN node.id AS id", ids=sorted(rows)):
+        ids = sorted(rows)
+        held = self._held(table, ids)
+        emptied = f"UNWIND $ids AS id MATCH (node:{table} {{id: id}}) WHERE node.collection = '' RETURN node.id AS id"
+        for identifier in self._ids(emptied, ids=ids):
             self._run(
-                f"MATCH (node:{table} {{id: $id}}) SET node.{first} = $first, node.{second} = $second",
+                f"MATCH (node:{table} {{id: $id}}) SET node.collection = $collection, node.{NAMES[table]} = $name",
                 id=identifier,
-                first=rows[identifier][1],
-                second=rows[identifier][2],
+                collection=rows[identifier][1],
+                name=rows[identifier][2],
             )
         return [row for identifier, row in rows.items() if identifier not in held]
 
@@ -189,6 +238,13 @@ class GraphWriter:
 
     def _run(self, cypher: str, **parameters: object) -> Any:
         return self._connection.execute(cypher, parameters)
+
+    @contextmanager
+    def _store_errors(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            raise TransientStoreError(f"The graph could not {doing}: {error}") from error
 
     def _roll_back(self) -> None:
         """End whatever transaction is open; after a failed COMMIT there is none, and Kùzu says so."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from indexer.graph_schema import CHUNK_EDGE_TABLES, NODE_TABLES, RELATIONSHIP_TABLES, ROLE_TABLES
+from indexer.graph_schema import NODE_TABLES, RELATIONSHIP_TABLES
 from schemas.contributions import Contribution, StatementNode
 from schemas.ids import DocumentKey, document_node_id, entity_id
 
@@ -41,12 +41,13 @@ class GraphRows:
             self._edge("ABOUT", document, self._entity(collection, about.name), about.surface, about.weight)
         for mention in contribution.mentions:
             entity = self._entity(collection, mention.name)
-            properties = (mention.kind, mention.surface, mention.count, mention.sentences)
+            sentences = ",".join(map(str, mention.sentences))
+            properties = (mention.kind, mention.surface, mention.count, sentences)
             self._edge("MENTIONS", chunks[mention.chunk], entity, *properties)
         for statement in contribution.statements:
             self._statement(collection, chunks[statement.chunk], statement)
         for edge in contribution.edges:
-            self._edge(CHUNK_EDGE_TABLES[edge.kind], chunks[edge.source], chunks[edge.target], edge.weight)
+            self._edge("CHUNK_EDGE", chunks[edge.source], chunks[edge.target], edge.kind, edge.weight)
         for link in contribution.links:
             target = DocumentKey(link.target_collection, link.target_id)
             self._node("DocumentName", document_node_id(target), *target)
@@ -58,11 +59,7 @@ class GraphRows:
         self._edge("STATES", chunk, statement.id)
         for role in statement.roles:
             entity = self._entity(collection, role.name)
-            table = ROLE_TABLES.get(role.role)
-            if table is None:
-                self._edge("ROLE", statement.id, entity, role.role, role.surface)
-            else:
-                self._edge(table, statement.id, entity, role.surface)
+            self._edge("ROLE", statement.id, entity, role.role, role.surface)
 
     def _entity(self, collection: str, name: str) -> str:
         identifier = entity_id(collection, name)

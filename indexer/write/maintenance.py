@@ -34,7 +34,7 @@ class MaintenanceParameters:
 
     commits: int = 64
     unindexed_rows: int = 2_000
-    unindexed_passages: int = 400
+    unindexed_passages: int = 200
     unindexed_share: float = 0.02
     vector_index_rows: int = 10_000
     vector_index_growth: float = 4.0

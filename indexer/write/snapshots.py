@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from indexer.generations import replace_file
+from indexer.graph_schema import SCHEMA_VERSION
 from indexer.read.graph import POINTER, SnapshotFile
 
 KEPT = 3  # a reader may have just read the pointer to the one before
@@ -26,6 +27,7 @@ def publish_snapshot(graph: Path, snapshots_dir: Path, *, position: int, counts:
         chunks=counts["Chunk"],
         entities=counts["Entity"],
         statements=counts["Statement"],
+        schema=SCHEMA_VERSION,
     )
     copy = snapshots_dir / f".{snapshot.name}.part"
     shutil.copyfile(graph, copy)

@@ -1,6 +1,6 @@
 """The graph channel: from the names in a question and the passages that fit it to passages that share no word with it.
 
-1. Look up the titles and entities that the question names.
+1. Look up the titles and entities that the question names: `names_in`.
 2. Take the best three passages as parents, by their text and by these names; see how far the gate opens.
 3. Weigh each sentence of a parent by what it covers of the question.
 4. Ask the keyword index once for each parent, for what the question still asks and the parent's best sentences name.
@@ -17,12 +17,13 @@ from query_api.channels.keyword import keyword_channel
 from query_api.graph import terms
 from query_api.graph.findings import NOTHING, Findings, Gathered
 from query_api.graph.gating import connected_share, opening
-from query_api.graph.parents import ChosenParents, choose_parents, read_parents
-from query_api.graph.query_links import NamedEntity, QueryLink, query_links
+from query_api.graph.parents import ChosenParents, choose_parents, pool_of, read_parents
+from query_api.graph.query_links import Names
 from query_api.graph.residual import residual_query, residual_reaches
 from query_api.graph.terms import Reach, Reason
 from query_api.graph_view import GraphView
 from query_api.question import Question
+from query_api.reading import PassageReader
 from query_api.snapshot import Candidate, TextSnapshot
 
 RESIDUAL_HITS = 50
@@ -58,7 +59,9 @@ class TermWeights:
 async def graph_channel(
     question: Question,
     view: GraphView,
+    names: Names,
     text: TextSnapshot,
+    passages: PassageReader,
     collection: str | None,
     vector: Sequence[Candidate],
     keyword: Sequence[Candidate] | None,
@@ -67,34 +70,30 @@ async def graph_channel(
     always: bool,
     weights: TermWeights = TermWeights(),
 ) -> Findings:
-    """Reach passages from the question; see the module. Blocking work goes through `run`.
+    """Reach passages from the question, whose names (step 1) are looked up before. Blocking work goes through `run`.
 
     With `always` the graph is followed whatever the gate says: it is asked alone. Else a closed gate ends the work
     before it reads anything. `keyword` is None when that channel failed: its index is then not asked again. Raises
     TransientStoreError.
     """
-    links, entities, chosen, gate = await run(lambda: _begin(question, view, collection, vector, keyword or ()))  # 1, 2
+    chosen, gate = await run(lambda: _begin(view, names, vector, keyword or ()))  # 2
     if not gate and not always:
         return NOTHING
-    parents = await run(lambda: read_parents(question, view, text, chosen))  # 3
+    pool = pool_of(keyword or ())
+    parents = await run(lambda: read_parents(question, view, passages, chosen, pool))  # 3
     queries = [residual_query(question, parent) if keyword is not None else "" for parent in parents]
     hops = await asyncio.gather(*(_hop(run, text, query, collection) for query in queries))  # 4
-    gathered = Gathered(links, entities, chosen.prior, parents)
+    gathered = Gathered(names.links, names.entities, chosen.prior, parents)
     return await run(lambda: _follow(question, view, collection, gathered, hops, gate, weights))  # 5, 6
 
 
 def _begin(
-    question: Question,
-    view: GraphView,
-    collection: str | None,
-    vector: Sequence[Candidate],
-    keyword: Sequence[Candidate],
-) -> tuple[list[QueryLink], list[NamedEntity], ChosenParents, float]:
-    """Steps 1 and 2: nothing is read but the view."""
-    links, entities = query_links(question, view, collection)
-    chosen = choose_parents(view, links, vector, keyword)
-    gate = opening(links, entities, 1.0 if links else connected_share(view, list(chosen.weights)))
-    return links, entities, chosen, gate
+    view: GraphView, names: Names, vector: Sequence[Candidate], keyword: Sequence[Candidate]
+) -> tuple[ChosenParents, float]:
+    """Step 2: nothing is read but the view."""
+    chosen = choose_parents(view, names.links, vector, keyword)
+    connected = 1.0 if names.links else connected_share(view, list(chosen.weights))
+    return chosen, opening(names.links, names.entities, connected)
 
 
 async def _hop(run: RunInThread, text: TextSnapshot, query: str, collection: str | None) -> list[Candidate]:
@@ -113,7 +112,8 @@ def _follow(
     """Steps 5 and 6: score = Σ weight x strongest reach of each term, + what a reached passage's own text is worth."""
     enter = terms.entrances(view, gathered.prior)
     parents = gathered.parents
-    plain, telling = terms.title_mentions(view, parents, enter)
+    around = terms.surroundings(view, parents)
+    plain, telling = terms.title_mentions(view, parents, around, enter)
     residual, sharp = residual_reaches(view, parents, hops)
     weighted: list[tuple[float, Iterable[Reach]]] = [
         (weights.named, terms.named(gathered.links, enter)),
@@ -125,7 +125,7 @@ def _follow(
         (weights.title_mention, plain),
         (weights.telling_title_mention, telling),
         (weights.mentioned_by, terms.mentioned_by(view, parents)),
-        (weights.shared, terms.shared(view, parents)),
+        (weights.shared, terms.shared(view, parents, around)),
         (weights.linked, terms.linked(view, parents, enter)),
         (
             weights.stated,

@@ -13,11 +13,12 @@ from query_api.graph.terms import Parent, Sentence
 from query_api.graph_view import GraphView
 from query_api.question import Question, WordWeights, normalise_text
 from query_api.ranking import relative_to_best
-from query_api.snapshot import Candidate, TextSnapshot
+from query_api.reading import PassageReader
+from query_api.snapshot import Candidate
 
 PARENTS = 3  # more did not help
 NAMED_COUNTS = 0.3
-POOL = 24  # passages whose texts say which of the question's words tell them apart
+POOL = 24
 MAX_PARENT_CHARACTERS = 4_000
 
 
@@ -57,23 +58,28 @@ def text_prior(vector: Mapping[int, float], keyword: Mapping[int, float]) -> dic
     }
 
 
-def read_parents(question: Question, view: GraphView, text: TextSnapshot, chosen: ChosenParents) -> list[Parent]:
+def pool_of(keyword: Sequence[Candidate]) -> list[str]:
+    """The passages whose texts say which of the question's words tell candidates apart."""
+    return list(dict.fromkeys(candidate.passage_id for candidate in keyword[:POOL]))
+
+
+def read_parents(
+    question: Question, view: GraphView, passages: PassageReader, chosen: ChosenParents, pool: Sequence[str]
+) -> list[Parent]:
     """The chosen passages with their sentences and entities weighed; those whose text is gone are left out.
 
     One read brings their texts, and those of the pool that says what each word of the question is worth.
     """
-    prior = chosen.prior
-    pool = sorted(prior, key=lambda passage: (-prior[passage], passage))[:POOL]
-    ids = {passage: view.passage_id(passage) for passage in (*pool, *chosen.weights)}
-    texts = text.passages(sorted(set(ids.values())))
-    held = {passage: texts[identifier] for passage, identifier in ids.items() if identifier in texts}
+    ids = {passage: view.passage_id(passage) for passage in chosen.weights}
+    texts = passages.read([*pool, *ids.values()])
     word_weights = WordWeights.over(
-        question.stems, (question.stems_in(held[passage].text) for passage in pool if passage in held)
+        question.stems, (question.stems_in(texts[identifier].text) for identifier in pool if identifier in texts)
     )
     parents = []
     for passage, weight in chosen.weights.items():
-        if passage in held:
-            content = f"{held[passage].title}.\n{held[passage].text}"[:MAX_PARENT_CHARACTERS]
+        row = texts.get(ids[passage])
+        if row is not None:
+            content = f"{row.title}.\n{row.text}"[:MAX_PARENT_CHARACTERS]
             parents.append(_parent(question, view, passage, weight, chosen.via.get(passage), content, word_weights))
     return parents
 

@@ -34,9 +34,14 @@ def strength(alias_weight: float, words: int, targets: int) -> float:
     return alias_weight * min(1.0, 0.4 + 0.2 * words) / math.sqrt(math.sqrt(targets))
 
 
-def query_links(
-    question: Question, view: GraphView, collection: str | None
-) -> tuple[list[QueryLink], list[NamedEntity]]:
+class Names(NamedTuple):
+    """What a question names: titles, and entities that are no title; longest names first."""
+
+    links: list[QueryLink]
+    entities: list[NamedEntity]
+
+
+def names_in(question: Question, view: GraphView, collection: str | None) -> Names:
     """The titles and, where no title matches, the entities that the question names; longest names first, none of whose
     words are used twice."""
     spans = question.spans()
@@ -66,4 +71,4 @@ def query_links(
             elif not wanted_titles and not reached:
                 used[span.first : span.last] = [True] * (span.last - span.first)
                 entities.extend(NamedEntity(surface, key) for key in known[span.name])
-    return links, entities
+    return Names(links, entities)

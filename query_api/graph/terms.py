@@ -5,11 +5,13 @@ directly, of weight w in (0, 1]; from its sentences, some tell more about the qu
 is .3 + .7 x the share of the question's weight in the best sentence that names it.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from query_api.graph.query_links import MAX_TARGETS, NamedEntity, QueryLink
 from query_api.graph_view import GraphView
@@ -130,29 +132,47 @@ def mentioning(entities: Sequence[NamedEntity], view: GraphView) -> Iterator[Rea
     frequencies = view.passage_frequencies(keys)
     known = np.flatnonzero((frequencies > 0) & (frequencies <= MAX_SHARED))
     mentions = view.mentions_of(keys[known])
-    for asked, chunk, passage in zip(
-        mentions.asked.tolist(), mentions.chunk.tolist(), mentions.passage.tolist(), strict=True
-    ):
+    for asked, chunk, passage in _rows(mentions.asked, mentions.chunk, mentions.passage):
         at = int(known[asked])
-        yield Reach(passage, float(frequencies[at]) ** -0.5, Reason("mentioned_in", at, int(keys[at]), chunk))
+        yield Reach(passage, 1 / math.sqrt(frequencies[at]), Reason("mentioned_in", at, int(keys[at]), chunk))
 
 
-def title_mentions(view: GraphView, parents: Sequence[Parent], enter: Entrances) -> tuple[list[Reach], list[Reach]]:
+class Surroundings(NamedTuple):
+    """The entities of all parents, looked up at once: each once, ascending, with the indices of the parents that
+    mention it and the number of passages that do."""
+
+    entities: NDArray[np.uint64]
+    holders: list[list[int]]
+    frequencies: NDArray[np.int64]
+
+
+def surroundings(view: GraphView, parents: Sequence[Parent]) -> Surroundings:
+    entities = sorted({entity for parent in parents for entity in parent.entities})
+    keys = np.array(entities, dtype=np.uint64)
+    holders = [[at for at, parent in enumerate(parents) if entity in parent.entities] for entity in entities]
+    return Surroundings(keys, holders, view.passage_frequencies(keys))
+
+
+def title_mentions(
+    view: GraphView, parents: Sequence[Parent], around: Surroundings, enter: Entrances
+) -> tuple[list[Reach], list[Reach]]:
     """Documents whose titles a parent mentions, as (w x edge, w x edge x v), edge = alias weight / sqrt(targets)."""
     plain: list[Reach] = []
     telling: list[Reach] = []
-    for at, parent in enumerate(parents):
-        about = view.about(np.array(sorted(parent.entities), dtype=np.uint64))
-        targets = np.bincount(about.asked)
-        for asked, document, entity, weight in zip(
-            about.asked.tolist(), about.document.tolist(), about.entity.tolist(), about.weight.tolist(), strict=True
-        ):
-            if document == parent.document or targets[asked] > MAX_TARGETS:
+    about = view.about(around.entities)
+    targets = np.bincount(about.asked).tolist()
+    for asked, document, entity, weight in _rows(about.asked, about.document, about.entity, about.weight):
+        if targets[asked] > MAX_TARGETS:
+            continue
+        entered = enter(document)
+        for at in around.holders[asked]:
+            parent = parents[at]
+            if document == parent.document:
                 continue
             held = parent.entities[entity]
-            edge = parent.weight * weight / float(targets[asked]) ** 0.5
+            edge = parent.weight * weight / math.sqrt(targets[asked])
             reason = Reason("mentions", at, entity, held.chunk)
-            for passage, share in enter(document):
+            for passage, share in entered:
                 plain.append(Reach(passage, edge * share, reason))
                 telling.append(Reach(passage, edge * share * held.value, reason))
     return plain, telling
@@ -160,38 +180,29 @@ def title_mentions(view: GraphView, parents: Sequence[Parent], enter: Entrances)
 
 def mentioned_by(view: GraphView, parents: Sequence[Parent]) -> Iterator[Reach]:
     """Passages that mention the title of a parent's document: w x alias weight / sqrt(df)."""
-    for at, parent in enumerate(parents):
-        about = view.about_of(np.array([parent.document], dtype=np.int64))
-        frequencies = view.passage_frequencies(about.entity)
-        known = np.flatnonzero(frequencies <= MAX_SHARED)
-        mentions = view.mentions_of(about.entity[known])
-        for asked, chunk, passage, entity in zip(
-            mentions.asked.tolist(),
-            mentions.chunk.tolist(),
-            mentions.passage.tolist(),
-            mentions.entity.tolist(),
-            strict=True,
-        ):
-            if view.document_of_passage(passage) != parent.document:
-                row = known[asked]
-                edge = float(about.weight[row]) / float(frequencies[row]) ** 0.5
-                yield Reach(passage, parent.weight * edge, Reason("mentioned_by", at, entity, chunk))
+    about = view.about_of(_documents(parents))
+    frequencies = view.passage_frequencies(about.entity)
+    few = np.flatnonzero(frequencies <= MAX_SHARED)
+    mentions = view.mentions_of(about.entity[few])
+    for asked, chunk, passage, entity in _rows(mentions.asked, mentions.chunk, mentions.passage, mentions.entity):
+        row = int(few[asked])
+        at = int(about.asked[row])
+        if view.document_of_passage(passage) != parents[at].document:
+            edge = float(about.weight[row]) / math.sqrt(frequencies[row])
+            yield Reach(passage, parents[at].weight * edge, Reason("mentioned_by", at, entity, chunk))
 
 
-def shared(view: GraphView, parents: Sequence[Parent]) -> Iterator[Reach]:
+def shared(view: GraphView, parents: Sequence[Parent], around: Surroundings) -> Iterator[Reach]:
     """Passages that share an entity with a parent: w x v / sqrt(df), for entities in 2 to 40 passages."""
-    for at, parent in enumerate(parents):
-        keys = np.array(sorted(parent.entities), dtype=np.uint64)
-        frequencies = view.passage_frequencies(keys)
-        joining = np.flatnonzero((frequencies >= MIN_SHARED) & (frequencies <= MAX_SHARED))
-        mentions = view.mentions_of(keys[joining])
-        for asked, chunk, passage in zip(
-            mentions.asked.tolist(), mentions.chunk.tolist(), mentions.passage.tolist(), strict=True
-        ):
+    joining = np.flatnonzero((around.frequencies >= MIN_SHARED) & (around.frequencies <= MAX_SHARED))
+    mentions = view.mentions_of(around.entities[joining])
+    rows = joining[mentions.asked]
+    scales = 1 / np.sqrt(around.frequencies[rows])
+    for row, chunk, passage, entity, scale in _rows(rows, mentions.chunk, mentions.passage, mentions.entity, scales):
+        for at in around.holders[row]:
+            parent = parents[at]
             if passage != parent.passage:
-                row = joining[asked]
-                entity = int(keys[row])
-                score = parent.weight * parent.entities[entity].value / float(frequencies[row]) ** 0.5
+                score = parent.weight * parent.entities[entity].value * scale
                 yield Reach(passage, score, Reason("shares", at, entity, chunk))
 
 
@@ -200,20 +211,16 @@ def linked(view: GraphView, parents: Sequence[Parent], enter: Entrances) -> Iter
     passages = np.array([parent.passage for parent in parents], dtype=np.int64)
     outward = view.links_from(passages)
     fan_out = np.bincount(outward.asked, minlength=len(parents))
-    for at, chunk, document, weight in zip(
-        outward.asked.tolist(), outward.chunk.tolist(), outward.document.tolist(), outward.weight.tolist(), strict=True
-    ):
+    for at, chunk, document, weight in _rows(outward.asked, outward.chunk, outward.document, outward.weight):
         if document != parents[at].document:
             for passage, share in enter(document):
-                score = parents[at].weight * weight * share / float(fan_out[at]) ** 0.5
+                score = parents[at].weight * weight * share / math.sqrt(fan_out[at])
                 yield Reach(passage, score, Reason("links_to", at, chunk=chunk))
-    inward = view.links_to(np.array([parent.document for parent in parents], dtype=np.int64))
+    inward = view.links_to(_documents(parents))
     fan_in = np.bincount(inward.asked, minlength=len(parents))
-    for at, chunk, passage, weight in zip(
-        inward.asked.tolist(), inward.chunk.tolist(), inward.passage.tolist(), inward.weight.tolist(), strict=True
-    ):
+    for at, chunk, passage, weight in _rows(inward.asked, inward.chunk, inward.passage, inward.weight):
         if fan_in[at] <= MAX_SHARED and view.document_of_passage(passage) != parents[at].document:
-            score = parents[at].weight * weight / float(fan_in[at]) ** 0.5
+            score = parents[at].weight * weight / math.sqrt(fan_in[at])
             yield Reach(passage, score, Reason("linked_from", at, chunk=chunk))
 
 
@@ -223,29 +230,38 @@ def stated(
     """Over statements about a parent's document: the passage that states one, and documents about its other part.
 
     Score w x confidence x v / sqrt(statements of the entity), v from the share of the question that the predicate
-    covers (`asks`).
+    covers (`asks`). An entity in more than 40 statements counts only with those that its own document makes.
     """
-    for at, parent in enumerate(parents):
-        about = view.about_of(np.array([parent.document], dtype=np.int64))
-        whole = np.unique(about.entity[about.weight >= 1])
-        facts = view.statements_with(whole)
-        fan = len(facts)
-        if fan > MAX_SHARED:
-            facts = [fact for fact in facts if view.document_of_passage(fact.passage) == parent.document]
-        subjects = set(whole.tolist())
-        for fact in facts:
-            edge = parent.weight * fact.confidence * value(asks(fact.predicate))
-            others = sorted({role.entity for role in fact.roles} - subjects)
-            if not others:
-                continue
-            reason = Reason("states", at, others[0], fact.chunk, fact.predicate)
-            if fact.passage != parent.passage:
-                yield Reach(fact.passage, edge / max(1, min(fan, MAX_SHARED)) ** 0.5, reason)
-            targets = view.about(np.array(others, dtype=np.uint64))
-            for document, entity, weight in zip(
-                targets.document.tolist(), targets.entity.tolist(), targets.weight.tolist(), strict=True
-            ):
-                if document != parent.document and len(targets.document) <= MAX_TARGETS:
-                    for passage, share in enter(document):
-                        score = edge * weight * share / max(1, len(targets.document)) ** 0.5
-                        yield Reach(passage, score, reason._replace(entity=entity))
+    about = view.about_of(_documents(parents))
+    whole = about.weight >= 1
+    facts = view.statements_with(about.entity[whole])
+    origin = about.asked[whole].tolist()
+    fans = np.bincount(np.array([fact.asked for fact in facts], dtype=np.int64), minlength=len(origin)).tolist()
+    subjects = set(about.entity[whole].tolist())
+    for fact in facts:
+        at = origin[fact.asked]
+        parent, fan = parents[at], fans[fact.asked]
+        others = sorted({role.entity for role in fact.roles} - subjects)
+        if not others or (fan > MAX_SHARED and view.document_of_passage(fact.passage) != parent.document):
+            continue
+        edge = parent.weight * fact.confidence * value(asks(fact.predicate))
+        reason = Reason("states", at, others[0], fact.chunk, fact.predicate)
+        if fact.passage != parent.passage:
+            yield Reach(fact.passage, edge / math.sqrt(min(fan, MAX_SHARED)), reason)
+        targets = view.about(np.array(others, dtype=np.uint64))
+        if len(targets.document) > MAX_TARGETS:
+            continue
+        for document, entity, weight in _rows(targets.document, targets.entity, targets.weight):
+            if document != parent.document:
+                for passage, share in enter(document):
+                    score = edge * weight * share / math.sqrt(len(targets.document))
+                    yield Reach(passage, score, reason._replace(entity=entity))
+
+
+def _documents(parents: Sequence[Parent]) -> NDArray[np.int64]:
+    return np.array([parent.document for parent in parents], dtype=np.int64)
+
+
+def _rows(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+    """The rows of columns of equal length, as plain numbers."""
+    return zip(*(column.tolist() for column in columns), strict=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from indexer.embedding import HashingEncoder, load_encoder, text_hash
+from indexer.embedding import Encoder, HashingEncoder, load_encoder, text_hash
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingSettings
 
@@ -28,12 +28,12 @@ def test_a_model_that_is_not_there_is_named() -> None:
 
 
 @pytest.fixture(scope="module")
-def encoder():  # noqa: ANN201 -- the protocol's type needs no import here
+def encoder() -> Encoder:
     return load_encoder(EmbeddingSettings())
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_vector_does_not_depend_on_its_neighbours(encoder) -> None:  # noqa: ANN001
+def test_a_vector_does_not_depend_on_its_neighbours(encoder: Encoder) -> None:
     together = encoder.encode(TEXTS + ["filler text of some length"] * 20)
     alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
     np.testing.assert_array_equal(together[: len(TEXTS)], alone)
@@ -43,6 +43,6 @@ def test_a_vector_does_not_depend_on_its_neighbours(encoder) -> None:  # noqa: A
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_close_meanings_are_closer_than_far_ones(encoder) -> None:  # noqa: ANN001
+def test_close_meanings_are_closer_than_far_ones(encoder: Encoder) -> None:
     cat, kitten, tax = encoder.encode(["A cat sleeps.", "A kitten is napping.", "Value added tax returns are due."])
     assert cat @ kitten > cat @ tax + 0.2

@@ -103,8 +103,8 @@ def test_the_neediest_table_comes_first_and_one_at_a_time() -> None:
         (CHUNKS, 5_000, 2_000, True),
         (CHUNKS, 1_000_000, 19_999, False),
         (CHUNKS, 1_000_000, 20_000, True),
-        (PASSAGES, 5_000, 399, False),
-        (PASSAGES, 5_000, 400, True),
+        (PASSAGES, 5_000, 199, False),
+        (PASSAGES, 5_000, 200, True),
     ],
 )
 def test_rows_outside_the_indexes_are_bounded_by_number_and_by_share(

@@ -1,0 +1,92 @@
+"""A worker that dies: applies the story from where the store says, with a snapshot after the third batch, and is killed.
+
+`python -m tests.integration.graph_store.crashing_writer FOLDER POINT`, POINT one of POINTS. With `disk full` it is not
+killed: no file may grow for a while in the fourth batch, which is then applied again.
+"""
+
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from indexer.errors import TransientStoreError
+from indexer.write import rewriting, snapshots
+from indexer.write.graph import GraphWriter
+from tests.integration.graph_store.sample_graph import generation_in, story
+
+SNAPSHOT_AFTER = 2
+POINTS = (
+    "deleted, not copied",
+    "not committed",
+    "just committed",
+    "snapshot not copied",
+    "snapshot not renamed",
+    "snapshot not pointed at",
+    "written anew, not put in place",
+)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dies_in_batch(writer: GraphWriter, point: str) -> None:
+    run = writer._run
+
+    def watched(cypher: str, **parameters: object) -> Any:
+        if (point, cypher) == ("not committed", "COMMIT"):
+            die()
+        if point == "deleted, not copied" and cypher.startswith("COPY"):
+            run("COMMIT")
+            die()
+        result = run(cypher, **parameters)
+        if (point, cypher) == ("just committed", "COMMIT"):
+            die()
+        return result
+
+    writer._run = watched  # type: ignore[method-assign]
+
+
+def dies_in_snapshot(writer: GraphWriter, point: str) -> None:
+    if point == "snapshot not copied":
+        snapshots.shutil.copyfile = lambda *_: die()  # type: ignore[assignment, attr-defined]
+    elif point == "snapshot not pointed at":
+        snapshots.replace_file = lambda *_: die()
+    elif point in ("snapshot not renamed", "written anew, not put in place"):
+        Path.replace = lambda *_: die()  # type: ignore[assignment, method-assign]
+        if point == "written anew, not put in place":
+            rewriting.LEAST_HOLES = 1
+
+
+def meets_a_full_disk(writer: GraphWriter, batch: Any, position: int, size: int) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    try:
+        writer.apply(batch, position)
+    except TransientStoreError as error:
+        print("refused:", error)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+def main(folder: Path, point: str) -> None:
+    generation = generation_in(folder)
+    writer = GraphWriter.open(generation)
+    for position, batch in enumerate(story()):
+        if position <= writer.position():
+            continue
+        if position == SNAPSHOT_AFTER + 1:
+            if point == "disk full":
+                meets_a_full_disk(writer, batch, position, generation.graph_path.stat().st_size)
+            dies_in_batch(writer, point)
+        writer.apply(batch, position)
+        if position == SNAPSHOT_AFTER:
+            writer.snapshot(generation.snapshots_dir)
+        if position == SNAPSHOT_AFTER + 1:
+            dies_in_snapshot(writer, point)
+            writer.snapshot(generation.snapshots_dir)
+    writer.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
