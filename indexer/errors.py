@@ -7,6 +7,11 @@ class TransientStoreError(Exception):
     """A store could not take or give data just now (disk full, file locked, I/O error): retry the call in place."""
 
 
+class StoreInDoubt(Exception):
+    """A store failed half-way and must not be used further: end the process; the next start takes it from its newest
+    snapshot and the log."""
+
+
 class StoreInUse(Exception):
     """Another process holds the store open for writing: stop it, or use another data directory."""
 

@@ -41,10 +41,13 @@ SHARED_TABLES = ("Entity", "DocumentName")
 MAX_DATABASE_BYTES = 1 << 36  # address space Kùzu reserves for one database; its own default of 8 TiB breaks limits
 
 
-def property_names(table: str) -> list[str]:
-    """The columns of a table, in order; those of a relationship without its two ends."""
-    columns = NODE_TABLES[table] if table in NODE_TABLES else RELATIONSHIP_TABLES[table].partition(",")[2]
-    return [column.split()[0] for column in columns.split(",") if column]
+def columns_of(table: str) -> dict[str, str]:
+    """Names and Kùzu types of a table's columns, in order; a relationship's begin with its two ends."""
+    if table in NODE_TABLES:
+        ends, written = {}, NODE_TABLES[table]
+    else:
+        ends, written = {"source": "STRING", "target": "STRING"}, RELATIONSHIP_TABLES[table].partition(",")[2]
+    return ends | {column.split()[0]: column.split()[1] for column in written.split(",") if column}
 
 
 def statements_that_create() -> list[str]:

@@ -22,12 +22,15 @@ ROWS_AT_ONCE = 10_000
 
 
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was compared and what differs. `complete` says whether the graph snapshot holds all that the text does.
+    """What was compared and what differs. `ok` is complete and without a difference.
+
+    `complete` says whether the graph snapshot holds all that the text does.
 
     `digest` is of content: equal documents leave an equal digest, whatever the order, the offsets or the times.
     """
 
     generation: str
+    ok: bool
     complete: bool
     documents: int
     passages: int
@@ -40,10 +43,6 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     graph_expected: int
     digest: str
     digests: dict[str, str]
-
-    @property
-    def ok(self) -> bool:
-        return self.complete and self.difference_count == 0
 
     def lines(self) -> Iterator[str]:
         """The report for a person."""
@@ -108,9 +107,11 @@ def verify(generation: Generation, reader: VectorReader, snapshot: SnapshotFile 
         ),
         "graph": graph_digest(graph) if graph is not None else _digest([]),
     }
+    position = snapshot.graph_position if snapshot is not None else -1
     return VerifyReport(
         generation=generation.name,
-        complete=(snapshot.graph_position if snapshot is not None else -1) >= expected,
+        ok=position >= expected and not differences,
+        complete=position >= expected,
         documents=len(revisions),
         passages=len(passages),
         chunks=len(chunks),
@@ -118,7 +119,7 @@ def verify(generation: Generation, reader: VectorReader, snapshot: SnapshotFile 
         differences=differences[:SHOWN],
         difference_count=len(differences),
         stale_rows=stale_passages + stale_chunks,
-        graph_position=snapshot.graph_position if snapshot is not None else -1,
+        graph_position=position,
         graph_expected=expected,
         digest=_digest([[digests["text"], digests["graph"]]]),
         digests=digests,

@@ -20,7 +20,7 @@ from query_api.metrics import ServiceMetrics
 from query_api.recent_receipts import RecentReceipts
 from query_api.served_generation import OpenedGeneration, ServedGeneration
 from query_api.settings import ServiceSettings
-from query_api.tailing import LocateBroker, Span, TailedRecord, TopicTail
+from query_api.tailing import SHORT_FETCH_MS, LocateBroker, Span, TailedRecord, TopicTail
 from schemas.ids import format_token
 from schemas.receipts import decode_receipt
 from schemas.topics import TopicNames
@@ -74,6 +74,7 @@ class SnapshotKeeper:
             _first_receipts,
             self._take_receipts,
             record_bytes=settings.kafka.max_record_bytes,
+            fetch_ms=SHORT_FETCH_MS,
         )
 
     @property
@@ -186,9 +187,12 @@ class SnapshotKeeper:
     async def _take_receipts(self, records: Sequence[TailedRecord]) -> None:
         for record in records:
             try:
-                self.receipts.add(decode_receipt(record.value or b""))
+                receipt = decode_receipt(record.value or b"")
             except ValueError as error:
                 self._on_broken(self._topics.indexed, record, error)
+                continue
+            if self.served is None or receipt.generation == self.served.generation.name:
+                self.receipts.add(receipt)
         self._receipt_at = time.monotonic()
         self._news.set()
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from query_api.ranking import in_blocks, ranked, ranks, reciprocal_rank_fusion
+from query_api.ranking import in_blocks, ranked, ranks, reciprocal_rank_fusion, weighted_sum
 from query_api.snapshot import Candidate
 from schemas.api import Group, Mode
 from schemas.ids import DocumentKey
@@ -15,11 +15,13 @@ DEEPER = 4  # how many times more it gives when a page lies deeper
 
 @dataclass(frozen=True)
 class FusionWeights:
-    """What each channel counts in the fusion; the graph's is multiplied by how far its gate is open."""
+    """What each text channel counts in reciprocal rank fusion, and what the fusion counts beside the graph's scores,
+    which are multiplied by how far its gate is open."""
 
     vector: float = 1.0
     keyword: float = 1.0
-    graph: float = 2.0
+    text: float = 0.4
+    graph: float = 1.0
 
 
 class Place(NamedTuple):
@@ -54,7 +56,11 @@ def places(
     gate: float,
     weights: FusionWeights,
 ) -> list[Place]:
-    """The order of everything found, by reciprocal rank fusion; one channel alone keeps its own order and scores.
+    """The order of everything found; one channel alone keeps its own order and scores.
+
+    Hybrid score = text weight x RRF(vector, keyword) / best RRF + graph weight x gate x graph score: reciprocal rank
+    fusion decides among texts, and where the gate is open the graph's evidence is added. Ranks of the graph are not
+    fused: how much stronger its first is than its tenth says more than their order.
 
     `vector` and `keyword` are best first, `graph` scores by passage id, `gate` in [0, 1]; `document_of` tells the
     document of a passage that only the graph found. More candidates of the same lists give a longer order that begins
@@ -64,25 +70,28 @@ def places(
     counts = {"vector": weights.vector, "keyword": weights.keyword, "graph": weights.graph * gate}
     if mode != "hybrid":
         counts = {name: float(name == mode) for name in counts}
-    graph_ranks = ranks(ranked(graph))
-    blocks = []
+    evidence = {unit: counts["graph"] * score for unit, score in graph.items()} if counts["graph"] else {}
+    blocks: list[dict[str, float]] = []
+    scale = 0.0
     depth = DEPTH
     while True:
         lists = {name: ranks(unit.name for unit in of if unit.position < depth) for name, of in units.items()}
-        lists["graph"] = graph_ranks
-        blocks.append(reciprocal_rank_fusion([lists[name] for name in counts], list(counts.values())))
+        fused = reciprocal_rank_fusion(list(lists.values()), [counts["vector"], counts["keyword"]])
+        scale = scale or weights.text / max(fused.values(), default=1.0)
+        blocks.append(weighted_sum([fused, evidence], [scale, 1.0]))
         if depth >= max(len(vector), len(keyword)):
             break
         depth *= DEEPER
-    shown = {name: lists[name] for name, count in counts.items() if count}
+    rankings = lists | {"graph": ranks(ranked(graph))}
+    shown = {name: rankings[name] for name, count in counts.items() if count}
     scores = {name: {unit.name: unit.candidate.score for unit in of} for name, of in units.items()}
     scores["graph"] = dict(graph)
     found = {unit.name: unit.candidate for of in (units["keyword"], units["vector"]) for unit in of}
-    fused = {unit: score for block in reversed(blocks) for unit, score in block.items()}
+    final = {unit: score for block in reversed(blocks) for unit, score in block.items()}
     ordered: list[Place] = []
     for unit in in_blocks(blocks):
         candidate = found.get(unit)
-        own = fused[unit] if mode == "hybrid" else scores[mode][unit]
+        own = final[unit] if mode == "hybrid" else scores[mode][unit]
         ordered.append(
             Place(
                 passage_id=unit if candidate is None else candidate.passage_id,

@@ -28,6 +28,7 @@ from schemas.ids import DocumentKey
 from schemas.settings import KafkaSettings, LimitSettings
 
 JSON_TYPES = frozenset({"application/json", ENVELOPE_TYPE})
+CLOUD_EVENT_TYPE = "application/cloudevents+json"
 
 
 class Candidate(NamedTuple):
@@ -112,6 +113,7 @@ def from_raw(
     content_type = headers.get("content-type")
     if content_type is None:
         raise ApiProblem(415, "No media type", f"Say in Content-Type what the body is: {_readable_types()}.")
+    check_media_type(content_type)
     kept = [("content-type", content_type.encode())]
     kept += [(name, text.encode()) for name, text in headers.items() if name.startswith(METADATA_HEADER_PREFIX)]
     kept += [(name, text.encode()) for name, text in headers.items() if name.startswith("ce_")]
@@ -173,14 +175,21 @@ def document_key(collection: str, document_id: str) -> DocumentKey:
 
 def readable(upsert: DocumentUpsert) -> DocumentUpsert:
     """The same, or ApiProblem 415 for a media type that no parser reads."""
-    media_type = upsert.content_type.partition(";")[0].strip().lower()
-    if not any(media_type in known.media_types for known in formats()):
+    check_media_type(upsert.content_type)
+    return upsert
+
+
+def check_media_type(content_type: str) -> None:
+    """Raises ApiProblem 415 for content that no parser reads."""
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type != CLOUD_EVENT_TYPE and not any(media_type in known.media_types for known in formats()):
         raise refused_event(
             MalformedEvent(
-                "unknown_media_type", f"The media type {media_type[:80]!r} cannot be read; send {_readable_types()}."
+                "unknown_media_type",
+                f"The media type {media_type[:80]!r} cannot be read; send content as {_readable_types()}, "
+                "or envelopes as application/json.",
             )
         )
-    return upsert
 
 
 def record_of(event: DocumentEvent, kafka: KafkaSettings) -> OutgoingRecord:

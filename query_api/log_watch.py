@@ -5,11 +5,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import structlog
 from aiokafka.errors import KafkaError
 
-from query_api.tailing import LocateBroker, LogUnavailable, Span, connect, spans_of
+from query_api.tailing import LocateBroker, LogUnavailable, Span, TopicMissing, connect, spans_of
 
 log = structlog.get_logger(__name__)
 
@@ -43,6 +44,7 @@ class LogWatch:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.problem: str | None = "not asked yet"
+        self.missing: str | None = None
         self._locate_broker = locate_broker
         self._topics = topics
         self._clock = clock
@@ -70,14 +72,21 @@ class LogWatch:
         try:
             while self._locate_broker() == servers:
                 async with asyncio.timeout(ANSWER_SECONDS):
-                    for topic in self._topics():
-                        self.see(topic, await spans_of(consumer, topic))
+                    await self._look(consumer)
                 if self.problem is not None:
                     log.info("kafka reached", servers=servers)
                 self.problem = None
                 await asyncio.sleep(LOOK_SECONDS)
         finally:
             await consumer.stop()
+
+    async def _look(self, consumer: Any) -> None:
+        self.missing = None
+        for topic in self._topics():
+            try:
+                self.see(topic, await spans_of(consumer, topic))
+            except TopicMissing as error:
+                self.missing = str(error)
 
     def see(self, topic: str, spans: Mapping[int, Span]) -> None:
         """Take note of what the partitions hold now."""

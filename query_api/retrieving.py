@@ -47,6 +47,8 @@ class _Account:
             case Hit():
                 self.hits.append(part)
             case Done():
+                part.timings["total"] = round(time.perf_counter() - self.began, 6)
+                self.stages |= part.timings
                 self.done = part
                 self.outcome = "done"
 
@@ -60,7 +62,7 @@ class _Account:
             snapshot={} if self.meta is None else self.meta.snapshot.model_dump(),
             parameters=self.request.model_dump(exclude={"q", "collection", "mode"}, exclude_none=True),
             hits=[_retrieved(hit) for hit in self.hits],
-            stages=dict(self.stages) if self.done is None else dict(self.done.timings),
+            stages=dict(self.stages),
             failed_channels={} if self.done is None else dict(self.done.failed_channels),
             seconds=seconds,
             outcome=self.outcome,
@@ -127,9 +129,8 @@ class Retriever:
     def _close(self, account: _Account, *, resumable: bool) -> None:
         seconds = time.perf_counter() - account.began
         mode = account.request.mode
-        for stage, spent in account.stages.items():
+        for stage, spent in (account.stages | {"total": seconds}).items():
             self._metrics.search_seconds.labels(mode=mode, stage=stage).observe(spent)
-        self._metrics.search_seconds.labels(mode=mode, stage="total").observe(seconds)
         self._metrics.searches.labels(mode=mode, outcome=account.outcome).inc()
         if resumable and account.outcome == "cancelled":
             self._provenance.hold(account.retrieval(seconds), self._resumable_seconds)

@@ -123,6 +123,8 @@ class Service:
             notes.append(self.keeper.problem)
         if not self.log_watch.reachable:
             notes.append(f"Kafka: {self.log_watch.problem}. Searches go on; writes are refused.")
+        elif self.log_watch.missing:
+            notes.append(f"Kafka answers, but {self.log_watch.missing}.")
         elif self.keeper.served is not None and self.keeper.served.tail.problem:
             notes.append(f"The graph is not followed: {self.keeper.served.tail.problem}.")
         return Readiness(

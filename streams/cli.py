@@ -126,7 +126,7 @@ def worker(
     ] = None,
 ) -> None:
     """Run one worker: documents from the topics into the stores."""
-    from streams.documents_cli import bootstrap_servers as find_servers
+    from streams.loading import bootstrap_servers as find_servers
     from streams.settings import load_settings
 
     blocks = overrides(
@@ -162,7 +162,7 @@ def _report_topics(data_dir: Path | None, bootstrap_servers: str | None, *, crea
 
     from indexer.generations import FIRST, current_generation
     from schemas.topics import topic_specs
-    from streams.documents_cli import bootstrap_servers as find_servers
+    from streams.loading import bootstrap_servers as find_servers
     from streams.settings import load_settings
     from streams.topic_admin import ensure_topics, inspect_topics
 

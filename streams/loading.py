@@ -17,7 +17,7 @@ from schemas.ids import DocumentKey
 from schemas.topics import TopicNames
 from streams.publishing import Followed, Published, follow, open_producer, open_receipts, publish
 from streams.settings import WorkerSettings, load_settings
-from streams.sources import Record, Refused, Selection, read_sources
+from streams.sources import Record, Refused, Selection, read_sources, require_paths
 
 SHOWN_REFUSALS = 20
 
@@ -66,7 +66,11 @@ class Loader:
         return cls(settings, bootstrap_servers(settings), wait, patience_seconds, quiet)
 
     def load(self, paths: Sequence[str], selection: Selection) -> Loaded:
-        """Every document the paths hold. What would end as a dead letter is not published but listed as refused."""
+        """Every document the paths hold. What would end as a dead letter is not published but listed as refused.
+
+        Raises Failure when a path does not exist.
+        """
+        require_paths(paths)
         refused: list[Refused] = []
 
         def accepted() -> Iterator[Record]:

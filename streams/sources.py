@@ -66,11 +66,15 @@ class _Deletion(msgspec.Struct, frozen=True):
     collection: str | None = None
 
 
-def read_sources(paths: Sequence[str], selection: Selection, limits: LimitSettings) -> Iterator[Record | Refused]:
-    """Every record the paths hold, in order; `-` is JSON lines on standard input.
+def require_paths(paths: Sequence[str]) -> None:
+    """Raises Failure, before anything is published, when a path does not exist."""
+    for path in paths:
+        if path != "-" and not Path(path).exists():
+            raise Failure(f"There is no file or folder {path!r}.")
 
-    Raises Failure when a path does not exist.
-    """
+
+def read_sources(paths: Sequence[str], selection: Selection, limits: LimitSettings) -> Iterator[Record | Refused]:
+    """Every record the paths hold, in order; `-` is JSON lines on standard input."""
     for path in paths:
         if path == "-":
             yield from _json_lines(sys.stdin.buffer, "standard input", selection, limits)
@@ -82,10 +86,8 @@ def read_sources(paths: Sequence[str], selection: Selection, limits: LimitSettin
                 hidden = any(part.startswith(".") for part in relative.split("/"))
                 if file.is_file() and not hidden and selection.takes(relative):
                     yield from _file(file, relative, selection, limits)
-        elif place.is_file():
-            yield from _file(place, place.name, selection, limits)
         else:
-            raise Failure(f"There is no file or folder {path!r}.")
+            yield from _file(place, place.name, selection, limits)
 
 
 def _file(file: Path, document_id: str, selection: Selection, limits: LimitSettings) -> Iterator[Record | Refused]:

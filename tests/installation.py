@@ -17,7 +17,7 @@ import httpx
 import psutil
 
 READY_SECONDS = 120.0
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 def free_port() -> int:

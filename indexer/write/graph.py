@@ -1,45 +1,39 @@
 """The graph writer: replaces documents' contributions in Kùzu, with the position reached, in one transaction.
 
-Kùzu's own recovery after a crash is not relied on. A graph that was not closed is thrown away and taken from the newest
-snapshot, and the log brings the rest: the position in the store says from where.
+Kùzu's own recovery is not relied on: a process killed in a COMMIT after COPY keeps the deletes and the position and
+loses the rows, and replaying deletes drops other rows from the primary keys. So a graph that was not closed is thrown
+away and taken from the newest snapshot, and the log brings the rest: the position in the store says from where.
 """
 
 import importlib.util  # noqa: F401 -- Kùzu's first COPY from Arrow looks for it without importing it
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import kuzu
 import pyarrow as pa
+import pyarrow.compute as pc
 from filelock import FileLock, Timeout
 
-from indexer.errors import StoreInUse, TransientStoreError
+from indexer.errors import StoreInDoubt, StoreInUse, TransientStoreError
 from indexer.generations import Generation
 from indexer.graph_schema import (
     EVIDENCE_TABLES,
     MAX_DATABASE_BYTES,
-    NODE_TABLES,
-    RELATIONSHIP_TABLES,
     SCHEMA_VERSION,
     SHARED_TABLES,
     statements_that_create,
 )
 from indexer.read.graph import SnapshotFile, latest_snapshot
-from indexer.write.graph_rows import GraphRows, Row
+from indexer.write.graph_rows import GraphRows, arrow_rows
 from indexer.write.rewriting import is_worn, write_anew
 from indexer.write.snapshots import publish_snapshot
 from schemas.contributions import Contribution
 from schemas.ids import DocumentKey, document_node_id
 
 NAMES = {"Entity": "name", "DocumentName": "document_id"}
-ARROW_TYPES = {
-    "STRING": pa.string(),
-    "INT32": pa.int32(),
-    "INT64": pa.int64(),
-    "DOUBLE": pa.float64(),
-}
 OWNED = (
     "-[:HAS_SECTION]->(:Section)-[:HAS_CHUNK]->(:Chunk)-[:STATES]->(node:Statement)",
     "-[:HAS_SECTION]->(:Section)-[:HAS_CHUNK]->(node:Chunk)",
@@ -53,7 +47,8 @@ UNCLOSED = "unclosed"
 class GraphWriter:
     """The one process that writes a generation's graph. Not thread-safe: call it from one thread at a time.
 
-    Each call may be repeated with the same arguments and then changes nothing.
+    Each call may be repeated with the same arguments and then changes nothing. Every method raises StoreInDoubt once
+    the store has failed: the process then ends, and the next one begins with the newest snapshot.
     """
 
     def __init__(self, path: Path, lock: FileLock) -> None:
@@ -61,6 +56,7 @@ class GraphWriter:
         self._path = path
         self._lock = lock
         self._unclosed = path.with_name(UNCLOSED)
+        self._in_doubt = False
         self._open()
 
     @classmethod
@@ -83,36 +79,33 @@ class GraphWriter:
 
     def position(self) -> int:
         """The offset on the graph topic up to which everything is applied; -1 for none."""
-        rows = self._run("MATCH (applied:Applied {id: 0}) RETURN applied.position").get_all()
+        with self._sound("tell its position"):
+            rows = self._run("MATCH (applied:Applied {id: 0}) RETURN applied.position").get_all()
         return int(rows[0][0]) if rows else -1
 
     def apply(self, changes: Sequence[tuple[DocumentKey, Contribution | None]], position: int) -> None:
         """Replace, or withdraw (None), the contribution of each document and store the position, all or nothing.
 
-        Raises TransientStoreError when the store did not take it; whether it is stored is then unknown, and the same
-        call may be repeated.
+        1. make the rows (ValueError when a contribution holds what no column takes); 2. delete what the documents had;
+        3. copy the new rows, of shared nodes those that are missing; 4. set the position; 5. commit.
         """
         rows = GraphRows.of(contribution for _, contribution in changes if contribution is not None)
-        withdrawn = [document_node_id(key) for key, _ in changes]
-        try:
+        nodes = {table: arrow_rows(table, held.values()) for table, held in rows.nodes.items()}  # 1
+        relationships = {table: arrow_rows(table, held) for table, held in rows.relationships.items()}
+        with self._sound(f"take {len(changes)} changes"):
             self._run("BEGIN TRANSACTION")
-            self._remove(withdrawn)
-            for table, columns in NODE_TABLES.items():
-                shared = table in SHARED_TABLES
-                new = self._share(table, rows.nodes[table]) if shared else rows.nodes[table].values()
-                self._copy(table, columns, new)
-            for table, columns in RELATIONSHIP_TABLES.items():
-                properties = columns.partition(",")[2]
-                self._copy(table, f"source STRING, target STRING,{properties}".rstrip(","), rows.relationships[table])
-            self._run(
+            self._remove([document_node_id(key) for key, _ in changes])  # 2
+            for table in SHARED_TABLES:
+                nodes[table] = self._missing(table, nodes[table])
+            for table, new in (nodes | relationships).items():  # 3
+                if new.num_rows:
+                    self._run(f"COPY {table} FROM $rows", rows=new)
+            self._run(  # 4
                 "MERGE (applied:Applied {id: 0}) SET applied.position = $position, applied.schema = $schema",
                 position=position,
                 schema=SCHEMA_VERSION,
             )
-            self._run("COMMIT")
-        except RuntimeError as error:
-            self._roll_back()
-            raise TransientStoreError(f"The graph did not take {len(changes)} changes: {error}") from error
+            self._run("COMMIT")  # 5
 
     def collect_orphans(self) -> int:
         """Empty the shared nodes whose last evidence is gone; the number emptied.
@@ -120,7 +113,7 @@ class GraphWriter:
         Kùzu cannot delete a node at the end of a table that is stored forward only. An emptied node keeps its id,
         which says nothing, and is filled again when evidence comes.
         """
-        with self._store_errors("collect orphans"):
+        with self._sound("collect orphans"):
             return sum(self._empty_orphans(shared) for shared in SHARED_TABLES)
 
     def snapshot(self, snapshots_dir: Path) -> SnapshotFile:
@@ -128,21 +121,21 @@ class GraphWriter:
 
         A graph worn by many replaced documents is written anew first.
         """
-        with self._store_errors("make a snapshot"):
-            worn = is_worn(self._connection)
-        if worn:
-            self._renew()
-        with self._store_errors("make a snapshot"):
+        with self._sound("make a snapshot"):
+            if is_worn(self._connection):
+                self._renew()
             self._run("CHECKPOINT")
             counts = {table: self._count(table) for table in ("Document", "Chunk", "Entity", "Statement")}
             position = self.position()
         return publish_snapshot(self._path, snapshots_dir, position=position, counts=counts)
 
     def close(self) -> None:
-        """Close the store so that the next start can trust it."""
-        self._run("CHECKPOINT")
-        self._shut()
-        self._unclosed.unlink(missing_ok=True)
+        """Close the store so that the next start can trust it; one in doubt is left for the next start to replace."""
+        if not self._in_doubt:
+            with self._sound("be closed"):
+                self._run("CHECKPOINT")
+                self._shut()
+            self._unclosed.unlink(missing_ok=True)
         self._lock.release()
 
     def _open(self) -> None:
@@ -164,8 +157,7 @@ class GraphWriter:
 
     def _renew(self) -> None:
         fresh = self._path.with_name(f"{self._path.name}.fresh")
-        with self._store_errors("be written anew"):
-            write_anew(self._connection, fresh, buffer_pool_bytes=BUFFER_POOL_BYTES)
+        write_anew(self._connection, fresh, buffer_pool_bytes=BUFFER_POOL_BYTES)
         self._shut()
         for stale in self._path.parent.glob(f"{self._path.name}.*"):
             if stale != fresh:
@@ -209,29 +201,22 @@ class GraphWriter:
         find = f"MATCH (node:{table} {{id: $id}}) RETURN node.id AS id"
         return {found for identifier in ids for found in self._ids(find, id=identifier)}
 
-    def _share(self, table: str, rows: dict[str, Row]) -> list[Row]:
+    def _missing(self, table: str, rows: pa.Table) -> pa.Table:
         """The rows that are not there yet; emptied ones are filled again."""
-        if not rows:
-            return []
-        ids = sorted(rows)
+        ids = rows["id"].to_pylist()
         held = self._held(table, ids)
+        if not held:
+            return rows
         emptied = f"UNWIND $ids AS id MATCH (node:{table} {{id: id}}) WHERE node.collection = '' RETURN node.id AS id"
-        for identifier in self._ids(emptied, ids=ids):
+        found = pa.array(sorted(self._ids(emptied, ids=sorted(held))), pa.string())
+        for row in rows.filter(pc.is_in(rows["id"], value_set=found)).to_pylist():
             self._run(
                 f"MATCH (node:{table} {{id: $id}}) SET node.collection = $collection, node.{NAMES[table]} = $name",
-                id=identifier,
-                collection=rows[identifier][1],
-                name=rows[identifier][2],
+                id=row["id"],
+                collection=row["collection"],
+                name=row[NAMES[table]],
             )
-        return [row for identifier, row in rows.items() if identifier not in held]
-
-    def _copy(self, table: str, columns: str, rows: Iterable[Row]) -> None:
-        values = list(zip(*rows, strict=True))
-        if not values:
-            return
-        named = [column.replace("PRIMARY KEY", "").split() for column in columns.split(",")]
-        arrays = [pa.array(column, ARROW_TYPES[kind]) for column, (_, kind) in zip(values, named, strict=True)]
-        self._run(f"COPY {table} FROM $rows", rows=pa.table(arrays, names=[name for name, _ in named]))
+        return rows.filter(pc.invert(pc.is_in(rows["id"], value_set=pa.array(sorted(held), pa.string()))))
 
     def _ids(self, cypher: str, **parameters: object) -> set[str]:
         return set(self._run(cypher, **parameters).get_as_arrow().column("id").to_pylist())
@@ -240,19 +225,15 @@ class GraphWriter:
         return self._connection.execute(cypher, parameters)
 
     @contextmanager
-    def _store_errors(self, doing: str) -> Iterator[None]:
+    def _sound(self, doing: str) -> Iterator[None]:
+        """After an error the handle is not used again: after a COMMIT that met a full disk the next call crashes."""
+        if self._in_doubt:
+            raise StoreInDoubt(f"The graph could not {doing}: it failed before; restart the worker.")
         try:
             yield
         except RuntimeError as error:
-            raise TransientStoreError(f"The graph could not {doing}: {error}") from error
-
-    def _roll_back(self) -> None:
-        """End whatever transaction is open; after a failed COMMIT there is none, and Kùzu says so."""
-        try:
-            self._run("ROLLBACK")
-        except RuntimeError as error:
-            if "transaction" not in str(error).lower():
-                raise TransientStoreError(f"The graph could not roll back: {error}") from error
+            self._in_doubt = True
+            raise StoreInDoubt(f"The graph could not {doing}: {error}") from error
 
 
 def _locked(path: Path) -> FileLock:
@@ -266,9 +247,14 @@ def _locked(path: Path) -> FileLock:
 
 
 def _restore(path: Path, snapshots_dir: Path) -> None:
-    """Put the newest snapshot, or nothing, where the graph was."""
+    """Put the newest snapshot, or nothing, where the graph was. May be interrupted and made again."""
+    path.with_name(UNCLOSED).touch()
     for stale in path.parent.glob(f"{path.name}*"):
         stale.unlink()
     newest = latest_snapshot(snapshots_dir)
-    if newest is not None:
+    if newest is None:
+        return
+    try:
         shutil.copyfile(snapshots_dir / newest.name, path)
+    except OSError as error:
+        raise TransientStoreError(f"The graph could not be taken from {newest.name}: {error}") from error

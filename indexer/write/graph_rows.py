@@ -4,11 +4,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from indexer.graph_schema import NODE_TABLES, RELATIONSHIP_TABLES
+import pyarrow as pa
+
+from indexer.graph_schema import NODE_TABLES, RELATIONSHIP_TABLES, columns_of
 from schemas.contributions import Contribution, StatementNode
 from schemas.ids import DocumentKey, document_node_id, entity_id
 
 Row = tuple[Any, ...]
+
+ARROW_TYPES = {"STRING": pa.string(), "INT32": pa.int32(), "INT64": pa.int64(), "DOUBLE": pa.float64()}
 
 
 @dataclass
@@ -71,3 +75,15 @@ class GraphRows:
 
     def _edge(self, table: str, source: str, target: str, *properties: object) -> None:
         self.relationships[table].append((source, target, *properties))
+
+
+def arrow_rows(table: str, rows: Iterable[Row]) -> pa.Table:
+    """Rows as COPY takes them. Raises ValueError for a value that its column cannot hold."""
+    columns = columns_of(table)
+    values: Iterable[Iterable[Any]] = list(zip(*rows, strict=True)) or [()] * len(columns)
+    return pa.table(
+        {
+            name: pa.array(column, ARROW_TYPES[kind])
+            for (name, kind), column in zip(columns.items(), values, strict=True)
+        }
+    )

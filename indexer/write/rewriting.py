@@ -15,7 +15,7 @@ from indexer.graph_schema import (
     NODE_TABLES,
     RELATIONSHIP_TABLES,
     SHARED_TABLES,
-    property_names,
+    columns_of,
     statements_that_create,
 )
 
@@ -60,14 +60,14 @@ def write_anew(connection: kuzu.Connection, path: Path, *, buffer_pool_bytes: in
 
 
 def _all_nodes(table: str) -> str:
-    columns = ", ".join(f"node.{name} AS {name}" for name in property_names(table))
+    columns = ", ".join(f"node.{name} AS {name}" for name in columns_of(table))
     kept = "WHERE node.collection <> '' " if table in SHARED_TABLES else ""
     return f"MATCH (node:{table}) {kept}RETURN {columns}"
 
 
 def _all_edges(table: str) -> str:
     source, target = RELATIONSHIP_TABLES[table].partition(",")[0].removeprefix("FROM ").split(" TO ")
-    columns = "".join(f", edge.{name} AS {name}" for name in property_names(table))
+    columns = "".join(f", edge.{name} AS {name}" for name in list(columns_of(table))[2:])
     return f"MATCH (a:{source})-[edge:{table}]->(b:{target}) RETURN a.id AS source, b.id AS target{columns}"
 
 

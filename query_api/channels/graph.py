@@ -40,7 +40,11 @@ class RunInThread(Protocol):
 
 @dataclass(frozen=True)
 class TermWeights:
-    """What each term counts in the sum. The first six from a prototype's tuning, the others by analogy."""
+    """What each term counts in the sum: the first six from a prototype's tuning, the others by analogy.
+
+    `seed` and `prior` count when the graph is asked alone: a parent is then a hit too, and what a reached passage's own
+    text is worth is added; beside other channels these say so themselves.
+    """
 
     named: float = 1.0
     title_mention: float = 0.4
@@ -84,7 +88,9 @@ async def graph_channel(
     queries = [residual_query(question, parent) if keyword is not None else "" for parent in parents]
     hops = await asyncio.gather(*(_hop(run, text, query, collection) for query in queries))  # 4
     gathered = Gathered(names.links, names.entities, chosen.prior, parents)
-    return await run(lambda: _follow(question, view, collection, gathered, hops, gate, weights))  # 5, 6
+    weighted = await run(lambda: _reaches(question, view, gathered, hops, weights, alone=always))  # 5
+    prior = weights.prior if always else 0.0
+    return await run(lambda: _added_up(view, collection, gathered, weighted, gate, prior))  # 6
 
 
 def _begin(
@@ -100,52 +106,61 @@ async def _hop(run: RunInThread, text: TextSnapshot, query: str, collection: str
     return await run(lambda: keyword_channel(text, query, RESIDUAL_HITS, collection)) if query else []
 
 
-def _follow(
+def _reaches(
     question: Question,
     view: GraphView,
-    collection: str | None,
     gathered: Gathered,
     hops: Sequence[Sequence[Candidate]],
-    gate: float,
     weights: TermWeights,
-) -> Findings:
-    """Steps 5 and 6: score = Σ weight x strongest reach of each term, + what a reached passage's own text is worth."""
-    enter = terms.entrances(view, gathered.prior)
+    *,
+    alone: bool,
+) -> list[tuple[float, Iterable[Reach]]]:
+    """Step 5: what each term reaches, with the term's weight."""
     parents = gathered.parents
+    enter = terms.entrances(view, gathered.prior)
     around = terms.surroundings(view, parents)
     plain, telling = terms.title_mentions(view, parents, around, enter)
     residual, sharp = residual_reaches(view, parents, hops)
-    weighted: list[tuple[float, Iterable[Reach]]] = [
+
+    def asks(predicate: str) -> float:
+        return 1.0 if question.stems_in(predicate.replace("_", " ")) else 0.0
+
+    return [
         (weights.named, terms.named(gathered.links, enter)),
         (weights.mentioning, terms.mentioning(gathered.entities, view)),
-        (
-            weights.seed,
-            (Reach(parent.passage, parent.weight, Reason("matches", at)) for at, parent in enumerate(parents)),
-        ),
+        (weights.seed if alone else 0.0, terms.seeds(parents)),
         (weights.title_mention, plain),
         (weights.telling_title_mention, telling),
         (weights.mentioned_by, terms.mentioned_by(view, parents)),
         (weights.shared, terms.shared(view, parents, around)),
         (weights.linked, terms.linked(view, parents, enter)),
-        (
-            weights.stated,
-            terms.stated(
-                view, parents, enter, lambda predicate: float(bool(question.stems_in(predicate.replace("_", " "))))
-            ),
-        ),
+        (weights.stated, terms.stated(view, parents, enter, asks)),
         (weights.residual, residual),
         (weights.sharp_residual, sharp),
     ]
+
+
+def _added_up(
+    view: GraphView,
+    collection: str | None,
+    gathered: Gathered,
+    weighted: Iterable[tuple[float, Iterable[Reach]]],
+    gate: float,
+    prior_weight: float,
+) -> Findings:
+    """Step 6: score = Σ weight x strongest reach of each term, + prior weight x prior."""
     scores: dict[int, float] = {}
     best: dict[int, tuple[float, Reason]] = {}
     for weight, reaches in weighted:
+        if not weight:
+            continue
         for passage, reach in terms.strongest(reaches).items():
             part = weight * reach.score
             scores[passage] = scores.get(passage, 0.0) + part
             if passage not in best or part > best[passage][0]:
                 best[passage] = part, reach.reason
     for passage in scores:
-        scores[passage] += weights.prior * gathered.prior.get(passage, 0.0)
+        scores[passage] += prior_weight * gathered.prior.get(passage, 0.0)
     ordered = sorted(scores, key=lambda passage: (-scores[passage], passage))
     if collection is not None:  # a link may lead into another collection
         ordered = [passage for passage in ordered if view.collection_of_passage(passage) == collection]

@@ -126,6 +126,12 @@ def named(links: Sequence[QueryLink], enter: Entrances) -> Iterator[Reach]:
             yield Reach(passage, link.strength * share, Reason("names", at, link.entity))
 
 
+def seeds(parents: Sequence[Parent]) -> Iterator[Reach]:
+    """The parents themselves: w."""
+    for at, parent in enumerate(parents):
+        yield Reach(parent.passage, parent.weight, Reason("matches", at))
+
+
 def mentioning(entities: Sequence[NamedEntity], view: GraphView) -> Iterator[Reach]:
     """Passages that mention an entity of the question that no document is about: 1 / sqrt(df)."""
     keys = np.array([entity.entity for entity in entities], dtype=np.uint64)

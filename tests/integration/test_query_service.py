@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from indexer.tables import DocumentRow, StoredPosition
 from indexer.write.rows import IndexedRows
 from indexer.write.vectors import VectorWriter
 from query_api.app import create_app
+from query_api.engine import load_engine
 from query_api.settings import ServiceSettings
 from schemas.contributions import encode_contribution
 from schemas.events import DocumentUpsert, decode_document_event
@@ -31,6 +32,8 @@ from schemas.receipts import Receipt, encode_receipt
 from schemas.settings import LimitSettings
 from schemas.topics import TopicNames, topic_specs
 from streams.topic_admin import ensure_topics
+from tests.unit.query_api.scripted_engine import ScriptedEngine, make_hit
+from tests.unit.query_api.scripted_engine import make_generation as make_scripted_generation
 
 EVENTS = {"Accept": "text/event-stream"}
 
@@ -144,9 +147,11 @@ def make_generation(data_dir: Path) -> Generation:
 
 
 @asynccontextmanager
-async def serving(settings: ServiceSettings) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
+async def serving(
+    settings: ServiceSettings, load: Callable[[], Any] = load_engine
+) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
     """The service on a free port of a real socket."""
-    app = create_app(settings)
+    app = create_app(settings, load=load)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, timeout_graceful_shutdown=2))
     running = asyncio.create_task(server.serve())
     async with asyncio.timeout(20):
@@ -220,9 +225,10 @@ async def test_every_search_after_a_write_shows_that_write(stage: Stage) -> None
 
 
 async def test_a_deleted_document_is_gone_from_every_answer(stage: Stage) -> None:
-    await stage.put("a.md", "# Ferry\n\nThe ferry crosses the thalweg.")
+    kept = await stage.put("a.md", "# Ferry\n\nThe ferry crosses the thalweg.")
     token = await stage.put("b.md", "# Bridge\n\nThe bridge spans the thalweg.")
-    assert len((await stage.search("thalweg", after=token))["hits"]) >= 1
+    found = await stage.search("thalweg", after=f"{kept},{token}")
+    assert {hit["document_id"] for hit in found["hits"]} == {"a.md", "b.md"}
     token = (await stage.http.delete("/v1/documents/b.md")).json()["token"]
     answer = await stage.search("thalweg bridge", after=token)
     assert {hit["document_id"] for hit in answer["hits"]} == {"a.md"}
@@ -281,10 +287,11 @@ async def test_keys_go_to_the_partition_every_kafka_client_would_choose(stage: S
 
 
 async def test_a_stream_that_is_cut_off_goes_on_where_it_stopped(stage: Stage) -> None:
-    token = ""
-    for number in range(6):
-        token = await stage.put(f"{number}.md", f"# Lock {number}\n\nThe lock keeper writes of lock {number}.")
-    params = {"q": "lock keeper", "k": 6, "after": token}
+    tokens = [
+        await stage.put(f"{number}.md", f"# Lock {number}\n\nThe lock keeper writes of lock {number}.")
+        for number in range(6)
+    ]
+    params = {"q": "lock keeper", "k": 6, "after": ",".join(tokens)}
     first: list[tuple[str, str, Any]] = []
     async with stage.http.stream("GET", "/v1/search", params=params, headers=EVENTS) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
@@ -354,9 +361,9 @@ async def test_a_token_of_a_partition_that_is_not_there_is_refused(stage: Stage)
 async def test_a_service_started_later_catches_up_from_the_tables_and_the_topic(
     stage: Stage, kafka: str, topic_prefix: str
 ) -> None:
-    token = ""
-    for number in range(5):
-        token = await stage.put(f"{number}.md", f"# Pier {number}\n\nBeacon {number} stands there.")
+    token = ",".join(
+        [await stage.put(f"{number}.md", f"# Pier {number}\n\nBeacon {number} stands there.") for number in range(5)]
+    )
     await stage.search("beacon", after=token)
     settings = settings_for(kafka, topic_prefix, stage.data_dir)
     async with serving(settings) as (http, app):
@@ -389,6 +396,67 @@ async def test_searches_go_on_without_kafka_and_writes_say_so(kafka: str, topic_
         assert (await http.get("/readyz")).json()["kafka"] == "unreachable"
         assert stage.service.provenance.dropped == 0
         assert len(stage.service.provenance) == 1
+
+
+async def test_topics_that_are_not_there_yet_are_told_and_then_found(
+    kafka: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    settings = settings_for(kafka, topic_prefix, tmp_path, write_timeout_seconds=1)
+    async with serving(settings) as (http, app):
+        stage = Stage(http, app, TopicNames(topic_prefix), kafka, tmp_path)
+        await stage.until(lambda: stage.service.log_watch.reachable)
+        assert "thalweg topics create" in str((await http.get("/readyz")).json()["notes"])
+        response = await http.put("/v1/documents/a", content="x", headers={"Content-Type": "text/plain"})
+        assert response.status_code == 503
+        await ensure_topics(kafka, topic_specs(settings.kafka, FIRST))
+        await stage.until(lambda: stage.service.log_watch.missing is None)
+        await stage.until(lambda: stage.service.keeper.receipts_tail.problem is None)
+        assert await stage.put("a", "x")
+
+
+async def test_a_record_the_topic_does_not_take_is_a_413(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    settings = settings_for(kafka, topic_prefix, tmp_path)
+    small = settings.kafka.model_copy(update={"max_record_bytes": 100_000})
+    await ensure_topics(kafka, topic_specs(small, FIRST))
+    async with serving(settings) as (http, _):
+        text = "a line of text that is stored\n" * 10_000
+        response = await http.put("/v1/documents/a", content=text, headers={"Content-Type": "text/plain"})
+        assert response.status_code == 413
+        assert "max.message.bytes" in response.json()["detail"]
+        batch = [{"id": "a", "content": text}, {"id": "b", "content": "short"}]
+        response = await http.post("/v1/documents", json=batch)
+        assert response.status_code == 413
+
+
+@pytest.mark.parametrize("headers", [{}, EVENTS])
+async def test_the_search_stops_when_its_client_hangs_up(tmp_path: Path, headers: dict[str, str]) -> None:
+    make_scripted_generation(tmp_path)
+    engine = ScriptedEngine(hits=[make_hit(1), make_hit(2)], hold_at=1)
+    settings = settings_for("127.0.0.1:1", "none.", tmp_path, provenance_flush_seconds=0)
+    async with serving(settings, load=lambda: engine) as (http, app):
+        stage = Stage(http, app, TopicNames("none."), "127.0.0.1:1", tmp_path)
+        await stage.until(lambda: stage.service.readiness().ready)
+        with pytest.raises(httpx.ReadTimeout):
+            await http.get("/v1/search", params={"q": "river"}, headers=headers, timeout=0.3)
+        await stage.until(lambda: engine.cancelled == 1)
+        assert stage.service.streams.reading == 0
+
+
+async def test_a_silent_stream_is_kept_alive_by_comments(tmp_path: Path) -> None:
+    make_scripted_generation(tmp_path)
+    engine = ScriptedEngine(hits=[make_hit(1)], hold_at=0)
+    settings = settings_for("127.0.0.1:1", "none.", tmp_path, keep_alive_seconds=0.05, provenance_flush_seconds=0)
+    async with serving(settings, load=lambda: engine) as (http, app):
+        stage = Stage(http, app, TopicNames("none."), "127.0.0.1:1", tmp_path)
+        await stage.until(lambda: stage.service.readiness().ready)
+        async with http.stream("GET", "/v1/search", params={"q": "river"}, headers=EVENTS) as response:
+            lines = []
+            async for line in response.aiter_lines():
+                lines.append(line)
+                if line.startswith(":"):
+                    engine.go_on.set()
+        assert ": keep-alive" in lines
+        assert "event: done" in lines
 
 
 async def test_a_key_is_a_document_key(stage: Stage) -> None:

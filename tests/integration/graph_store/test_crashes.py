@@ -55,12 +55,16 @@ def test_killed_anywhere_it_ends_as_if_undisturbed(point: str, tmp_path: Path, u
     assert digest_when_carried_on(generation) == undisturbed[len(story()) - 1]
 
 
-def test_a_batch_that_a_full_disk_refused_may_be_applied_again(tmp_path: Path, undisturbed: dict[int, str]) -> None:
+def test_after_a_full_disk_the_next_start_goes_on(tmp_path: Path, undisturbed: dict[int, str]) -> None:
+    generation = generation_in(tmp_path)
+
     ended = run_writer(tmp_path, "disk full")
 
-    assert ended.returncode == 0, ended.stderr
-    assert "refused:" in ended.stdout
-    assert digest_when_carried_on(generation_in(tmp_path)) == undisturbed[len(story()) - 1]
+    assert "in doubt:" in ended.stdout, ended.stderr
+    snapshot = latest_snapshot(generation.snapshots_dir)
+    assert snapshot is not None
+    assert snapshot.graph_position == SNAPSHOT_AFTER
+    assert digest_when_carried_on(generation) == undisturbed[len(story()) - 1]
 
 
 def test_a_closed_graph_goes_on_where_it_was(generation: Generation) -> None:

@@ -311,6 +311,7 @@ async def test_writes_are_refused_while_kafka_is_away_and_searches_go_on(running
         ({"content": b'{"id": "a"', "headers": {"Content-Type": "application/json"}}, 400, "JSON"),
         ({"content": b"text", "headers": {"Content-Type": "text/plain"}}, 422, "?id="),
         ({"content": b"text", "params": {"id": "a"}}, 415, "Content-Type"),
+        ({"data": {"id": "a"}}, 415, "application/json"),
         ({"content": b"text", "params": {"id": "a"}, "headers": {"Content-Type": "image/png"}}, 415, "image/png"),
         (
             {"content": b"t", "params": {"id": "a", "collection": "x/y"}, "headers": {"Content-Type": "text/plain"}},

@@ -94,7 +94,7 @@ def test_a_hit_shows_title_section_scores_and_its_path_with_evidence() -> None:
 
 def test_the_last_line_names_what_is_missing() -> None:
     console, text = shown()
-    done = {"retrieval_id": "r_1", "hits": 1, "timings": {"vector": 0.02}, "failed_channels": {"graph": "too late"}}
+    done = {"retrieval_id": "r_1", "hits": 1, "timings": {"total": 0.02}, "failed_channels": {"graph": "too late"}}
     show_end(console, done, {"snapshot": {"positions": "0:7", "generation": "g0001"}})
     assert "1 hit in 20 ms, as of 0:7 (g0001). Retrieval r_1" in text.getvalue()
     assert "Without the graph channel: too late" in text.getvalue()
