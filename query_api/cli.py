@@ -13,7 +13,7 @@ import typer
 from schemas.exits import Failure, plain_failures
 
 if TYPE_CHECKING:
-    from query_api.client import ServiceClient
+    from query_api.command.client import ServiceClient
 
 app = typer.Typer()
 
@@ -38,8 +38,8 @@ def serve(
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",
 ) -> None:
     """Run the query service: search, documents, graph and status over HTTP."""
-    from query_api.logs import configure_logging
-    from query_api.serving import serve as serve_until_stopped
+    from query_api.command.logs import configure_logging
+    from query_api.command.serving import serve as serve_until_stopped
     from query_api.settings import load_settings
 
     settings = load_settings(
@@ -66,7 +66,7 @@ def search(
     """Search, and print hits as they stream in, with the path by which the graph found them."""
     from rich.console import Console
 
-    from query_api.showing import show_end, show_hit
+    from query_api.command.showing import show_end, show_hit
 
     asked = {"q": query, "k": k, "mode": mode, "collection": collection, "group": group, "after": after}
     params = {name: value for name, value in asked.items() if value is not None} | {"wait_seconds": wait_seconds}
@@ -93,7 +93,7 @@ def status(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> 
     """Show how the service is: lag, freshness, stores. Exit code 3 when none is running."""
     from rich.console import Console
 
-    from query_api.showing import show_status
+    from query_api.command.showing import show_status
 
     with closing(_client(url, data_dir)) as client:
         answer = client.get("/v1/status")
@@ -110,7 +110,7 @@ def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _client(url: str | None, data_dir: Path | None) -> "ServiceClient":
-    from query_api.client import ServiceClient, locate_service
+    from query_api.command.client import ServiceClient, locate_service
     from query_api.settings import load_settings
 
     settings = load_settings(given(storage={"data_dir": data_dir}))

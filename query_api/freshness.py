@@ -17,10 +17,10 @@ import structlog
 from indexer.generations import Generation, current_generation
 from query_api.engine import LazyEngine, tables_of
 from query_api.metrics import ServiceMetrics
-from query_api.recent_receipts import RecentReceipts
-from query_api.served_generation import OpenedGeneration, ServedGeneration
 from query_api.settings import ServiceSettings
-from query_api.tailing import SHORT_FETCH_MS, LocateBroker, Span, TailedRecord, TopicTail
+from query_api.upkeep.recent_receipts import RecentReceipts
+from query_api.upkeep.served_generation import OpenedGeneration, ServedGeneration
+from query_api.upkeep.tailing import LocateBroker, Span, TailedRecord, TopicTail
 from schemas.ids import format_token
 from schemas.receipts import decode_receipt
 from schemas.topics import TopicNames
@@ -74,7 +74,6 @@ class SnapshotKeeper:
             _first_receipts,
             self._take_receipts,
             record_bytes=settings.kafka.max_record_bytes,
-            fetch_ms=SHORT_FETCH_MS,
         )
 
     @property

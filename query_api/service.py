@@ -15,7 +15,6 @@ from prometheus_client.core import Metric
 
 from query_api.engine import Engine, LazyEngine
 from query_api.freshness import NotThereYet, SnapshotKeeper
-from query_api.log_watch import LogWatch
 from query_api.metrics import ServiceMetrics, gauge, labelled_gauge
 from query_api.problems import ApiProblem
 from query_api.provenance import ProvenanceQueue
@@ -24,6 +23,7 @@ from query_api.replay import ReplayBuffer
 from query_api.retrieving import Retriever
 from query_api.settings import ServiceSettings
 from query_api.sse import SearchStreams
+from query_api.upkeep.log_watch import LogWatch
 from schemas.api import Mode
 from schemas.discovery import find_running
 from schemas.errors import MalformedToken

@@ -80,24 +80,35 @@ async def _live(settings: WorkerSettings, bootstrap_servers: str) -> int:
         await asyncio.wait({life, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if life.done():
             life.result()
-    except (Failure, IncompatibleGeneration, StoreInUse):
-        code = int(Exit.FAILED)
+    except (Failure, IncompatibleGeneration, StoreInUse, PermissionError):
         raise
     except Exception as error:  # the edge of the process: whatever it is, the supervisor starts it again
         code = int(WorkerExit.RESTART)
         log.exception("worker failed; it must be started again", error=f"{type(error).__name__}: {error}")
     finally:
-        began = time.monotonic()
-        life.cancel()
         stopping.cancel()
-        done, _ = await asyncio.wait({asyncio.create_task(worker.stop())}, timeout=STOP_SECONDS)
-        log.info(
-            "worker stopped" if done else "worker did not stop in time", seconds=round(time.monotonic() - began, 2)
-        )
-        if not done:  # a thread is busy with something that may be cut off at any point
+        life.cancel()
+        await asyncio.wait({life})
+        if not await _stopped(worker, log):  # a thread is busy with what may be cut off at any point
             sys.stderr.flush()
             os._exit(code)
     return code
+
+
+async def _stopped(worker: "Worker", log: Any) -> bool:
+    """Whether the worker stopped in time, with every thread of it."""
+    began = time.monotonic()
+    stop = asyncio.create_task(worker.stop())
+    await asyncio.wait({stop}, timeout=STOP_SECONDS)
+    seconds = round(time.monotonic() - began, 2)
+    if not stop.done():
+        log.warning("worker did not stop in time, and is cut off", seconds=seconds)
+        return False
+    if (error := stop.exception()) is not None:
+        log.error("worker stopped with a failure", seconds=seconds, error=f"{type(error).__name__}: {error}")
+    else:
+        log.info("worker stopped", seconds=seconds)
+    return not worker.is_loading
 
 
 class Worker:
@@ -114,6 +125,7 @@ class Worker:
         self._background: list[asyncio.Task[None]] = []
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._log = structlog.get_logger("thalweg.worker")
+        self.is_loading = False
 
     async def live(self) -> None:
         """Raises what made the worker fail."""
@@ -141,7 +153,9 @@ class Worker:
         await self._cleanup.aclose()
 
     async def _load_encoder(self) -> Encoder:
+        self.is_loading = True  # until it is done, nothing can end its thread
         encoder = await asyncio.to_thread(load_encoder, self._settings.embedding)
+        self.is_loading = False
         self._health.up("encoder")
         return encoder
 

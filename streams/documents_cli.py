@@ -29,7 +29,7 @@ def load(
     include: Annotated[Globs, typer.Option(help="Take only files of a folder that match this glob.")] = None,
     exclude: Annotated[Globs, typer.Option(help="Leave out files of a folder that match this glob.")] = None,
     wait: Wait = True,
-    patience: Patience = 60.0,
+    patience: Patience = 120.0,
     as_json: Json = False,
     data_dir: DataDir = None,
 ) -> None:
@@ -54,7 +54,7 @@ def delete(
     document_ids: Annotated[list[str], typer.Argument(help="Ids of the documents.")],
     collection: Annotated[str, typer.Option(help="Their collection.")] = "default",
     wait: Wait = True,
-    patience: Patience = 60.0,
+    patience: Patience = 120.0,
     as_json: Json = False,
     data_dir: DataDir = None,
 ) -> None:

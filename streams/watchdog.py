@@ -70,7 +70,10 @@ class KafkaLog:
     async def _started(self) -> AIOKafkaConsumer:
         if self._consumer is None:
             consumer = AIOKafkaConsumer(
-                bootstrap_servers=self._bootstrap_servers, enable_auto_commit=False, request_timeout_ms=10_000
+                bootstrap_servers=self._bootstrap_servers,
+                enable_auto_commit=False,
+                request_timeout_ms=10_000,
+                auto_offset_reset="earliest",
             )
             try:
                 await consumer.start()

@@ -28,6 +28,7 @@ from query_api.snapshot import Candidate, TextSnapshot
 
 RESIDUAL_HITS = 50
 MAX_REACHED = 500
+NO_EDGES = ("matches", "continues")  # what the graph holds explains more than what a search found
 
 Result = TypeVar("Result")
 
@@ -85,12 +86,15 @@ async def graph_channel(
         return NOTHING
     pool = pool_of(keyword or ())
     parents = await run(lambda: read_parents(question, view, passages, chosen, pool))  # 3
-    queries = [residual_query(question, parent) if keyword is not None else "" for parent in parents]
-    hops = await asyncio.gather(*(_hop(run, text, query, collection) for query in queries))  # 4
     gathered = Gathered(names.links, names.entities, chosen.prior, parents)
-    weighted = await run(lambda: _reaches(question, view, gathered, hops, weights, alone=always))  # 5
-    prior = weights.prior if always else 0.0
-    return await run(lambda: _added_up(view, collection, gathered, weighted, gate, prior))  # 6
+    queries = [residual_query(question, parent) if keyword is not None else "" for parent in parents]
+    hops, edges = await asyncio.gather(
+        asyncio.gather(*(_hop(run, text, query, collection) for query in queries)),  # 4
+        run(lambda: _followed(question, view, gathered, weights, alone=always)),  # 5
+    )
+    plain, sharp = residual_reaches(view, parents, hops)
+    weighted = [*edges, (weights.residual, plain), (weights.sharp_residual, sharp)]
+    return await run(lambda: _added_up(view, collection, gathered, weighted, gate, weights.prior if always else 0.0))
 
 
 def _begin(
@@ -106,37 +110,28 @@ async def _hop(run: RunInThread, text: TextSnapshot, query: str, collection: str
     return await run(lambda: keyword_channel(text, query, RESIDUAL_HITS, collection)) if query else []
 
 
-def _reaches(
-    question: Question,
-    view: GraphView,
-    gathered: Gathered,
-    hops: Sequence[Sequence[Candidate]],
-    weights: TermWeights,
-    *,
-    alone: bool,
-) -> list[tuple[float, Iterable[Reach]]]:
+def _followed(
+    question: Question, view: GraphView, gathered: Gathered, weights: TermWeights, *, alone: bool
+) -> list[tuple[float, list[Reach]]]:
     """Step 5: what each term reaches, with the term's weight."""
     parents = gathered.parents
     enter = terms.entrances(view, gathered.prior)
     around = terms.surroundings(view, parents)
     plain, telling = terms.title_mentions(view, parents, around, enter)
-    residual, sharp = residual_reaches(view, parents, hops)
 
     def asks(predicate: str) -> float:
         return 1.0 if question.stems_in(predicate.replace("_", " ")) else 0.0
 
     return [
-        (weights.named, terms.named(gathered.links, enter)),
-        (weights.mentioning, terms.mentioning(gathered.entities, view)),
-        (weights.seed if alone else 0.0, terms.seeds(parents)),
+        (weights.named, list(terms.named(gathered.links, enter))),
+        (weights.mentioning, list(terms.mentioning(gathered.entities, view))),
+        (weights.seed if alone else 0.0, list(terms.seeds(parents))),
         (weights.title_mention, plain),
         (weights.telling_title_mention, telling),
-        (weights.mentioned_by, terms.mentioned_by(view, parents)),
-        (weights.shared, terms.shared(view, parents, around)),
-        (weights.linked, terms.linked(view, parents, enter)),
-        (weights.stated, terms.stated(view, parents, enter, asks)),
-        (weights.residual, residual),
-        (weights.sharp_residual, sharp),
+        (weights.mentioned_by, list(terms.mentioned_by(view, parents))),
+        (weights.shared, list(terms.shared(view, parents, around))),
+        (weights.linked, list(terms.linked(view, parents, enter))),
+        (weights.stated, list(terms.stated(view, parents, enter, asks))),
     ]
 
 
@@ -144,21 +139,22 @@ def _added_up(
     view: GraphView,
     collection: str | None,
     gathered: Gathered,
-    weighted: Iterable[tuple[float, Iterable[Reach]]],
+    weighted: Iterable[tuple[float, Sequence[Reach]]],
     gate: float,
     prior_weight: float,
 ) -> Findings:
     """Step 6: score = Σ weight x strongest reach of each term, + prior weight x prior."""
     scores: dict[int, float] = {}
-    best: dict[int, tuple[float, Reason]] = {}
+    best: dict[int, tuple[bool, float, Reason]] = {}
     for weight, reaches in weighted:
         if not weight:
             continue
         for passage, reach in terms.strongest(reaches).items():
             part = weight * reach.score
             scores[passage] = scores.get(passage, 0.0) + part
-            if passage not in best or part > best[passage][0]:
-                best[passage] = part, reach.reason
+            is_edge = reach.reason.term not in NO_EDGES
+            if passage not in best or (is_edge, part) > best[passage][:2]:
+                best[passage] = is_edge, part, reach.reason
     for passage in scores:
         scores[passage] += prior_weight * gathered.prior.get(passage, 0.0)
     ordered = sorted(scores, key=lambda passage: (-scores[passage], passage))
@@ -169,6 +165,6 @@ def _added_up(
         gate,
         numbers,
         {identifier: scores[passage] for identifier, passage in numbers.items()},
-        {identifier: best[passage][1] for identifier, passage in numbers.items()},
+        {identifier: best[passage][2] for identifier, passage in numbers.items()},
         gathered,
     )

@@ -1,5 +1,6 @@
 """A hit's path: from the question, over what it names or what fits it, to the passage; each step with its evidence."""
 
+import re
 from collections.abc import Callable, Iterable
 
 from indexer.sentences import sentence_spans
@@ -53,7 +54,7 @@ class Trail:
                 return [_named(self._links[reason.origin], title)]
             case "mentioned_in":
                 entity = self._entities[reason.origin]
-                label = self._label(entity.entity) or entity.surface
+                label = self._label(entity.entity, reason.chunk, text) or entity.surface
                 names = _edge(QUESTION, "names", label, entity.surface)
                 return [names, self._step(label, "mentioned_in", title, reason.chunk, entity.entity, text)]
         parent = self._parents[reason.origin]
@@ -67,10 +68,12 @@ class Trail:
         """The question names the parent's title, or its best sentence matches."""
         if parent.link is not None:
             return _named(parent.link, title)
-        evidence = next((sentence.text for sentence in parent.best_sentences(1)), "")
-        chunks = (self._view.chunk_id(chunk) for chunk in self._view.chunks_of_passage(parent.passage))
-        holding = next((chunk for chunk in chunks if evidence and evidence in (text(chunk) or "")), None)
-        return _edge(QUESTION, "matches", title, evidence or None, holding)
+        chunks = [self._view.chunk_id(chunk) for chunk in self._view.chunks_of_passage(parent.passage)]
+        for sentence in parent.best_sentences(len(parent.sentences)):
+            for chunk in chunks:
+                if sentence.text in (text(chunk) or ""):
+                    return _edge(QUESTION, "matches", title, sentence.text, chunk)
+        return _edge(QUESTION, "matches", title)
 
     def _from_parent(
         self,
@@ -90,23 +93,43 @@ class Trail:
                 evidence = None if shown is None else self._most_telling(shown)
                 return [_edge(parent_title, "continues", title, evidence, best_chunk)]
             case "shares":
-                label = self._label(reason.entity)
+                label = self._label(reason.entity, reason.chunk, text)
                 chunk = parent.entities[reason.entity].chunk
                 return [
                     self._step(parent_title, "mentions", label, chunk, reason.entity, text),
                     self._step(label, "mentioned_in", title, reason.chunk, reason.entity, text),
                 ]
             case "states":
-                label = self._label(reason.entity)
-                stated = self._step(parent_title, reason.predicate, label, reason.chunk, reason.entity, text)
-                stating = self._view.passage_id(self._view.passage_of_chunk(reason.chunk))
-                if stating == passage_id or normalise_text(label) == normalise_text(title):
-                    return [stated]
-                return [stated, _edge(label, "title_of", title)]
+                return self._stated(parent_title, title, passage_id, reason, text)
         return [self._step(parent_title, reason.term, title, reason.chunk, reason.entity, text)]
 
-    def _label(self, entity: int) -> str:
-        return self._view.labels([entity]).get(entity, "")
+    def _stated(
+        self, parent_title: str, title: str, passage_id: str, reason: Reason, text: ChunkTexts
+    ) -> list[PathEdge]:
+        """The fact, read in its own direction, and the document about its other part unless that names itself."""
+        label = self._label(reason.entity, reason.chunk, text)
+        chunk = self._view.chunk_id(reason.chunk)
+        shown = text(chunk)
+        evidence = None
+        if shown is not None:
+            evidence = sentence_stating(shown, reason.predicate) or self._most_telling(shown)
+        ends = (label, parent_title) if reason.inverse else (parent_title, label)
+        fact = _edge(ends[0], reason.predicate, ends[1], evidence, chunk)
+        stating = self._view.passage_id(self._view.passage_of_chunk(reason.chunk))
+        if stating == passage_id or normalise_text(label) == normalise_text(title):
+            return [fact]
+        return [fact, _edge(label, "title_of", title)]
+
+    def _label(self, entity: int, chunk: int, text: ChunkTexts) -> str:
+        """The entity as the document about it writes it, else as the chunk does."""
+        name = self._view.entity_names([entity]).get(entity, ("", ""))[1]
+        label = self._view.labels([entity]).get(entity, name)
+        if label != name:
+            return label
+        written = re.search(
+            r"\W+".join(map(re.escape, name.split())), text(self._view.chunk_id(chunk)) or "", re.IGNORECASE
+        )
+        return written.group() if written and name else label
 
     def _step(self, source: str, edge: str, target: str, chunk: int, entity: int, text: ChunkTexts) -> PathEdge:
         """A step whose evidence is the sentence of the chunk that names the entity, else its most telling one."""
@@ -127,6 +150,13 @@ def sentence_naming(text: str, name: str) -> str | None:
     """The first sentence of the text that holds the normalised name as whole words."""
     sentences = (text[start:end] for start, end in sentence_spans(text)) if name else ()
     return next((sentence for sentence in sentences if f" {name} " in f" {normalise_text(sentence)} "), None)
+
+
+def sentence_stating(text: str, predicate: str) -> str | None:
+    """The first sentence of the text that holds the predicate's words, as `Superseded-By: 435` does."""
+    words = predicate.replace("_", " ").casefold()
+    sentences = (text[start:end] for start, end in sentence_spans(text))
+    return next((sentence for sentence in sentences if words in sentence.casefold().replace("-", " ")), None)
 
 
 def _named(link: QueryLink, title: str) -> PathEdge:

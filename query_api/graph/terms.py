@@ -59,6 +59,7 @@ class Reason(NamedTuple):
 
     `origin` is the index of the parent, or of the query link or entity for terms that need no parent. `chunk` carries
     the evidence: in the parent for `mentions` and `links_to`, in the passage itself for the ways back; -1 for none.
+    `inverse` when the statement says something about the parent's entity rather than of it.
     """
 
     term: str
@@ -66,6 +67,7 @@ class Reason(NamedTuple):
     entity: int = 0
     chunk: int = -1
     predicate: str = ""
+    inverse: bool = False
 
 
 class Reach(NamedTuple):
@@ -243,15 +245,17 @@ def stated(
     facts = view.statements_with(about.entity[whole])
     origin = about.asked[whole].tolist()
     fans = np.bincount(np.array([fact.asked for fact in facts], dtype=np.int64), minlength=len(origin)).tolist()
-    subjects = set(about.entity[whole].tolist())
+    entities = about.entity[whole].tolist()
+    own = [{entity for entity, of in zip(entities, origin, strict=True) if of == at} for at in range(len(parents))]
     for fact in facts:
         at = origin[fact.asked]
         parent, fan = parents[at], fans[fact.asked]
-        others = sorted({role.entity for role in fact.roles} - subjects)
+        others = sorted({role.entity for role in fact.roles} - own[at])
         if not others or (fan > MAX_SHARED and view.document_of_passage(fact.passage) != parent.document):
             continue
         edge = parent.weight * fact.confidence * value(asks(fact.predicate))
-        reason = Reason("states", at, others[0], fact.chunk, fact.predicate)
+        of_parent = any(role.name == "subject" for role in fact.roles if role.entity in own[at])
+        reason = Reason("states", at, others[0], fact.chunk, fact.predicate, not of_parent)
         if fact.passage != parent.passage:
             yield Reach(fact.passage, edge / math.sqrt(min(fan, MAX_SHARED)), reason)
         targets = view.about(np.array(others, dtype=np.uint64))

@@ -8,9 +8,9 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from query_api.engine import tables_of
 from query_api.freshness import reached_token
-from query_api.log_watch import Lag
 from query_api.metrics import CONTENT_TYPE
 from query_api.service import Service, service_of
+from query_api.upkeep.log_watch import Lag
 from schemas.service import PartitionLag, Readiness, ServiceStatus
 
 router = APIRouter(tags=["operations"])

@@ -184,3 +184,24 @@ async def test_a_record_too_large_for_the_limits_is_buried_whole(worker: WorkerP
         assert (receipt.outcome, receipt.reason) == ("dead_lettered", "too_large")
         letters = {message.key: message.value for message in await user.read_all(user.names.dead_letters)}
         assert letters[b"large/one"] == large
+
+
+async def test_a_dead_letter_too_large_for_its_topic_is_sent_empty_and_says_where_its_bytes_are(
+    worker: WorkerProcess,
+) -> None:
+    async with client(worker.kafka, worker.prefix) as user:
+        graph = user.names.graph("g0001")
+        foreign = b"x" * (20 * 1024 * 1024)
+        sent = await user.producer.send_and_wait(graph, foreign, key=b"large/foreign", partition=0)
+        await user.receipt(await user.publish("large/after", "The graph goes on."))
+        await wait_for(
+            lambda: worker.metric("thalweg_dead_letters_total", reason="bad_contribution") == 1, "it is buried"
+        )
+        letters = {message.key: message for message in await user.read_all(user.names.dead_letters)}
+    letter = letters[b"large/foreign"]
+    headers = {name: value.decode() for name, value in letter.headers}
+    assert letter.value == b""
+    assert headers["thalweg.value.omitted"] == f"{len(foreign)} bytes"
+    assert (headers["__connect.errors.topic"], headers["__connect.errors.offset"]) == (graph, str(sent.offset))
+    report = await asyncio.to_thread(verify_when_complete, worker.data_dir, 30)
+    assert report.ok, report.differences

@@ -142,7 +142,9 @@ class Client:
     async def read_all(self, topic: str, partitions: int = PARTITIONS) -> list[Any]:
         """Every record the topic holds now."""
         places = [TopicPartition(topic, number) for number in range(partitions)]
-        consumer = AIOKafkaConsumer(bootstrap_servers=self.kafka, enable_auto_commit=False)
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self.kafka, enable_auto_commit=False, auto_offset_reset="earliest"
+        )
         await consumer.start()
         try:
             consumer.assign(places)
@@ -162,7 +164,7 @@ async def client(kafka: str, prefix: str) -> AsyncIterator[Client]:
     """A client on topics that exist: start the worker first."""
     names = TopicNames(prefix)
     producer = AIOKafkaProducer(bootstrap_servers=kafka, acks="all", linger_ms=5, max_request_size=32 * 1024 * 1024)
-    receipts = AIOKafkaConsumer(bootstrap_servers=kafka, enable_auto_commit=False)
+    receipts = AIOKafkaConsumer(bootstrap_servers=kafka, enable_auto_commit=False, auto_offset_reset="earliest")
     await producer.start()
     await receipts.start()
     try:

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from query_api import cli
-from query_api.client import SentEvent
-from query_api.serving import bind, check_data_dir
+from query_api.command.client import SentEvent
+from query_api.command.serving import bind, check_data_dir
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.exits import Exit, InUse, WrongSetting
 from schemas.settings import StorageSettings
@@ -105,6 +105,7 @@ def test_a_data_directory_that_is_a_file_is_told(tmp_path: Path) -> None:
 
 def test_the_commands_import_no_store_no_model_and_no_web_framework() -> None:
     heavy = "{'torch', 'lancedb', 'kuzu', 'pyarrow', 'fastapi', 'aiokafka', 'numpy'}"
-    program = f"import sys, query_api.cli, query_api.client, query_api.showing; print({heavy} & set(sys.modules))"
+    modules = "query_api.cli, query_api.command.client, query_api.command.showing"
+    program = f"import sys, {modules}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -11,7 +11,7 @@ from query_api.engine import GraphFile, LazyEngine
 from query_api.freshness import NotThereYet, SnapshotKeeper, reached_token
 from query_api.metrics import ServiceMetrics
 from query_api.settings import ServiceBlock, ServiceSettings
-from query_api.tailing import LogUnavailable, Span, TailedRecord
+from query_api.upkeep.tailing import LogUnavailable, Span, TailedRecord
 from schemas.contributions import encode_contribution
 from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, encode_receipt

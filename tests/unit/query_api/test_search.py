@@ -125,12 +125,14 @@ async def test_names_are_found_whatever_their_case(executor: Executor) -> None:
     assert "Jane Doe" in answer.titles
 
 
+SIDE_BY_SIDE = [
+    Page("one", "Railways", [["A film about trains."]]),
+    Page("two", "Harbours", [["A film about ships."]]),
+]
+
+
 async def test_where_nothing_is_named_and_nothing_linked_the_graph_stays_out(executor: Executor) -> None:
-    side_by_side = [
-        Page("one", "Railways", [["A film about trains."]]),
-        Page("two", "Harbours", [["A film about ships."]]),
-    ]
-    made = world(side_by_side)
+    made = world(SIDE_BY_SIDE)
     answer = await ask(made, executor, q="is there a film about fast trains")
     assert answer.titles == ["Railways", "Harbours"]
     assert all("graph" not in hit.scores and not hit.path for hit in answer.hits)
@@ -280,3 +282,38 @@ async def test_a_closed_search_waits_for_nothing(executor: Executor) -> None:
         assert made[1].calls["passages"] == 0
     finally:
         release.set()
+
+
+async def test_a_fact_is_told_in_its_own_direction_with_the_line_that_states_it(executor: Executor) -> None:
+    made = world(
+        [
+            Page(
+                "101", "PEP 101", [["PEP 101", "Replaces: 102", "Do it."]], facts=[("PEP 101", "replaces", "PEP 102")]
+            ),
+            Page("102", "PEP 102", [["Doing micro releases."]]),
+        ]
+    )
+    answer = await ask(made, executor, q="What replaces PEP 102?", mode="graph")
+    replacing = next(hit for hit in answer.hits if hit.title == "PEP 101")
+    assert [(edge.source, edge.edge, edge.target) for edge in replacing.path] == [
+        ("question", "names", "PEP 102"),
+        ("PEP 101", "replaces", "PEP 102"),
+    ]
+
+
+async def test_a_shared_entity_is_a_step_of_its_own_with_evidence_on_both_sides(executor: Executor) -> None:
+    made = world(
+        [
+            Page("a", "Alpha Film", [["Alpha Film was shot in Lisbon."]], ["Lisbon"]),
+            Page("b", "Tram lines", [["Yellow trams climb the hills of Lisbon."]], ["Lisbon"]),
+        ]
+    )
+    answer = await ask(made, executor, q="What runs where Alpha Film was shot?", mode="graph")
+    trams = next(hit for hit in answer.hits if hit.title == "Tram lines")
+    steps = [(edge.source, edge.edge, edge.target, edge.evidence) for edge in trams.path]
+    assert steps == [
+        ("question", "names", "Alpha Film", "Alpha Film"),
+        ("Alpha Film", "mentions", "Lisbon", "Alpha Film was shot in Lisbon."),
+        ("Lisbon", "mentioned_in", "Tram lines", "Yellow trams climb the hills of Lisbon."),
+    ]
+    assert all(edge.chunk_id for edge in trams.path[1:])

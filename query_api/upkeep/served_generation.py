@@ -9,8 +9,8 @@ import structlog
 
 from indexer.generations import Generation, Manifest, read_manifest
 from query_api.engine import Engine, GraphFile
-from query_api.graph_upkeep import GraphChange, LiveGraph
-from query_api.tailing import LocateBroker, LogUnavailable, Span, TailedRecord, TopicTail
+from query_api.upkeep.live_graph import GraphChange, LiveGraph
+from query_api.upkeep.tailing import LocateBroker, LogUnavailable, Span, TailedRecord, TopicTail
 from schemas.contributions import decode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey

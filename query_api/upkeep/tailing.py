@@ -11,8 +11,6 @@ from aiokafka.errors import KafkaError
 log = structlog.get_logger(__name__)
 
 POLL_MS = 500
-LONG_FETCH_MS = 500
-SHORT_FETCH_MS = 50
 REQUEST_TIMEOUT_MS = 10_000
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 2.0
@@ -51,29 +49,15 @@ Take = Callable[[Sequence[TailedRecord]], Awaitable[None]]
 
 
 class TopicTail:
-    """Hands every record of a topic to `take`, from where `begin` says, reconnecting for ever.
+    """Hands every record of a topic to `take`, from where `begin` says, reconnecting for ever."""
 
-    A fetch waits at the broker for `fetch_ms` when there is nothing. A topic of several partitions wants that short:
-    aiokafka leaves a partition whose records it has just handed out, out of the fetch that is already waiting.
-    """
-
-    def __init__(
-        self,
-        topic: str,
-        locate_broker: LocateBroker,
-        begin: Begin,
-        take: Take,
-        *,
-        record_bytes: int,
-        fetch_ms: int = LONG_FETCH_MS,
-    ) -> None:
+    def __init__(self, topic: str, locate_broker: LocateBroker, begin: Begin, take: Take, *, record_bytes: int) -> None:
         self.topic = topic
         self.problem: str | None = "not connected yet"
         self._locate_broker = locate_broker
         self._begin = begin
         self._take = take
         self._record_bytes = record_bytes
-        self._fetch_ms = fetch_ms
 
     async def run(self) -> None:
         pause = FIRST_PAUSE_SECONDS
@@ -94,7 +78,7 @@ class TopicTail:
     async def _follow(self) -> None:
         """One connection: until the broker moves to another address, or fails."""
         servers = self._locate_broker()
-        consumer = await connect(servers, self._record_bytes, self._fetch_ms)
+        consumer = await connect(servers, self._record_bytes)
         try:
             spans = await spans_of(consumer, self.topic)
             first = self._begin(spans)
@@ -117,7 +101,7 @@ class TopicTail:
             await consumer.stop()
 
 
-async def connect(servers: str | None, record_bytes: int, fetch_ms: int = LONG_FETCH_MS) -> Any:
+async def connect(servers: str | None, record_bytes: int) -> Any:
     """A started consumer without group or topics. Raises KafkaError, OSError or LogUnavailable."""
     if servers is None:
         raise LogUnavailable(
@@ -129,7 +113,6 @@ async def connect(servers: str | None, record_bytes: int, fetch_ms: int = LONG_F
         group_id=None,
         enable_auto_commit=False,
         auto_offset_reset="none",
-        fetch_max_wait_ms=fetch_ms,
         max_partition_fetch_bytes=record_bytes,
         fetch_max_bytes=max(record_bytes, 50 * 1024 * 1024),
         request_timeout_ms=REQUEST_TIMEOUT_MS,

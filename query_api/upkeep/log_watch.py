@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 from aiokafka.errors import KafkaError
 
-from query_api.tailing import LocateBroker, LogUnavailable, Span, TopicMissing, connect, spans_of
+from query_api.upkeep.tailing import LocateBroker, LogUnavailable, Span, TopicMissing, connect, spans_of
 
 log = structlog.get_logger(__name__)
 

@@ -1,7 +1,7 @@
 """Lag: in records and in seconds, from what the log was seen to hold."""
 
-from query_api.log_watch import Lag, LogWatch
-from query_api.tailing import Span
+from query_api.upkeep.log_watch import Lag, LogWatch
+from query_api.upkeep.tailing import Span
 
 
 class Clock:

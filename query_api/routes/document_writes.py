@@ -1,0 +1,224 @@
+"""Writes to `/v1/documents`: they go to the log, and are answered with a token once the log has them."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from query_api import intake
+from query_api.intake import Candidate
+from query_api.problems import ApiProblem
+from query_api.publishing import BrokerUnavailable, OutgoingRecord, RecordRefused
+from query_api.service import Service, service_of
+from schemas.api import WriteAccepted
+from schemas.events import DocumentDelete, DocumentEvent
+from schemas.ids import Position, format_token
+from schemas.service import AcceptedMember, BatchAccepted, RefusedMember
+
+router = APIRouter(tags=["documents"])
+
+ServiceOf = Annotated[Service, Depends(service_of)]
+Collection = Annotated[str, Query(max_length=128, description="The collection the document is in.")]
+
+ENVELOPE_EXAMPLE = {
+    "id": "notes/today.md",
+    "content": "# Today\nThe river is high.",
+    "content_type": "text/markdown",
+    "metadata": {"author": "Ada"},
+}
+
+_TOKEN: dict[int | str, dict[str, Any]] = {
+    202: {"model": WriteAccepted, "description": "In the log; search with `after` set to the token to see it."}
+}
+
+
+def _body(*media_types: str) -> dict[str, Any]:
+    json_schema = {"type": "object", "description": "An envelope, a list of them, or {documents: [envelope, …]}."}
+    content: dict[str, Any] = {"application/json": {"schema": json_schema, "example": ENVELOPE_EXAMPLE}}
+    for media_type in media_types:
+        content[media_type] = {"schema": {"type": "string", "format": "binary"}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+@router.post(
+    "/v1/documents",
+    status_code=202,
+    summary="Publish documents",
+    response_model=WriteAccepted | BatchAccepted,
+    responses=_TOKEN,
+    openapi_extra=_body("multipart/form-data", "text/markdown", "text/html", "text/plain", "text/x-rst"),
+)
+async def publish_documents(
+    request: Request,
+    service: ServiceOf,
+    document_id: Annotated[str | None, Query(alias="id", description="For a raw body: the document's id.")] = None,
+    collection: Collection = "default",
+    title: str | None = None,
+    uri: str | None = None,
+    version: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
+) -> Response:
+    """One envelope, a batch of them, files of a form, or a raw body with its `Content-Type` and `?id=`.
+
+    A batch is answered by member: what was accepted and what was refused, and why.
+    """
+    media_type = _media_type(request)
+    limits = service.settings.limits
+    if media_type in intake.JSON_TYPES:
+        body = await request.body()
+        members = intake.split_json(body)
+        if members is None:
+            return await _publish_one(service, intake.from_envelope(body, limits))
+        return await _publish_batch(service, intake.from_envelopes(members, limits))
+    if media_type == "multipart/form-data":
+        async with request.form(max_files=service.settings.service.max_batch_documents, max_fields=20) as form:
+            candidates = await intake.from_form(form, limits)
+        return await _publish_batch(service, candidates)
+    if document_id is None:
+        intake.check_media_type(media_type)
+        raise ApiProblem(422, "Request does not fit", "A raw body needs `?id=<document id>`.")
+    key = intake.document_key(collection, document_id)
+    event = intake.from_raw(key, await request.body(), request.headers, limits, title=title, uri=uri, version=version)
+    return await _publish_one(service, event)
+
+
+@router.put(
+    "/v1/documents/{document_id:path}",
+    status_code=202,
+    summary="Publish a document under this id",
+    response_model=WriteAccepted,
+    responses=_TOKEN,
+    openapi_extra=_body("text/markdown", "text/html", "text/plain", "text/x-rst"),
+)
+async def put_document(
+    request: Request,
+    document_id: str,
+    service: ServiceOf,
+    collection: Collection = "default",
+    title: str | None = None,
+    uri: str | None = None,
+    version: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
+) -> Response:
+    """An envelope (id and collection may be left out), or a raw body with its `Content-Type`."""
+    key = intake.document_key(collection, document_id)
+    limits = service.settings.limits
+    body = await request.body()
+    event: DocumentEvent
+    if _media_type(request) in intake.JSON_TYPES:
+        event = intake.from_envelope(body, limits, expected=key)
+    else:
+        event = intake.from_raw(key, body, request.headers, limits, title=title, uri=uri, version=version)
+    return await _publish_one(service, event)
+
+
+@router.delete(
+    "/v1/documents/{document_id:path}", status_code=202, summary="Delete a document", response_model=WriteAccepted
+)
+async def delete_document(document_id: str, service: ServiceOf, collection: Collection = "default") -> Response:
+    """Deleting what is not there is no error: the log may still hold it on its way."""
+    return await _publish_one(service, DocumentDelete(key=intake.document_key(collection, document_id)))
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def _publish_one(service: Service, event: DocumentEvent) -> Response:
+    (position,) = await _publish(service, [intake.record_of(event, service.settings.kafka)])
+    return _accepted(WriteAccepted(token=str(position)))
+
+
+async def _publish(service: Service, records: list[OutgoingRecord]) -> list[Position]:
+    try:
+        positions = await service.writer.publish(service.topics.documents, records)
+    except RecordRefused as error:
+        raise ApiProblem(413, "Document refused", str(error)) from error
+    except BrokerUnavailable as error:
+        raise _unavailable(error) from error
+    service.metrics.documents_accepted.inc(len(positions))
+    return positions
+
+
+async def _publish_batch(service: Service, candidates: list[Candidate]) -> Response:
+    most = service.settings.service.max_batch_documents
+    if not candidates or len(candidates) > most:
+        raise ApiProblem(422, "Request does not fit", f"A batch has 1 to {most:,} documents, not {len(candidates):,}.")
+    refused: dict[int, ApiProblem] = {}
+    records: dict[int, OutgoingRecord] = {}
+    for index, candidate in enumerate(candidates):
+        try:
+            records[index] = intake.record_of(intake.accepted(candidate), service.settings.kafka)
+        except ApiProblem as problem:
+            refused[index] = problem
+    confirmed: dict[int, Position] = {}
+    if records:
+        confirmed = await _publish_members(service, records, refused)
+    answer = BatchAccepted(
+        token=_token(confirmed.values()),
+        documents=len(confirmed),
+        accepted=[
+            AcceptedMember(index=index, position=str(position), **_names(candidates[index]))
+            for index, position in sorted(confirmed.items())
+        ],
+        refused=[
+            RefusedMember(
+                index=index,
+                id=candidates[index].id,
+                status=problem.status,
+                reason=problem.members.get("reason", problem.title),
+                detail=problem.detail,
+            )
+            for index, problem in sorted(refused.items())
+        ],
+    )
+    if not confirmed:
+        only = next(iter(refused.values()))
+        status = only.status if len({problem.status for problem in refused.values()}) == 1 else 422
+        detail = only.detail if len(refused) == 1 else f"None of the {len(refused)} documents was accepted."
+        raise ApiProblem(
+            status, "Document refused", detail, headers=only.headers, members=answer.model_dump(include={"refused"})
+        )
+    return _accepted(answer)
+
+
+async def _publish_members(
+    service: Service, records: dict[int, OutgoingRecord], refused: dict[int, ApiProblem]
+) -> dict[int, Position]:
+    """Positions by index of what the log took; what it did not take is added to `refused`."""
+    indices = list(records)
+    try:
+        positions = await service.writer.publish(service.topics.documents, list(records.values()))
+        confirmed = dict(zip(indices, positions, strict=True))
+    except RecordRefused as error:
+        raise ApiProblem(413, "Document refused", str(error)) from error
+    except BrokerUnavailable as error:
+        confirmed = {indices[at]: position for at, position in error.confirmed.items()}
+        refused.update({index: _unavailable(error) for index in indices if index not in confirmed})
+    service.metrics.documents_accepted.inc(len(confirmed))
+    return confirmed
+
+
+def _unavailable(error: BrokerUnavailable) -> ApiProblem:
+    return ApiProblem(
+        503,
+        "Log out of reach",
+        f"{error}. Send it again in a while: should it have got through after all, twice does no harm.",
+        retry_after_seconds=5,
+        members={"reason": "unavailable"},
+    )
+
+
+def _accepted(answer: WriteAccepted) -> Response:
+    return JSONResponse(answer.model_dump(), 202)
+
+
+def _token(positions: Iterable[Position]) -> str:
+    reached: dict[int, int] = {}
+    for position in positions:
+        reached[position.partition] = max(reached.get(position.partition, -1), position.offset)
+    return format_token(reached)
+
+
+def _names(candidate: Candidate) -> dict[str, str]:
+    key = intake.accepted(candidate).key
+    return {"id": key.document_id, "collection": key.collection}

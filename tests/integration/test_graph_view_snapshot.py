@@ -1,0 +1,40 @@
+"""A graph view built from a Kùzu snapshot shows what one built from the contributions shows, with a tail on top too."""
+
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+
+from indexer.generations import Generation
+from indexer.read.graph import read_graph
+from indexer.write.graph import GraphWriter
+from query_api.graph_view import GraphView
+from schemas.contributions import Contribution
+from schemas.ids import DocumentKey
+from tests.unit.query_api.graph_histories import Batch, everything, histories
+
+
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(histories())
+def test_a_snapshot_with_its_tail_is_the_graph(tmp_path: Path, history: tuple[list[Contribution], list[Batch]]) -> None:
+    base, batches = history
+    made = [(DocumentKey(one.collection, one.document_id), one) for one in base]
+    generation = Generation(tmp_path / f"{len(list(tmp_path.iterdir()))}", "g0001")
+    generation.graph_path.parent.mkdir(parents=True)
+    generation.snapshots_dir.mkdir(parents=True)
+    writer = GraphWriter.open(generation)
+    try:
+        writer.apply(made, 0)
+        for position, batch in enumerate(batches[:2], 1):
+            writer.apply(list(dict(batch).items()), position)
+        snapshot = writer.snapshot(generation.snapshots_dir)
+    finally:
+        writer.close()
+    view = GraphView.build(read_graph(generation.snapshots_dir / snapshot.name), snapshot.graph_position)
+    assert view.position == len(batches[:2])
+    for position, batch in enumerate(batches, 1):  # the tail begins before the snapshot's position: no harm
+        view = view.with_changes(batch, position)
+    state = dict(made)
+    for batch in batches:
+        state |= dict(batch)
+    live = [contribution for contribution in state.values() if contribution is not None]
+    assert everything(view) == everything(GraphView.from_contributions(live, 0))
