@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import signal
 import socket
@@ -114,18 +115,19 @@ def main() -> None:
 
         heading("2  Publish a real stream: a year of changes to Python Enhancement Proposals")
         before = time.monotonic()
-        demo.type("load", str(SAMPLE))
+        demo.type("load", os.path.relpath(SAMPLE))
         loaded_seconds = time.monotonic() - before
         demo.type("status")
 
         heading("3  Search, streamed as it is found")
         demo.type("search", "How does free threading change the lock that protects the interpreter?", "-k", "3")
         demo.type("search", "deprecation of soft keywords", "-k", "3", "--mode", "keyword")
-        console.print("\nOnly the graph answers the next one: no passage says it, two documents joined by a name do.")
-        demo.type("search", "What else did the author of Lazy Imports propose?", "-k", "3", "--mode", "graph")
+        console.print("\nThe graph answers the next one: the second hit shares a name with the first, not its words.")
+        question = "Who wrote the policy that PEP 839 refers to for soft deprecation?"
+        demo.type("search", question, "-k", "3", "--mode", "graph")
 
         heading("4  Where it came from: the retrieval, read back from its topic")
-        found = demo.json("search", "renumbered proposal about typing", "-k", "3", "--collection", COLLECTION)
+        found = demo.json("search", "sentinel values as default arguments", "-k", "3", "--collection", COLLECTION)
         running = json.loads((demo.data_dir / "running.json").read_bytes())
         record = asyncio.run(retrieval_from_topic(running["kafka"], found["retrieval_id"]))
         console.print(f"thalweg.provenance.v1 {record['partition']}:{record['offset']}  {record['query']!r}")

@@ -1,1 +1,1 @@
-"""The query service: hybrid search streamed over Server-Sent Events, writes to the log, provenance of every retrieval."""
+"""The query service: hybrid search streamed over Server-Sent Events, writes to the log, provenance to its topic."""

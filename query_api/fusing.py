@@ -55,8 +55,9 @@ def places(
     group: Group,
     gate: float,
     weights: FusionWeights,
+    first: int,
 ) -> list[Place]:
-    """The order of everything found; one channel alone keeps its own order and scores.
+    """The first places in the order of everything found; one channel alone keeps its own order and scores.
 
     Hybrid score = text weight x RRF(vector, keyword) / best RRF + graph weight x gate x graph score: reciprocal rank
     fusion decides among texts, and where the gate is open the graph's evidence is added. Ranks of the graph are not
@@ -89,8 +90,16 @@ def places(
     found = {unit.name: unit.candidate for of in (units["keyword"], units["vector"]) for unit in of}
     final = {unit: score for block in reversed(blocks) for unit, score in block.items()}
     ordered: list[Place] = []
+    documents: set[DocumentKey] = set()
     for unit in in_blocks(blocks):
+        if len(ordered) >= first:
+            break
         candidate = found.get(unit)
+        if group == "document":
+            document = document_of(unit) if candidate is None else candidate.document.key
+            if document in documents:
+                continue
+            documents.add(document)
         own = final[unit] if mode == "hybrid" else scores[mode][unit]
         ordered.append(
             Place(
@@ -101,13 +110,7 @@ def places(
                 ranks={name: ranking[unit] for name, ranking in shown.items() if unit in ranking},
             )
         )
-    if group != "document":
-        return ordered
-    best: dict[DocumentKey, Place] = {}
-    for place in ordered:
-        candidate = found.get(place.passage_id)
-        best.setdefault(document_of(place.passage_id) if candidate is None else candidate.document.key, place)
-    return list(best.values())
+    return ordered
 
 
 def _units(candidates: Sequence[Candidate], group: Group) -> list[_Unit]:

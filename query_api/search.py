@@ -214,7 +214,7 @@ class _Search:
         """Every place up to the end of the page, and at least one more if there is one."""
         needed = self._request.offset + self._request.k + 1
         while True:
-            found = self._places()
+            found = self._places(needed)
             full = any(len(given or ()) >= self._depth for given in (self._found.vector, self._found.keyword))
             if len(found) >= needed or not full or self._depth >= MAX_DEPTH or self._request.mode == "graph":
                 return found
@@ -307,7 +307,7 @@ class _Search:
             self._found = self._found._replace(keyword=again.value or self._found.keyword)
         self.timings["deepen"] = round(self.timings.get("deepen", 0.0) + time.perf_counter() - began, 6)
 
-    def _places(self) -> list[Place]:
+    def _places(self, first: int) -> list[Place]:
         found, graph = self._found, self._snapshot.graph
         return places(
             found.vector or [],
@@ -318,6 +318,7 @@ class _Search:
             group=self._request.group,
             gate=found.graph.gate,
             weights=self._settings.fusion,
+            first=first,
         )
 
     # Steps.

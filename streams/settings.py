@@ -69,8 +69,8 @@ class WorkerBlock(BaseModel):
         0.25,
         gt=0,
         le=5,
-        description="The same for the graph store and for provenance. Nobody waits for these: searches see graph changes "
-        "before they are stored. So larger batches, and the processor for the documents.",
+        description="The same for the graph store and for provenance. Nobody waits for these: searches see graph "
+        "changes before they are stored. So larger batches, and the processor for the documents.",
     )
     commit_documents: int = Field(
         400, ge=1, le=10_000, description="Most records in one commit to the stores: what a crash has to do again."

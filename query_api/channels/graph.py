@@ -3,7 +3,7 @@
 1. Look up the titles and entities that the question names: `names_in`.
 2. Take the best three passages as parents, by their text and by these names; see how far the gate opens.
 3. Weigh each sentence of a parent by what it covers of the question.
-4. Ask the keyword index once for each parent, for what the question still asks and the parent's best sentences name.
+4. Ask the keyword index what the question still asks about the names in the best sentences of the best two parents.
 5. Follow title mentions, shared entities, links and statements from the parents.
 6. Add up what reaches a passage.
 """
@@ -26,8 +26,9 @@ from query_api.question import Question
 from query_api.reading import PassageReader
 from query_api.snapshot import Candidate, TextSnapshot
 
-RESIDUAL_HITS = 50
-MAX_REACHED = 500
+HOPS = 2  # parents that the keyword index is asked about; a third adds time, not quality
+RESIDUAL_HITS = 30
+MAX_REACHED = 200
 NO_EDGES = ("matches", "continues")  # what the graph holds explains more than what a search found
 
 Result = TypeVar("Result")
@@ -87,12 +88,12 @@ async def graph_channel(
     pool = pool_of(keyword or ())
     parents = await run(lambda: read_parents(question, view, passages, chosen, pool))  # 3
     gathered = Gathered(names.links, names.entities, chosen.prior, parents)
-    queries = [residual_query(question, parent) if keyword is not None else "" for parent in parents]
+    queries = [residual_query(question, parent) for parent in parents[: HOPS if keyword is not None else 0]]
     hops, edges = await asyncio.gather(
         asyncio.gather(*(_hop(run, text, query, collection) for query in queries)),  # 4
         run(lambda: _followed(question, view, gathered, weights, alone=always)),  # 5
     )
-    plain, sharp = residual_reaches(view, parents, hops)
+    plain, sharp = residual_reaches(view, parents[: len(hops)], hops)
     weighted = [*edges, (weights.residual, plain), (weights.sharp_residual, sharp)]
     return await run(lambda: _added_up(view, collection, gathered, weighted, gate, weights.prior if always else 0.0))
 

@@ -22,6 +22,7 @@ def fuse(
     mode: Mode = "hybrid",
     group: Group = "passage",
     gate: float = 1.0,
+    first: int = 1_000,
 ) -> list[tuple[str, float]]:
     ordered = places(
         vector,
@@ -32,6 +33,7 @@ def fuse(
         group=group,
         gate=gate,
         weights=FusionWeights(text=0.5),
+        first=first,
     )
     return [(place.chunk_id or place.passage_id, place.score) for place in ordered]
 
@@ -82,5 +84,6 @@ def test_deeper_candidates_append_to_the_order_and_scores_never_rise() -> None:
     long = fuse([*head, *tail], keyword)
     assert [name for name, _ in long[: len(short)]] == [name for name, _ in short]
     assert len(long) == 150
+    assert fuse([*head, *tail], keyword, first=7) == long[:7]
     scores = [score for _, score in long]
     assert scores == sorted(scores, reverse=True)
