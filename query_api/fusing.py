@@ -9,7 +9,7 @@ from query_api.snapshot import Candidate
 from schemas.api import Group, Mode
 from schemas.ids import DocumentKey
 
-DEPTH = 100  # candidates a text channel gives at first
+DEPTH = 64  # candidates a text channel gives at first
 DEEPER = 4  # how many times more it gives when a page lies deeper
 
 

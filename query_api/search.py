@@ -34,7 +34,7 @@ from query_api.snapshot import Candidate, QueryEncoder, Snapshot
 from schemas.api import Hit, SearchRequest
 from schemas.frames import Done, Meta, Stage
 
-MAX_DEPTH = 25_600
+MAX_DEPTH = 16_384
 FIRST_HITS = 20  # read and sent before the rest of a long page
 BATCH_HITS = 200
 MAX_REASON_CHARACTERS = 300

@@ -200,10 +200,10 @@ class Worker:
         """Open the stores, set the group back where they need it, and build the app with its three agents."""
         worker = self._settings.worker
         names = self._names
-        lance = await self._store("lance")
+        lance = self._store("lance")
         vectors = await lance.call(VectorWriter.open, generation, encoder.dimension)
         self._cleanup.push_async_callback(lance.close, vectors.close)
-        kuzu = await self._store("kuzu")
+        kuzu = self._store("kuzu")
         graph = await kuzu.call(GraphWriter.open, generation)
         self._cleanup.push_async_callback(kuzu.close, graph.close)
         reached = await lance.call(vectors.positions)
@@ -283,7 +283,7 @@ class Worker:
         self._attach(app, "documents", names.documents, documents.run, worker.batch_records, quick)
         self._attach(app, "graph", graph_topic, contributions.run, worker.graph_batch_records, slow)
         self._attach(app, "provenance", names.provenance, retrievals.run, worker.batch_records, slow)
-        app.on_partitions_assigned.connect(self._on_assigned, weak=False)
+        app.on_partitions_assigned.connect(self._on_assigned, weak=False)  # type: ignore[arg-type]  # Faust's own stub
         self._cleanup.push_async_callback(app.stop)
 
         kafka_log = KafkaLog(self._bootstrap_servers, list(stored))
@@ -293,11 +293,12 @@ class Worker:
         )
         self._keep(watchdog.keep())
         self._keep(snapshots.keep())
-        self._keep(keep_maintained(vectors, lance, self._metrics, worker.maintenance_seconds))
+        upkeep = self._store("lance upkeep")
+        self._keep(keep_maintained(vectors, upkeep, self._metrics, worker.maintenance_seconds))
         self._keep(_until_crashed(app))
         return app
 
-    async def _store(self, name: str) -> StoreThread:
+    def _store(self, name: str) -> StoreThread:
         thread = StoreThread(name, self._metrics, self._progress)
         self._cleanup.callback(thread.end)
         return thread

@@ -17,7 +17,7 @@ from query_api.channels.keyword import keyword_channel
 from query_api.graph import terms
 from query_api.graph.findings import NOTHING, Findings, Gathered
 from query_api.graph.gating import connected_share, opening
-from query_api.graph.parents import ChosenParents, choose_parents, pool_of, read_parents
+from query_api.graph.parents import choose_parents, pool_of, read_parents
 from query_api.graph.query_links import Names
 from query_api.graph.residual import residual_query, residual_reaches
 from query_api.graph.terms import Reach, Reason
@@ -82,12 +82,20 @@ async def graph_channel(
     before it reads anything. `keyword` is None when that channel failed: its index is then not asked again. Raises
     TransientStoreError.
     """
-    chosen, gate = await run(lambda: _begin(view, names, vector, keyword or ()))  # 2
-    if not gate and not always:
+
+    def begin() -> tuple[float, Gathered | None]:
+        chosen = choose_parents(view, names.links, vector, keyword or ())  # 2
+        connected = 1.0 if names.links else connected_share(view, list(chosen.weights))
+        gate = opening(names.links, names.entities, connected)
+        if not gate and not always:
+            return gate, None
+        parents = read_parents(question, view, passages, chosen, pool_of(keyword or ()))  # 3
+        return gate, Gathered(names.links, names.entities, chosen.prior, parents)
+
+    gate, gathered = await run(begin)
+    if gathered is None:
         return NOTHING
-    pool = pool_of(keyword or ())
-    parents = await run(lambda: read_parents(question, view, passages, chosen, pool))  # 3
-    gathered = Gathered(names.links, names.entities, chosen.prior, parents)
+    parents = gathered.parents
     queries = [residual_query(question, parent) for parent in parents[: HOPS if keyword is not None else 0]]
     hops, edges = await asyncio.gather(
         asyncio.gather(*(_hop(run, text, query, collection) for query in queries)),  # 4
@@ -96,15 +104,6 @@ async def graph_channel(
     plain, sharp = residual_reaches(view, parents[: len(hops)], hops)
     weighted = [*edges, (weights.residual, plain), (weights.sharp_residual, sharp)]
     return await run(lambda: _added_up(view, collection, gathered, weighted, gate, weights.prior if always else 0.0))
-
-
-def _begin(
-    view: GraphView, names: Names, vector: Sequence[Candidate], keyword: Sequence[Candidate]
-) -> tuple[ChosenParents, float]:
-    """Step 2: nothing is read but the view."""
-    chosen = choose_parents(view, names.links, vector, keyword)
-    connected = 1.0 if names.links else connected_share(view, list(chosen.weights))
-    return chosen, opening(names.links, names.entities, connected)
 
 
 async def _hop(run: RunInThread, text: TextSnapshot, query: str, collection: str | None) -> list[Candidate]:

@@ -3,7 +3,7 @@
 import pytest
 
 from indexer.tables import DocumentRow
-from query_api.fusing import FusionWeights, places
+from query_api.fusing import DEPTH, FusionWeights, places
 from query_api.snapshot import Candidate
 from schemas.api import Group, Mode
 from schemas.ids import DocumentKey
@@ -77,13 +77,13 @@ def test_a_document_stands_by_its_best_passage() -> None:
 
 
 def test_deeper_candidates_append_to_the_order_and_scores_never_rise() -> None:
-    head = [found(f"h{number:03}", 1 - number / 1000) for number in range(100)]
+    head = [found(f"h{number:03}", 1 - number / 1000) for number in range(DEPTH)]
     tail = [found(f"t{number:03}", 0.5 - number / 1000) for number in range(50)]
     keyword = [found(candidate.passage_id, 9.0) for candidate in tail[:1]]
     short = fuse(head, keyword)
     long = fuse([*head, *tail], keyword)
     assert [name for name, _ in long[: len(short)]] == [name for name, _ in short]
-    assert len(long) == 150
+    assert len(long) == DEPTH + 50
     assert fuse([*head, *tail], keyword, first=7) == long[:7]
     scores = [score for _, score in long]
     assert scores == sorted(scores, reverse=True)

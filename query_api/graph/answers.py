@@ -1,0 +1,80 @@
+"""What a graph view answers: rows of edges in columns of equal length, and facts."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query_api.graph.columns import Keys
+
+Numbers = NDArray[np.int64]
+
+
+class Mentions(NamedTuple):
+    """Mentions, one a row; `asked` is the index into what was asked for, `chunk` carries it,
+    `sentence` is the document-wide number of the first sentence that does (-1 where none is known)."""
+
+    asked: Numbers
+    chunk: Numbers
+    passage: Numbers
+    entity: Keys
+    times: Numbers
+    sentence: Numbers
+
+
+class About(NamedTuple):
+    """Which document is about which entity; `weight` is 1 for a whole title, less for an alias."""
+
+    asked: Numbers
+    document: Numbers
+    entity: Keys
+    weight: NDArray[np.float32]
+
+
+class Links(NamedTuple):
+    """Links from chunks to documents that are there."""
+
+    asked: Numbers
+    chunk: Numbers
+    passage: Numbers
+    document: Numbers
+    weight: NDArray[np.float32]
+
+
+class ChunkEdges(NamedTuple):
+    """Edges between chunks of one document; `kind` indexes CHUNK_EDGE_KINDS."""
+
+    asked: Numbers
+    chunk: Numbers
+    other: Numbers
+    kind: NDArray[np.uint8]
+    weight: NDArray[np.float32]
+
+
+class Role(NamedTuple):
+    """An entity's part in a statement."""
+
+    name: str
+    entity: int
+
+
+class Statement(NamedTuple):
+    """A fact with its parts, anchored at the chunk that states it. `sentence` is -1 where it stands in none."""
+
+    asked: int
+    key: int
+    chunk: int
+    passage: int
+    predicate: str
+    confidence: float
+    sentence: int
+    roles: tuple[Role, ...]
+
+
+class Memory(NamedTuple):
+    """What a view holds. `bytes` counts every array, `edges` each edge once."""
+
+    nodes: int
+    edges: int
+    bytes: int
+    bytes_per_edge: float
