@@ -84,10 +84,9 @@ class Demo:
 async def retrieval_from_topic(servers: str, retrieval_id: str) -> dict[str, Any]:
     """Read `thalweg.provenance.v1` from its beginning until the retrieval comes."""
     topic = "thalweg.provenance.v1"
-    consumer = AIOKafkaConsumer(topic, bootstrap_servers=servers, enable_auto_commit=False)
+    consumer = AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest")
     await consumer.start()
     try:
-        await consumer.seek_to_beginning()
         async with asyncio.timeout(30):
             while True:
                 message = await consumer.getone()

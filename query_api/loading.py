@@ -4,6 +4,7 @@ import gc
 from collections.abc import AsyncGenerator
 from concurrent.futures import Executor
 from contextlib import aclosing
+from dataclasses import replace
 from typing import cast
 
 from indexer.embedding import Encoder, load_encoder
@@ -15,12 +16,16 @@ from query_api.graph_view import GraphView
 from query_api.search import SearchBudgets, SearchFailed, SearchSettings, search
 from query_api.settings import SearchBudgetSettings
 from query_api.snapshot import Snapshot
+from query_api.text_cache import CachedText, TextCache
 from schemas.api import SearchRequest
 from schemas.settings import EmbeddingSettings
 
 
 class LoadedEngine:
     """The stores, the search and the model as they are."""
+
+    def __init__(self) -> None:
+        self._texts = TextCache()
 
     def load_encoder(self, settings: EmbeddingSettings) -> Encoder:
         """The garbage collector rests meanwhile, which saves a fifth of the time, and from then on passes over the
@@ -63,7 +68,8 @@ class LoadedEngine:
         budgets: SearchBudgetSettings,
     ) -> AsyncGenerator[SearchPart, None]:
         settings = SearchSettings(budgets=SearchBudgets(**budgets.model_dump()))
-        parts = search(request, retrieval_id, snapshot, encoder, executor, settings)
+        cached = replace(snapshot, text=CachedText(snapshot.text, self._texts))
+        parts = search(request, retrieval_id, cached, encoder, executor, settings)
         try:
             async with aclosing(cast("AsyncGenerator[SearchPart, None]", parts)):
                 async for part in parts:

@@ -49,11 +49,10 @@ async def produce(servers: str, *records: tuple[str, bytes | None, list[tuple[st
 
 async def read_all(servers: str, topic: str) -> list[Any]:
     """Every record of a topic up to now."""
-    consumer = AIOKafkaConsumer(topic, bootstrap_servers=servers, enable_auto_commit=False)
+    consumer = AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest")
     await consumer.start()
     try:
         ends = await consumer.end_offsets(consumer.assignment())
-        await consumer.seek_to_beginning()
         records = []
         while any([await consumer.position(p) < end for p, end in ends.items()]):
             for batch in (await consumer.getmany(timeout_ms=500)).values():

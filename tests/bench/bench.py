@@ -20,6 +20,7 @@ from typing import Any
 
 import httpx
 import numpy as np
+import torch
 from aiokafka import AIOKafkaProducer
 
 from indexer.chunking import ChunkingParameters
@@ -173,8 +174,10 @@ def main() -> None:
     say(f"encoding {len(texts)} chunks with model.encode alone ...")
     encoder = load_encoder(EmbeddingSettings())
     assert isinstance(encoder, SentenceTransformerEncoder)
+    torch.set_num_threads(os.cpu_count() or 1)  # as the model runs by itself
     encoder.raw.encode(texts[:64])
     raw_seconds, _ = timed(lambda: encoder.raw.encode(texts, normalize_embeddings=True))
+    torch.set_num_threads(1)
 
     with tempfile.TemporaryDirectory() as folder, installation(Path(folder) / "data") as thalweg:
         load(thalweg, [first[0]], Path(folder))  # wakes everything up
