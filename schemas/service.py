@@ -167,6 +167,7 @@ class ServiceStatus(BaseModel):
     lag_seconds: float | None = Field(description="How long the oldest record not yet searchable has waited, at least.")
     table_versions: dict[str, int]
     counts: dict[str, int]
+    graph_bytes_per_edge: float | None = Field(description="Memory of the graph, names and ids included, by its edges.")
     provenance_buffered: int
     provenance_dropped: int
     streams_open: int

@@ -48,12 +48,14 @@ async def status(service: ServiceOf) -> ServiceStatus:
     reached: dict[int, int] = {}
     lag: list[PartitionLag] = []
     counts: dict[str, int] = {}
+    bytes_per_edge: float | None = None
     searchable: dict[int, Lag] = {}
     if snapshot is not None and served is not None:
         tables = tables_of(snapshot)
         reached = {partition: stored.offset for partition, stored in tables.positions.items()}
         memory = snapshot.graph.memory()
         counts = await service.read(tables.counts)
+        bytes_per_edge = round(memory.bytes_per_edge, 2) if memory.edges else None
         counts |= {"graph_documents": snapshot.graph.n_documents, "nodes": memory.nodes, "edges": memory.edges}
         searchable = service.log_watch.lag(documents, reached)
         lag = _partitions(service, documents, reached, searchable)
@@ -74,6 +76,7 @@ async def status(service: ServiceOf) -> ServiceStatus:
         lag_seconds=round(max(each.seconds for each in searchable.values()), 3) if known else None,
         table_versions=dict(snapshot.text.table_versions) if snapshot else {},
         counts=counts,
+        graph_bytes_per_edge=bytes_per_edge,
         provenance_buffered=len(service.provenance),
         provenance_dropped=service.provenance.dropped,
         streams_open=service.streams.reading,

@@ -200,7 +200,7 @@ def main() -> None:
             "hybrid_ratio": round(float(np.median(hybrid) / np.median(plain)), 3),
             "worker_bytes": thalweg.child("worker").memory_info().rss,
             "service_bytes": thalweg.child("serve").memory_info().rss,
-            "graph_bytes_per_edge": round(status["graph"]["bytes_per_edge"], 2),
+            "graph_bytes_per_edge": status["graph_bytes_per_edge"],
             "raw_encode_chunks_per_second": round(len(texts) / raw_seconds, 1),
             "ingest_chunks_per_second": round(len(texts) / ingest_seconds, 1),
             "plain_vector_seconds": spread(plain),
