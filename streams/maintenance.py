@@ -9,6 +9,8 @@ from indexer.write.maintenance import MaintenanceReport
 from streams.metrics import WorkerMetrics
 from streams.stores import StoreThread
 
+AFTER_WORK_SECONDS = 0.5
+
 
 class MaintainedWriter(Protocol):
     """Does what pays now, nothing when nothing pays, and says what it did. May run beside the writer's other calls."""
@@ -19,7 +21,7 @@ class MaintainedWriter(Protocol):
 async def keep_maintained(
     writer: MaintainedWriter, thread: StoreThread, metrics: WorkerMetrics, every_seconds: float
 ) -> None:
-    """Look after the tables for ever."""
+    """Look after the tables for ever; at once again after something was done, since more may wait."""
     log = structlog.get_logger("thalweg.worker")
     while True:
         report = await thread.run(writer.maintain)
@@ -32,4 +34,6 @@ async def keep_maintained(
                 unindexed=report.unindexed,
                 seconds=round(report.seconds, 3),
             )
-        await asyncio.sleep(every_seconds)
+            await asyncio.sleep(AFTER_WORK_SECONDS)
+        else:
+            await asyncio.sleep(every_seconds)

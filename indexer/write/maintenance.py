@@ -26,7 +26,8 @@ NEVER = 10 * 365 * 86_400.0
 class MaintenanceParameters:
     """When a table is optimised. That costs time in proportion to the table, so it is bounded twice: by need (so many
     `commits`, or so many rows that no index knows: a number or a share of the table, whichever is more) and by
-    `busy_share`, the most of the writer's time that may go into it. Scanning 1,000 rows costs a vector search 1 ms and
+    `busy_share`, the most of the time that may go into it while commits keep coming: after `idle_seconds` without one,
+    nobody is held up by it. Scanning 1,000 rows costs a vector search 1 ms and
     a keyword search some 30 ms, hence fewer passages.
 
     The vector index is made at `vector_index_rows`, and anew when the table has grown by `vector_index_growth` or the
@@ -41,6 +42,7 @@ class MaintenanceParameters:
     vector_index_segments: int = 8
     kept_version_seconds: float = 900.0
     busy_share: float = 0.05
+    idle_seconds: float = 2.0
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,15 @@ class Maintainer:
         self._alone = threading.Lock()
         self._upkeep = {name: _Upkeep() for name in tables}
         self._rest_until = float("-inf")
+        self._last_commit = float("-inf")
+        self._failed = False
 
     @contextmanager
     def committing(self, name: str) -> Iterator[None]:
         """Around each commit to the table: counts it, and keeps it apart from work that must run alone."""
         with self._alone:
             self._count(name)
+            self._last_commit = self._stopwatch()
             yield
 
     def maintain(self) -> MaintenanceReport:
@@ -104,7 +109,8 @@ class Maintainer:
             unindexed = {name: _unindexed_rows(table) for name, table in self._tables.items()}
         optimised: tuple[str, ...] = ()
         indexed: tuple[str, ...] = ()
-        if started >= self._rest_until:
+        idle = not self._failed and started >= self._last_commit + self._parameters.idle_seconds
+        if idle or started >= self._rest_until:
             neediest = max(self._tables, key=lambda name: self._need(name, rows[name], unindexed[name]))
             if size := self._partition_size_wanted(rows[CHUNKS]):
                 self._work(started, lambda: self._index_vectors(size))
@@ -119,12 +125,14 @@ class Maintainer:
 
     def _work(self, started: float, work: Callable[[], None]) -> None:
         """Work beside the writer; if a commit of his undoes it, once more while he waits. Then rest."""
+        self._failed = True
         try:
             try:
                 work()
             except TransientStoreError:
                 with self._alone:
                     work()
+            self._failed = False
         finally:
             spent = self._stopwatch() - started
             self._rest_until = started + spent / self._parameters.busy_share

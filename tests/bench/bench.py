@@ -186,6 +186,7 @@ def main() -> None:
         say(f"ingesting {len(further)} more, up to {SEARCH_CHUNKS} chunks ...")
         load(thalweg, further, Path(folder))
         wait_until(lambda: _idle(thalweg), 120, "an idle system")
+        wait_until(lambda: _indexed(thalweg), 120, "full indexes")
         say("searching ...")
         hybrid, plain = search_latency(thalweg, corpus, encoder)
         say("writing and reading back ...")
@@ -215,6 +216,15 @@ def main() -> None:
 def _idle(thalweg: Installation) -> bool:
     status = thalweg.run_json("status")
     return bool(status["lag_records"] == 0)
+
+
+def _indexed(thalweg: Installation) -> bool:
+    """Whether next to all passages are in the keyword index."""
+    import lancedb
+
+    passages = lancedb.connect(f"{thalweg.data_dir}/generations/g0001/lance").open_table("passages")
+    unknown = max(index.num_unindexed_rows or 0 for index in passages.list_indices())
+    return bool(unknown <= max(200, passages.count_rows() // 20))
 
 
 if __name__ == "__main__":

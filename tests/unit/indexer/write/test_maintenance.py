@@ -116,15 +116,27 @@ def test_rows_outside_the_indexes_are_bounded_by_number_and_by_share(
     assert world.maintainer.maintain().optimised == ((table,) if due else ())
 
 
-def test_maintenance_takes_its_share_of_the_time_and_no_more() -> None:
+def test_maintenance_takes_its_share_of_the_time_while_commits_keep_coming() -> None:
     world = World(commits=1, busy_share=0.05)
     world.tables[CHUNKS].seconds = 3.0
     world.commit(CHUNKS)
     assert world.maintainer.maintain().optimised == (CHUNKS,)
+    world.pass_time(56.0)  # 3 seconds are 5 % of 60
     world.commit(CHUNKS)
-    world.pass_time(56.9)  # 3 seconds are 5 % of 60
+    world.pass_time(0.9)
     assert world.maintainer.maintain().optimised == ()
     world.pass_time(0.2)
+    assert world.maintainer.maintain().optimised == (CHUNKS,)
+
+
+def test_nobody_is_held_up_by_maintenance_when_no_commits_come() -> None:
+    world = World(commits=1, busy_share=0.05, idle_seconds=2.0)
+    world.tables[PASSAGES].seconds = 1.0
+    world.commit(CHUNKS)
+    world.commit(PASSAGES, 2)
+    assert world.maintainer.maintain().optimised == (PASSAGES,)
+    assert world.maintainer.maintain().optimised == ()
+    world.pass_time(2.0)
     assert world.maintainer.maintain().optimised == (CHUNKS,)
 
 
