@@ -14,10 +14,10 @@ JSONObject = dict[str, Any]
 
 def show_hit(console: Console, hit: JSONObject) -> None:
     """Rank, title, section, score by channel, a snippet, and how the graph came to it."""
-    section = " › ".join(hit["section"])
+    section = " › ".join(heading for heading in hit["section"] if heading != hit["title"])
     scores = "  ".join(f"{channel} {score:.3g}" for channel, score in hit["scores"].items())
     title = escape(hit["title"])
-    if section and section != hit["title"]:
+    if section:
         title += f" [dim]› {escape(section)}[/dim]"
     console.print(f"[bold]{hit['rank']:>3}  {title}[/bold]", highlight=False)
     console.print(
