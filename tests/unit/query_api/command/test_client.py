@@ -84,7 +84,7 @@ def test_a_hit_shows_title_section_scores_and_its_path_with_evidence() -> None:
     hit = json.loads(make_hit(1, "The [bold]river[/bold] is\n high.").model_dump_json(by_alias=True))
     show_hit(console, hit)
     lines = text.getvalue().splitlines()
-    assert lines[0].split() == ["1", "Note", "1", "›", "Note", "1", "›", "Today"]
+    assert lines[0].split() == ["1", "Note", "1", "›", "Today"], "a heading that is the title is not said twice"
     assert "default/notes/1.md" in lines[1]
     assert "vector 0.9  graph 0.5" in lines[1]
     assert lines[2].strip() == "The [bold]river[/bold] is high."
