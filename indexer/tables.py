@@ -82,7 +82,7 @@ PASSAGES_SCHEMA = pa.schema(
         required("end", pa.int64()),
         required("title", pa.string()),
         required("text", pa.string()),
-        required("search_text", pa.string()),
+        required("terms", pa.list_(pa.field("item", pa.uint32(), nullable=False))),
         required("content_hash", pa.string()),
     ]
 )

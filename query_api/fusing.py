@@ -96,7 +96,7 @@ def places(
             break
         candidate = found.get(unit)
         if group == "document":
-            document = document_of(unit) if candidate is None else candidate.document.key
+            document = document_of(unit) if candidate is None else candidate.key
             if document in documents:
                 continue
             documents.add(document)

@@ -46,6 +46,10 @@ class TextSnapshot(Protocol):
         """The live passages with the highest BM25 over title, headings and text, best first."""
         ...
 
+    def revisions(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, str]:
+        """The revisions of the documents that are live. Costs nothing."""
+        ...
+
     def documents(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, "DocumentRow"]: ...
     def passages(self, ids: Sequence[str]) -> Mapping[str, "PassageRow"]: ...
     def chunks_of_passages(self, passage_ids: Sequence[str]) -> Mapping[str, Sequence["ChunkRow"]]: ...
@@ -85,5 +89,5 @@ class Candidate(NamedTuple):
 
     passage_id: str
     score: float
-    document: "DocumentRow"
+    key: DocumentKey
     chunk_id: str | None = None

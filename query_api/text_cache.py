@@ -1,7 +1,7 @@
 """Texts that searches have read, kept from one snapshot to the next.
 
 A passage's id is computed from its text, so only the revision its document is at can make a kept row wrong; that is
-checked against the snapshot at hand, whose documents a search has looked up anyway.
+checked against the snapshot at hand.
 """
 
 import threading
@@ -85,6 +85,9 @@ class CachedText:
     def keyword_search(self, query: str, limit: int, collection: str | None) -> "Sequence[FoundPassage]":
         return self._text.keyword_search(query, limit, collection)
 
+    def revisions(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, str]:
+        return self._text.revisions(keys)
+
     def documents(self, keys: Sequence[DocumentKey]) -> "Mapping[DocumentKey, DocumentRow]":
         return self._text.documents(keys)
 
@@ -106,12 +109,8 @@ class CachedText:
     ) -> dict[str, Row]:
         """The kept rows that are current in this snapshot, and the others read and kept."""
         held = kept.get(ids)
-        documents = self._text.documents(list({key for key, _, _ in held.values()}))
-        rows: dict[str, Row] = {}
-        for identifier, (key, revision, row) in held.items():
-            document = documents.get(key)
-            if document is not None and document.live and document.revision == revision:
-                rows[identifier] = row
+        current = self._text.revisions(list({key for key, _, _ in held.values()}))
+        rows = {identifier: row for identifier, (key, revision, row) in held.items() if current.get(key) == revision}
         missing = [identifier for identifier in dict.fromkeys(ids) if identifier not in rows]
         if missing:
             fresh = read(missing)

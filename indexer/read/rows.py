@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from indexer.tables import DocumentRow
 from schemas.ids import DocumentKey
 
 PASSAGE_COLUMNS = ["id", "collection", "document_id", "revision", "ordinal", "section", "start", "end", "title", "text"]
@@ -59,9 +58,7 @@ class FoundChunk:
     chunk_id: str
     passage_id: str
     key: DocumentKey
-    revision: str
     score: float
-    document: DocumentRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +67,7 @@ class FoundPassage:
 
     passage_id: str
     key: DocumentKey
-    revision: str
     score: float
-    document: DocumentRow
 
 
 @dataclass(frozen=True)

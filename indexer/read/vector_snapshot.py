@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 from lancedb import DBConnection
 from lancedb.expr import col, lit
-from lancedb.query import ColumnOrdering, LanceVectorQueryBuilder, MatchQuery
+from lancedb.query import ColumnOrdering, LanceVectorQueryBuilder
 from lancedb.table import Table
 from numpy.typing import NDArray
 
 from indexer.read.cursors import read_cursor, write_cursor
 from indexer.read.lookups import rows_with, vector_matrix
+from indexer.read.resident.view import ResidentView
 from indexer.read.rows import (
     CHUNK_COLUMNS,
     PASSAGE_COLUMNS,
@@ -36,6 +37,7 @@ from indexer.tables import (
     document_rows,
     store_errors,
 )
+from indexer.terms import terms_of
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, decode_retrieval
 
@@ -78,11 +80,14 @@ class VectorSnapshot:
         tables: Mapping[str, Table],
         positions: Mapping[int, StoredPosition],
         opened_at: datetime,
+        resident: ResidentView,
         known_documents: dict[DocumentKey, DocumentRow | None],
     ) -> None:
-        """`known_documents` caches rows of this very version of `documents`; snapshots of one version may share it."""
+        """`resident` is the view of these tables. `known_documents` caches rows of this very version of `documents`;
+        snapshots of one version may share it."""
         self._connection = connection
         self._tables = tables
+        self.resident = resident
         self.known_documents = known_documents
         self._dimension: int = tables[CHUNKS].schema.field("vector").type.list_size
         self.table_versions = {name: table.version for name, table in tables.items()}
@@ -92,10 +97,13 @@ class VectorSnapshot:
     def vector_search(self, vector: NDArray[np.float32], limit: int, collection: str | None = None) -> list[FoundChunk]:
         """The `limit` chunks with the highest cosine, best first, ties by id.
 
-        `vector` is (dimension,) float32. Exact below 10,000 chunks; above, by an index that misses next to nothing.
+        `vector` is (dimension,) float32. Exact below 40,000 chunks; above, by an index that misses next to nothing.
         """
         if vector.shape != (self._dimension,):
             raise ValueError(f"The query vector has shape {vector.shape}; this generation has ({self._dimension},).")
+        if self.resident.vectors is not None:
+            near = self.resident.vectors.search(vector, limit, collection)
+            return [FoundChunk(chunk.id, chunk.passage_id, chunk.key, chunk.score) for chunk in near]
         wanted = ["id", "passage_id", "collection", "document_id", "revision", "_distance"]
 
         def fetch(count: int) -> list[dict[str, Any]]:
@@ -114,8 +122,8 @@ class VectorSnapshot:
                 return _dicts(query.select(wanted).limit(count).to_arrow())
 
         found = [
-            FoundChunk(row["id"], row["passage_id"], document.key, row["revision"], 1.0 - row["_distance"], document)
-            for row, document in self._current_hits(limit, fetch)
+            FoundChunk(row["id"], row["passage_id"], key, 1.0 - row["_distance"])
+            for row, key in self._current_hits(limit, fetch)
             if math.isfinite(row["_distance"])
         ]
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
@@ -125,21 +133,13 @@ class VectorSnapshot:
 
         `query` is text, never syntax; one of stop words and signs alone finds nothing.
         """
-        wanted = ["id", "collection", "document_id", "revision", "_score"]
+        found = self.resident.words.search(terms_of(query), limit, collection)
+        return [FoundPassage(row.id, row.key, row.score) for row in found]
 
-        def fetch(count: int) -> list[dict[str, Any]]:
-            words = MatchQuery(query, "search_text")  # type: ignore[call-arg]  # the others have defaults
-            search = self._tables[PASSAGES].search(words, query_type="fts")
-            if collection is not None:
-                search = search.where(col("collection") == lit(collection))
-            with store_errors("search the passages"):
-                return _dicts(search.select(wanted).limit(count).to_arrow())
-
-        found = [
-            FoundPassage(row["id"], document.key, row["revision"], row["_score"], document)
-            for row, document in self._current_hits(limit, fetch)
-        ]
-        return sorted(found, key=lambda hit: (-hit.score, hit.passage_id))[:limit]
+    def revisions(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
+        """The revisions of the documents that are live. Costs nothing."""
+        found = {key: self.resident.revision(key) for key in keys}
+        return {key: revision for key, revision in found.items() if revision is not None}
 
     def documents(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
         """The rows of the documents that are known, live or deleted."""
@@ -238,31 +238,25 @@ class VectorSnapshot:
         return rows_with(self._tables[name], column, values, columns)
 
     def _current(self, rows: Sequence[Row]) -> list[Row]:
-        documents = self.documents(row.key for row in rows)
-        return [row for row in rows if _is_current(documents.get(row.key), row.revision)]
+        return [row for row in rows if self.resident.revision(row.key) == row.revision]
 
     def _current_hits(
         self, limit: int, fetch: Callable[[int], list[dict[str, Any]]]
-    ) -> list[tuple[dict[str, Any], DocumentRow]]:
+    ) -> list[tuple[dict[str, Any], DocumentKey]]:
         """Hits of current revisions with their documents: at least `limit`, if there are that many."""
         if limit < 1:
             return []
         asked = limit + max(SPARE_HITS, limit // 4)
         while True:
             rows = fetch(asked)
-            documents = self.documents(DocumentKey(row["collection"], row["document_id"]) for row in rows)
-            current: dict[str, tuple[dict[str, Any], DocumentRow]] = {}
+            current: dict[str, tuple[dict[str, Any], DocumentKey]] = {}
             for row in rows:
-                document = documents.get(DocumentKey(row["collection"], row["document_id"]))
-                if document is not None and _is_current(document, row["revision"]):
-                    current.setdefault(row["id"], (row, document))
+                key = DocumentKey(row["collection"], row["document_id"])
+                if self.resident.revision(key) == row["revision"]:
+                    current.setdefault(row["id"], (row, key))
             if len(current) >= limit or len(rows) < asked:
                 return list(current.values())
             asked *= 4
-
-
-def _is_current(document: DocumentRow | None, revision: str) -> bool:
-    return document is not None and document.live and document.revision == revision
 
 
 def _dicts(table: pa.Table) -> list[dict[str, Any]]:

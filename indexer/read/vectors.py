@@ -9,6 +9,7 @@ from lancedb.table import Table
 
 from indexer.errors import TransientStoreError
 from indexer.generations import Generation
+from indexer.read.resident.view import ResidentView
 from indexer.read.rows import ChunkRow, ContentRows, FoundChunk, FoundPassage, PassageRow
 from indexer.read.vector_snapshot import VectorSnapshot
 from indexer.tables import (
@@ -97,11 +98,13 @@ class VectorReader:
             return False
         same_positions = old is not None and old.table_versions[POSITIONS] == versions[POSITIONS]
         same_documents = old is not None and old.table_versions[DOCUMENTS] == versions[DOCUMENTS]
+        resident = ResidentView.empty() if old is None else old.resident
         self._snapshot = VectorSnapshot(
             self._connection,
             opened,
             old.positions if old is not None and same_positions else stored_positions(opened[POSITIONS]),
             datetime.now(UTC),
+            resident if same_documents else resident.at(opened, {} if old is None else old.positions),
             old.known_documents if old is not None and same_documents else {},
         )
         return True

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from indexer.documents import PreparedDocument
 from indexer.tables import PASSAGES_SCHEMA, RETRIEVALS_SCHEMA, DocumentRow, chunks_schema
+from indexer.terms import terms_of
 from schemas.ids import sha256_hex
 from schemas.provenance import Retrieval, encode_retrieval
 
@@ -96,7 +97,7 @@ def passages_table(documents: Iterable[IndexedRows]) -> pa.Table:
                     "end": passage.end,
                     "title": prepared.title,
                     "text": passage.text,
-                    "search_text": search_text,
+                    "terms": terms_of(search_text),
                     "content_hash": sha256_hex(search_text.encode())[:HASH_DIGITS],
                 }
             )

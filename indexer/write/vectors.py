@@ -7,7 +7,7 @@ import lancedb
 import numpy as np
 import pyarrow as pa
 from lancedb.expr import col
-from lancedb.index import FTS, Bitmap, BTree
+from lancedb.index import Bitmap, BTree
 from lancedb.table import Table
 from numpy.typing import NDArray
 
@@ -44,10 +44,10 @@ __all__ = ["IndexedRows", "MaintenanceReport", "VectorWriter"]
 
 Held = set[tuple[str, str]]  # (key, revision) of rows that are there
 
-Index = BTree | Bitmap | FTS
+Index = BTree | Bitmap
 INDEXES: dict[str, dict[str, Index]] = {
     CHUNKS: {"id": BTree(), "key": BTree(), "passage_id": BTree(), "content_hash": BTree(), "collection": Bitmap()},
-    PASSAGES: {"id": BTree(), "key": BTree(), "collection": Bitmap(), "search_text": FTS(language="English")},
+    PASSAGES: {"id": BTree(), "key": BTree(), "collection": Bitmap()},
     RETRIEVALS: {"retrieval_id": BTree()},
     POSITIONS: {},
     DOCUMENTS: {"key": BTree(), "collection": Bitmap(), "live": Bitmap()},

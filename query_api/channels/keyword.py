@@ -7,4 +7,4 @@ def keyword_channel(text: TextSnapshot, query: str, limit: int, collection: str 
     """The `limit` passages with the highest BM25, best first, equal scores in the order of their ids."""
     found = text.keyword_search(query, limit, collection)
     ordered = sorted(found, key=lambda passage: (-passage.score, passage.passage_id))
-    return [Candidate(passage.passage_id, passage.score, passage.document) for passage in ordered]
+    return [Candidate(passage.passage_id, passage.score, passage.key) for passage in ordered]

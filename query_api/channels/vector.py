@@ -15,4 +15,4 @@ def vector_channel(
     """
     found = text.vector_search(vector, limit, collection)
     ordered = sorted(found, key=lambda chunk: (-chunk.score, chunk.chunk_id))
-    return [Candidate(chunk.passage_id, chunk.score, chunk.document, chunk.chunk_id) for chunk in ordered]
+    return [Candidate(chunk.passage_id, chunk.score, chunk.key, chunk.chunk_id) for chunk in ordered]

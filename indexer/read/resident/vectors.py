@@ -1,0 +1,78 @@
+"""Exact vector search in memory, for as many chunks as that is the fastest way for."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.read.resident.layers import Layer, Layers, best_rows
+from schemas.ids import DocumentKey
+
+_DECIMALS = 6  # beyond them a cosine depends on where its row lies in memory
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The vectors of chunks and the passages these are in."""
+
+    matrix: NDArray[np.float32]  # (n_rows, dimension), L2-normalised
+    passage_ids: NDArray[np.object_]  # (n_rows,) str
+
+    def kept(self, rows: NDArray[np.bool_]) -> "Vectors":
+        return self if rows.all() else Vectors(self.matrix[rows], self.passage_ids[rows])
+
+    def followed_by(self, other: "Vectors") -> "Vectors":
+        return Vectors(
+            np.concatenate([self.matrix, other.matrix]), np.concatenate([self.passage_ids, other.passage_ids])
+        )
+
+
+class NearChunk(NamedTuple):
+    score: float
+    id: str
+    passage_id: str
+    key: DocumentKey
+
+
+class VectorIndex:
+    """Layers of vectors, searched. Immutable; safe to use from several threads."""
+
+    def __init__(self, layers: Layers[Vectors]) -> None:
+        self.layers = layers
+        self._searched: dict[str | None, list[NDArray[np.bool_]]] = {}
+
+    def search(self, vector: NDArray[np.float32], limit: int, collection: str | None = None) -> list[NearChunk]:
+        """The `limit` chunks with the highest cosine, best first, ties by id. `vector` is (dimension,) float32."""
+        length = float(np.linalg.norm(vector))
+        if limit < 1 or not length:
+            return []
+        unit = (vector / length).astype(np.float32)
+        searched = self._searched.get(collection)
+        if searched is None:
+            searched = self._searched[collection] = [layer.in_collection(collection) for layer in self.layers.stack]
+        found = [
+            chunk
+            for layer, mask in zip(self.layers.stack, searched, strict=True)
+            for chunk in _nearest(layer, mask, unit, limit)
+        ]
+        return sorted(found, key=lambda chunk: (-chunk.score, chunk.id))[:limit]
+
+    @cached_property
+    def rows(self) -> int:
+        return self.layers.rows
+
+
+def _nearest(
+    layer: Layer[Vectors], searched: NDArray[np.bool_], unit: NDArray[np.float32], limit: int
+) -> Iterator[NearChunk]:
+    cosines = np.round((layer.content.matrix @ unit).astype(np.float64), _DECIMALS)
+    cosines[~searched] = -np.inf
+    best = best_rows(cosines, limit)
+    names = zip(
+        layer.ids[best].tolist(), layer.content.passage_ids[best].tolist(), layer.keys[best].tolist(), strict=True
+    )
+    for score, (identifier, passage_id, key) in zip(cosines[best].tolist(), names, strict=True):
+        yield NearChunk(score, identifier, passage_id, key)

@@ -1,0 +1,140 @@
+"""The resident view of the text tables: which documents are live, their passages' words, their chunks' vectors.
+
+It goes from one state of the tables to the next by the documents that moved in between. Those are known by their
+position: a document's row holds the partition and offset of the record that moved it last.
+"""
+
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from lancedb.expr import col, lit
+from lancedb.table import Table
+
+from indexer.read.lookups import rows_with, vector_matrix
+from indexer.read.resident.layers import Layer, Layers
+from indexer.read.resident.vectors import VectorIndex, Vectors
+from indexer.read.resident.words import Postings, WordIndex
+from indexer.tables import CHUNKS, DOCUMENTS, PASSAGES, StoredPosition, store_errors
+from schemas.ids import DocumentKey
+
+MOST_RESIDENT_CHUNKS = 40_000  # a scan of so many costs what an indexed search does; 60 MB
+BY_LOOK_UP = 2_000  # documents; more are found sooner by reading the tables from end to end
+OVERLAY_SHARE = 8
+
+_PASSAGE_COLUMNS = ["key", "collection", "document_id", "revision", "ordinal", "id", "terms"]
+_CHUNK_COLUMNS = ["key", "collection", "document_id", "revision", "ordinal", "id", "passage_id", "vector"]
+
+Revisions = Mapping[DocumentKey, str]
+Moved = dict[DocumentKey, str | None]  # the revision each moved document has now; None for one that is deleted
+
+
+@dataclass(frozen=True)
+class ResidentView:
+    """One state of the tables. Immutable. `vectors` is None once there are too many to be searched one by one."""
+
+    revisions: Revisions
+    words: WordIndex
+    vectors: VectorIndex | None
+
+    def revision(self, key: DocumentKey) -> str | None:
+        """The revision a document is at; None where it is not, or no longer."""
+        return self.revisions.get(key) or None
+
+    @classmethod
+    def empty(cls) -> "ResidentView":
+        return cls({}, WordIndex(Layers()), VectorIndex(Layers()))
+
+    def at(self, tables: Mapping[str, Table], since: Mapping[int, StoredPosition]) -> "ResidentView":
+        """The view of these tables, pinned to versions that belong together; `since` are the positions of this view's
+        own. Raises TransientStoreError when they cannot be read."""
+        moved = _moved(tables[DOCUMENTS], self.revisions, since)
+        if not moved:
+            return self
+        fresh: Revisions = {key: revision for key, revision in moved.items() if revision is not None}
+        words = self.words.layers.without(moved)
+        for rows in _rows(tables[PASSAGES], _PASSAGE_COLUMNS, fresh):
+            words = words.with_layer(_word_layer(rows))
+        return ResidentView(self._revised(moved), WordIndex(words), self._vectors(tables[CHUNKS], moved, fresh))
+
+    def _vectors(self, chunks: Table, moved: Moved, fresh: Revisions) -> VectorIndex | None:
+        if self.vectors is None or chunks.count_rows() > MOST_RESIDENT_CHUNKS:
+            return None
+        layers = self.vectors.layers.without(moved)
+        for rows in _rows(chunks, _CHUNK_COLUMNS, fresh):
+            layers = layers.with_layer(_vector_layer(rows))
+        return VectorIndex(layers)
+
+    def _revised(self, moved: Moved) -> Revisions:
+        """The newest revisions, as few above the many; "" stands for a document that is gone."""
+        maps = self.revisions.maps if isinstance(self.revisions, ChainMap) else [dict(self.revisions)]
+        above = {**(maps[0] if len(maps) > 1 else {}), **{key: revision or "" for key, revision in moved.items()}}
+        below = maps[-1]
+        if len(above) * OVERLAY_SHARE > len(below):
+            return {key: revision for key, revision in {**below, **above}.items() if revision}
+        return ChainMap(above, below)
+
+
+def _moved(documents: Table, known: Revisions, since: Mapping[int, StoredPosition]) -> Moved:
+    """The documents whose revision is not the known one, among those moved by records behind `since`."""
+    query = documents.search()
+    if since:
+        condition = ~col("partition").isin(list(since))
+        for partition, position in since.items():
+            condition = condition | ((col("partition") == lit(partition)) & (col("offset") > lit(position.offset)))
+        query = query.where(condition)
+    with store_errors("see which documents moved"):
+        rows = query.select(["collection", "document_id", "revision"]).to_arrow()
+    found = zip(
+        rows["collection"].to_pylist(), rows["document_id"].to_pylist(), rows["revision"].to_pylist(), strict=True
+    )
+    newest = {DocumentKey(collection, name): revision for collection, name, revision in found}
+    return {key: revision for key, revision in newest.items() if (known.get(key) or None) != revision}
+
+
+def _rows(table: Table, columns: list[str], wanted: Revisions) -> Iterator[pa.Table]:
+    """The rows of these revisions, whole documents together, in document order."""
+    if not wanted:
+        return
+    if len(wanted) <= BY_LOOK_UP:
+        found = rows_with(table, "key", [str(key) for key in wanted], columns)
+    else:
+        with store_errors(f"read {table.name}"):
+            found = [table.search().select(columns).to_arrow()]
+    revisions = {str(key): revision for key, revision in wanted.items()}
+    for rows in found:
+        owners = zip(rows["key"].to_pylist(), rows["revision"].to_pylist(), strict=True)
+        current = rows.filter(pa.array([revisions.get(key) == revision for key, revision in owners], type=pa.bool_()))
+        if current.num_rows:
+            yield _each_once(current.sort_by([("key", "ascending"), ("ordinal", "ascending")]))
+
+
+def _each_once(rows: pa.Table) -> pa.Table:
+    """Without the doubles that a write repeated after a crash may have left."""
+    ids = rows["id"].to_pylist()
+    if len(set(ids)) == len(ids):
+        return rows
+    seen: set[str] = set()
+    first = [not (identifier in seen or seen.add(identifier)) for identifier in ids]  # type: ignore[func-returns-value]
+    return rows.filter(pa.array(first, type=pa.bool_()))
+
+
+def _keys(rows: pa.Table) -> list[DocumentKey]:
+    """The document of each row; rows of one document share one object."""
+    made: dict[tuple[str, str], DocumentKey] = {}
+    pairs = zip(rows["collection"].to_pylist(), rows["document_id"].to_pylist(), strict=True)
+    return [made.setdefault(pair, DocumentKey(*pair)) for pair in pairs]
+
+
+def _word_layer(rows: pa.Table) -> Layer[Postings]:
+    column = rows["terms"].combine_chunks()
+    lengths = np.diff(column.offsets.to_numpy()).astype(np.int32)
+    terms = column.flatten().to_numpy(zero_copy_only=False)
+    return Layer.of(rows["id"].to_pylist(), _keys(rows), Postings.of(terms, lengths))
+
+
+def _vector_layer(rows: pa.Table) -> Layer[Vectors]:
+    passage_ids = np.array(rows["passage_id"].to_pylist(), dtype=np.object_)
+    return Layer.of(rows["id"].to_pylist(), _keys(rows), Vectors(vector_matrix(rows), passage_ids))

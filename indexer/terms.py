@@ -1,0 +1,53 @@
+"""Texts to index terms: what the keyword channel compares, for passages and questions alike.
+
+Words are lower-cased, without accents, without stop words, and stemmed (Porter 2001, the English Snowball stemmer). A
+word that is put together, like `GraphView` or `utf8`, counts whole and in its parts. A term is stored as 32 bits of
+its stem's CRC: two stems share one by chance about once in four thousand million pairs, and then count as one word.
+"""
+
+import re
+import threading
+import unicodedata
+import zlib
+from functools import lru_cache
+
+import Stemmer
+
+from indexer.extracting.words import word_set
+
+MAX_WORD_CHARACTERS = 64
+KEPT_WORDS = 65_536  # words whose terms are remembered: a language's common ones, and a collection's own
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_POSSESSIVE = re.compile(r"['’]s?$")
+_STOP_WORDS = word_set(
+    """a about an and are as at be been but by can did do does for from had has have he her his how i if in into is it
+    its no not of on or our she so such that the their them then there these they this to was we were what when where
+    which who whom whose why will with would you your"""
+)
+_STEMMER = Stemmer.Stemmer("english")
+_STEMMING = threading.Lock()  # a stemmer serves one thread at a time
+
+
+def terms_of(text: str) -> list[int]:
+    """The terms of a text in order, repeated as often as they stand there; each in [0, 2³²)."""
+    return [term for word in _WORD.findall(text) for term in _terms_of_word(word)]
+
+
+@lru_cache(KEPT_WORDS)
+def _terms_of_word(word: str) -> tuple[int, ...]:
+    plain = _POSSESSIVE.sub("", _without_accents(word[:MAX_WORD_CHARACTERS]))
+    if plain.lower() in _STOP_WORDS:
+        return ()
+    parts = _PART.findall(plain)
+    spelt = [plain, *parts] if len(parts) > 1 else [plain]
+    with _STEMMING:
+        stems = _STEMMER.stemWords([part.lower() for part in spelt if part])
+    return tuple(zlib.crc32(stem.encode("utf-8", "replace")) for stem in stems)
+
+
+def _without_accents(word: str) -> str:
+    if word.isascii():
+        return word
+    return "".join(sign for sign in unicodedata.normalize("NFKD", word) if not unicodedata.combining(sign))
