@@ -22,28 +22,28 @@ from indexer.write.vectors import VectorWriter
 from schemas.exits import Exit, Failure, InUse, Unreachable, WrongSetting
 from schemas.topics import TopicNames, topic_specs
 from streams import documents_agent, graph_agent, provenance_agent
-from streams.broker import answers_metadata
-from streams.data_directory import WORKER_LOCK, held, make_directory
+from streams.delivery.outbox import Outbox
 from streams.documents_agent import DocumentsAgent, Taken
-from streams.encoding import PROBE, Encoding
 from streams.errors import WorkerExit
 from streams.faust_app import attach_agent, build_app, group_name
 from streams.graph_agent import GraphAgent, Snapshots
-from streams.indexing import DocumentIndexer
+from streams.indexing.commit import DocumentIndexer
+from streams.indexing.encoding import PROBE, Encoding
+from streams.indexing.making import Maker
+from streams.indexing.parsers import open_parsers
+from streams.kafka.broker import answers_metadata
+from streams.kafka.topic_admin import TopicReport, ensure_topics
 from streams.logs import configure_logging
-from streams.maintenance import keep_maintained
-from streams.making import Maker
+from streams.machine.data_directory import WORKER_LOCK, held, make_directory
 from streams.metrics import Health, MetricsServer, WorkerMetrics
-from streams.outbox import Outbox
-from streams.parsers import open_parsers
-from streams.positions import reconcile
-from streams.progress import Progress, TopicPartition
+from streams.progress.partitions import Progress, TopicPartition
+from streams.progress.positions import reconcile
+from streams.progress.stores import StoreThread
+from streams.progress.watchdog import KafkaLog, Watchdog
 from streams.provenance_agent import ProvenanceAgent
 from streams.settings import WorkerSettings
-from streams.snapshot_schedule import SnapshotSchedule
-from streams.stores import StoreThread
-from streams.topic_admin import TopicReport, ensure_topics
-from streams.watchdog import KafkaLog, Watchdog
+from streams.upkeep.maintenance import keep_maintained
+from streams.upkeep.snapshot_schedule import SnapshotSchedule
 
 STOP_SECONDS = 9.0
 _POLL_SECONDS = 0.25

@@ -54,9 +54,9 @@ def up(
     import asyncio
 
     from schemas.discovery import Running
-    from streams.first_fetch import JarProgress
-    from streams.supervisor import Supervisor
-    from streams.up_settings import load_up_settings
+    from streams.kafka.first_fetch import JarProgress
+    from streams.supervising.supervisor import Supervisor
+    from streams.supervising.up_settings import load_up_settings
 
     _quiet_kafka_client()
     settings = load_up_settings(
@@ -88,11 +88,11 @@ def up(
 @plain_failures()
 def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
     """Run only the embedded Kafka, in the foreground. Ctrl-C ends it."""
-    from streams.broker import EmbeddedKafka
-    from streams.data_directory import make_directory
-    from streams.first_fetch import JarProgress
-    from streams.supervisor import choose_kafka_port, largest_record
-    from streams.up_settings import load_up_settings
+    from streams.kafka.broker import EmbeddedKafka
+    from streams.kafka.first_fetch import JarProgress
+    from streams.machine.data_directory import make_directory
+    from streams.supervising.supervisor import choose_kafka_port, largest_record
+    from streams.supervising.up_settings import load_up_settings
 
     _quiet_kafka_client()
     settings = load_up_settings(overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}))
@@ -126,7 +126,7 @@ def worker(
     ] = None,
 ) -> None:
     """Run one worker: documents from the topics into the stores."""
-    from streams.loading import bootstrap_servers as find_servers
+    from streams.loading.loader import bootstrap_servers as find_servers
     from streams.settings import load_settings
 
     blocks = overrides(
@@ -162,9 +162,9 @@ def _report_topics(data_dir: Path | None, bootstrap_servers: str | None, *, crea
 
     from indexer.generations import FIRST, current_generation
     from schemas.topics import topic_specs
-    from streams.loading import bootstrap_servers as find_servers
+    from streams.kafka.topic_admin import ensure_topics, inspect_topics
+    from streams.loading.loader import bootstrap_servers as find_servers
     from streams.settings import load_settings
-    from streams.topic_admin import ensure_topics, inspect_topics
 
     _quiet_kafka_client()
     settings = load_settings(overrides(storage={"data_dir": data_dir}, kafka={"bootstrap_servers": bootstrap_servers}))

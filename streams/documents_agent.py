@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streams.indexing import DocumentIndexer, slices
-from streams.progress import Progress
-from streams.records import SourceRecord
+from streams.indexing.commit import DocumentIndexer, slices
+from streams.indexing.records import SourceRecord
+from streams.progress.partitions import Progress
 
 STAGE = "text"
 

@@ -12,14 +12,14 @@ from indexer.read.graph import SnapshotFile
 from schemas.contributions import Contribution, decode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey
-from streams.dead_letters import DeadLetter
+from streams.delivery.dead_letters import DeadLetter
+from streams.delivery.outbox import Outbox
 from streams.documents_agent import Taken, report_done
+from streams.indexing.records import SourceRecord
 from streams.metrics import Stopwatch, WorkerMetrics
-from streams.outbox import Outbox
-from streams.progress import Progress
-from streams.records import SourceRecord
-from streams.snapshot_schedule import SnapshotSchedule
-from streams.stores import DATA_ERRORS, StoreThread
+from streams.progress.partitions import Progress
+from streams.progress.stores import DATA_ERRORS, StoreThread
+from streams.upkeep.snapshot_schedule import SnapshotSchedule
 
 STAGE = "graph"
 

@@ -7,12 +7,12 @@ import structlog
 
 from schemas.errors import MalformedEvent
 from schemas.provenance import Retrieval, decode_retrieval
-from streams.dead_letters import DeadLetter
+from streams.delivery.dead_letters import DeadLetter
+from streams.delivery.outbox import Outbox
 from streams.documents_agent import Taken, report_done
-from streams.outbox import Outbox
-from streams.progress import Progress
-from streams.records import SourceRecord
-from streams.stores import DATA_ERRORS, StoreThread
+from streams.indexing.records import SourceRecord
+from streams.progress.partitions import Progress
+from streams.progress.stores import DATA_ERRORS, StoreThread
 
 STAGE = "provenance"
 

@@ -23,7 +23,7 @@ from indexer.tables import DocumentRow, StoredPosition
 from indexer.write.rows import IndexedRows
 from indexer.write.vectors import VectorWriter
 from query_api.app import create_app
-from query_api.engine import load_engine
+from query_api.searching.engine import load_engine
 from query_api.settings import ServiceSettings
 from schemas.contributions import encode_contribution
 from schemas.events import DocumentUpsert, decode_document_event
@@ -31,7 +31,7 @@ from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, encode_receipt
 from schemas.settings import LimitSettings
 from schemas.topics import TopicNames, topic_specs
-from streams.topic_admin import ensure_topics
+from streams.kafka.topic_admin import ensure_topics
 from tests.unit.query_api.scripted_engine import ScriptedEngine, make_hit
 from tests.unit.query_api.scripted_engine import make_generation as make_scripted_generation
 

@@ -18,8 +18,8 @@ from schemas.discovery import find_running
 from schemas.exits import Exit
 from schemas.settings import KafkaSettings
 from schemas.topics import topic_specs
-from streams.ports import free_port
-from streams.topic_admin import inspect_topics
+from streams.kafka.topic_admin import inspect_topics
+from streams.machine.ports import free_port
 
 STAND_IN = '''
 """Answers /readyz like the worker or the service; a file `<part>.fails` holds the code it is to end with at once."""
@@ -46,8 +46,8 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ[name])), Answer).serve_forev
 
 UP = """
 import asyncio, os, sys
-from streams.supervisor import Supervisor
-from streams.up_settings import load_up_settings
+from streams.supervising.supervisor import Supervisor
+from streams.supervising.up_settings import load_up_settings
 from schemas.exits import complain, plain_failures
 with plain_failures():
     settings = load_up_settings({"service": {"port": int(sys.argv[2])}, "broker": {"port": 0}})

@@ -18,7 +18,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from schemas.receipts import Receipt, decode_receipt
 from schemas.topics import TopicNames
-from streams.ports import free_port
+from streams.machine.ports import free_port
 
 PATIENCE_SECONDS = 60.0
 PARTITIONS = 2

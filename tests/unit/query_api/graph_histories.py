@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from query_api.graph.columns import entity_key_of
-from query_api.graph_view import GraphView
+from query_api.graph.view import GraphView
 from schemas.contributions import (
     AboutEdge,
     ChunkEdge,

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from indexer.errors import TransientStoreError
 from indexer.read.rows import ChunkRow, FoundChunk, FoundPassage, PassageRow
 from indexer.tables import DocumentRow, StoredPosition
-from query_api.graph_view import GraphView
-from query_api.snapshot import Snapshot
+from query_api.graph.view import GraphView
+from query_api.reading.snapshot import Snapshot
 from schemas.contributions import (
     AboutEdge,
     ChunkNode,

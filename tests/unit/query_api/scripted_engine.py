@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from indexer.generations import FIRST, Generation, Manifest, open_generation
 from indexer.tables import DocumentRow, StoredPosition
-from query_api.engine import GraphFile, SearchPart
-from query_api.graph_view import GraphView
+from query_api.graph.view import GraphView
+from query_api.reading.snapshot import Snapshot
+from query_api.searching.engine import GraphFile, SearchPart
 from query_api.settings import SearchBudgetSettings
-from query_api.snapshot import Snapshot
 from schemas.api import Hit, SearchRequest
 from schemas.contributions import Contribution
 from schemas.frames import Done, Meta, Stage

@@ -11,7 +11,7 @@ import pytest
 
 from indexer.errors import TransientStoreError
 from query_api.app import create_app
-from query_api.engine import GraphFile, SearchUnanswered
+from query_api.searching.engine import GraphFile, SearchUnanswered
 from query_api.service import Service
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.ids import DocumentKey, entity_id

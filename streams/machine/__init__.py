@@ -1,0 +1,1 @@
+"""This machine: child processes, ports, the data directory; this room knows neither Kafka nor a store."""

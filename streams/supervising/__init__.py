@@ -1,0 +1,1 @@
+"""`thalweg up`: parts started, watched, started again; it never touches a record or a store."""

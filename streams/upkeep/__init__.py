@@ -1,0 +1,1 @@
+"""When the stores are put in shape and snapshots made; it never changes what they say."""
