@@ -1,1 +1,1 @@
-"""Ways to find passages: by vector, by words, by the graph, each over one snapshot; they never fuse and never wait."""
+"""The ways to find passages: by vector, by words, by the graph, each over one snapshot; they never fuse."""

@@ -18,7 +18,8 @@ from schemas.ids import DocumentKey, entity_id, normalise_name
 from schemas.service import EdgeKind, GraphEdge, GraphNode, Neighbour, NodeDetail, NodeKind, Subgraph
 
 if TYPE_CHECKING:
-    from query_api.graph.view import GraphView, Statement
+    from query_api.graph.answers import Statement
+    from query_api.graph.view import GraphView
 
 ID_DIGITS = 32
 MOST_FROM_ONE_NODE = 2_000

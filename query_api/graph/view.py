@@ -7,18 +7,16 @@ few. Documents, passages and chunks are numbered across segments; entities go by
 mention may name what has not arrived: it counts from the moment its other end is there.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from query_api.graph.answers import About, ChunkEdges, Links, Memory, Mentions, Numbers, Role, Statement
+from query_api.graph.answers import About, ChunkEdges, Links, Memory, Mentions, Numbers, Statement, joined
 from query_api.graph.arrow_columns import columns_of_tables
 from query_api.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of
 from query_api.graph.identifiers import MISSING
-from query_api.graph.merging import Dead, merged
+from query_api.graph.parts import Parts
 from query_api.graph.rows import entries_between, entries_of
 from query_api.graph.segment import Segment
 from schemas.contributions import Contribution
@@ -27,40 +25,15 @@ from schemas.ids import DocumentKey
 if TYPE_CHECKING:
     from indexer.read.graph import GraphTables
 
-__all__ = ["About", "ChunkEdges", "GraphView", "Links", "Memory", "Mentions", "Role", "Statement"]
-
 NO_POSITION = -1
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A segment within a view: which of its documents are dead, and where its numbers begin."""
-
-    segment: Segment
-    dead: Dead
-    n_dead: int
-    documents: int
-    passages: int
-    chunks: int
-
-    def alive(self, passages: NDArray[np.integer]) -> NDArray[np.bool_]:
-        dead: Dead = self.dead[self.segment.passage_documents[passages]]
-        return ~dead
 
 
 class GraphView:
     """One state of the graph; see the module. Safe to read from several threads."""
 
-    def __init__(self, parts: Sequence[tuple[Segment, Dead]], position: int) -> None:
+    def __init__(self, parts: Parts, position: int) -> None:
         self.position = position
-        numbered: list[_Part] = []
-        documents = passages = chunks = 0
-        for segment, dead in parts:
-            numbered.append(_Part(segment, dead, int(dead.sum()), documents, passages, chunks))
-            documents += segment.n_documents
-            passages += segment.n_passages
-            chunks += segment.n_chunks
-        self._parts = tuple(numbered)
+        self._parts = parts
 
     @classmethod
     def empty(cls) -> Self:
@@ -73,8 +46,7 @@ class GraphView:
 
     @classmethod
     def of_columns(cls, columns: GraphColumns, position: int) -> Self:
-        segment = Segment.build(columns)
-        return cls([(segment, np.zeros(segment.n_documents, dtype=bool))], position)
+        return cls(Parts.whole(Segment.build(columns)), position)
 
     @classmethod
     def from_contributions(cls, contributions: Iterable[Contribution], position: int) -> Self:
@@ -86,28 +58,11 @@ class GraphView:
 
         Shares this view's arrays; this view stays as it is. Applying the same changes twice gives an equal view.
         """
-        newest = dict(changes)
-        keys = np.array([document_key_of(key) for key in newest], dtype=np.uint64)
-        parts = []
-        for number, part in enumerate(self._parts):
-            held = part.segment.find_documents(keys)
-            held = held[held != MISSING]
-            dead = part.dead
-            if len(held) and not dead[held].all():
-                dead = dead.copy()
-                dead[held] = True
-            if number == 0 or not dead.all():
-                parts.append((part.segment, dead))
-        contributions = [contribution for contribution in newest.values() if contribution is not None]
-        if contributions:
-            segment = Segment.build(columns_of(contributions))
-            parts.append((segment, np.zeros(segment.n_documents, dtype=bool)))
-        return type(self)(_settled(parts), position)
+        return type(self)(self._parts.changed(dict(changes)), position)
 
     def compacted(self) -> Self:
         """An equal view in one segment: costs a whole build, and makes every later search a little cheaper."""
-        whole = merged([(part.segment, part.dead) for part in self._parts])
-        return type(self)([(whole, np.zeros(whole.n_documents, dtype=bool))], self.position)
+        return type(self)(self._parts.compacted(), self.position)
 
     @property
     def overlay_documents(self) -> int:
@@ -130,26 +85,16 @@ class GraphView:
         return self._document_of_key(document_key_of(key))
 
     def _document_of_key(self, key: int) -> int | None:
-        found = self._documents_of_keys(np.array([key], dtype=np.uint64))
+        found = self._parts.documents_of_keys(np.array([key], dtype=np.uint64))
         return int(found[0]) if found[0] != MISSING else None
 
-    def _documents_of_keys(self, keys: Keys) -> Numbers:
-        """Live documents by key, MISSING where there is none."""
-        numbers = np.full(len(keys), MISSING, dtype=np.int64)
-        for part in self._parts:
-            held = part.segment.find_documents(keys)
-            rows = np.flatnonzero(held != MISSING)
-            rows = rows[~part.dead[held[rows]]]
-            numbers[rows] = held[rows] + part.documents
-        return numbers
-
     def document_key(self, document: int) -> DocumentKey:
-        part = self._part_of_document(document)
+        part = self._parts.of_document(document)
         local = document - part.documents
         return DocumentKey(part.segment.collections[local], part.segment.document_ids[local].as_py())
 
     def title(self, document: int) -> str:
-        part = self._part_of_document(document)
+        part = self._parts.of_document(document)
         return str(part.segment.titles[document - part.documents].as_py())
 
     def passages(self, passage_ids: Sequence[str]) -> Numbers:
@@ -163,20 +108,20 @@ class GraphView:
         return numbers
 
     def passage_id(self, passage: int) -> str:
-        part = self._part_of_passage(passage)
+        part = self._parts.of_passage(passage)
         return part.segment.passage_ids.text(passage - part.passages)
 
     def document_of_passage(self, passage: int) -> int:
-        part = self._part_of_passage(passage)
+        part = self._parts.of_passage(passage)
         return int(part.segment.passage_documents[passage - part.passages]) + part.documents
 
     def collection_of_passage(self, passage: int) -> str:
-        part = self._part_of_passage(passage)
+        part = self._parts.of_passage(passage)
         return part.segment.collections[int(part.segment.passage_documents[passage - part.passages])]
 
     def passages_of_document(self, document: int) -> range:
         """The passages of a document, in the order of its text."""
-        part = self._part_of_document(document)
+        part = self._parts.of_document(document)
         first, last = part.segment.document_passages[document - part.documents : document - part.documents + 2]
         return range(int(first) + part.passages, int(last) + part.passages)
 
@@ -191,15 +136,15 @@ class GraphView:
         return numbers
 
     def chunk_id(self, chunk: int) -> str:
-        part = self._part_of_chunk(chunk)
+        part = self._parts.of_chunk(chunk)
         return part.segment.chunk_ids.text(chunk - part.chunks)
 
     def passage_of_chunk(self, chunk: int) -> int:
-        part = self._part_of_chunk(chunk)
+        part = self._parts.of_chunk(chunk)
         return int(part.segment.chunk_passages[chunk - part.chunks]) + part.passages
 
     def chunks_of_passage(self, passage: int) -> range:
-        part = self._part_of_passage(passage)
+        part = self._parts.of_passage(passage)
         first, last = part.segment.passage_chunks[passage - part.passages : passage - part.passages + 2]
         return range(int(first) + part.chunks, int(last) + part.chunks)
 
@@ -229,7 +174,7 @@ class GraphView:
             held = part.segment.find_entities(keys)
             for local in held[held != MISSING].tolist():
                 key = int(part.segment.entity_keys[local])
-                if key not in names and (not part.n_dead or _is_named(part, local)):
+                if key not in names and (not part.n_dead or part.names(local)):
                     names[key] = part.segment.entity_collections[local], part.segment.names[local].as_py()
         return names
 
@@ -237,7 +182,7 @@ class GraphView:
         """{key: a name to show}: as the document about it writes it, else the normalised name."""
         labels = {key: name for key, (_, name) in self.entity_names(entities).items()}
         best: dict[int, tuple[float, str]] = {}
-        for part, _, local in self._entities(np.array(entities, dtype=np.uint64)):
+        for part, _, local in self._parts.knowing(np.array(entities, dtype=np.uint64)):
             which, edges = part.segment.about.entering(local)
             for at, edge in zip(which.tolist(), edges.tolist(), strict=True):
                 document = int(part.segment.about.sources_of(np.array([edge]))[0])
@@ -252,7 +197,7 @@ class GraphView:
     def mentions_in(self, passages: Numbers) -> Mentions:
         """What these passages mention: chunk → entity edges of their chunks, in the order of the text."""
         found: list[Mentions] = []
-        for part, rows, local in self._by_part(passages, "passages"):
+        for part, rows, local in self._parts.holding(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
             at, edges = part.segment.mentions.leaving(chunks)
             found.append(
@@ -265,12 +210,12 @@ class GraphView:
                     part.segment.first_sentences(edges),
                 )
             )
-        return Mentions(*_joined(found, Mentions._fields))
+        return Mentions(*joined(found, Mentions._fields))
 
     def mentions_of(self, entities: Keys) -> Mentions:
         """Where these entities are mentioned."""
         found: list[Mentions] = []
-        for part, rows, local in self._entities(entities):
+        for part, rows, local in self._parts.knowing(entities):
             which, edges = part.segment.mentions.entering(local)
             chunks = part.segment.mentions.sources_of(edges)
             passages = part.segment.chunk_passages[chunks].astype(np.int64)
@@ -285,12 +230,12 @@ class GraphView:
                     part.segment.first_sentences(edges)[keep],
                 )
             )
-        return Mentions(*_joined(found, Mentions._fields))
+        return Mentions(*joined(found, Mentions._fields))
 
     def passage_frequencies(self, entities: Keys) -> Numbers:
         """In how many live passages each entity is mentioned."""
         frequencies = np.zeros(len(entities), dtype=np.int64)
-        for part, rows, local in self._entities(entities):
+        for part, rows, local in self._parts.knowing(entities):
             frequencies[rows] += part.segment.passage_frequencies[local]
             if part.n_dead:
                 which, edges = part.segment.mentions.entering(local)
@@ -303,7 +248,7 @@ class GraphView:
     def about(self, entities: Keys) -> About:
         """The documents that are about these entities."""
         found: list[About] = []
-        for part, rows, local in self._entities(entities):
+        for part, rows, local in self._parts.knowing(entities):
             which, edges = part.segment.about.entering(local)
             documents = part.segment.about.sources_of(edges)
             keep = ~part.dead[documents]
@@ -315,12 +260,12 @@ class GraphView:
                     part.segment.about_weights[edges][keep],
                 )
             )
-        return About(*_joined(found, About._fields))
+        return About(*joined(found, About._fields))
 
     def about_of(self, documents: Numbers) -> About:
         """The entities that these documents are about."""
         found: list[About] = []
-        for part, rows, local in self._by_part(documents, "documents"):
+        for part, rows, local in self._parts.holding(documents, "documents"):
             which, edges = part.segment.about.leaving(local)
             found.append(
                 About(
@@ -330,15 +275,15 @@ class GraphView:
                     part.segment.about_weights[edges],
                 )
             )
-        return About(*_joined(found, About._fields))
+        return About(*joined(found, About._fields))
 
     def links_from(self, passages: Numbers) -> Links:
         """The documents, among those that are there, that these passages link to."""
         found: list[Links] = []
-        for part, rows, local in self._by_part(passages, "passages"):
+        for part, rows, local in self._parts.holding(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
             at, edges = part.segment.links.leaving(chunks)
-            documents = self._documents_of_keys(part.segment.links.targets[edges])
+            documents = self._parts.documents_of_keys(part.segment.links.targets[edges])
             keep = documents != MISSING
             found.append(
                 Links(
@@ -349,12 +294,12 @@ class GraphView:
                     part.segment.link_weights[edges].astype(np.float32)[keep],
                 )
             )
-        return Links(*_joined(found, Links._fields))
+        return Links(*joined(found, Links._fields))
 
     def links_to(self, documents: Numbers) -> Links:
         """The passages that link to these documents."""
         keys = np.zeros(len(documents), dtype=np.uint64)
-        for part, rows, local in self._by_part(documents, "documents"):
+        for part, rows, local in self._parts.holding(documents, "documents"):
             keys[rows] = part.segment.document_keys[local]
         found: list[Links] = []
         for part in self._parts:
@@ -371,12 +316,12 @@ class GraphView:
                     part.segment.link_weights[edges].astype(np.float32)[keep],
                 )
             )
-        return Links(*_joined(found, Links._fields))
+        return Links(*joined(found, Links._fields))
 
     def chunk_edges(self, chunks: Numbers) -> ChunkEdges:
         """Edges that leave or reach these chunks within their documents; `other` is the far end."""
         found: list[ChunkEdges] = []
-        for part, rows, local in self._by_part(chunks, "chunks"):
+        for part, rows, local in self._parts.holding(chunks, "chunks"):
             which, leaving = part.segment.edges.leaving(local)
             back, entering = part.segment.edges.entering(local)
             edges = np.concatenate((leaving, entering))
@@ -391,121 +336,24 @@ class GraphView:
                     part.segment.edge_weights[edges].astype(np.float32),
                 )
             )
-        return ChunkEdges(*_joined(found, ChunkEdges._fields))
+        return ChunkEdges(*joined(found, ChunkEdges._fields))
 
     def statements_in(self, passages: Numbers) -> list[Statement]:
         """What these passages state."""
         found: list[Statement] = []
-        for part, rows, local in self._by_part(passages, "passages"):
+        for part, rows, local in self._parts.holding(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
             at, statements = entries_between(part.segment.statement_chunks, chunks)
-            found.extend(_statements(part, rows[which[at]], statements))
+            found.extend(part.statements(rows[which[at]], statements))
         return found
 
     def statements_with(self, entities: Keys) -> list[Statement]:
         """The statements in which these entities have a part."""
         found: list[Statement] = []
-        for part, rows, local in self._entities(entities):
+        for part, rows, local in self._parts.knowing(entities):
             which, edges = part.segment.roles.entering(local)
             statements = part.segment.roles.sources_of(edges)
             chunks = part.segment.statement_chunks[statements]
             keep = part.alive(part.segment.chunk_passages[chunks])
-            found.extend(_statements(part, rows[which][keep], statements[keep]))
+            found.extend(part.statements(rows[which][keep], statements[keep]))
         return found
-
-    # Parts.
-
-    def _part_of_document(self, document: int) -> _Part:
-        for part in reversed(self._parts):
-            if part.documents <= document:
-                return part
-        raise IndexError(f"There is no document {document}.")
-
-    def _part_of_passage(self, passage: int) -> _Part:
-        for part in reversed(self._parts):
-            if part.passages <= passage:
-                return part
-        raise IndexError(f"There is no passage {passage}.")
-
-    def _part_of_chunk(self, chunk: int) -> _Part:
-        for part in reversed(self._parts):
-            if part.chunks <= chunk:
-                return part
-        raise IndexError(f"There is no chunk {chunk}.")
-
-    def _by_part(self, numbers: Numbers, kind: str) -> Iterator[tuple[_Part, Numbers, Numbers]]:
-        """For each part that holds some: (part, indices into `numbers`, their numbers in the part)."""
-        begins = np.array([getattr(part, kind) for part in self._parts])
-        at = np.searchsorted(begins, numbers, side="right") - 1
-        for number in np.unique(at).tolist():
-            part = self._parts[number]
-            rows = np.flatnonzero(at == number)
-            yield part, rows, numbers[rows] - begins[number]
-
-    def _entities(self, entities: Keys) -> Iterator[tuple[_Part, Numbers, Numbers]]:
-        """For each part that knows some: (part, indices into `entities`, their numbers in the part)."""
-        for part in self._parts:
-            held = part.segment.find_entities(entities)
-            rows = np.flatnonzero(held != MISSING)
-            if len(rows):
-                yield part, rows, held[rows]
-
-
-def _settled(parts: list[tuple[Segment, Dead]]) -> list[tuple[Segment, Dead]]:
-    """Merge the newest segments while the one before is no larger: k documents end in at most 1 + log2 k segments.
-
-    The base, which stands first, is never touched.
-    """
-    while len(parts) > 2 and _live(parts[-2]) <= _live(parts[-1]):
-        whole = merged(parts[-2:])
-        parts[-2:] = [(whole, np.zeros(whole.n_documents, dtype=bool))]
-    return parts
-
-
-def _live(part: tuple[Segment, Dead]) -> int:
-    return int((~part[1]).sum())
-
-
-def _is_named(part: _Part, entity: int) -> bool:
-    """Whether a live document of the part mentions, states or is about the entity."""
-    local = np.array([entity])
-    segment = part.segment
-    _, about = segment.about.entering(local)
-    if len(about) and not part.dead[segment.about.sources_of(about)].all():
-        return True
-    _, mentions = segment.mentions.entering(local)
-    if part.alive(segment.chunk_passages[segment.mentions.sources_of(mentions)]).any():
-        return True
-    _, roles = segment.roles.entering(local)
-    chunks = segment.statement_chunks[segment.roles.sources_of(roles)]
-    return bool(part.alive(segment.chunk_passages[chunks]).any())
-
-
-def _statements(part: _Part, asked: Numbers, statements: Numbers) -> Iterator[Statement]:
-    segment = part.segment
-    chunks = segment.statement_chunks[statements]
-    which, edges = segment.roles.leaving(statements)
-    roles: list[list[Role]] = [[] for _ in statements]
-    for at, edge in zip(which.tolist(), edges.tolist(), strict=True):
-        roles[at].append(Role(segment.role_names[edge], int(segment.entity_keys[segment.roles.targets[edge]])))
-    for at, statement in enumerate(statements.tolist()):
-        yield Statement(
-            asked=int(asked[at]),
-            key=int(segment.statement_keys[statement]),
-            chunk=int(chunks[at]) + part.chunks,
-            passage=int(segment.chunk_passages[chunks[at]]) + part.passages,
-            predicate=segment.predicates[statement],
-            confidence=float(segment.confidences[statement]),
-            sentence=int(segment.statement_sentences[statement]),
-            roles=tuple(roles[at]),
-        )
-
-
-_DTYPES = {"entity": np.uint64, "weight": np.float32, "kind": np.uint8}
-
-
-def _joined(found: Sequence[tuple[NDArray[Any], ...]], fields: tuple[str, ...]) -> list[NDArray[Any]]:
-    """The columns of all parts, one after the other."""
-    if not found:
-        return [np.empty(0, dtype=_DTYPES.get(field, np.int64)) for field in fields]
-    return [np.concatenate(columns) for columns in zip(*found, strict=True)]

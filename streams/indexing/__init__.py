@@ -1,1 +1,1 @@
-"""The numbered commit, from raw records to rows, contributions and receipts; it never talks to a broker itself."""
+"""The numbered commit, from raw records to rows, contributions, receipts; it never takes or acknowledges a record."""

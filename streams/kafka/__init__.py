@@ -1,1 +1,1 @@
-"""Kafka itself: its jars, the embedded broker, the topics; this room never reads or writes a record."""
+"""Kafka on this machine and its topics: jars, Java, the embedded broker; it never reads or writes a record."""

@@ -1,1 +1,1 @@
-"""This machine: child processes, ports, the data directory; this room knows neither Kafka nor a store."""
+"""The machine: child processes, ports, the data directory as a place; it never opens a store and knows no Kafka."""

@@ -1,1 +1,1 @@
-"""How far the work has come and what it waits for; this room never does the work."""
+"""How far the work has come, and patience with what it waits for; it never skips a record."""

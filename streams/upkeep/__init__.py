@@ -1,1 +1,1 @@
-"""When the stores are put in shape and snapshots made; it never changes what they say."""
+"""When tables are put in shape and snapshots are due; it never changes what a store says."""
