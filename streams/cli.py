@@ -56,10 +56,10 @@ def up(
     from schemas.discovery import Running
     from streams.kafka.first_fetch import JarProgress
     from streams.supervising.supervisor import Supervisor
-    from streams.supervising.up_settings import load_up_settings
+    from streams.supervising.up_settings import UpSettings
 
     _quiet_kafka_client()
-    settings = load_up_settings(
+    settings = UpSettings.load(
         overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}, service={"port": port})
     )
 
@@ -92,10 +92,10 @@ def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
     from streams.kafka.first_fetch import JarProgress
     from streams.machine.data_directory import make_directory
     from streams.supervising.supervisor import choose_kafka_port, largest_record
-    from streams.supervising.up_settings import load_up_settings
+    from streams.supervising.up_settings import UpSettings
 
     _quiet_kafka_client()
-    settings = load_up_settings(overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}))
+    settings = UpSettings.load(overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}))
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: stopping.set())
@@ -127,15 +127,15 @@ def worker(
 ) -> None:
     """Run one worker: documents from the topics into the stores."""
     from streams.loading.loader import bootstrap_servers as find_servers
-    from streams.settings import load_settings
+    from streams.settings import WorkerSettings
 
     blocks = overrides(
         storage={"data_dir": data_dir},
         kafka={"bootstrap_servers": bootstrap_servers},
         worker={"metrics_port": metrics_port},
     )
-    settings = load_settings(blocks)
-    settings = load_settings({**blocks, "kafka": {"bootstrap_servers": find_servers(settings)}})
+    settings = WorkerSettings.load(blocks)
+    settings = WorkerSettings.load({**blocks, "kafka": {"bootstrap_servers": find_servers(settings)}})
 
     from streams.app import run_worker  # Faust, both stores and the model
 
@@ -164,10 +164,12 @@ def _report_topics(data_dir: Path | None, bootstrap_servers: str | None, *, crea
     from schemas.topics import topic_specs
     from streams.kafka.topic_admin import ensure_topics, inspect_topics
     from streams.loading.loader import bootstrap_servers as find_servers
-    from streams.settings import load_settings
+    from streams.settings import WorkerSettings
 
     _quiet_kafka_client()
-    settings = load_settings(overrides(storage={"data_dir": data_dir}, kafka={"bootstrap_servers": bootstrap_servers}))
+    settings = WorkerSettings.load(
+        overrides(storage={"data_dir": data_dir}, kafka={"bootstrap_servers": bootstrap_servers})
+    )
     generation = current_generation(settings.storage.data_dir)
     specs = topic_specs(settings.kafka, generation.name if generation else FIRST)
     look = ensure_topics if create else inspect_topics

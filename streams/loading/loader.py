@@ -17,7 +17,7 @@ from schemas.ids import DocumentKey
 from schemas.topics import TopicNames
 from streams.loading.publishing import Followed, Published, follow, open_producer, open_receipts, publish
 from streams.loading.sources import Record, Refused, Selection, read_sources, require_paths
-from streams.settings import WorkerSettings, load_settings
+from streams.settings import WorkerSettings
 
 SHOWN_REFUSALS = 20
 
@@ -126,7 +126,7 @@ class Loader:
 
 def settings_for(data_dir: Path | None) -> WorkerSettings:
     """The settings, with the data directory of the command line where one is given."""
-    return load_settings({"storage": {"data_dir": data_dir}} if data_dir is not None else {})
+    return WorkerSettings.load({"storage": {"data_dir": data_dir}} if data_dir is not None else {})
 
 
 def bootstrap_servers(settings: WorkerSettings) -> str:

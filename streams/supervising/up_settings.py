@@ -1,12 +1,7 @@
 """The settings of `thalweg up`: the worker's, and what `up` itself needs of the broker and the query service."""
 
-import tomllib
-from typing import Any
-
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic_settings import SettingsError
 
-from schemas.exits import WrongSetting
 from streams.kafka.broker import BrokerSettings
 from streams.settings import WorkerSettings
 
@@ -35,16 +30,3 @@ class UpSettings(WorkerSettings):
 
     broker: BrokerSettings = Field(default_factory=BrokerSettings)
     service: ServiceAddress = ServiceAddress()
-
-
-def load_up_settings(overrides: dict[str, dict[str, Any]] | None = None) -> UpSettings:
-    """The settings of this process; `overrides` (block → field → value) come from the command line.
-
-    Raises pydantic's ValidationError for values that do not fit, WrongSetting for what cannot be read at all.
-    """
-    try:
-        return UpSettings(**(overrides or {}))  # type: ignore[arg-type]  # blocks are validated from dicts
-    except SettingsError as error:
-        raise WrongSetting(f"A setting cannot be read: {error}.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise WrongSetting(f"The settings file is not TOML: {error}.") from error

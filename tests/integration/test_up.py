@@ -47,10 +47,10 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ[name])), Answer).serve_forev
 UP = """
 import asyncio, os, sys
 from streams.supervising.supervisor import Supervisor
-from streams.supervising.up_settings import load_up_settings
+from streams.supervising.up_settings import UpSettings
 from schemas.exits import complain, plain_failures
 with plain_failures():
-    settings = load_up_settings({"service": {"port": int(sys.argv[2])}, "broker": {"port": 0}})
+    settings = UpSettings.load({"service": {"port": int(sys.argv[2])}, "broker": {"port": 0}})
     async def run():
         await Supervisor(settings, environment=os.environ, say=complain,
                          ready=lambda running: print("ready", running.service_url, flush=True),
