@@ -38,15 +38,13 @@ def serve(
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",
 ) -> None:
     """Run the query service: search, documents, graph and status over HTTP."""
-    from query_api.command.logs import configure_logging
     from query_api.command.serving import serve as serve_until_stopped
     from query_api.settings import ServiceSettings
 
     settings = ServiceSettings.load(
         given(storage={"data_dir": data_dir}, service={"host": host, "port": port}, kafka={"bootstrap_servers": kafka})
     )
-    configure_logging(log_level.upper())
-    serve_until_stopped(settings)
+    serve_until_stopped(settings, log_level.upper())
 
 
 @app.command()

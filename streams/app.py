@@ -1,6 +1,7 @@
 """The worker process: starts the parts in order, waits for a signal or a failure, stops them in the reverse order."""
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ import structlog
 from indexer.embedding import Encoder, load_encoder
 from indexer.errors import IncompatibleGeneration, StoreInUse
 from indexer.generations import FIRST, Generation, Manifest, open_generation
+from indexer.observe import configure_logging
 from indexer.preparing import EXTRACTOR_VERSION
 from indexer.read.graph import latest_snapshot
 from indexer.write.graph import GraphWriter
@@ -33,7 +35,6 @@ from streams.indexing.making import Maker
 from streams.indexing.parsers import open_parsers
 from streams.kafka.broker import answers_metadata
 from streams.kafka.topic_admin import TopicReport, ensure_topics
-from streams.logs import configure_logging
 from streams.machine.data_directory import WORKER_LOCK, held, make_directory
 from streams.metrics import Health, MetricsServer, WorkerMetrics
 from streams.progress.partitions import Progress, TopicPartition
@@ -47,6 +48,7 @@ from streams.upkeep.snapshot_schedule import SnapshotSchedule
 
 STOP_SECONDS = 9.0
 _POLL_SECONDS = 0.25
+_CHATTY = {"aiokafka": logging.ERROR, "faust": logging.WARNING, "mode": logging.WARNING, "httpx": logging.WARNING}
 
 
 def run_worker(settings: WorkerSettings) -> int:
@@ -56,7 +58,7 @@ def run_worker(settings: WorkerSettings) -> int:
     """
     if not settings.kafka.bootstrap_servers:
         raise WrongSetting("No Kafka is named: set THALWEG_KAFKA__BOOTSTRAP_SERVERS, or use 'thalweg up'.")
-    configure_logging()
+    configure_logging(chatty=_CHATTY)
     data_dir = make_directory(settings.storage.data_dir)
     with held(data_dir, WORKER_LOCK, "worker"):
         try:

@@ -1,18 +1,20 @@
-"""How the worker's log looks: one line an event, for people on a terminal, as JSON anywhere else."""
+"""How a process's log looks: one line an event, for people on a terminal, as JSON anywhere else."""
 
 import logging
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 import structlog
 
 _REPEAT_SECONDS = 30.0
-_CHATTY = {"aiokafka": logging.ERROR, "faust": logging.WARNING, "mode": logging.WARNING, "httpx": logging.WARNING}
 
 
-def configure_logging(level: str = "INFO") -> None:
-    """Called once, by the process's main. All of it, Faust's and the libraries' logging too, goes to standard error."""
+def configure_logging(level: str = "INFO", *, chatty: Mapping[str, int]) -> None:
+    """Called once, by the process's main. All of it, the libraries' logging too, goes to standard error.
+
+    `chatty` names libraries, each with the least level that is shown of it, and once in a while only.
+    """
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -36,11 +38,11 @@ def configure_logging(level: str = "INFO") -> None:
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
         )
     )
-    handler.addFilter(RepeatFilter())
+    handler.addFilter(RepeatFilter(chatty))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    for name, at_least in _CHATTY.items():
+    for name, at_least in chatty.items():
         logging.getLogger(name).setLevel(at_least)
 
 
@@ -48,12 +50,13 @@ class RepeatFilter:
     """Lets a library's message through once in a while: without its broker, aiokafka says the same a hundred times a
     second."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, libraries: Collection[str], clock: Callable[[], float] = time.monotonic) -> None:
+        self._libraries = libraries
         self._clock = clock
         self._said: dict[tuple[str, str], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.name.partition(".")[0] not in _CHATTY:
+        if record.name.partition(".")[0] not in self._libraries:
             return True
         now = self._clock()
         what = (record.name, str(record.msg))
