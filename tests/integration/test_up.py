@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from schemas.settings import KafkaSettings
 from schemas.topics import topic_specs
 from streams.kafka.topic_admin import inspect_topics
 from streams.machine.ports import free_port
+from tests.waiting import wait_until
 
 STAND_IN = '''
 """Answers /readyz like the worker or the service; a file `<part>.fails` holds the code it is to end with at once."""
@@ -80,10 +80,7 @@ class Up:
         return self.output.read_text()
 
     def wait_for(self, condition: Callable[[], object], seconds: float = 60) -> None:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, self.said()
-            time.sleep(0.05)
+        wait_until(condition, self.said, seconds)
 
     def wait_ready(self) -> None:
         self.wait_for(lambda: "ready http" in self.said() or self.process.poll() is not None)

@@ -1,7 +1,7 @@
 """A double of the engine: stores in memory that a test moves on by hand, and searches that follow a script."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -189,13 +189,6 @@ class ScriptedEngine:
         yield Done(
             retrieval_id=retrieval_id, hits=len(self.hits[: request.k]), timings={"vector": 0.001}, next_offset=None
         )
-
-
-async def wait_until(condition: Callable[[], object], seconds: float = 5.0) -> None:
-    """Returns once the condition holds; fails after so many seconds."""
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 -- any condition, not only those that set an event
-            await asyncio.sleep(0.001)
 
 
 def make_hit(rank: int, text: str = "The river is high.") -> Hit:

@@ -15,7 +15,8 @@ from query_api.streaming.replay import RecordedStream, ReplayBuffer
 from query_api.streaming.sse import SearchStreams, accepts_events
 from schemas.api import SearchRequest
 from tests.unit.query_api.in_memory_text import world
-from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_hit, wait_until
+from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_hit
+from tests.waiting import eventually
 
 REQUEST = SearchRequest(q="the river")
 SNAPSHOT = world([])[0]
@@ -82,7 +83,7 @@ async def test_the_search_stops_when_its_only_reader_leaves() -> None:
         await anext(frames)
     assert streams.clients._value.get() == 1
     await frames.aclose()  # type: ignore[attr-defined]
-    await wait_until(lambda: engine.cancelled == 1)
+    await eventually(lambda: engine.cancelled == 1)
     assert not stream.finished
     assert streams.clients._value.get() == 0
 
@@ -111,7 +112,7 @@ async def test_a_reader_whose_old_connection_is_not_known_to_be_dead_joins_the_r
     for _ in range(3):
         await anext(old)
     joined = asyncio.create_task(read_all(streams, stream, 2))
-    await wait_until(lambda: stream.readers == 2)
+    await eventually(lambda: stream.readers == 2)
     await old.aclose()  # type: ignore[attr-defined]
     engine.go_on.set()
     assert [name for name, _, _ in await joined] == ["hit", "done"]

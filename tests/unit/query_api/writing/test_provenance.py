@@ -11,7 +11,7 @@ from query_api.writing.provenance import ProvenanceQueue
 from query_api.writing.publishing import BrokerUnavailable, OutgoingRecord, RecordRefused
 from schemas.ids import Position
 from schemas.provenance import Retrieval, decode_retrieval
-from tests.unit.query_api.scripted_engine import wait_until
+from tests.waiting import eventually
 
 
 class FlakyWriter:
@@ -119,7 +119,7 @@ async def test_a_retrieval_that_was_cut_off_is_sent_once_it_can_no_longer_be_fin
     queue.hold(retrieval("r_finished", "cancelled"), 60)
     queue.add(retrieval("r_finished"))
     async with sending(queue):
-        await wait_until(lambda: len(writer.taken) == 1)
+        await eventually(lambda: len(writer.taken) == 1)
         queue.release()
         assert len(queue) == 1
         now[0] += 61
