@@ -25,7 +25,7 @@ from schemas.exits import Exit, Failure, InUse, Unreachable, WrongSetting
 from schemas.topics import TopicNames, topic_specs
 from streams import documents_agent, graph_agent, provenance_agent
 from streams.delivery.outbox import Outbox
-from streams.documents_agent import DocumentsAgent, Taken
+from streams.documents_agent import DocumentsAgent
 from streams.errors import WorkerExit
 from streams.faust_app import attach_agent, build_app, group_name
 from streams.graph_agent import GraphAgent, Snapshots
@@ -43,6 +43,7 @@ from streams.progress.stores import StoreThread
 from streams.progress.watchdog import KafkaLog, Watchdog
 from streams.provenance_agent import ProvenanceAgent
 from streams.settings import WorkerSettings
+from streams.taking import Taken, fatal_on_error
 from streams.upkeep.maintenance import keep_maintained
 from streams.upkeep.snapshot_schedule import SnapshotSchedule
 
@@ -325,7 +326,7 @@ class Worker:
         batch_records: int,
         wait_seconds: float,
     ) -> None:
-        guarded = documents_agent.fatal_on_error(run, self._fail)
+        guarded = fatal_on_error(run, self._fail)
         attach_agent(app, name, topic, guarded, batch_records=batch_records, batch_wait_seconds=wait_seconds)
 
     async def _on_assigned(self, _app: Any, *_: Any, **__: Any) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from schemas.events import DocumentDelete, DocumentEvent, DocumentUpsert
 from schemas.ids import DocumentKey, Position
+from streams.delivery.dead_letters import DeadLetter, Stage
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,19 @@ class SourceRecord:
     @property
     def size_bytes(self) -> int:
         return len(self.value or b"") + len(self.key or b"")
+
+    def letter(self, topic: str, stage: Stage, error: Exception) -> DeadLetter:
+        """This record as a dead letter, for what went wrong with it in this stage."""
+        return DeadLetter.of(
+            topic,
+            self.partition,
+            self.offset,
+            key=self.key,
+            value=self.value,
+            headers=self.headers,
+            stage=stage,
+            error=error,
+        )
 
 
 @dataclass(frozen=True)

@@ -109,17 +109,7 @@ class Slice:
         return refused.event.key
 
     def _bury(self, record: SourceRecord, stage: Stage, error: Exception) -> None:
-        letter = DeadLetter.of(
-            self.topic,
-            record.partition,
-            record.offset,
-            key=record.key,
-            value=record.value,
-            headers=record.headers,
-            stage=stage,
-            error=error,
-        )
-        self.refused[record.position] = (record, letter)
+        self.refused[record.position] = (record, record.letter(self.topic, stage, error))
 
     def letters(self) -> list[DeadLetter]:
         return [letter for _, letter in self.refused.values()]

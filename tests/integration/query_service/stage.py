@@ -28,7 +28,8 @@ from schemas.contributions import encode_contribution
 from schemas.events import DocumentUpsert, decode_document_event
 from schemas.receipts import Receipt, encode_receipt
 from schemas.settings import LimitSettings
-from schemas.topics import TopicNames
+from schemas.topics import TopicNames, topic_specs
+from streams.kafka.topic_admin import ensure_topics
 from tests.waiting import eventually
 
 EVENTS = {"Accept": "text/event-stream"}
@@ -177,6 +178,19 @@ async def working(kafka: str, names: TopicNames, generation: Generation) -> Asyn
             await following
         await consumer.stop()
         await producer.stop()
+
+
+@asynccontextmanager
+async def on_stage(kafka: str, topic_prefix: str, data_dir: Path) -> AsyncIterator[Stage]:
+    """New topics, an empty generation, the stand-in worker, and a service that is ready."""
+    settings = settings_for(kafka, topic_prefix, data_dir)
+    names = TopicNames(topic_prefix)
+    await ensure_topics(kafka, topic_specs(settings.kafka, FIRST))
+    generation = make_generation(data_dir)
+    async with working(kafka, names, generation), serving(settings) as (http, app):
+        stage = Stage(http, app, names, kafka, data_dir)
+        await eventually(lambda: stage.service.readiness().ready)
+        yield stage
 
 
 async def frames_of(response: httpx.Response) -> AsyncIterator[tuple[str, str, Any]]:

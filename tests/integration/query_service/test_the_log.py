@@ -12,10 +12,9 @@ from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topic_admin import ensure_topics
 from tests.integration.query_service.stage import (
     Stage,
-    make_generation,
+    on_stage,
     serving,
     settings_for,
-    working,
 )
 from tests.waiting import eventually
 
@@ -61,18 +60,12 @@ async def test_a_service_started_later_catches_up_from_the_tables_and_the_topic(
 
 
 async def test_searches_go_on_without_kafka_and_writes_say_so(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
-    settings = settings_for(kafka, topic_prefix, tmp_path)
-    names = TopicNames(topic_prefix)
-    await ensure_topics(kafka, topic_specs(settings.kafka, FIRST))
-    generation = make_generation(tmp_path)
-    async with working(kafka, names, generation), serving(settings) as (http, app):
-        stage = Stage(http, app, names, kafka, tmp_path)
-        await eventually(lambda: stage.service.readiness().ready)
+    async with on_stage(kafka, topic_prefix, tmp_path) as stage:
         token = await stage.put("a.md", "# Quay\n\nThe quay is empty.")
         await stage.search("quay", after=token)
     nowhere = settings_for("127.0.0.1:1", topic_prefix, tmp_path, write_timeout_seconds=1, provenance_flush_seconds=0)
     async with serving(nowhere) as (http, app):
-        stage = Stage(http, app, names, kafka, tmp_path)
+        stage = Stage(http, app, TopicNames(topic_prefix), kafka, tmp_path)
         await eventually(lambda: stage.service.readiness().ready)
         assert (await stage.search("quay", mode="keyword"))["hits"][0]["document_id"] == "a.md"
         began = time.monotonic()
