@@ -18,14 +18,8 @@ def taken_in_hand(progress: Progress, stage: str, topic: str, events: Sequence[A
     return records
 
 
-async def work_off(
-    batches: Taken,
-    work: Callable[[Sequence[SourceRecord]], Awaitable[None]],
-    progress: Progress,
-    stage: str,
-    topic: str,
-) -> None:
-    """Do the work of each batch, and only then acknowledge it. The same records may come again after a crash."""
+async def work_off(batches: Taken, work: Work, progress: Progress, stage: str, topic: str) -> None:
+    """Do the work of each batch, and only then acknowledge it."""
     async for events in batches:
         records = taken_in_hand(progress, stage, topic, events)
         await work(records)
