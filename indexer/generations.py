@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from indexer.errors import IncompatibleGeneration
+from schemas.settings import EmbeddingProvider
 
 FIRST = "g0001"
 
@@ -15,6 +16,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What a generation is made with; the same for all of its rows."""
 
     generation: str
+    embedding_provider: EmbeddingProvider
     embedding_model: str
     embedding_digest: str
     dimension: int
@@ -91,6 +93,12 @@ def open_generation(data_dir: Path, manifest: Manifest) -> Generation:
 
 def read_manifest(generation: Generation) -> Manifest:
     return msgspec.json.decode(generation.manifest_path.read_bytes(), type=Manifest)
+
+
+def kept_provider(data_dir: Path) -> EmbeddingProvider | None:
+    """What made the stored vectors, or None where nothing is stored yet."""
+    generation = current_generation(data_dir)
+    return None if generation is None else read_manifest(generation).embedding_provider
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -195,7 +195,9 @@ class Service:
     async def _load_encoder(self) -> None:
         started = time.perf_counter()
         try:
-            encoder = await asyncio.to_thread(lambda: self.engine.engine.load_encoder(self.settings.embedding))
+            encoder = await asyncio.to_thread(
+                lambda: self.engine.engine.load_encoder(self.settings.embedding, self.settings.storage.data_dir)
+            )
         except Exception as error:  # edge of a background task: readiness tells, the service stays up to be asked
             self._encoder_problem = f"The model cannot be loaded: {error}"
             log.exception("model cannot be loaded")

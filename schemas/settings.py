@@ -49,14 +49,21 @@ class LimitSettings(BaseModel):
     max_metadata_bytes: int = Field(64 * 1024, ge=2, description="Largest metadata of one document, as JSON.")
 
 
+EmbeddingProvider = Literal["onnx-int8", "onnx", "sentence-transformers", "hashing"]
+
+
 class EmbeddingSettings(BaseModel):
     """Which encoder turns texts into vectors; worker and query service must agree, and a generation fixes it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    provider: Literal["sentence-transformers", "hashing"] = Field(
-        "sentence-transformers",
-        description="`sentence-transformers` runs the model; `hashing` stands in for it where tests need none.",
+    provider: Literal["auto"] | EmbeddingProvider = Field(
+        "auto",
+        description=(
+            "What runs the model. `auto`: what the data directory was made with, else `onnx-int8` where the processor "
+            "has byte dot products and `onnx` (float32) where not. `sentence-transformers` runs architectures other "
+            "than BERT, in torch. `hashing` stands in for a model where tests need none."
+        ),
     )
     model: str = Field(
         "all-MiniLM-L6-v2", description="The packaged model `all-MiniLM-L6-v2`, or a folder that holds another one."

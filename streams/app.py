@@ -15,7 +15,7 @@ import structlog
 
 from indexer.embedding import Encoder, load_encoder
 from indexer.errors import IncompatibleGeneration, StoreInUse
-from indexer.generations import FIRST, Generation, Manifest, open_generation
+from indexer.generations import FIRST, Generation, Manifest, kept_provider, open_generation
 from indexer.observe import configure_logging
 from indexer.preparing import EXTRACTOR_VERSION
 from indexer.read.graph import latest_snapshot
@@ -157,7 +157,9 @@ class Worker:
 
     async def _load_encoder(self) -> Encoder:
         self.is_loading = True  # until it is done, nothing can end its thread
-        encoder = await asyncio.to_thread(load_encoder, self._settings.embedding)
+        encoder = await asyncio.to_thread(
+            lambda: load_encoder(self._settings.embedding, kept_provider(self._settings.storage.data_dir))
+        )
         self.is_loading = False
         self._health.up("encoder")
         return encoder
@@ -177,6 +179,7 @@ class Worker:
     def _manifest(self, encoder: Encoder) -> Manifest:
         return Manifest(
             generation=FIRST,
+            embedding_provider=encoder.provider,
             embedding_model=encoder.model,
             embedding_digest=encoder.digest,
             dimension=encoder.dimension,

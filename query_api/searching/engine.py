@@ -7,6 +7,7 @@ import importlib
 import threading
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from indexer.generations import Generation
@@ -43,7 +44,7 @@ class GraphFile(NamedTuple):
 class Engine(Protocol):
     """What the service needs of it. All but `search` may block for seconds: call them in a thread."""
 
-    def load_encoder(self, settings: EmbeddingSettings) -> "Encoder":
+    def load_encoder(self, settings: EmbeddingSettings, data_dir: Path) -> "Encoder":
         """Raises IncompatibleGeneration when there is no such model."""
         ...
 

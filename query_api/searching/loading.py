@@ -5,10 +5,11 @@ from collections.abc import AsyncGenerator
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
 from indexer.embedding import Encoder, load_encoder
-from indexer.generations import Generation
+from indexer.generations import Generation, kept_provider
 from indexer.read.graph import latest_snapshot, read_graph
 from indexer.read.vectors import VectorReader
 from query_api.graph.view import GraphView
@@ -27,12 +28,12 @@ class LoadedEngine:
     def __init__(self) -> None:
         self._texts = TextCache()
 
-    def load_encoder(self, settings: EmbeddingSettings) -> Encoder:
+    def load_encoder(self, settings: EmbeddingSettings, data_dir: Path) -> Encoder:
         """The garbage collector rests meanwhile, which saves a fifth of the time, and from then on passes over the
-        million objects the model's libraries have made, which spares searches its longest pauses."""
+        objects the model's libraries have made, which spares searches its longest pauses."""
         gc.disable()
         try:
-            encoder = load_encoder(settings)
+            encoder = load_encoder(settings, kept_provider(data_dir))
             encoder.encode(["The first text a model encodes takes longest."])
             gc.freeze()
         finally:

@@ -14,7 +14,8 @@ import uvicorn
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from indexer.chunking import ChunkingParameters
-from indexer.embedding import HashingEncoder, text_hash
+from indexer.embedding import text_hash
+from indexer.embedding.hashing import HashingEncoder
 from indexer.generations import FIRST, Generation, Manifest, open_generation
 from indexer.linking import contribution
 from indexer.preparing import prepare
@@ -126,6 +127,7 @@ def make_generation(data_dir: Path) -> Generation:
         data_dir,
         Manifest(
             generation=FIRST,
+            embedding_provider=HashingEncoder.provider,
             embedding_model=HashingEncoder.model,
             embedding_digest=HashingEncoder.digest,
             dimension=HashingEncoder.dimension,

@@ -27,6 +27,7 @@ from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts
 
 MANIFEST = Manifest(
     generation=FIRST,
+    embedding_provider="hashing",
     embedding_model="words",
     embedding_digest="words-1",
     dimension=8,
@@ -136,7 +137,7 @@ class ScriptedEngine:
     def reader(self) -> Reader:
         return self.readers[FIRST]
 
-    def load_encoder(self, settings: EmbeddingSettings) -> Words:
+    def load_encoder(self, settings: EmbeddingSettings, data_dir: Path) -> Words:
         if self.encoder_failure is not None:
             raise self.encoder_failure
         return Words()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from indexer.chunking import ChunkingParameters
 from indexer.documents import PreparedDocument
-from indexer.embedding import HashingEncoder
+from indexer.embedding.hashing import HashingEncoder
 from indexer.errors import TransientStoreError, UnparsableDocument
 from indexer.preparing import prepare
 from indexer.tables import DocumentRow, StoredPosition

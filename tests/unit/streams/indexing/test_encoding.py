@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from indexer.embedding import HashingEncoder
+from indexer.embedding.hashing import HashingEncoder
 from tests.unit.streams.worker_doubles import Bench
 
 

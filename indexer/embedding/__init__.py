@@ -1,0 +1,65 @@
+"""Texts to vectors. A vector is a pure function of its text: bit-equal whatever else is encoded beside it.
+
+Equal content therefore leaves equal vectors and equal similarity edges after any replay, in any order, with any
+batching. Every encoder here keeps that: the graph encoder takes texts one by one, the torch one only puts texts of
+equal token counts together, and neither pads.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.settings import EmbeddingProvider, EmbeddingSettings
+
+MAX_CHARACTERS_PER_TEXT = 8_000
+
+
+class Encoder(Protocol):
+    """Turns texts into vectors. Safe to call from several threads; calls may wait for each other."""
+
+    provider: EmbeddingProvider
+    model: str
+    digest: str
+    dimension: int
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(n_texts, dimension) float32, each row of L2 norm 1, depending on its own text only."""
+        ...
+
+
+def load_encoder(settings: EmbeddingSettings, kept_provider: EmbeddingProvider | None = None) -> Encoder:
+    """The encoder the settings name. `auto` means `kept_provider`, what the stored vectors were made with, else the
+    fastest this machine runs.
+
+    Takes a second; ten for `sentence-transformers`, whose libraries are large. Raises IncompatibleGeneration when
+    there is no such model, or when the provider cannot run it.
+    """
+    provider = settings.provider
+    if provider == "auto":
+        from indexer.embedding.fastest import fastest_provider
+
+        provider = kept_provider or fastest_provider(settings.model)
+    if provider == "hashing":
+        from indexer.embedding.hashing import HashingEncoder
+
+        return HashingEncoder()
+    if provider == "sentence-transformers":
+        from indexer.embedding.sentence_transformer import SentenceTransformerEncoder  # brings torch
+
+        return SentenceTransformerEncoder(settings.model, settings.threads)
+    from indexer.embedding.bert_encoder import BertEncoder
+
+    return BertEncoder(settings.model, provider, settings.threads)
+
+
+def encodable(text: str) -> str:
+    """The part of a text that tokenisers take: valid Unicode, and no more of it than any model window here holds."""
+    return text[:MAX_CHARACTERS_PER_TEXT].encode("utf-8", "replace").decode()
+
+
+def text_hash(text: str) -> str:
+    """The name under which a text's vector is found again: 32 hex digits of its SHA-256."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

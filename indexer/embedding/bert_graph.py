@@ -1,0 +1,196 @@
+"""A BERT sentence encoder written as an ONNX graph, from its configuration and weights, without torch.
+
+The network is that of Devlin et al. 2019 (sections 3 and A.2), pooled as Reimers and Gurevych 2019 (section 3), for
+one text at a time: there is no batch dimension, no padding and hence no attention mask. Beside what an exporter would
+write, query, key and value are one product, the attention's scale is folded into its weights, and the type embedding
+into the positions.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+Precision = Literal["float32", "int8"]
+Weights = Mapping[str, NDArray[np.float32]]
+
+INPUT, OUTPUT = "tokens", "vector"
+_OPSETS = (("", 20), ("com.microsoft", 1))
+_IR_VERSION = 9
+_INT8_LARGEST = 127
+
+
+class UnsupportedModel(Exception):
+    """The model is not a BERT sentence encoder with mean or first-token pooling."""
+
+
+@dataclass(frozen=True)
+class BertShape:
+    """What of a model's configuration the graph depends on."""
+
+    layers: int
+    heads: int
+    width: int
+    norm_epsilon: float
+    max_tokens: int
+    pooling: Literal["mean", "first"]
+
+    @classmethod
+    def read(cls, folder: Path) -> "BertShape":
+        """From a sentence-transformers folder. Raises UnsupportedModel."""
+        config = _json(folder / "config.json")
+        expected = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
+        for name, value in expected.items():
+            if (found := config.get(name, value)) != value:
+                raise UnsupportedModel(f"{name} is {found!r}, not {value!r}")
+        if not (folder / "model.safetensors").is_file():
+            raise UnsupportedModel("there is no model.safetensors")
+        kinds = [module["type"].rpartition(".")[2] for module in _json(folder / "modules.json", default=[])]
+        if kinds not in (["Transformer", "Pooling", "Normalize"], ["Transformer", "Pooling"]):
+            raise UnsupportedModel(f"its modules are {kinds}, not Transformer, Pooling and Normalize")
+        window = _json(folder / "sentence_bert_config.json", default={}).get("max_seq_length")
+        return cls(
+            layers=config["num_hidden_layers"],
+            heads=config["num_attention_heads"],
+            width=config["hidden_size"],
+            norm_epsilon=config["layer_norm_eps"],
+            max_tokens=min(window or config["max_position_embeddings"], config["max_position_embeddings"]),
+            pooling=_pooling(_json(folder / "1_Pooling" / "config.json")),
+        )
+
+
+def bert_graph(shape: BertShape, weights: Weights, precision: Precision) -> onnx.ModelProto:
+    """A model from `tokens`, (n_tokens,) int64, to `vector`, (width,) float32 of L2 norm 1.
+
+    With int8, the dense layers multiply bytes: weights are quantised symmetrically by output column, activations
+    when the graph runs, by the range of the whole text. Embeddings, attention and norms stay float32.
+    """
+    graph = _Graph(weights, precision)
+    hidden = _embed(graph, shape)
+    for layer in range(shape.layers):
+        hidden = _layer(graph, shape, hidden, f"encoder.layer.{layer}")
+    if shape.pooling == "mean":
+        pooled = graph.node("ReduceMean", hidden, graph.integers(0), keepdims=0)
+    else:
+        pooled = graph.node("Gather", hidden, graph.constant(np.array(0)))
+    graph.node("LpNormalization", pooled, output=OUTPUT, axis=0, p=2)
+    return graph.model(shape.width)
+
+
+def _embed(graph: "_Graph", shape: BertShape) -> str:
+    positions = graph.weights["embeddings.position_embeddings.weight"][: shape.max_tokens]
+    typed = positions + graph.weights["embeddings.token_type_embeddings.weight"][0]
+    words = graph.node("Gather", graph.weight("embeddings.word_embeddings.weight"), INPUT)
+    length = graph.node("Shape", INPUT)
+    places = graph.node("Slice", graph.constant(typed), graph.integers(0), length, graph.integers(0))
+    return graph.norm(graph.node("Add", words, places), "embeddings.LayerNorm", shape.norm_epsilon)
+
+
+def _layer(graph: "_Graph", shape: BertShape, hidden: str, name: str) -> str:
+    attended = _attention(graph, shape, hidden, f"{name}.attention")
+    hidden = graph.norm(graph.node("Add", hidden, attended), f"{name}.attention.output.LayerNorm", shape.norm_epsilon)
+    inner = graph.node("Gelu", graph.named_dense(hidden, f"{name}.intermediate.dense"))
+    outer = graph.named_dense(inner, f"{name}.output.dense")
+    return graph.norm(graph.node("Add", hidden, outer), f"{name}.output.LayerNorm", shape.norm_epsilon)
+
+
+def _attention(graph: "_Graph", shape: BertShape, hidden: str, name: str) -> str:
+    """Scaled dot-product attention by head (Vaswani et al. 2017, section 3.2)."""
+    size = shape.width // shape.heads
+    scales = {"query": size**-0.5, "key": 1.0, "value": 1.0}
+    matrix = np.concatenate(
+        [graph.weights[f"{name}.self.{part}.weight"].T * scale for part, scale in scales.items()], axis=1
+    )
+    bias = np.concatenate([graph.weights[f"{name}.self.{part}.bias"] * scale for part, scale in scales.items()])
+    joined = graph.node("Reshape", graph.dense(hidden, matrix, bias), graph.integers(-1, 3, shape.heads, size))
+    by_head = graph.node("Transpose", joined, perm=[1, 2, 0, 3])  # (3, heads, tokens, size)
+    query, key, value = graph.split(by_head, 3)
+    scores = graph.node("MatMul", query, graph.node("Transpose", key, perm=[0, 1, 3, 2]))
+    mixed = graph.node("MatMul", graph.node("Softmax", scores, axis=-1), value)
+    flat = graph.node("Reshape", graph.node("Transpose", mixed, perm=[0, 2, 1, 3]), graph.integers(-1, shape.width))
+    return graph.named_dense(flat, f"{name}.output.dense")
+
+
+class _Graph:
+    """Nodes and constants in the making; every method that adds a node returns the name of its output."""
+
+    def __init__(self, weights: Weights, precision: Precision) -> None:
+        self.weights = weights
+        self._int8 = precision == "int8"
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: list[onnx.TensorProto] = []
+
+    def node(self, kind: str, *inputs: str, output: str = "", domain: str = "", **attributes: Any) -> str:
+        output = output or f"n{len(self._nodes)}"
+        self._nodes.append(helper.make_node(kind, inputs, [output], domain=domain, **attributes))
+        return output
+
+    def split(self, value: str, parts: int) -> list[str]:
+        outputs = [f"n{len(self._nodes)}.{part}" for part in range(parts)]
+        self._nodes.append(helper.make_node("Split", [value], outputs, axis=0, num_outputs=parts))
+        return outputs
+
+    def constant(self, value: NDArray[Any]) -> str:
+        name = f"c{len(self._constants)}"
+        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        return name
+
+    def integers(self, *values: int) -> str:
+        return self.constant(np.array(values, dtype=np.int64))
+
+    def weight(self, name: str) -> str:
+        return self.constant(self.weights[name])
+
+    def norm(self, value: str, name: str, epsilon: float) -> str:
+        scale, bias = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
+        return self.node("LayerNormalization", value, scale, bias, axis=-1, epsilon=epsilon)
+
+    def named_dense(self, value: str, name: str) -> str:
+        return self.dense(value, self.weights[f"{name}.weight"].T, self.weights[f"{name}.bias"])
+
+    def dense(self, value: str, matrix: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
+        """value @ matrix + bias, with matrix (n_in, n_out)."""
+        if not self._int8:
+            product = self.node("MatMul", value, self.constant(matrix.astype(np.float32)))
+            return self.node("Add", product, self.constant(bias.astype(np.float32)))
+        steps = (np.abs(matrix).max(axis=0) / _INT8_LARGEST).clip(min=np.finfo(np.float32).tiny)
+        return self.node(
+            "DynamicQuantizeMatMul",
+            value,
+            self.constant(np.rint(matrix / steps).astype(np.int8)),
+            self.constant(steps.astype(np.float32)),
+            "",  # no zero point: the weights are symmetric
+            self.constant(bias.astype(np.float32)),
+            domain="com.microsoft",
+        )
+
+    def model(self, width: int) -> onnx.ModelProto:
+        taken = helper.make_tensor_value_info(INPUT, TensorProto.INT64, ["n_tokens"])
+        given = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [width])
+        graph = helper.make_graph(self._nodes, "sentence encoder", [taken], [given], self._constants)
+        opsets = [helper.make_opsetid(domain, version) for domain, version in _OPSETS]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
+
+
+def _pooling(config: dict[str, Any]) -> Literal["mean", "first"]:
+    chosen = sorted(name for name, value in config.items() if name.startswith("pooling_mode_") and value is True)
+    if chosen == ["pooling_mode_mean_tokens"]:
+        return "mean"
+    if chosen == ["pooling_mode_cls_token"]:
+        return "first"
+    raise UnsupportedModel(f"its pooling is {chosen}, not the mean or the first token")
+
+
+def _json(path: Path, default: Any = None) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        if default is None:
+            raise UnsupportedModel(f"there is no {path.name} in {path.parent.name}") from None
+        return default

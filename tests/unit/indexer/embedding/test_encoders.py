@@ -1,0 +1,84 @@
+"""Vectors are a pure function of their text, whatever runs the model, and all that run it agree."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from indexer.embedding import Encoder, load_encoder, text_hash
+from indexer.embedding.hashing import HashingEncoder
+from indexer.errors import IncompatibleGeneration
+from schemas.settings import EmbeddingProvider, EmbeddingSettings
+
+TEXTS = [
+    "A short text.",
+    "Another text, rather longer than the first one.",
+    "",
+    "Ein Text auf Deutsch.",
+    "x " * 2000,
+    "a lone surrogate \ud800",
+    "e" * 20_000,
+]
+PROVIDERS: tuple[EmbeddingProvider, ...] = ("onnx-int8", "onnx", "sentence-transformers")
+
+
+def test_hashing_needs_no_model_and_knows_shared_words() -> None:
+    vectors = HashingEncoder().encode(["red green blue", "red green blue", "red yellow pink", ""])
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-6)
+    assert vectors[0] @ vectors[1] == pytest.approx(1)
+    assert vectors[0] @ vectors[2] < 0.9
+
+
+def test_a_text_has_one_hash() -> None:
+    assert text_hash("a") == text_hash("a") != text_hash("b")
+    assert len(text_hash("\ud800")) == 32
+
+
+@pytest.mark.parametrize("provider", [*PROVIDERS, "auto"])
+def test_a_model_that_is_not_there_is_named(provider: EmbeddingProvider) -> None:
+    with pytest.raises(IncompatibleGeneration, match="no-such-model"):
+        load_encoder(EmbeddingSettings(provider=provider, model="no-such-model"))
+
+
+def test_what_the_stored_vectors_were_made_with_goes_before_what_is_fastest() -> None:
+    assert load_encoder(EmbeddingSettings(), "hashing").provider == "hashing"
+    assert load_encoder(EmbeddingSettings(provider="onnx"), "hashing").provider == "onnx"
+
+
+def test_a_model_that_is_no_bert_is_left_to_torch(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "mpnet"}')
+    with pytest.raises(IncompatibleGeneration, match=r"model_type is 'mpnet'.*sentence-transformers"):
+        load_encoder(EmbeddingSettings(provider="onnx", model=str(tmp_path)))
+
+
+@pytest.fixture(scope="module", params=PROVIDERS)
+def encoder(request: pytest.FixtureRequest) -> Encoder:
+    return load_encoder(EmbeddingSettings(provider=request.param))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_vector_does_not_depend_on_its_neighbours(encoder: Encoder) -> None:
+    together = encoder.encode(TEXTS + ["filler text of some length"] * 20)
+    alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
+    np.testing.assert_array_equal(together[: len(TEXTS)], alone)
+    np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, rtol=1e-5)
+    assert together.dtype == np.float32
+    assert together.shape == (len(TEXTS) + 20, encoder.dimension)
+    assert encoder.encode([]).shape == (0, encoder.dimension)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_close_meanings_are_closer_than_far_ones(encoder: Encoder) -> None:
+    cat, kitten, tax = encoder.encode(["A cat sleeps.", "A kitten is napping.", "Value added tax returns are due."])
+    assert cat @ kitten > cat @ tax + 0.2
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_graph_computes_what_torch_computes() -> None:
+    """float32 to rounding; int8 to what a byte can hold (mean cosine .993 over passages)."""
+    torch, graph, int8 = (
+        load_encoder(EmbeddingSettings(provider=provider)).encode(TEXTS)
+        for provider in ("sentence-transformers", "onnx", "onnx-int8")
+    )
+    np.testing.assert_allclose((torch * graph).sum(axis=1), 1, atol=1e-5)
+    assert (torch * int8).sum(axis=1).mean() > 0.97
