@@ -7,7 +7,7 @@ import typer
 
 from query_api.cli import app as query_commands
 from streams.cli import app as stream_commands
-from streams.documents_cli import app as document_commands
+from streams.loading.cli import app as document_commands
 
 app = typer.Typer(
     name="thalweg",

@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from query_api.engine import Engine, load_engine
-from query_api.gate import Gate
 from query_api.problems import install_problem_handlers
 from query_api.routes import chunks, document_writes, documents, graph, operations, retrievals, search
+from query_api.routes.gate import Gate
+from query_api.searching.engine import Engine, load_engine
 from query_api.service import Service
 from query_api.settings import ServiceSettings
 from schemas.api import Problem

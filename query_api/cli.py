@@ -38,15 +38,13 @@ def serve(
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",
 ) -> None:
     """Run the query service: search, documents, graph and status over HTTP."""
-    from query_api.command.logs import configure_logging
     from query_api.command.serving import serve as serve_until_stopped
-    from query_api.settings import load_settings
+    from query_api.settings import ServiceSettings
 
-    settings = load_settings(
+    settings = ServiceSettings.load(
         given(storage={"data_dir": data_dir}, service={"host": host, "port": port}, kafka={"bootstrap_servers": kafka})
     )
-    configure_logging(log_level.upper())
-    serve_until_stopped(settings)
+    serve_until_stopped(settings, log_level.upper())
 
 
 @app.command()
@@ -111,9 +109,9 @@ def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _client(url: str | None, data_dir: Path | None) -> "ServiceClient":
     from query_api.command.client import ServiceClient, locate_service
-    from query_api.settings import load_settings
+    from query_api.settings import ServiceSettings
 
-    settings = load_settings(given(storage={"data_dir": data_dir}))
+    settings = ServiceSettings.load(given(storage={"data_dir": data_dir}))
     key = settings.service.api_key
     return ServiceClient(
         locate_service(url, settings.storage.data_dir), None if key is None else key.get_secret_value()

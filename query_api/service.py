@@ -13,17 +13,17 @@ import structlog
 from fastapi import Request
 from prometheus_client.core import Metric
 
-from query_api.engine import Engine, LazyEngine
-from query_api.freshness import NotThereYet, SnapshotKeeper
 from query_api.metrics import ServiceMetrics, gauge, labelled_gauge
 from query_api.problems import ApiProblem
-from query_api.provenance import ProvenanceQueue
-from query_api.publishing import LogWriter
-from query_api.replay import ReplayBuffer
-from query_api.retrieving import Retriever
+from query_api.searching.engine import Engine, LazyEngine
 from query_api.settings import ServiceSettings
-from query_api.sse import SearchStreams
+from query_api.streaming.replay import ReplayBuffer
+from query_api.streaming.retrieving import Retriever
+from query_api.streaming.sse import SearchStreams
+from query_api.upkeep.freshness import NotThereYet, SnapshotKeeper
 from query_api.upkeep.log_watch import LogWatch
+from query_api.writing.provenance import ProvenanceQueue
+from query_api.writing.publishing import LogWriter
 from schemas.api import Mode
 from schemas.discovery import find_running
 from schemas.errors import MalformedToken
@@ -32,7 +32,7 @@ from schemas.service import Readiness
 from schemas.topics import TopicNames
 
 if TYPE_CHECKING:
-    from query_api.snapshot import Snapshot
+    from query_api.reading.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 

@@ -1,29 +1,12 @@
-"""The query service's settings.
-
-The command line wins over the environment (`THALWEG_…`), the environment over the TOML file, the file over what
-stands here.
-"""
+"""The query service's settings; where they come from stands in `schemas/configuring.py`."""
 
 import ipaddress
-import os
-import tomllib
-from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    SettingsError,
-    TomlConfigSettingsSource,
-)
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-from schemas.exits import WrongSetting
+from schemas.configuring import ProcessSettings
 from schemas.settings import MIB, EmbeddingSettings, KafkaSettings, LimitSettings, StorageSettings
-
-CONFIG_FILE_VARIABLE = "THALWEG_CONFIG_FILE"
-DEFAULT_CONFIG_FILE = Path("thalweg.toml")
 
 
 class SearchBudgetSettings(BaseModel):
@@ -103,56 +86,11 @@ class ServiceBlock(BaseModel):
         return self
 
 
-class ServiceSettings(BaseSettings):
+class ServiceSettings(ProcessSettings):
     """Everything the query service reads once, at its start, and hands down."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="THALWEG_", env_nested_delimiter="__", frozen=True, extra="ignore", env_ignore_empty=True
-    )
 
     kafka: KafkaSettings = KafkaSettings()
     storage: StorageSettings = StorageSettings()
     limits: LimitSettings = LimitSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     service: ServiceBlock = ServiceBlock()
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        del dotenv_settings, file_secret_settings
-        named = os.environ.get(CONFIG_FILE_VARIABLE)
-        file = Path(named) if named else DEFAULT_CONFIG_FILE
-        if named and not file.is_file():
-            raise WrongSetting(f"{CONFIG_FILE_VARIABLE} names {named!r}, which is not a file.")
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=file)
-
-
-def load_settings(overrides: dict[str, dict[str, Any]] | None = None) -> ServiceSettings:
-    """The settings of this process; `overrides` (block → field → value) come from the command line.
-
-    Raises WrongSetting with a sentence for each value that does not fit.
-    """
-    try:
-        return ServiceSettings(**(overrides or {}))  # type: ignore[arg-type]  # blocks are validated from dicts
-    except ValidationError as error:
-        raise WrongSetting("\n".join(_sentence(problem) for problem in error.errors())) from error
-    except SettingsError as error:
-        raise WrongSetting(f"A setting cannot be read: {error}.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise WrongSetting(f"The settings file is not TOML: {error}.") from error
-
-
-def _sentence(problem: Any) -> str:
-    variable = "THALWEG_" + "__".join(str(part) for part in problem["loc"]).upper()
-    if problem["type"] == "extra_forbidden":
-        return f"{variable}: there is no such setting."
-    message = str(problem["msg"]).removeprefix("Value error, ")
-    if isinstance(problem["input"], (str, int, float)) and "API_KEY" not in variable:
-        return f"{variable}: {message} (it is {problem['input']!r})."
-    return f"{variable}: {message}."

@@ -4,10 +4,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pydantic import ValidationError
 
 
 class Exit(IntEnum):
@@ -74,23 +70,9 @@ def _explained(error: Exception, others: Mapping[type[Exception], Exit]) -> tupl
     if isinstance(error, PermissionError):
         place = f" {error.filename}" if error.filename else ""
         return f"No permission to use{place}. Give this user access to it, or choose another place.", Exit.NO_ACCESS
-    from pydantic import ValidationError  # a command that fails otherwise need not wait for it
-
-    if isinstance(error, ValidationError):
-        return wrong_settings(error), Exit.USAGE
     return None
 
 
 def complain(message: str) -> None:
     """One message to standard error, under the command's name."""
     print(f"thalweg: {message}", file=sys.stderr, flush=True)
-
-
-def wrong_settings(error: "ValidationError") -> str:
-    """Each wrong setting by the name of its environment variable, and what is wrong with it."""
-    lines = []
-    for problem in error.errors(include_url=False, include_context=False, include_input=False):
-        path = [str(part) for part in problem["loc"]]
-        name = f"THALWEG_{'__'.join(path).upper()} ({'.'.join(path)})" if path else "the settings"
-        lines.append(f"{name}: {problem['msg']}")
-    return "wrong setting: " + "; ".join(lines)

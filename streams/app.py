@@ -1,6 +1,7 @@
 """The worker process: starts the parts in order, waits for a signal or a failure, stops them in the reverse order."""
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ import structlog
 from indexer.embedding import Encoder, load_encoder
 from indexer.errors import IncompatibleGeneration, StoreInUse
 from indexer.generations import FIRST, Generation, Manifest, kept_provider, open_generation
+from indexer.observe import configure_logging
 from indexer.preparing import EXTRACTOR_VERSION
 from indexer.read.graph import latest_snapshot
 from indexer.write.graph import GraphWriter
@@ -22,31 +24,32 @@ from indexer.write.vectors import VectorWriter
 from schemas.exits import Exit, Failure, InUse, Unreachable, WrongSetting
 from schemas.topics import TopicNames, topic_specs
 from streams import documents_agent, graph_agent, provenance_agent
-from streams.broker import answers_metadata
-from streams.data_directory import WORKER_LOCK, held, make_directory
-from streams.documents_agent import DocumentsAgent, Taken
-from streams.encoding import PROBE, Encoding
+from streams.delivery.outbox import Outbox
+from streams.documents_agent import DocumentsAgent
 from streams.errors import WorkerExit
 from streams.faust_app import attach_agent, build_app, group_name
 from streams.graph_agent import GraphAgent, Snapshots
-from streams.indexing import DocumentIndexer
-from streams.logs import configure_logging
-from streams.maintenance import keep_maintained
-from streams.making import Maker
+from streams.indexing.commit import DocumentIndexer
+from streams.indexing.encoding import PROBE, Encoding
+from streams.indexing.making import Maker
+from streams.indexing.parsers import open_parsers
+from streams.kafka.broker import answers_metadata
+from streams.kafka.topic_admin import TopicReport, ensure_topics
+from streams.machine.data_directory import WORKER_LOCK, held, make_directory
 from streams.metrics import Health, MetricsServer, WorkerMetrics
-from streams.outbox import Outbox
-from streams.parsers import open_parsers
-from streams.positions import reconcile
-from streams.progress import Progress, TopicPartition
+from streams.progress.partitions import Progress, TopicPartition
+from streams.progress.positions import reconcile
+from streams.progress.stores import StoreThread
+from streams.progress.watchdog import KafkaLog, Watchdog
 from streams.provenance_agent import ProvenanceAgent
 from streams.settings import WorkerSettings
-from streams.snapshot_schedule import SnapshotSchedule
-from streams.stores import StoreThread
-from streams.topic_admin import TopicReport, ensure_topics
-from streams.watchdog import KafkaLog, Watchdog
+from streams.taking import Taken, fatal_on_error
+from streams.upkeep.maintenance import keep_maintained
+from streams.upkeep.snapshot_schedule import SnapshotSchedule
 
 STOP_SECONDS = 9.0
 _POLL_SECONDS = 0.25
+_CHATTY = {"aiokafka": logging.ERROR, "faust": logging.WARNING, "mode": logging.WARNING, "httpx": logging.WARNING}
 
 
 def run_worker(settings: WorkerSettings) -> int:
@@ -56,7 +59,7 @@ def run_worker(settings: WorkerSettings) -> int:
     """
     if not settings.kafka.bootstrap_servers:
         raise WrongSetting("No Kafka is named: set THALWEG_KAFKA__BOOTSTRAP_SERVERS, or use 'thalweg up'.")
-    configure_logging()
+    configure_logging(chatty=_CHATTY)
     data_dir = make_directory(settings.storage.data_dir)
     with held(data_dir, WORKER_LOCK, "worker"):
         try:
@@ -326,7 +329,7 @@ class Worker:
         batch_records: int,
         wait_seconds: float,
     ) -> None:
-        guarded = documents_agent.fatal_on_error(run, self._fail)
+        guarded = fatal_on_error(run, self._fail)
         attach_agent(app, name, topic, guarded, batch_records=batch_records, batch_wait_seconds=wait_seconds)
 
     async def _on_assigned(self, _app: Any, *_: Any, **__: Any) -> None:

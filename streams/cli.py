@@ -54,12 +54,12 @@ def up(
     import asyncio
 
     from schemas.discovery import Running
-    from streams.first_fetch import JarProgress
-    from streams.supervisor import Supervisor
-    from streams.up_settings import load_up_settings
+    from streams.kafka.first_fetch import JarProgress
+    from streams.supervising.supervisor import Supervisor
+    from streams.supervising.up_settings import UpSettings
 
     _quiet_kafka_client()
-    settings = load_up_settings(
+    settings = UpSettings.load(
         overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}, service={"port": port})
     )
 
@@ -88,14 +88,14 @@ def up(
 @plain_failures()
 def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
     """Run only the embedded Kafka, in the foreground. Ctrl-C ends it."""
-    from streams.broker import EmbeddedKafka
-    from streams.data_directory import make_directory
-    from streams.first_fetch import JarProgress
-    from streams.supervisor import choose_kafka_port, largest_record
-    from streams.up_settings import load_up_settings
+    from streams.kafka.broker import EmbeddedKafka
+    from streams.kafka.first_fetch import JarProgress
+    from streams.machine.data_directory import make_directory
+    from streams.supervising.supervisor import choose_kafka_port, largest_record
+    from streams.supervising.up_settings import UpSettings
 
     _quiet_kafka_client()
-    settings = load_up_settings(overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}))
+    settings = UpSettings.load(overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}))
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: stopping.set())
@@ -126,16 +126,16 @@ def worker(
     ] = None,
 ) -> None:
     """Run one worker: documents from the topics into the stores."""
-    from streams.loading import bootstrap_servers as find_servers
-    from streams.settings import load_settings
+    from streams.loading.loader import bootstrap_servers as find_servers
+    from streams.settings import WorkerSettings
 
     blocks = overrides(
         storage={"data_dir": data_dir},
         kafka={"bootstrap_servers": bootstrap_servers},
         worker={"metrics_port": metrics_port},
     )
-    settings = load_settings(blocks)
-    settings = load_settings({**blocks, "kafka": {"bootstrap_servers": find_servers(settings)}})
+    settings = WorkerSettings.load(blocks)
+    settings = WorkerSettings.load({**blocks, "kafka": {"bootstrap_servers": find_servers(settings)}})
 
     from streams.app import run_worker  # Faust, both stores and the model
 
@@ -162,12 +162,14 @@ def _report_topics(data_dir: Path | None, bootstrap_servers: str | None, *, crea
 
     from indexer.generations import FIRST, current_generation
     from schemas.topics import topic_specs
-    from streams.loading import bootstrap_servers as find_servers
-    from streams.settings import load_settings
-    from streams.topic_admin import ensure_topics, inspect_topics
+    from streams.kafka.topic_admin import ensure_topics, inspect_topics
+    from streams.loading.loader import bootstrap_servers as find_servers
+    from streams.settings import WorkerSettings
 
     _quiet_kafka_client()
-    settings = load_settings(overrides(storage={"data_dir": data_dir}, kafka={"bootstrap_servers": bootstrap_servers}))
+    settings = WorkerSettings.load(
+        overrides(storage={"data_dir": data_dir}, kafka={"bootstrap_servers": bootstrap_servers})
+    )
     generation = current_generation(settings.storage.data_dir)
     specs = topic_specs(settings.kafka, generation.name if generation else FIRST)
     look = ensure_topics if create else inspect_topics

@@ -6,8 +6,8 @@ from typing import Any
 import faust
 
 from schemas.settings import MIB
-from streams.documents_agent import Taken
 from streams.settings import WorkerSettings
+from streams.taking import Taken
 
 _SESSION_SECONDS = 10.0
 _HEARTBEAT_SECONDS = 3.0

@@ -12,14 +12,14 @@ from indexer.read.graph import SnapshotFile
 from schemas.contributions import Contribution, decode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey
-from streams.dead_letters import DeadLetter
-from streams.documents_agent import Taken, report_done
+from streams.delivery.dead_letters import DeadLetter
+from streams.delivery.outbox import Outbox
+from streams.indexing.records import SourceRecord
 from streams.metrics import Stopwatch, WorkerMetrics
-from streams.outbox import Outbox
-from streams.progress import Progress
-from streams.records import SourceRecord
-from streams.snapshot_schedule import SnapshotSchedule
-from streams.stores import DATA_ERRORS, StoreThread
+from streams.progress.partitions import Progress
+from streams.progress.stores import DATA_ERRORS, StoreThread
+from streams.taking import Taken, work_off
+from streams.upkeep.snapshot_schedule import SnapshotSchedule
 
 STAGE = "graph"
 
@@ -66,14 +66,7 @@ class GraphAgent:
 
     async def run(self, batches: Taken) -> None:
         """Decode, drop what the store holds already, keep the last of each document, apply, acknowledge."""
-        async for events in batches:
-            records = [SourceRecord.of(event.message) for event in events]
-            for record in records:
-                self._progress.taken(STAGE, self._topic, record.partition, record.timestamp_ms)
-            await self.apply(records)
-            for event in events:
-                event.ack()
-            report_done(self._progress, STAGE, self._topic, records, [])
+        await work_off(batches, self.apply, self._progress, STAGE, self._topic)
 
     async def apply(self, records: Sequence[SourceRecord]) -> None:
         """Bring the store to the state after these records. May be called again with the same records.
@@ -126,16 +119,7 @@ class GraphAgent:
             await self._apply([], position)
 
     def _letter(self, record: SourceRecord, error: Exception) -> DeadLetter:
-        return DeadLetter.of(
-            self._topic,
-            record.partition,
-            record.offset,
-            key=record.key,
-            value=record.value,
-            headers=record.headers,
-            stage="decode" if isinstance(error, MalformedEvent) else "store",
-            error=error,
-        )
+        return record.letter(self._topic, "decode" if isinstance(error, MalformedEvent) else "store", error)
 
 
 class Snapshots:

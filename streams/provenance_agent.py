@@ -7,12 +7,12 @@ import structlog
 
 from schemas.errors import MalformedEvent
 from schemas.provenance import Retrieval, decode_retrieval
-from streams.dead_letters import DeadLetter
-from streams.documents_agent import Taken, report_done
-from streams.outbox import Outbox
-from streams.progress import Progress
-from streams.records import SourceRecord
-from streams.stores import DATA_ERRORS, StoreThread
+from streams.delivery.dead_letters import DeadLetter
+from streams.delivery.outbox import Outbox
+from streams.indexing.records import SourceRecord
+from streams.progress.partitions import Progress
+from streams.progress.stores import DATA_ERRORS, StoreThread
+from streams.taking import Taken, work_off
 
 STAGE = "provenance"
 
@@ -38,14 +38,7 @@ class ProvenanceAgent:
 
     async def run(self, batches: Taken) -> None:
         """Store each batch of retrievals, then acknowledge it."""
-        async for events in batches:
-            records = [SourceRecord.of(event.message) for event in events]
-            for record in records:
-                self._progress.taken(STAGE, self._topic, record.partition, record.timestamp_ms)
-            await self.keep(records)
-            for event in events:
-                event.ack()
-            report_done(self._progress, STAGE, self._topic, records, [])
+        await work_off(batches, self.keep, self._progress, STAGE, self._topic)
 
     async def keep(self, records: Sequence[SourceRecord]) -> None:
         """May be called again with the same records; each retrieval is kept once. What is none goes to dead letters."""
@@ -78,13 +71,4 @@ class ProvenanceAgent:
                 await self._outbox.bury([self._letter(kept[0][0], error)])
 
     def _letter(self, record: SourceRecord, error: Exception) -> DeadLetter:
-        return DeadLetter.of(
-            self._topic,
-            record.partition,
-            record.offset,
-            key=record.key,
-            value=record.value,
-            headers=record.headers,
-            stage="decode" if isinstance(error, MalformedEvent) else "store",
-            error=error,
-        )
+        return record.letter(self._topic, "decode" if isinstance(error, MalformedEvent) else "store", error)

@@ -1,29 +1,12 @@
-"""The worker's settings.
+"""The worker's settings; where they come from stands in `schemas/configuring.py`."""
 
-The command line wins over the environment (`THALWEG_…`), the environment over the TOML file, the file over what
-stands here.
-"""
-
-import os
-import tomllib
-from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    SettingsError,
-    TomlConfigSettingsSource,
-)
 
 from indexer.chunking import ChunkingParameters
-from schemas.exits import WrongSetting
+from schemas.configuring import ProcessSettings
 from schemas.settings import MIB, EmbeddingSettings, KafkaSettings, LimitSettings, StorageSettings
-
-CONFIG_FILE_VARIABLE = "THALWEG_CONFIG_FILE"
-DEFAULT_CONFIG_FILE = Path("thalweg.toml")
 
 
 class ChunkingSettings(BaseModel):
@@ -122,12 +105,8 @@ class WorkerBlock(BaseModel):
     parser_output_bytes: int = Field(256 * MIB, ge=MIB, description="Largest result of parsing one document.")
 
 
-class WorkerSettings(BaseSettings):
+class WorkerSettings(ProcessSettings):
     """Everything the worker reads once, at its start, and hands down."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="THALWEG_", env_nested_delimiter="__", frozen=True, extra="ignore", env_ignore_empty=True
-    )
 
     kafka: KafkaSettings = Field(default_factory=KafkaSettings)
     storage: StorageSettings = Field(default_factory=StorageSettings)
@@ -135,32 +114,3 @@ class WorkerSettings(BaseSettings):
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
     chunking: ChunkingSettings = Field(default_factory=ChunkingSettings)
     worker: WorkerBlock = Field(default_factory=WorkerBlock)
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        del dotenv_settings, file_secret_settings
-        named = os.environ.get(CONFIG_FILE_VARIABLE)
-        file = Path(named) if named else DEFAULT_CONFIG_FILE
-        if named and not file.is_file():
-            raise WrongSetting(f"{CONFIG_FILE_VARIABLE} names {named!r}, which is not a file.")
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=file)
-
-
-def load_settings(overrides: dict[str, dict[str, Any]] | None = None) -> WorkerSettings:
-    """The settings of this process; `overrides` (block → field → value) come from the command line.
-
-    Raises pydantic's ValidationError for values that do not fit, WrongSetting for what cannot be read at all.
-    """
-    try:
-        return WorkerSettings(**(overrides or {}))  # type: ignore[arg-type]  # blocks are validated from dicts
-    except SettingsError as error:
-        raise WrongSetting(f"A setting cannot be read: {error}.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise WrongSetting(f"The settings file is not TOML: {error}.") from error

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from typing import Any
 
 import httpx
 import psutil
+
+from tests.waiting import wait_until
 
 READY_SECONDS = 120.0
 ROOT = Path(__file__).parents[1]
@@ -90,7 +91,7 @@ def installation(data_dir: Path, **environment: str) -> Iterator[Installation]:
     )
     running = Installation(process, data_dir, f"http://127.0.0.1:{port}", f"127.0.0.1:{kafka_port}")
     try:
-        wait_until(lambda: _ready(running, Path(log.name)), READY_SECONDS, "everything is ready")
+        wait_until(lambda: _ready(running, Path(log.name)), "everything is ready", READY_SECONDS)
         yield running
     finally:
         running.stop()
@@ -104,12 +105,3 @@ def _ready(running: Installation, log: Path) -> bool:
         return "ready" in log.read_text() and httpx.get(f"{running.url}/readyz", timeout=2).status_code == 200
     except httpx.HTTPError:
         return False
-
-
-def wait_until(condition: Any, seconds: float, what: str) -> None:
-    """Look again until it holds, or fail with `what` did not come."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds:.0f} s: {what}")
-        time.sleep(0.1)

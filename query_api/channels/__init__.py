@@ -1,1 +1,1 @@
-"""The ways to find passages: by vector, by words, by the graph. Each is a few pure steps over one snapshot."""
+"""The ways to find passages: by vector, by words, by the graph, each over one snapshot; they never fuse."""

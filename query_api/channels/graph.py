@@ -13,18 +13,18 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from query_api.channels import terms
+from query_api.channels.findings import NOTHING, Findings, Gathered
+from query_api.channels.gating import connected_share, opening
 from query_api.channels.keyword import keyword_channel
-from query_api.graph import terms
-from query_api.graph.findings import NOTHING, Findings, Gathered
-from query_api.graph.gating import connected_share, opening
-from query_api.graph.parents import choose_parents, pool_of, read_parents
-from query_api.graph.query_links import Names
-from query_api.graph.residual import residual_query, residual_reaches
-from query_api.graph.terms import Reach, Reason
-from query_api.graph_view import GraphView
-from query_api.question import Question
-from query_api.reading import PassageReader
-from query_api.snapshot import Candidate, TextSnapshot
+from query_api.channels.parents import choose_parents, pool_of, read_parents
+from query_api.channels.query_links import Names
+from query_api.channels.question import Question
+from query_api.channels.residual import residual_query, residual_reaches
+from query_api.channels.terms import Reach, Reason
+from query_api.graph.view import GraphView
+from query_api.reading.passages import PassageReader
+from query_api.reading.snapshot import Candidate, TextSnapshot
 
 HOPS = 2  # parents that the keyword index is asked about; a third adds time, not quality
 RESIDUAL_HITS = 30

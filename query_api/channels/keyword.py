@@ -1,6 +1,6 @@
 """The keyword channel: the passages that hold the question's words."""
 
-from query_api.snapshot import Candidate, TextSnapshot
+from query_api.reading.snapshot import Candidate, TextSnapshot
 
 
 def keyword_channel(text: TextSnapshot, query: str, limit: int, collection: str | None) -> list[Candidate]:

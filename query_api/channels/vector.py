@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.snapshot import Candidate, TextSnapshot
+from query_api.reading.snapshot import Candidate, TextSnapshot
 
 
 def vector_channel(

@@ -1,1 +1,1 @@
-"""The command line: what `serve`, `search` and `status` do, beside the service itself."""
+"""What `serve`, `search` and `status` do beside the service itself; they never open a store."""

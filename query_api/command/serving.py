@@ -1,6 +1,7 @@
 """Running the service in this process: the port is bound first, the app behind it loads what takes time afterwards."""
 
 import errno
+import logging
 import os
 import signal
 import socket
@@ -10,16 +11,19 @@ from types import FrameType
 
 import uvicorn
 
+from indexer.observe import configure_logging
 from query_api.app import create_app
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.exits import InUse, NoAccess, WrongSetting
 
 BACKLOG = 2_048
 GRACE_SECONDS = 5
+_CHATTY = ("aiokafka", "httpx", "sse_starlette", "sentence_transformers")
 
 
-def serve(settings: ServiceSettings) -> None:
+def serve(settings: ServiceSettings, log_level: str) -> None:
     """Serve until SIGTERM or Ctrl-C. Raises InUse, NoAccess or WrongSetting when port or folder cannot be used."""
+    configure_logging(log_level, chatty=dict.fromkeys(_CHATTY, logging.ERROR))
     check_data_dir(settings)
     listening = bind(settings.service)
     host, port = listening.getsockname()[:2]

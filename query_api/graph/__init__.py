@@ -1,1 +1,1 @@
-"""Rooms of the graph view: flat columns, the immutable segment built from them, and its strings and ids."""
+"""The graph in memory: flat columns, immutable segments, the view over them; it never reads a file and never ranks."""

@@ -1,6 +1,7 @@
 """What a graph view answers: rows of edges in columns of equal length, and facts."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,3 +79,13 @@ class Memory(NamedTuple):
     edges: int
     bytes: int
     bytes_per_edge: float
+
+
+_DTYPES = {"entity": np.uint64, "weight": np.float32, "kind": np.uint8}
+
+
+def joined(found: Sequence[tuple[NDArray[Any], ...]], fields: tuple[str, ...]) -> list[NDArray[Any]]:
+    """The columns of all parts, one after the other."""
+    if not found:
+        return [np.empty(0, dtype=_DTYPES.get(field, np.int64)) for field in fields]
+    return [np.concatenate(columns) for columns in zip(*found, strict=True)]

@@ -1,5 +1,6 @@
 """The tables of a graph snapshot as the columns that segments are built from."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,45 +16,8 @@ if TYPE_CHECKING:
 
 def columns_of_tables(tables: "GraphTables") -> GraphColumns:
     """Raises ValueError when an id is no id, or an edge's kind is unknown."""
-    documents, chunks, entities = tables.documents, tables.chunks, tables.entities
-    about, mentions, statements = tables.about, tables.mentions, tables.statements
-    roles, edges, links = tables.roles, tables.chunk_edges, tables.links
     return GraphColumns(
-        document_keys=_keys(documents["id"]),
-        document_collections=_texts(documents["collection"]),
-        document_ids=_texts(documents["document_id"]),
-        document_titles=_texts(documents["title"]),
-        chunk_ids=halves(_texts(chunks["id"])),
-        chunk_documents=_keys(chunks["document"]),
-        chunk_passage_ids=halves(_texts(chunks["passage_id"])),
-        chunk_passages=_numbers(chunks["passage"], np.int32),
-        chunk_ordinals=_numbers(chunks["ordinal"], np.int32),
-        entity_keys=_keys(entities["id"]),
-        entity_collections=_texts(entities["collection"]),
-        entity_names=_texts(entities["name"]),
-        mention_chunks=_keys(mentions["source"]),
-        mention_entities=_keys(mentions["target"]),
-        mention_counts=_numbers(mentions["count"], np.int32),
-        mention_sentences=_first_values(mentions["sentences"]),
-        about_documents=_keys(about["source"]),
-        about_entities=_keys(about["target"]),
-        about_weights=_numbers(about["weight"], np.float32),
-        about_surfaces=_texts(about["surface"]),
-        statement_keys=_keys(statements["id"]),
-        statement_chunks=_keys(statements["chunk"]),
-        statement_predicates=_texts(statements["predicate"]),
-        statement_confidences=_numbers(statements["confidence"], np.float32),
-        statement_sentences=_numbers(statements["sentence"], np.int32),
-        role_statements=_keys(roles["source"]),
-        role_entities=_keys(roles["target"]),
-        role_names=_texts(roles["role"]),
-        edge_sources=_keys(edges["source"]),
-        edge_targets=_keys(edges["target"]),
-        edge_kinds=_kinds(edges["kind"]),
-        edge_weights=_numbers(edges["weight"], np.float32),
-        link_chunks=_keys(links["source"]),
-        link_documents=_keys(links["target"]),
-        link_weights=_numbers(links["weight"], np.float32),
+        **{name: read(getattr(tables, table)[column]) for name, (table, column, read) in _SOURCES.items()}
     )
 
 
@@ -67,7 +31,19 @@ def _texts(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _keys(column: pa.ChunkedArray) -> Keys:
-    return np.ascontiguousarray(halves(_texts(column))[:, 0])
+    return np.ascontiguousarray(_halves(column)[:, 0])
+
+
+def _halves(column: pa.ChunkedArray) -> Keys:
+    return halves(_texts(column))
+
+
+def _integers(column: pa.ChunkedArray) -> NDArray[np.int32]:
+    return _numbers(column, np.int32)
+
+
+def _floats(column: pa.ChunkedArray) -> NDArray[np.float32]:
+    return _numbers(column, np.float32)
 
 
 def _numbers(column: pa.Array | pa.ChunkedArray, dtype: type[np.generic]) -> NDArray[Any]:
@@ -93,3 +69,43 @@ def _kinds(column: pa.ChunkedArray) -> NDArray[np.uint8]:
         unknown = pc.unique(pc.filter(_texts(column), pc.is_null(places))).to_pylist()
         raise ValueError(f"Chunk edges of unknown kinds {unknown}; known are {', '.join(CHUNK_EDGE_KINDS)}.")
     return np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.uint8)
+
+
+_SOURCES: dict[str, tuple[str, str, Callable[[pa.ChunkedArray], Any]]] = {
+    "document_keys": ("documents", "id", _keys),
+    "document_collections": ("documents", "collection", _texts),
+    "document_ids": ("documents", "document_id", _texts),
+    "document_titles": ("documents", "title", _texts),
+    "chunk_ids": ("chunks", "id", _halves),
+    "chunk_documents": ("chunks", "document", _keys),
+    "chunk_passage_ids": ("chunks", "passage_id", _halves),
+    "chunk_passages": ("chunks", "passage", _integers),
+    "chunk_ordinals": ("chunks", "ordinal", _integers),
+    "entity_keys": ("entities", "id", _keys),
+    "entity_collections": ("entities", "collection", _texts),
+    "entity_names": ("entities", "name", _texts),
+    "mention_chunks": ("mentions", "source", _keys),
+    "mention_entities": ("mentions", "target", _keys),
+    "mention_counts": ("mentions", "count", _integers),
+    "mention_sentences": ("mentions", "sentences", _first_values),
+    "about_documents": ("about", "source", _keys),
+    "about_entities": ("about", "target", _keys),
+    "about_weights": ("about", "weight", _floats),
+    "about_surfaces": ("about", "surface", _texts),
+    "statement_keys": ("statements", "id", _keys),
+    "statement_chunks": ("statements", "chunk", _keys),
+    "statement_predicates": ("statements", "predicate", _texts),
+    "statement_confidences": ("statements", "confidence", _floats),
+    "statement_sentences": ("statements", "sentence", _integers),
+    "role_statements": ("roles", "source", _keys),
+    "role_entities": ("roles", "target", _keys),
+    "role_names": ("roles", "role", _texts),
+    "edge_sources": ("chunk_edges", "source", _keys),
+    "edge_targets": ("chunk_edges", "target", _keys),
+    "edge_kinds": ("chunk_edges", "kind", _kinds),
+    "edge_weights": ("chunk_edges", "weight", _floats),
+    "link_chunks": ("links", "source", _keys),
+    "link_documents": ("links", "target", _keys),
+    "link_weights": ("links", "weight", _floats),
+}
+"""Where each column comes from: the table, its column there, and how it is read."""

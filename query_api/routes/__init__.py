@@ -1,1 +1,1 @@
-"""The routes, a module for each part of the interface: they read the request, ask the service, and shape the answer."""
+"""The routes, a module for each part of the interface: they ask the service and shape its answer, never a store."""

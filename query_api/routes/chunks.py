@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from query_api.engine import tables_of
 from query_api.problems import ApiProblem
+from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 from schemas.service import ChunkDetail
 

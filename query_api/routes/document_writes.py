@@ -6,11 +6,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from query_api import intake
-from query_api.intake import Candidate
 from query_api.problems import ApiProblem
-from query_api.publishing import BrokerUnavailable, OutgoingRecord, RecordRefused
 from query_api.service import Service, service_of
+from query_api.writing import intake
+from query_api.writing.intake import Candidate
+from query_api.writing.publishing import BrokerUnavailable, OutgoingRecord, RecordRefused
 from schemas.api import WriteAccepted
 from schemas.events import DocumentDelete, DocumentEvent
 from schemas.ids import Position, format_token

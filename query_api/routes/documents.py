@@ -12,10 +12,10 @@ from fastapi import APIRouter, Depends, Query, Request
 
 from indexer.errors import MalformedCursor
 from indexer.parsing import formats
-from query_api import intake
-from query_api.engine import tables_of
 from query_api.problems import ApiProblem
+from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
+from query_api.writing import intake
 from schemas.api import DocumentPage, DocumentStatus, DocumentSummary
 from schemas.ids import DocumentKey, format_token
 from schemas.service import DocumentDetail, FormatInfo, PassageText

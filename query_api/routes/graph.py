@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from query_api.engine import tables_of
 from query_api.problems import ApiProblem
+from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 from schemas.service import EdgeKind, NodeDetail, Subgraph
 
 if TYPE_CHECKING:
-    from query_api.exploring import Explorer, Place
+    from query_api.graph.exploring import Explorer, Place
 
 router = APIRouter(tags=["graph"])
 
@@ -66,7 +66,7 @@ def _draw(
 
 
 def _found(service: Service, node_id: str, collection: str) -> "tuple[Explorer, Place]":
-    from query_api.exploring import Explorer  # numpy and Arrow: loaded by now, not at the start
+    from query_api.graph.exploring import Explorer  # numpy and Arrow: loaded by now, not at the start
 
     snapshot = service.snapshot()
     tables = tables_of(snapshot)

@@ -6,10 +6,10 @@ import psutil
 from fastapi import APIRouter, Depends, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
-from query_api.engine import tables_of
-from query_api.freshness import reached_token
 from query_api.metrics import CONTENT_TYPE
+from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
+from query_api.upkeep.freshness import reached_token
 from query_api.upkeep.log_watch import Lag
 from schemas.service import PartitionLag, Readiness, ServiceStatus
 

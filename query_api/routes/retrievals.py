@@ -5,8 +5,8 @@ from typing import Annotated
 import msgspec
 from fastapi import APIRouter, Depends, Response
 
-from query_api.engine import tables_of
 from query_api.problems import ApiProblem
+from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 
 router = APIRouter(tags=["retrievals"])

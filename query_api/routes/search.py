@@ -7,11 +7,11 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
-from query_api.engine import SearchUnanswered
 from query_api.problems import ApiProblem
-from query_api.replay import new_retrieval_id
+from query_api.searching.engine import SearchUnanswered
 from query_api.service import Service, service_of
-from query_api.sse import MEDIA_TYPE, accepts_events
+from query_api.streaming.replay import new_retrieval_id
+from query_api.streaming.sse import MEDIA_TYPE, accepts_events
 from schemas.api import Hit, SearchAnswer, SearchRequest
 from schemas.frames import Done, Meta
 

@@ -1,1 +1,1 @@
-"""Keeping up with the log: topics followed, their ends watched, one generation of the stores and its graph."""
+"""Keeping up with the stores and the log: snapshots, topics followed, lag; it never searches and never writes."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import structlog
 
 from indexer.generations import Generation, Manifest, read_manifest
-from query_api.engine import Engine, GraphFile
+from query_api.searching.engine import Engine, GraphFile
 from query_api.upkeep.live_graph import GraphChange, LiveGraph
 from query_api.upkeep.tailing import LocateBroker, LogUnavailable, Span, TailedRecord, TopicTail
 from schemas.contributions import decode_contribution
@@ -19,7 +19,7 @@ from schemas.topics import TopicNames
 
 if TYPE_CHECKING:
     from indexer.read.vectors import VectorReader
-    from query_api.snapshot import Snapshot
+    from query_api.reading.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 

@@ -10,7 +10,8 @@ import httpx
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from schemas.ids import format_token
-from tests.installation import Installation, wait_until
+from tests.installation import Installation
+from tests.waiting import wait_until
 
 
 def frames_of(lines: list[str]) -> list[tuple[str, str, dict[str, Any]]]:
@@ -86,12 +87,12 @@ def test_a_record_becomes_a_hit_and_its_retrieval_a_record(thalweg: Installation
         records = asyncio.run(read_all(thalweg.kafka, "thalweg.provenance.v1"))
         return [record for record in records if record.key == retrieval_id.encode()]
 
-    wait_until(its_provenance, 20, "the provenance on its topic")
+    wait_until(its_provenance, "the provenance on its topic", 20)
     retrieval = json.loads(its_provenance()[0].value)
     assert retrieval["query"] == "how does a heron pump lift water"
     assert retrieval["hits"][0]["chunk_id"] == hit["chunk_id"]
     details = f"{thalweg.url}/v1/retrievals/{retrieval_id}"
-    wait_until(lambda: httpx.get(details).status_code == 200, 20, "the retrieval in its table")
+    wait_until(lambda: httpx.get(details).status_code == 200, "the retrieval in its table", 20)
 
     rest = stream(thalweg, {"Last-Event-ID": f"{retrieval_id}.1"}, **asked)
     assert [frame_id for _, frame_id, _ in rest] == [f"{retrieval_id}.{seq}" for seq in range(2, len(frames))]

@@ -15,7 +15,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.installation import ROOT, Installation, installation, wait_until
+from tests.installation import ROOT, Installation, installation
+from tests.waiting import wait_until
 
 SAMPLE = ROOT / "deploy" / "samples" / "peps.jsonl.xz"
 HASHING = {"THALWEG_EMBEDDING__PROVIDER": "hashing"}
@@ -83,7 +84,7 @@ def test_a_killed_worker_loses_nothing_and_doubles_nothing(
     environment = HASHING | {"THALWEG_WORKER__COMMIT_DOCUMENTS": "10"}
     with installation(tmp_path / "data", **environment) as running:
         loading = begin_load(running)
-        wait_until(lambda: some_are_indexed(running), 60, "a load half-way")
+        wait_until(lambda: some_are_indexed(running), "a load half-way", 60)
         running.child("worker").kill()
         assert loading.wait(180) == 0
         assert listed(running) == final_tree()
@@ -96,7 +97,7 @@ def test_searches_go_on_while_kafka_hangs_and_ingestion_resumes_by_itself(
     environment = HASHING | {"THALWEG_WORKER__COMMIT_DOCUMENTS": "10"}
     with installation(tmp_path / "data", **environment) as running:
         loading = begin_load(running)
-        wait_until(lambda: some_are_indexed(running), 60, "a load half-way")
+        wait_until(lambda: some_are_indexed(running), "a load half-way", 60)
         kafka = running.child("kafka.Kafka")
         kafka.suspend()
         try:

@@ -30,7 +30,8 @@ from indexer.preparing import prepare
 from schemas.events import DocumentUpsert
 from schemas.settings import EmbeddingSettings
 from tests.bench.corpora import BenchCorpus, read_corpus
-from tests.installation import Installation, installation, wait_until
+from tests.installation import Installation, installation
+from tests.waiting import wait_until
 
 INGEST_CHUNKS = 3_000
 SEARCH_CHUNKS = 10_000
@@ -205,8 +206,8 @@ def main() -> None:
         ingest_seconds, _ = timed(lambda: load(thalweg, first, Path(folder)))
         say(f"ingesting {len(further)} more, up to {SEARCH_CHUNKS} chunks ...")
         load(thalweg, further, Path(folder))
-        wait_until(lambda: _idle(thalweg), 120, "an idle system")
-        wait_until(lambda: _indexed(thalweg), 120, "full indexes")
+        wait_until(lambda: _idle(thalweg), "an idle system", 120)
+        wait_until(lambda: _indexed(thalweg), "full indexes", 120)
         say("searching ...")
         hybrid, plain = search_latency(thalweg, corpus, encoder)
         say("writing and reading back ...")

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from streams.broker import EmbeddedKafka
+from streams.kafka.broker import EmbeddedKafka
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,8 +17,9 @@ from schemas.discovery import find_running
 from schemas.exits import Exit
 from schemas.settings import KafkaSettings
 from schemas.topics import topic_specs
-from streams.ports import free_port
-from streams.topic_admin import inspect_topics
+from streams.kafka.topic_admin import inspect_topics
+from streams.machine.ports import free_port
+from tests.waiting import wait_until
 
 STAND_IN = '''
 """Answers /readyz like the worker or the service; a file `<part>.fails` holds the code it is to end with at once."""
@@ -46,11 +46,11 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ[name])), Answer).serve_forev
 
 UP = """
 import asyncio, os, sys
-from streams.supervisor import Supervisor
-from streams.up_settings import load_up_settings
+from streams.supervising.supervisor import Supervisor
+from streams.supervising.up_settings import UpSettings
 from schemas.exits import complain, plain_failures
 with plain_failures():
-    settings = load_up_settings({"service": {"port": int(sys.argv[2])}, "broker": {"port": 0}})
+    settings = UpSettings.load({"service": {"port": int(sys.argv[2])}, "broker": {"port": 0}})
     async def run():
         await Supervisor(settings, environment=os.environ, say=complain,
                          ready=lambda running: print("ready", running.service_url, flush=True),
@@ -80,10 +80,7 @@ class Up:
         return self.output.read_text()
 
     def wait_for(self, condition: Callable[[], object], seconds: float = 60) -> None:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, self.said()
-            time.sleep(0.05)
+        wait_until(condition, self.said, seconds)
 
     def wait_ready(self) -> None:
         self.wait_for(lambda: "ready http" in self.said() or self.process.poll() is not None)

@@ -2,14 +2,15 @@
 
 import asyncio
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from indexer.verify import verify_when_complete
 from schemas.exits import Exit
-from streams.broker import BrokerSettings, EmbeddedKafka
-from streams.ports import free_port
+from streams.kafka.broker import BrokerSettings, EmbeddedKafka
+from streams.machine.ports import free_port
 from tests.integration.worker_process import Client, WorkerProcess, client, running_worker, wait_for
 
 DOCUMENTS = 250
@@ -53,35 +54,36 @@ async def publish_history(user: Client) -> list[tuple[int, int]]:
     return await user.publish_all(history())
 
 
+async def digest_after(
+    interrupt: Callable[[WorkerProcess], None], kafka: str, prefix: str, data_dir: Path, *, done_before: int
+) -> str:
+    """The digest of a load in which the worker, once so many records are done, is interrupted and started again."""
+    with running_worker(kafka, prefix, data_dir, THALWEG_WORKER__COMMIT_DOCUMENTS="20") as worker:
+        async with client(kafka, prefix) as user:
+            positions = await publish_history(user)
+            await user.receipts_of(positions[:done_before])
+            await asyncio.to_thread(interrupt, worker)
+            worker.start()
+            await user.receipts_of(positions)
+        return await digest_of(data_dir)
+
+
 @pytest.mark.parametrize("done_before", [30, 400])
 async def test_after_a_kill_in_the_middle_of_a_load_nothing_is_lost_and_nothing_is_double(
     kafka: str, topic_prefix: str, tmp_path: Path, undisturbed: str, done_before: int
 ) -> None:
-    data_dir = tmp_path / "data"
-    settings = {"THALWEG_WORKER__COMMIT_DOCUMENTS": "20"}
-    with running_worker(kafka, topic_prefix, data_dir, **settings) as worker:
-        async with client(kafka, topic_prefix) as user:
-            positions = await publish_history(user)
-            await user.receipts_of(positions[:done_before])
-            worker.kill()
-            worker.start()
-            await user.receipts_of(positions)
-        assert await digest_of(data_dir) == undisturbed
+    digest = await digest_after(WorkerProcess.kill, kafka, topic_prefix, tmp_path / "data", done_before=done_before)
+    assert digest == undisturbed
 
 
 async def test_a_stop_in_the_middle_is_quick_and_leaves_nothing_half_done(
     kafka: str, topic_prefix: str, tmp_path: Path, undisturbed: str
 ) -> None:
-    data_dir = tmp_path / "data"
-    settings = {"THALWEG_WORKER__COMMIT_DOCUMENTS": "20"}
-    with running_worker(kafka, topic_prefix, data_dir, **settings) as worker:
-        async with client(kafka, topic_prefix) as user:
-            positions = await publish_history(user)
-            await user.receipts_of(positions[:100])
-            assert await asyncio.to_thread(worker.stop) == Exit.OK
-            worker.start()
-            await user.receipts_of(positions)
-        assert await digest_of(data_dir) == undisturbed
+    def stop(worker: WorkerProcess) -> None:
+        assert worker.stop() == Exit.OK
+
+    digest = await digest_after(stop, kafka, topic_prefix, tmp_path / "data", done_before=100)
+    assert digest == undisturbed
 
 
 async def test_any_store_can_be_deleted_and_comes_back(

@@ -18,7 +18,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from schemas.receipts import Receipt, decode_receipt
 from schemas.topics import TopicNames
-from streams.ports import free_port
+from streams.machine.ports import free_port
+from tests.waiting import wait_until
 
 PATIENCE_SECONDS = 60.0
 PARTITIONS = 2
@@ -182,13 +183,6 @@ def partition_of(key: str) -> int:
     return sum(key.encode()) % PARTITIONS
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS) -> None:
-    """Look again until it holds, or fail with `what` did not come."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.05)
-
-
-async def wait_for(condition: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS) -> None:
-    await asyncio.to_thread(wait_until, condition, what, seconds)
+async def wait_for(condition: Callable[[], bool], what: str) -> None:
+    """The same in a thread, for conditions that ask the worker."""
+    await asyncio.to_thread(wait_until, condition, what)

@@ -14,11 +14,10 @@ from schemas.contributions import (
     Contribution,
     LinkEdge,
     MentionEdge,
-    RoleEdge,
     SectionNode,
-    StatementNode,
 )
-from schemas.ids import DocumentKey, chunk_id, passage_id, section_id, statement_id
+from schemas.ids import DocumentKey, chunk_id, passage_id, section_id
+from tests.statements import statement
 
 Change = tuple[DocumentKey, Contribution | None]
 Batch = list[Change]
@@ -48,7 +47,7 @@ def document(number: int, revision: int = 0) -> Change:
         for at, text in enumerate(texts)
     ]
     subject, wanted = f"entity {number % 3}", f"entity {number % 5 + revision}"
-    roles = [("subject", subject), ("object", wanted), ("date", f"year {revision}")]
+    roles = [("subject", subject.title()), ("object", wanted.title()), ("date", f"Year {revision}")]
     return name, Contribution(
         collection=name.collection,
         document_id=name.document_id,
@@ -65,17 +64,7 @@ def document(number: int, revision: int = 0) -> Change:
             MentionEdge(3, wanted, wanted.upper(), "phrase", 1, [7 + revision]),
             MentionEdge(1, f"only in document {number}", "Only", "phrase", 1, []),
         ],
-        statements=[
-            StatementNode(
-                statement_id(chunks[2].id, "requires", roles, "pattern"),
-                2,
-                "requires",
-                0.5,
-                "pattern",
-                5,
-                [RoleEdge(role, entity, entity.title()) for role, entity in roles],
-            )
-        ],
+        statements=[statement(chunks, 2, "requires", roles, extractor="pattern", confidence=0.5, sentence=5)],
         edges=[ChunkEdge("next_chunk", at, at + 1, 0.85) for at in range(CHUNKS - 1)]
         + [ChunkEdge("similar_to", 0, 3, 0.8), ChunkEdge("related_to", 3, 1, 0.6)],
         links=[LinkEdge(1, "tales", f"document {number + 1}", 1.0)],

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from query_api.graph.columns import entity_key_of
-from query_api.graph_view import GraphView
+from query_api.graph.view import GraphView
 from schemas.contributions import (
     AboutEdge,
     ChunkEdge,
@@ -12,11 +12,11 @@ from schemas.contributions import (
     Contribution,
     LinkEdge,
     MentionEdge,
-    RoleEdge,
     SectionNode,
     StatementNode,
 )
-from schemas.ids import DocumentKey, chunk_id, passage_id, section_id, statement_id
+from schemas.ids import DocumentKey, chunk_id, passage_id, section_id
+from tests.statements import statement
 
 Batch = list[tuple[DocumentKey, Contribution | None]]
 
@@ -47,11 +47,16 @@ def contributions(draw: st.DrawFn, key: DocumentKey) -> Contribution:
         for chunk, predicate, subject, target in draw(
             st.lists(st.tuples(numbers, st.sampled_from(PREDICATES), names, names), max_size=3)
         ):
-            roles = [("subject", subject), ("object", target)]
-            identifier = statement_id(chunks[chunk].id, predicate, roles, "test")
-            statements[identifier] = StatementNode(
-                identifier, chunk, predicate, 0.5, "test", 1, [RoleEdge(role, name, name) for role, name in roles]
+            one = statement(
+                chunks,
+                chunk,
+                predicate,
+                [("subject", subject), ("object", target)],
+                extractor="test",
+                confidence=0.5,
+                sentence=1,
             )
+            statements[one.id] = one
         for source, target_chunk in draw(st.lists(st.tuples(numbers, numbers), max_size=3)):
             edges["similar_to", source, target_chunk] = ChunkEdge("similar_to", source, target_chunk, 0.75)
         for chunk, collection, target in draw(

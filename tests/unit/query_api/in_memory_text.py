@@ -14,18 +14,17 @@ from numpy.typing import NDArray
 from indexer.errors import TransientStoreError
 from indexer.read.rows import ChunkRow, FoundChunk, FoundPassage, PassageRow
 from indexer.tables import DocumentRow, StoredPosition
-from query_api.graph_view import GraphView
-from query_api.snapshot import Snapshot
+from query_api.graph.view import GraphView
+from query_api.reading.snapshot import Snapshot
 from schemas.contributions import (
     AboutEdge,
     ChunkNode,
     Contribution,
     LinkEdge,
     MentionEdge,
-    RoleEdge,
-    StatementNode,
 )
-from schemas.ids import DocumentKey, chunk_id, normalise_name, passage_id, statement_id
+from schemas.ids import DocumentKey, chunk_id, normalise_name, passage_id
+from tests.statements import statement
 
 
 @dataclass(frozen=True)
@@ -64,27 +63,26 @@ class Page:
                 count = text.count(name)
                 if count:
                     mentions.append(MentionEdge(number, normalise_name(name), name, "thing", count, [number]))
-        statements = []
-        for subject, predicate, target in self.facts:
-            roles = [("subject", normalise_name(subject)), ("object", normalise_name(target))]
-            statements.append(
-                StatementNode(
-                    statement_id(chunks[0][0], predicate, roles, "test"),
-                    0,
-                    predicate,
-                    1.0,
-                    "test",
-                    0,
-                    [RoleEdge("subject", roles[0][1], subject), RoleEdge("object", roles[1][1], target)],
-                )
+        nodes = [ChunkNode(chunk, passages[at], at, -1) for chunk, at, _ in chunks]
+        statements = [
+            statement(
+                nodes,
+                0,
+                predicate,
+                [("subject", subject), ("object", target)],
+                extractor="test",
+                confidence=1.0,
+                sentence=0,
             )
+            for subject, predicate, target in self.facts
+        ]
         return Contribution(
             collection=self.collection,
             document_id=self.id,
             revision=self.revision,
             title=self.title,
             sections=[],
-            chunks=[ChunkNode(chunk, passages[at], at, -1) for chunk, at, _ in chunks],
+            chunks=nodes,
             about=[AboutEdge(normalise_name(self.title), self.title, 1.0)],
             mentions=mentions,
             statements=statements,

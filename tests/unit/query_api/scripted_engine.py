@@ -1,7 +1,7 @@
 """A double of the engine: stores in memory that a test moves on by hand, and searches that follow a script."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from indexer.generations import FIRST, Generation, Manifest, open_generation
 from indexer.tables import DocumentRow, StoredPosition
-from query_api.engine import GraphFile, SearchPart
-from query_api.graph_view import GraphView
+from query_api.graph.view import GraphView
+from query_api.reading.snapshot import Snapshot
+from query_api.searching.engine import GraphFile, SearchPart
 from query_api.settings import SearchBudgetSettings
-from query_api.snapshot import Snapshot
 from schemas.api import Hit, SearchRequest
 from schemas.contributions import Contribution
 from schemas.frames import Done, Meta, Stage
@@ -190,13 +190,6 @@ class ScriptedEngine:
         yield Done(
             retrieval_id=retrieval_id, hits=len(self.hits[: request.k]), timings={"vector": 0.001}, next_offset=None
         )
-
-
-async def wait_until(condition: Callable[[], object], seconds: float = 5.0) -> None:
-    """Returns once the condition holds; fails after so many seconds."""
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 -- any condition, not only those that set an event
-            await asyncio.sleep(0.001)
 
 
 def make_hit(rank: int, text: str = "The river is high.") -> Hit:

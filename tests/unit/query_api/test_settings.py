@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from query_api.settings import ServiceBlock, load_settings
+from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.exits import Exit, WrongSetting
 
 
@@ -22,12 +22,12 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file(
     (tmp_path / "thalweg.toml").write_text('[service]\nport = 1\nsearch_threads = 2\n[kafka]\ntopic_prefix = "file."\n')
     monkeypatch.setenv("THALWEG_SERVICE__PORT", "2")
     monkeypatch.setenv("THALWEG_SERVICE__BUDGETS__GRAPH_SECONDS", "0.5")
-    settings = load_settings({"service": {"port": 3}})
+    settings = ServiceSettings.load({"service": {"port": 3}})
     assert settings.service.port == 3
     assert settings.service.search_threads == 2
     assert settings.service.budgets.graph_seconds == 0.5
     assert settings.kafka.topic_prefix == "file."
-    assert load_settings().service.port == 2
+    assert ServiceSettings.load().service.port == 2
 
 
 def test_a_named_file_is_read_and_one_that_is_not_there_is_told(
@@ -36,15 +36,15 @@ def test_a_named_file_is_read_and_one_that_is_not_there_is_told(
     named = tmp_path / "other.toml"
     named.write_text("[service]\nport = 7\n")
     monkeypatch.setenv("THALWEG_CONFIG_FILE", str(named))
-    assert load_settings().service.port == 7
+    assert ServiceSettings.load().service.port == 7
     monkeypatch.setenv("THALWEG_CONFIG_FILE", "nowhere.toml")
     with pytest.raises(WrongSetting, match=r"nowhere\.toml"):
-        load_settings()
+        ServiceSettings.load()
 
 
 def test_blocks_of_the_other_process_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_WORKER__BATCH", "7")
-    assert load_settings().service.port == 8420
+    assert ServiceSettings.load().service.port == 8420
 
 
 @pytest.mark.parametrize(
@@ -62,20 +62,20 @@ def test_a_wrong_setting_is_named_with_what_it_should_be(
 ) -> None:
     monkeypatch.setenv(variable, value)
     with pytest.raises(WrongSetting, match=says) as caught:
-        load_settings()
+        ServiceSettings.load()
     assert caught.value.exit_code == Exit.USAGE
 
 
 def test_a_file_that_is_no_toml_is_told(tmp_path: Path) -> None:
     (tmp_path / "thalweg.toml").write_text("port: 7")
     with pytest.raises(WrongSetting, match="not TOML"):
-        load_settings()
+        ServiceSettings.load()
 
 
 def test_a_key_that_is_too_short_is_told_without_showing_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_SERVICE__API_KEY", "hunter2")
     with pytest.raises(WrongSetting) as caught:
-        load_settings()
+        ServiceSettings.load()
     assert "hunter2" not in str(caught.value)
 
 
@@ -86,6 +86,6 @@ def test_loopback_needs_no_key(host: str) -> None:
 
 def test_a_public_address_is_taken_with_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_SERVICE__API_KEY", "a-key-of-sixteen-or-more")
-    settings = load_settings({"service": {"host": "0.0.0.0"}})
+    settings = ServiceSettings.load({"service": {"host": "0.0.0.0"}})
     assert not settings.service.is_loopback
     assert "sixteen" not in repr(settings)

@@ -3,7 +3,6 @@
 import pytest
 
 from schemas.exits import Exit, Failure, InUse, NoAccess, Unreachable, WrongSetting, plain_failures
-from schemas.settings import KafkaSettings
 
 
 @pytest.mark.parametrize(
@@ -18,16 +17,6 @@ def test_a_foreseeable_failure_ends_with_its_message_and_code(
 
     assert ended.value.code == code
     assert capsys.readouterr().err == "thalweg: Do this instead.\n"
-
-
-def test_a_wrong_setting_is_named_as_it_is_set(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended, plain_failures():
-        KafkaSettings(partitions=0, colour="red")  # type: ignore[call-arg]
-
-    assert ended.value.code == Exit.USAGE
-    message = capsys.readouterr().err
-    assert "THALWEG_PARTITIONS (partitions): Input should be greater than or equal to 1" in message
-    assert "THALWEG_COLOUR (colour): Extra inputs are not permitted" in message
 
 
 def test_no_permission_names_the_place(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,8 @@ from schemas.contributions import Contribution, encode_contribution
 from schemas.ids import DocumentKey
 from streams.errors import StoreFailure
 from streams.graph_agent import GraphAgent, Snapshots
-from streams.records import SourceRecord
-from streams.snapshot_schedule import SnapshotSchedule
+from streams.indexing.records import SourceRecord
+from streams.upkeep.snapshot_schedule import SnapshotSchedule
 from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, contribution_of, disk_full
 
 TOPIC = NAMES.graph(GENERATION)

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from schemas.provenance import Retrieval, encode_retrieval
+from streams.indexing.records import SourceRecord
 from streams.provenance_agent import ProvenanceAgent
-from streams.records import SourceRecord
 from tests.unit.streams.worker_doubles import NAMES, Bench
 
 

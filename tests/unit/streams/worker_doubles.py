@@ -24,14 +24,14 @@ from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, decode_receipt
 from schemas.settings import LimitSettings
 from schemas.topics import TopicNames
-from streams.encoding import Encoding
-from streams.indexing import DocumentIndexer
-from streams.making import Maker
+from streams.delivery.outbox import Outbox
+from streams.indexing.commit import DocumentIndexer
+from streams.indexing.encoding import Encoding
+from streams.indexing.making import Maker
+from streams.indexing.records import SourceRecord
 from streams.metrics import WorkerMetrics
-from streams.outbox import Outbox
-from streams.progress import Progress
-from streams.records import SourceRecord
-from streams.stores import StoreThread
+from streams.progress.partitions import Progress
+from streams.progress.stores import StoreThread
 
 NAMES = TopicNames("t.")
 GENERATION = "g0001"

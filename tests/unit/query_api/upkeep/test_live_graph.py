@@ -1,6 +1,6 @@
 """The live graph: changes applied once, a new base caught up with what came meanwhile, never a step back."""
 
-from query_api.graph_view import GraphView
+from query_api.graph.view import GraphView
 from query_api.upkeep.live_graph import GraphChange, LiveGraph
 from schemas.ids import DocumentKey
 from tests.unit.query_api.in_memory_text import Page

@@ -1,0 +1,66 @@
+"""How a process's log looks: one line an event, for people on a terminal, as JSON anywhere else."""
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping
+
+import structlog
+
+_REPEAT_SECONDS = 30.0
+
+
+def configure_logging(level: str = "INFO", *, chatty: Mapping[str, int]) -> None:
+    """Called once, by the process's main. All of it, the libraries' logging too, goes to standard error.
+
+    `chatty` names libraries, each with the least level that is shown of it, and once in a while only.
+    """
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    renderer: list[structlog.typing.Processor] = (
+        [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]  # never the values of locals
+        if sys.stderr.isatty()
+        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
+        )
+    )
+    handler.addFilter(RepeatFilter(chatty))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    for name, at_least in chatty.items():
+        logging.getLogger(name).setLevel(at_least)
+
+
+class RepeatFilter:
+    """Lets a library's message through once in a while: without its broker, aiokafka says the same a hundred times a
+    second."""
+
+    def __init__(self, libraries: Collection[str], clock: Callable[[], float] = time.monotonic) -> None:
+        self._libraries = libraries
+        self._clock = clock
+        self._said: dict[tuple[str, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name.partition(".")[0] not in self._libraries:
+            return True
+        now = self._clock()
+        what = (record.name, str(record.msg))
+        if now - self._said.get(what, float("-inf")) < _REPEAT_SECONDS:
+            return False
+        self._said[what] = now
+        return True

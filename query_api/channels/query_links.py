@@ -1,0 +1,74 @@
+"""Which titles and entities a question names: the longest match of its words against the names of the graph."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from query_api.channels.question import Question
+from query_api.graph.view import GraphView
+
+UNMARKED = 0.4  # words like "place of birth" are a title somewhere, and mean what they say everywhere else
+MAX_TARGETS = 10  # a name that more documents share tells nothing
+
+
+class QueryLink(NamedTuple):
+    """A name in the question: `surface` as written there, `strength` in (0, 1]; `document` is about that entity."""
+
+    surface: str
+    entity: int
+    document: int
+    strength: float
+
+
+class NamedEntity(NamedTuple):
+    """An entity in the question that is no document's title, but mentioned somewhere."""
+
+    surface: str
+    entity: int
+
+
+def strength(alias_weight: float, words: int, targets: int) -> float:
+    """alias weight x min(1, .4 + .2 x words in the mention) / targets^.25: a longer name is a surer one, a shared
+    name a less sure one."""
+    return alias_weight * min(1.0, 0.4 + 0.2 * words) / math.sqrt(math.sqrt(targets))
+
+
+class Names(NamedTuple):
+    """What a question names: titles, and entities that are no title; longest names first."""
+
+    links: list[QueryLink]
+    entities: list[NamedEntity]
+
+
+def names_in(question: Question, view: GraphView, collection: str | None) -> Names:
+    """The titles and, where no title matches, the entities that the question names; longest names first, none of whose
+    words are used twice."""
+    spans = question.spans()
+    known = view.entities_named(sorted({span.name for span in spans}), collection)
+    used = [False] * len(question.words)
+    links: list[QueryLink] = []
+    entities: list[NamedEntity] = []
+    keys = sorted({key for span in spans for key in known.get(span.name, ())})
+    about = view.about(np.array(keys, dtype=np.uint64))
+    targets: dict[int, list[tuple[int, float]]] = {}
+    for key, document, weight in zip(
+        about.entity.tolist(), about.document.tolist(), about.weight.tolist(), strict=True
+    ):
+        targets.setdefault(key, []).append((document, weight))
+    for wanted_titles in (True, False):
+        for span in spans:
+            if span.name not in known or any(used[span.first : span.last]):
+                continue
+            surface = " ".join(question.words[span.first : span.last])
+            reached = [(key, *target) for key in known[span.name] for target in targets.get(key, ())]
+            if wanted_titles and 0 < len(reached) <= MAX_TARGETS:
+                used[span.first : span.last] = [True] * (span.last - span.first)
+                for key, document, weight in reached:
+                    sure = strength(weight, span.last - span.first, len(reached))
+                    sure *= 1.0 if span.marked else UNMARKED
+                    links.append(QueryLink(surface, key, document, sure))
+            elif not wanted_titles and not reached:
+                used[span.first : span.last] = [True] * (span.last - span.first)
+                entities.extend(NamedEntity(surface, key) for key in known[span.name])
+    return Names(links, entities)

@@ -1,0 +1,277 @@
+"""What raises a passage in the graph channel, term by term: each is a small function of the view and the parents.
+
+Every term is in [0, 1] and says why, so that a hit can show its path. A parent is a passage that the question leads to
+directly, of weight w in (0, 1]; from its sentences, some tell more about the question than others: an entity's value v
+is .3 + .7 x the share of the question's weight in the best sentence that names it.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query_api.channels.query_links import MAX_TARGETS, NamedEntity, QueryLink
+from query_api.graph.view import GraphView
+
+FLOOR_OF_VALUE = 0.3
+MIN_SHARED, MAX_SHARED = 2, 40  # passages an entity must be in to join two of them, and not to join everything
+LEAD_SHARE, OTHER_SHARE = 0.7, 0.5
+
+
+class Sentence(NamedTuple):
+    """A sentence of a parent: `share` is what it covers of the question, `names` the normalised names it holds, the
+    longest of those that overlap."""
+
+    text: str
+    normalised: str
+    share: float
+    names: tuple[str, ...]
+
+
+class Held(NamedTuple):
+    """An entity that a parent mentions: its name, the chunk that mentions it first, its value v."""
+
+    name: str
+    chunk: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Parent:
+    """A passage that the question leads to. `link` is the name that leads there; None where its text does."""
+
+    passage: int
+    document: int
+    weight: float
+    link: QueryLink | None
+    sentences: tuple[Sentence, ...]
+    entities: Mapping[int, Held]
+
+    def best_sentences(self, count: int) -> list[Sentence]:
+        return sorted(self.sentences, key=lambda sentence: -sentence.share)[:count]
+
+
+class Reason(NamedTuple):
+    """Why a passage was reached: by which term, from which parent, over which entity and chunk.
+
+    `origin` is the index of the parent, or of the query link or entity for terms that need no parent. `chunk` carries
+    the evidence: in the parent for `mentions` and `links_to`, in the passage itself for the ways back; -1 for none.
+    `inverse` when the statement says something about the parent's entity rather than of it.
+    """
+
+    term: str
+    origin: int
+    entity: int = 0
+    chunk: int = -1
+    predicate: str = ""
+    inverse: bool = False
+
+
+class Reach(NamedTuple):
+    """A passage, how strongly a term reaches it, and why."""
+
+    passage: int
+    score: float
+    reason: Reason
+
+
+Entrances = Callable[[int], Sequence[tuple[int, float]]]
+
+
+def value(share: float) -> float:
+    """.3 + .7 x share: what a sentence is worth that covers this share of the question's weight."""
+    return FLOOR_OF_VALUE + (1 - FLOOR_OF_VALUE) * share
+
+
+def strongest(reaches: Iterable[Reach]) -> dict[int, Reach]:
+    """{passage: its strongest reach}; of equal ones the one that was reached first."""
+    best: dict[int, Reach] = {}
+    for reach in reaches:
+        held = best.get(reach.passage)
+        if held is None or reach.score > held.score:
+            best[reach.passage] = reach
+    return best
+
+
+def entrances(view: GraphView, prior: Mapping[int, float]) -> Entrances:
+    """Where a path enters a document: its passage that fits the question best gets 1, its lead .7, others that fit .5.
+
+    `prior` is how well passages fit the question by their text. A document none of whose passages fits is entered by
+    its lead, with 1.
+    """
+    fitting: dict[int, list[int]] = {}
+    for passage in prior:
+        fitting.setdefault(view.document_of_passage(passage), []).append(passage)
+
+    def of_document(document: int) -> list[tuple[int, float]]:
+        passages = view.passages_of_document(document)
+        if not len(passages):
+            return []
+        ordered = sorted(fitting.get(document, ()), key=lambda passage: (-prior[passage], passage))
+        if not ordered:
+            return [(passages[0], 1.0)]
+        shares = dict.fromkeys(ordered, OTHER_SHARE)
+        shares[passages[0]] = LEAD_SHARE
+        shares[ordered[0]] = 1.0
+        return list(shares.items())
+
+    return of_document
+
+
+def named(links: Sequence[QueryLink], enter: Entrances) -> Iterator[Reach]:
+    """Passages of the documents whose titles the question names: strength x entrance."""
+    for at, link in enumerate(links):
+        for passage, share in enter(link.document):
+            yield Reach(passage, link.strength * share, Reason("names", at, link.entity))
+
+
+def seeds(parents: Sequence[Parent]) -> Iterator[Reach]:
+    """The parents themselves: w."""
+    for at, parent in enumerate(parents):
+        yield Reach(parent.passage, parent.weight, Reason("matches", at))
+
+
+def mentioning(entities: Sequence[NamedEntity], view: GraphView) -> Iterator[Reach]:
+    """Passages that mention an entity of the question that no document is about: 1 / sqrt(df)."""
+    keys = np.array([entity.entity for entity in entities], dtype=np.uint64)
+    frequencies = view.passage_frequencies(keys)
+    known = np.flatnonzero((frequencies > 0) & (frequencies <= MAX_SHARED))
+    mentions = view.mentions_of(keys[known])
+    for asked, chunk, passage in _rows(mentions.asked, mentions.chunk, mentions.passage):
+        at = int(known[asked])
+        yield Reach(passage, 1 / math.sqrt(frequencies[at]), Reason("mentioned_in", at, int(keys[at]), chunk))
+
+
+class Surroundings(NamedTuple):
+    """The entities of all parents, looked up at once: each once, ascending, with the indices of the parents that
+    mention it and the number of passages that do."""
+
+    entities: NDArray[np.uint64]
+    holders: list[list[int]]
+    frequencies: NDArray[np.int64]
+
+
+def surroundings(view: GraphView, parents: Sequence[Parent]) -> Surroundings:
+    entities = sorted({entity for parent in parents for entity in parent.entities})
+    keys = np.array(entities, dtype=np.uint64)
+    holders = [[at for at, parent in enumerate(parents) if entity in parent.entities] for entity in entities]
+    return Surroundings(keys, holders, view.passage_frequencies(keys))
+
+
+def title_mentions(
+    view: GraphView, parents: Sequence[Parent], around: Surroundings, enter: Entrances
+) -> tuple[list[Reach], list[Reach]]:
+    """Documents whose titles a parent mentions, as (w x edge, w x edge x v), edge = alias weight / sqrt(targets)."""
+    plain: list[Reach] = []
+    telling: list[Reach] = []
+    about = view.about(around.entities)
+    targets = np.bincount(about.asked).tolist()
+    for asked, document, entity, weight in _rows(about.asked, about.document, about.entity, about.weight):
+        if targets[asked] > MAX_TARGETS:
+            continue
+        entered = enter(document)
+        for at in around.holders[asked]:
+            parent = parents[at]
+            if document == parent.document:
+                continue
+            held = parent.entities[entity]
+            edge = parent.weight * weight / math.sqrt(targets[asked])
+            reason = Reason("mentions", at, entity, held.chunk)
+            for passage, share in entered:
+                plain.append(Reach(passage, edge * share, reason))
+                telling.append(Reach(passage, edge * share * held.value, reason))
+    return plain, telling
+
+
+def mentioned_by(view: GraphView, parents: Sequence[Parent]) -> Iterator[Reach]:
+    """Passages that mention the title of a parent's document: w x alias weight / sqrt(df)."""
+    about = view.about_of(_documents(parents))
+    frequencies = view.passage_frequencies(about.entity)
+    few = np.flatnonzero(frequencies <= MAX_SHARED)
+    mentions = view.mentions_of(about.entity[few])
+    for asked, chunk, passage, entity in _rows(mentions.asked, mentions.chunk, mentions.passage, mentions.entity):
+        row = int(few[asked])
+        at = int(about.asked[row])
+        if view.document_of_passage(passage) != parents[at].document:
+            edge = float(about.weight[row]) / math.sqrt(frequencies[row])
+            yield Reach(passage, parents[at].weight * edge, Reason("mentioned_by", at, entity, chunk))
+
+
+def shared(view: GraphView, parents: Sequence[Parent], around: Surroundings) -> Iterator[Reach]:
+    """Passages that share an entity with a parent: w x v / sqrt(df), for entities in 2 to 40 passages."""
+    joining = np.flatnonzero((around.frequencies >= MIN_SHARED) & (around.frequencies <= MAX_SHARED))
+    mentions = view.mentions_of(around.entities[joining])
+    rows = joining[mentions.asked]
+    scales = 1 / np.sqrt(around.frequencies[rows])
+    for row, chunk, passage, entity, scale in _rows(rows, mentions.chunk, mentions.passage, mentions.entity, scales):
+        for at in around.holders[row]:
+            parent = parents[at]
+            if passage != parent.passage:
+                score = parent.weight * parent.entities[entity].value * scale
+                yield Reach(passage, score, Reason("shares", at, entity, chunk))
+
+
+def linked(view: GraphView, parents: Sequence[Parent], enter: Entrances) -> Iterator[Reach]:
+    """Documents that a parent links to, and passages that link to a parent's document: w x weight / sqrt(links)."""
+    passages = np.array([parent.passage for parent in parents], dtype=np.int64)
+    outward = view.links_from(passages)
+    fan_out = np.bincount(outward.asked, minlength=len(parents))
+    for at, chunk, document, weight in _rows(outward.asked, outward.chunk, outward.document, outward.weight):
+        if document != parents[at].document:
+            for passage, share in enter(document):
+                score = parents[at].weight * weight * share / math.sqrt(fan_out[at])
+                yield Reach(passage, score, Reason("links_to", at, chunk=chunk))
+    inward = view.links_to(_documents(parents))
+    fan_in = np.bincount(inward.asked, minlength=len(parents))
+    for at, chunk, passage, weight in _rows(inward.asked, inward.chunk, inward.passage, inward.weight):
+        if fan_in[at] <= MAX_SHARED and view.document_of_passage(passage) != parents[at].document:
+            score = parents[at].weight * weight / math.sqrt(fan_in[at])
+            yield Reach(passage, score, Reason("linked_from", at, chunk=chunk))
+
+
+def stated(
+    view: GraphView, parents: Sequence[Parent], enter: Entrances, asks: Callable[[str], float]
+) -> Iterator[Reach]:
+    """Over statements about a parent's document: the passage that states one, and documents about its other part.
+
+    Score w x confidence x v / sqrt(statements of the entity), v from the share of the question that the predicate
+    covers (`asks`). An entity in more than 40 statements counts only with those that its own document makes.
+    """
+    about = view.about_of(_documents(parents))
+    whole = about.weight >= 1
+    facts = view.statements_with(about.entity[whole])
+    origin = about.asked[whole].tolist()
+    fans = np.bincount(np.array([fact.asked for fact in facts], dtype=np.int64), minlength=len(origin)).tolist()
+    entities = about.entity[whole].tolist()
+    own = [{entity for entity, of in zip(entities, origin, strict=True) if of == at} for at in range(len(parents))]
+    for fact in facts:
+        at = origin[fact.asked]
+        parent, fan = parents[at], fans[fact.asked]
+        others = sorted({role.entity for role in fact.roles} - own[at])
+        if not others or (fan > MAX_SHARED and view.document_of_passage(fact.passage) != parent.document):
+            continue
+        edge = parent.weight * fact.confidence * value(asks(fact.predicate))
+        of_parent = any(role.name == "subject" for role in fact.roles if role.entity in own[at])
+        reason = Reason("states", at, others[0], fact.chunk, fact.predicate, not of_parent)
+        if fact.passage != parent.passage:
+            yield Reach(fact.passage, edge / math.sqrt(min(fan, MAX_SHARED)), reason)
+        targets = view.about(np.array(others, dtype=np.uint64))
+        if len(targets.document) > MAX_TARGETS:
+            continue
+        for document, entity, weight in _rows(targets.document, targets.entity, targets.weight):
+            if document != parent.document:
+                for passage, share in enter(document):
+                    score = edge * weight * share / math.sqrt(len(targets.document))
+                    yield Reach(passage, score, reason._replace(entity=entity))
+
+
+def _documents(parents: Sequence[Parent]) -> NDArray[np.int64]:
+    return np.array([parent.document for parent in parents], dtype=np.int64)
+
+
+def _rows(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+    """The rows of columns of equal length, as plain numbers."""
+    return zip(*(column.tolist() for column in columns), strict=True)

@@ -1,0 +1,175 @@
+"""The parts of a view: segments numbered one after the other, which of their documents are dead, how newer ones gather.
+
+Every part is immutable: a change makes a new tuple of parts, which shares the arrays of all that stay.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query_api.graph.answers import Numbers, Role, Statement
+from query_api.graph.columns import Keys, columns_of, document_key_of
+from query_api.graph.identifiers import MISSING
+from query_api.graph.merging import Dead, merged
+from query_api.graph.segment import Segment
+from schemas.contributions import Contribution
+from schemas.ids import DocumentKey
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A segment within a view: which of its documents are dead, and where its numbers begin."""
+
+    segment: Segment
+    dead: Dead
+    n_dead: int
+    documents: int
+    passages: int
+    chunks: int
+
+    def alive(self, passages: NDArray[np.integer]) -> NDArray[np.bool_]:
+        dead: Dead = self.dead[self.segment.passage_documents[passages]]
+        return ~dead
+
+    def names(self, entity: int) -> bool:
+        """Whether a live document of the part mentions, states or is about the entity."""
+        local = np.array([entity])
+        segment = self.segment
+        _, about = segment.about.entering(local)
+        if len(about) and not self.dead[segment.about.sources_of(about)].all():
+            return True
+        _, mentions = segment.mentions.entering(local)
+        if self.alive(segment.chunk_passages[segment.mentions.sources_of(mentions)]).any():
+            return True
+        _, roles = segment.roles.entering(local)
+        chunks = segment.statement_chunks[segment.roles.sources_of(roles)]
+        return bool(self.alive(segment.chunk_passages[chunks]).any())
+
+    def statements(self, asked: Numbers, statements: Numbers) -> Iterator[Statement]:
+        """These statements of the part; `asked` has an index into what was asked for, for each."""
+        segment = self.segment
+        chunks = segment.statement_chunks[statements]
+        which, edges = segment.roles.leaving(statements)
+        roles: list[list[Role]] = [[] for _ in statements]
+        for at, edge in zip(which.tolist(), edges.tolist(), strict=True):
+            roles[at].append(Role(segment.role_names[edge], int(segment.entity_keys[segment.roles.targets[edge]])))
+        for at, statement in enumerate(statements.tolist()):
+            yield Statement(
+                asked=int(asked[at]),
+                key=int(segment.statement_keys[statement]),
+                chunk=int(chunks[at]) + self.chunks,
+                passage=int(segment.chunk_passages[chunks[at]]) + self.passages,
+                predicate=segment.predicates[statement],
+                confidence=float(segment.confidences[statement]),
+                sentence=int(segment.statement_sentences[statement]),
+                roles=tuple(roles[at]),
+            )
+
+
+class Parts(tuple[Part, ...]):
+    """The base, then the newer segments, oldest first."""
+
+    __slots__ = ()
+
+    @classmethod
+    def numbered(cls, segments: Iterable[tuple[Segment, Dead]]) -> Self:
+        numbered: list[Part] = []
+        documents = passages = chunks = 0
+        for segment, dead in segments:
+            numbered.append(Part(segment, dead, int(dead.sum()), documents, passages, chunks))
+            documents += segment.n_documents
+            passages += segment.n_passages
+            chunks += segment.n_chunks
+        return cls(numbered)
+
+    @classmethod
+    def whole(cls, segment: Segment) -> Self:
+        """One segment, all of it alive."""
+        return cls.numbered([_alive(segment)])
+
+    def changed(self, newest: Mapping[DocumentKey, Contribution | None]) -> Self:
+        """What these documents held is dead; what they contribute now is the newest segment."""
+        keys = np.array([document_key_of(key) for key in newest], dtype=np.uint64)
+        segments = []
+        for number, part in enumerate(self):
+            held = part.segment.find_documents(keys)
+            held = held[held != MISSING]
+            dead = part.dead
+            if len(held) and not dead[held].all():
+                dead = dead.copy()
+                dead[held] = True
+            if number == 0 or not dead.all():
+                segments.append((part.segment, dead))
+        contributions = [contribution for contribution in newest.values() if contribution is not None]
+        if contributions:
+            segments.append(_alive(Segment.build(columns_of(contributions))))
+        return self.numbered(_settled(segments))
+
+    def compacted(self) -> Self:
+        return self.whole(merged([(part.segment, part.dead) for part in self]))
+
+    def of_document(self, document: int) -> Part:
+        for part in reversed(self):
+            if part.documents <= document:
+                return part
+        raise IndexError(f"There is no document {document}.")
+
+    def of_passage(self, passage: int) -> Part:
+        for part in reversed(self):
+            if part.passages <= passage:
+                return part
+        raise IndexError(f"There is no passage {passage}.")
+
+    def of_chunk(self, chunk: int) -> Part:
+        for part in reversed(self):
+            if part.chunks <= chunk:
+                return part
+        raise IndexError(f"There is no chunk {chunk}.")
+
+    def holding(self, numbers: Numbers, kind: str) -> Iterator[tuple[Part, Numbers, Numbers]]:
+        """For each part that holds some: (part, indices into `numbers`, their numbers in the part)."""
+        begins = np.array([getattr(part, kind) for part in self])
+        at = np.searchsorted(begins, numbers, side="right") - 1
+        for number in np.unique(at).tolist():
+            part = self[number]
+            rows = np.flatnonzero(at == number)
+            yield part, rows, numbers[rows] - begins[number]
+
+    def knowing(self, entities: Keys) -> Iterator[tuple[Part, Numbers, Numbers]]:
+        """For each part that knows some: (part, indices into `entities`, their numbers in the part)."""
+        for part in self:
+            held = part.segment.find_entities(entities)
+            rows = np.flatnonzero(held != MISSING)
+            if len(rows):
+                yield part, rows, held[rows]
+
+    def documents_of_keys(self, keys: Keys) -> Numbers:
+        """Live documents by key, MISSING where there is none."""
+        numbers = np.full(len(keys), MISSING, dtype=np.int64)
+        for part in self:
+            held = part.segment.find_documents(keys)
+            rows = np.flatnonzero(held != MISSING)
+            rows = rows[~part.dead[held[rows]]]
+            numbers[rows] = held[rows] + part.documents
+        return numbers
+
+
+def _alive(segment: Segment) -> tuple[Segment, Dead]:
+    return segment, np.zeros(segment.n_documents, dtype=bool)
+
+
+def _settled(segments: list[tuple[Segment, Dead]]) -> list[tuple[Segment, Dead]]:
+    """Merge the newest segments while the one before is no larger: k documents end in at most 1 + log2 k segments.
+
+    The base, which stands first, is never touched.
+    """
+    while len(segments) > 2 and _live(segments[-2]) <= _live(segments[-1]):
+        segments[-2:] = [_alive(merged(segments[-2:]))]
+    return segments
+
+
+def _live(segment: tuple[Segment, Dead]) -> int:
+    return int((~segment[1]).sum())

@@ -1,0 +1,359 @@
+"""The graph in memory: an immutable base of compressed sparse rows, and small segments over it for what is newer.
+
+A view never changes, so a search reads one consistent state for as long as it likes. `with_changes` gives the next
+view and shares all arrays: a changed document is marked dead where it was, its new contribution becomes a segment, and
+small segments are merged as they gather (a log-structured merge: O'Neil et al. 1996), so there are never more than a
+few. Documents, passages and chunks are numbered across segments; entities go by key, the same in each. A link or a
+mention may name what has not arrived: it counts from the moment its other end is there.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from query_api.graph.answers import About, ChunkEdges, Links, Memory, Mentions, Numbers, Statement, joined
+from query_api.graph.arrow_columns import columns_of_tables
+from query_api.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of
+from query_api.graph.identifiers import MISSING
+from query_api.graph.parts import Parts
+from query_api.graph.rows import entries_between, entries_of
+from query_api.graph.segment import Segment
+from schemas.contributions import Contribution
+from schemas.ids import DocumentKey
+
+if TYPE_CHECKING:
+    from indexer.read.graph import GraphTables
+
+NO_POSITION = -1
+
+
+class GraphView:
+    """One state of the graph; see the module. Safe to read from several threads."""
+
+    def __init__(self, parts: Parts, position: int) -> None:
+        self.position = position
+        self._parts = parts
+
+    @classmethod
+    def empty(cls) -> Self:
+        return cls.of_columns(columns_of(()), NO_POSITION)
+
+    @classmethod
+    def build(cls, tables: "GraphTables", position: int) -> Self:
+        """The view of a snapshot's tables, which hold the graph topic up to offset `position`."""
+        return cls.of_columns(columns_of_tables(tables), position)
+
+    @classmethod
+    def of_columns(cls, columns: GraphColumns, position: int) -> Self:
+        return cls(Parts.whole(Segment.build(columns)), position)
+
+    @classmethod
+    def from_contributions(cls, contributions: Iterable[Contribution], position: int) -> Self:
+        """A view of these documents, at most one contribution for each."""
+        return cls.of_columns(columns_of(contributions), position)
+
+    def with_changes(self, changes: Iterable[tuple[DocumentKey, Contribution | None]], position: int) -> Self:
+        """The view after these changes, in order: each replaces all its document contributed before; None withdraws it.
+
+        Shares this view's arrays; this view stays as it is. Applying the same changes twice gives an equal view.
+        """
+        return type(self)(self._parts.changed(dict(changes)), position)
+
+    def compacted(self) -> Self:
+        """An equal view in one segment: costs a whole build, and makes every later search a little cheaper."""
+        return type(self)(self._parts.compacted(), self.position)
+
+    @property
+    def overlay_documents(self) -> int:
+        """Documents held above the base: when they are many, a new base makes searches cheaper."""
+        return sum(part.segment.n_documents for part in self._parts[1:])
+
+    @property
+    def n_documents(self) -> int:
+        return sum(part.segment.n_documents - part.n_dead for part in self._parts)
+
+    def memory(self) -> Memory:
+        nodes = sum(part.segment.n_nodes for part in self._parts)
+        edges = sum(part.segment.n_edges for part in self._parts)
+        size = sum(part.segment.nbytes + part.dead.nbytes for part in self._parts)
+        return Memory(nodes, edges, size, size / edges if edges else 0.0)
+
+    # Names and numbers.
+
+    def document(self, key: DocumentKey) -> int | None:
+        return self._document_of_key(document_key_of(key))
+
+    def _document_of_key(self, key: int) -> int | None:
+        found = self._parts.documents_of_keys(np.array([key], dtype=np.uint64))
+        return int(found[0]) if found[0] != MISSING else None
+
+    def document_key(self, document: int) -> DocumentKey:
+        part = self._parts.of_document(document)
+        local = document - part.documents
+        return DocumentKey(part.segment.collections[local], part.segment.document_ids[local].as_py())
+
+    def title(self, document: int) -> str:
+        part = self._parts.of_document(document)
+        return str(part.segment.titles[document - part.documents].as_py())
+
+    def passages(self, passage_ids: Sequence[str]) -> Numbers:
+        """The live passages of these ids, MISSING for one that the graph does not hold (yet, or any more)."""
+        numbers = np.full(len(passage_ids), MISSING, dtype=np.int64)
+        for part in self._parts:
+            held = part.segment.passage_ids.positions_of(passage_ids)
+            rows = np.flatnonzero(held != MISSING)
+            rows = rows[part.alive(held[rows])]
+            numbers[rows] = held[rows] + part.passages
+        return numbers
+
+    def passage_id(self, passage: int) -> str:
+        part = self._parts.of_passage(passage)
+        return part.segment.passage_ids.text(passage - part.passages)
+
+    def document_of_passage(self, passage: int) -> int:
+        part = self._parts.of_passage(passage)
+        return int(part.segment.passage_documents[passage - part.passages]) + part.documents
+
+    def collection_of_passage(self, passage: int) -> str:
+        part = self._parts.of_passage(passage)
+        return part.segment.collections[int(part.segment.passage_documents[passage - part.passages])]
+
+    def passages_of_document(self, document: int) -> range:
+        """The passages of a document, in the order of its text."""
+        part = self._parts.of_document(document)
+        first, last = part.segment.document_passages[document - part.documents : document - part.documents + 2]
+        return range(int(first) + part.passages, int(last) + part.passages)
+
+    def chunks(self, chunk_ids: Sequence[str]) -> Numbers:
+        """The live chunks of these ids, MISSING for one that the graph does not hold."""
+        numbers = np.full(len(chunk_ids), MISSING, dtype=np.int64)
+        for part in self._parts:
+            held = part.segment.chunk_ids.positions_of(chunk_ids)
+            rows = np.flatnonzero(held != MISSING)
+            rows = rows[part.alive(part.segment.chunk_passages[held[rows]])]
+            numbers[rows] = held[rows] + part.chunks
+        return numbers
+
+    def chunk_id(self, chunk: int) -> str:
+        part = self._parts.of_chunk(chunk)
+        return part.segment.chunk_ids.text(chunk - part.chunks)
+
+    def passage_of_chunk(self, chunk: int) -> int:
+        part = self._parts.of_chunk(chunk)
+        return int(part.segment.chunk_passages[chunk - part.chunks]) + part.passages
+
+    def chunks_of_passage(self, passage: int) -> range:
+        part = self._parts.of_passage(passage)
+        first, last = part.segment.passage_chunks[passage - part.passages : passage - part.passages + 2]
+        return range(int(first) + part.chunks, int(last) + part.chunks)
+
+    def entity(self, collection: str, name: str) -> int | None:
+        """The key of the entity with this normalised name, or None when no live document names it."""
+        key = entity_key_of(collection, name)
+        return key if self.entity_names([key]) else None
+
+    def entities_named(self, names: Sequence[str], collection: str | None = None) -> dict[str, list[int]]:
+        """{normalised name: keys of the live entities of that name}, in one collection or in all, keys ascending."""
+        collections = self.collections() if collection is None else [collection]
+        keys = {entity_key_of(each, name): name for each in collections for name in names}
+        found: dict[str, list[int]] = {}
+        for key in sorted(self.entity_names(list(keys))):
+            found.setdefault(keys[key], []).append(key)
+        return found
+
+    def collections(self) -> list[str]:
+        """The names of the collections that have or had documents here, ascending."""
+        return sorted({name for part in self._parts for name in part.segment.collections.values})
+
+    def entity_names(self, entities: Sequence[int]) -> dict[int, tuple[str, str]]:
+        """{key: (collection, normalised name)} of those entities that a live document names."""
+        keys = np.array(entities, dtype=np.uint64)
+        names: dict[int, tuple[str, str]] = {}
+        for part in self._parts:
+            held = part.segment.find_entities(keys)
+            for local in held[held != MISSING].tolist():
+                key = int(part.segment.entity_keys[local])
+                if key not in names and (not part.n_dead or part.names(local)):
+                    names[key] = part.segment.entity_collections[local], part.segment.names[local].as_py()
+        return names
+
+    def labels(self, entities: Sequence[int]) -> dict[int, str]:
+        """{key: a name to show}: as the document about it writes it, else the normalised name."""
+        labels = {key: name for key, (_, name) in self.entity_names(entities).items()}
+        best: dict[int, tuple[float, str]] = {}
+        for part, _, local in self._parts.knowing(np.array(entities, dtype=np.uint64)):
+            which, edges = part.segment.about.entering(local)
+            for at, edge in zip(which.tolist(), edges.tolist(), strict=True):
+                document = int(part.segment.about.sources_of(np.array([edge]))[0])
+                if not part.dead[document]:
+                    candidate = (-float(part.segment.about_weights[edge]), part.segment.surface(edge, document))
+                    key = int(part.segment.entity_keys[local[at]])
+                    best[key] = min(best.get(key, candidate), candidate)
+        return labels | {key: surface for key, (_, surface) in best.items()}
+
+    # Edges.
+
+    def mentions_in(self, passages: Numbers) -> Mentions:
+        """What these passages mention: chunk → entity edges of their chunks, in the order of the text."""
+        found: list[Mentions] = []
+        for part, rows, local in self._parts.holding(passages, "passages"):
+            which, chunks = entries_of(part.segment.passage_chunks, local)
+            at, edges = part.segment.mentions.leaving(chunks)
+            found.append(
+                Mentions(
+                    rows[which[at]],
+                    chunks[at] + part.chunks,
+                    local[which[at]] + part.passages,
+                    part.segment.entity_keys[part.segment.mentions.targets[edges]],
+                    part.segment.mention_counts[edges].astype(np.int64),
+                    part.segment.first_sentences(edges),
+                )
+            )
+        return Mentions(*joined(found, Mentions._fields))
+
+    def mentions_of(self, entities: Keys) -> Mentions:
+        """Where these entities are mentioned."""
+        found: list[Mentions] = []
+        for part, rows, local in self._parts.knowing(entities):
+            which, edges = part.segment.mentions.entering(local)
+            chunks = part.segment.mentions.sources_of(edges)
+            passages = part.segment.chunk_passages[chunks].astype(np.int64)
+            keep = slice(None) if not part.n_dead else part.alive(passages)
+            found.append(
+                Mentions(
+                    rows[which][keep],
+                    (chunks + part.chunks)[keep],
+                    (passages + part.passages)[keep],
+                    entities[rows[which]][keep],
+                    part.segment.mention_counts[edges].astype(np.int64)[keep],
+                    part.segment.first_sentences(edges)[keep],
+                )
+            )
+        return Mentions(*joined(found, Mentions._fields))
+
+    def passage_frequencies(self, entities: Keys) -> Numbers:
+        """In how many live passages each entity is mentioned."""
+        frequencies = np.zeros(len(entities), dtype=np.int64)
+        for part, rows, local in self._parts.knowing(entities):
+            frequencies[rows] += part.segment.passage_frequencies[local]
+            if part.n_dead:
+                which, edges = part.segment.mentions.entering(local)
+                passages = part.segment.chunk_passages[part.segment.mentions.sources_of(edges)].astype(np.int64)
+                gone = ~part.alive(passages)
+                lost = np.unique(np.stack((rows[which[gone]], passages[gone])), axis=1)
+                np.subtract.at(frequencies, lost[0], 1)
+        return frequencies
+
+    def about(self, entities: Keys) -> About:
+        """The documents that are about these entities."""
+        found: list[About] = []
+        for part, rows, local in self._parts.knowing(entities):
+            which, edges = part.segment.about.entering(local)
+            documents = part.segment.about.sources_of(edges)
+            keep = ~part.dead[documents]
+            found.append(
+                About(
+                    rows[which][keep],
+                    (documents + part.documents)[keep],
+                    entities[rows[which]][keep],
+                    part.segment.about_weights[edges][keep],
+                )
+            )
+        return About(*joined(found, About._fields))
+
+    def about_of(self, documents: Numbers) -> About:
+        """The entities that these documents are about."""
+        found: list[About] = []
+        for part, rows, local in self._parts.holding(documents, "documents"):
+            which, edges = part.segment.about.leaving(local)
+            found.append(
+                About(
+                    rows[which],
+                    local[which] + part.documents,
+                    part.segment.entity_keys[part.segment.about.targets[edges]],
+                    part.segment.about_weights[edges],
+                )
+            )
+        return About(*joined(found, About._fields))
+
+    def links_from(self, passages: Numbers) -> Links:
+        """The documents, among those that are there, that these passages link to."""
+        found: list[Links] = []
+        for part, rows, local in self._parts.holding(passages, "passages"):
+            which, chunks = entries_of(part.segment.passage_chunks, local)
+            at, edges = part.segment.links.leaving(chunks)
+            documents = self._parts.documents_of_keys(part.segment.links.targets[edges])
+            keep = documents != MISSING
+            found.append(
+                Links(
+                    rows[which[at]][keep],
+                    (chunks[at] + part.chunks)[keep],
+                    (local[which[at]] + part.passages)[keep],
+                    documents[keep],
+                    part.segment.link_weights[edges].astype(np.float32)[keep],
+                )
+            )
+        return Links(*joined(found, Links._fields))
+
+    def links_to(self, documents: Numbers) -> Links:
+        """The passages that link to these documents."""
+        keys = np.zeros(len(documents), dtype=np.uint64)
+        for part, rows, local in self._parts.holding(documents, "documents"):
+            keys[rows] = part.segment.document_keys[local]
+        found: list[Links] = []
+        for part in self._parts:
+            which, edges = part.segment.links.entering(keys)
+            chunks = part.segment.links.sources[edges].astype(np.int64)
+            passages = part.segment.chunk_passages[chunks].astype(np.int64)
+            keep = part.alive(passages)
+            found.append(
+                Links(
+                    which[keep],
+                    (chunks + part.chunks)[keep],
+                    (passages + part.passages)[keep],
+                    documents[which][keep],
+                    part.segment.link_weights[edges].astype(np.float32)[keep],
+                )
+            )
+        return Links(*joined(found, Links._fields))
+
+    def chunk_edges(self, chunks: Numbers) -> ChunkEdges:
+        """Edges that leave or reach these chunks within their documents; `other` is the far end."""
+        found: list[ChunkEdges] = []
+        for part, rows, local in self._parts.holding(chunks, "chunks"):
+            which, leaving = part.segment.edges.leaving(local)
+            back, entering = part.segment.edges.entering(local)
+            edges = np.concatenate((leaving, entering))
+            far = np.concatenate((part.segment.edges.targets[leaving], part.segment.edges.sources_of(entering)))
+            asked = np.concatenate((which, back))
+            found.append(
+                ChunkEdges(
+                    rows[asked],
+                    local[asked] + part.chunks,
+                    far.astype(np.int64) + part.chunks,
+                    part.segment.edge_kinds[edges],
+                    part.segment.edge_weights[edges].astype(np.float32),
+                )
+            )
+        return ChunkEdges(*joined(found, ChunkEdges._fields))
+
+    def statements_in(self, passages: Numbers) -> list[Statement]:
+        """What these passages state."""
+        found: list[Statement] = []
+        for part, rows, local in self._parts.holding(passages, "passages"):
+            which, chunks = entries_of(part.segment.passage_chunks, local)
+            at, statements = entries_between(part.segment.statement_chunks, chunks)
+            found.extend(part.statements(rows[which[at]], statements))
+        return found
+
+    def statements_with(self, entities: Keys) -> list[Statement]:
+        """The statements in which these entities have a part."""
+        found: list[Statement] = []
+        for part, rows, local in self._parts.knowing(entities):
+            which, edges = part.segment.roles.entering(local)
+            statements = part.segment.roles.sources_of(edges)
+            chunks = part.segment.statement_chunks[statements]
+            keep = part.alive(part.segment.chunk_passages[chunks])
+            found.extend(part.statements(rows[which][keep], statements[keep]))
+        return found

@@ -1,0 +1,93 @@
+"""One consistent state of both stores for a whole search, and what a search needs to read from it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query_api.graph.view import GraphView
+from schemas.api import SnapshotInfo
+from schemas.ids import DocumentKey, format_token
+
+if TYPE_CHECKING:
+    from indexer.read.rows import ChunkRow, FoundChunk, FoundPassage, PassageRow
+    from indexer.tables import DocumentRow
+
+
+class Reached(Protocol):
+    """How far the log had been applied in one partition."""
+
+    @property
+    def offset(self) -> int: ...
+
+
+class TextSnapshot(Protocol):
+    """One state of the text stores. Thread-safe; every call sees the same state; nothing returned is ever stale in it.
+
+    A search calls each at most a few times, from threads. Ids that are not there are left out of the answers.
+    Raises TransientStoreError when the store cannot be read just now.
+    """
+
+    @property
+    def table_versions(self) -> Mapping[str, int]: ...
+    @property
+    def positions(self) -> Mapping[int, Reached]: ...
+    @property
+    def opened_at(self) -> datetime: ...
+
+    def vector_search(self, vector: NDArray[np.float32], limit: int, collection: str | None) -> Sequence["FoundChunk"]:
+        """The nearest live chunks, best first. `vector` is (dim,) float32, L2-normalised."""
+        ...
+
+    def keyword_search(self, query: str, limit: int, collection: str | None) -> Sequence["FoundPassage"]:
+        """The live passages with the highest BM25 over title, headings and text, best first."""
+        ...
+
+    def revisions(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, str]:
+        """The revisions of the documents that are live. Costs nothing."""
+        ...
+
+    def documents(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, "DocumentRow"]: ...
+    def passages(self, ids: Sequence[str]) -> Mapping[str, "PassageRow"]: ...
+    def chunks_of_passages(self, passage_ids: Sequence[str]) -> Mapping[str, Sequence["ChunkRow"]]: ...
+
+
+class QueryEncoder(Protocol):
+    """Turns a question into a vector."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(n_texts, dimension) float32, each row of L2 norm 1."""
+        ...
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Both stores at one moment. A passage that is newer in `text` than in `graph` is found by its text only."""
+
+    generation: str
+    text: TextSnapshot
+    graph: GraphView
+    documents_topic: str
+
+    def info(self) -> SnapshotInfo:
+        return SnapshotInfo(
+            generation=self.generation,
+            graph_position=self.graph.position,
+            table_versions=dict(self.text.table_versions),
+            positions=format_token(
+                {partition: reached.offset for partition, reached in self.text.positions.items() if reached.offset >= 0}
+            ),
+            as_of=self.text.opened_at.isoformat(),
+        )
+
+
+class Candidate(NamedTuple):
+    """A passage that a channel found. `chunk_id` is the chunk it was found by, where the channel looks at chunks."""
+
+    passage_id: str
+    score: float
+    key: DocumentKey
+    chunk_id: str | None = None

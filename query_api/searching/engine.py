@@ -1,0 +1,103 @@
+"""The door to what takes seconds to import: the stores' readers, the search engine, the model.
+
+The service opens its port first and loads this afterwards, so that it can be asked how it is from its first second on.
+"""
+
+import importlib
+import threading
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+
+from indexer.generations import Generation
+from query_api.settings import SearchBudgetSettings
+from schemas.api import Hit, SearchRequest
+from schemas.frames import Done, Meta, Stage
+from schemas.settings import EmbeddingSettings
+
+if TYPE_CHECKING:
+    from indexer.embedding import Encoder
+    from indexer.read.vectors import VectorReader, VectorSnapshot
+    from query_api.graph.view import GraphView
+    from query_api.reading.snapshot import Snapshot
+
+SearchPart = Meta | Stage | Hit | Done
+
+
+def tables_of(snapshot: "Snapshot") -> "VectorSnapshot":
+    """The text tables of a snapshot, with more than a search asks of them."""
+    return cast("VectorSnapshot", snapshot.text)
+
+
+class SearchUnanswered(Exception):
+    """No channel could answer: the stores cannot be read just now. Trying again may help."""
+
+
+class GraphFile(NamedTuple):
+    """A snapshot file of the graph: its name in the generation's snapshot folder, and the position it holds."""
+
+    name: str
+    position: int
+
+
+class Engine(Protocol):
+    """What the service needs of it. All but `search` may block for seconds: call them in a thread."""
+
+    def load_encoder(self, settings: EmbeddingSettings, data_dir: Path) -> "Encoder":
+        """Raises IncompatibleGeneration when there is no such model."""
+        ...
+
+    def open_tables(self, generation: Generation) -> "VectorReader":
+        """Raises FileNotFoundError while the worker has not made them."""
+        ...
+
+    def newest_graph_file(self, generation: Generation) -> GraphFile | None:
+        """None before the first snapshot."""
+        ...
+
+    def build_graph(self, generation: Generation, file: GraphFile | None) -> "GraphView":
+        """The view of a snapshot file; the empty one for None."""
+        ...
+
+    def snapshot(
+        self, generation: Generation, reader: "VectorReader", graph: "GraphView", documents_topic: str
+    ) -> "Snapshot":
+        """Text and graph as they are now, to be read as long as it takes."""
+        ...
+
+    def search(
+        self,
+        request: SearchRequest,
+        retrieval_id: str,
+        snapshot: "Snapshot",
+        encoder: "Encoder",
+        executor: Executor,
+        budgets: SearchBudgetSettings,
+    ) -> AsyncGenerator[SearchPart, None]:
+        """The parts of an answer, as each is final: Meta, Stages, Hits in rank order, Done.
+
+        Closing the iterator stops the work. Raises SearchUnanswered, or TransientStoreError.
+        """
+        ...
+
+
+def load_engine() -> Engine:
+    """The real one. Takes seconds the first time."""
+    return cast("Engine", importlib.import_module("query_api.searching.loading").LoadedEngine())
+
+
+class LazyEngine:
+    """An engine that is loaded at its first use, in the thread that uses it; others wait for that."""
+
+    def __init__(self, load: Callable[[], Engine] = load_engine) -> None:
+        self._load = load
+        self._lock = threading.Lock()
+        self._engine: Engine | None = None
+
+    @property
+    def engine(self) -> Engine:
+        with self._lock:
+            if self._engine is None:
+                self._engine = self._load()
+            return self._engine

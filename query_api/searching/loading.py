@@ -1,0 +1,79 @@
+"""What takes seconds to import, behind the port `Engine`. Only `load_engine` imports this module."""
+
+import gc
+from collections.abc import AsyncGenerator
+from concurrent.futures import Executor
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from indexer.embedding import Encoder, load_encoder
+from indexer.generations import Generation, kept_provider
+from indexer.read.graph import latest_snapshot, read_graph
+from indexer.read.vectors import VectorReader
+from query_api.graph.view import GraphView
+from query_api.reading.snapshot import Snapshot
+from query_api.reading.text_cache import CachedText, TextCache
+from query_api.searching.engine import GraphFile, SearchPart, SearchUnanswered
+from query_api.searching.search import SearchBudgets, SearchFailed, SearchSettings, search
+from query_api.settings import SearchBudgetSettings
+from schemas.api import SearchRequest
+from schemas.settings import EmbeddingSettings
+
+
+class LoadedEngine:
+    """The stores, the search and the model as they are."""
+
+    def __init__(self) -> None:
+        self._texts = TextCache()
+
+    def load_encoder(self, settings: EmbeddingSettings, data_dir: Path) -> Encoder:
+        """The garbage collector rests meanwhile, which saves a fifth of the time, and from then on passes over the
+        objects the model's libraries have made, which spares searches its longest pauses."""
+        gc.disable()
+        try:
+            encoder = load_encoder(settings, kept_provider(data_dir))
+            encoder.encode(["The first text a model encodes takes longest."])
+            gc.freeze()
+        finally:
+            gc.enable()
+        return encoder
+
+    def open_tables(self, generation: Generation) -> VectorReader:
+        return VectorReader.open(generation)
+
+    def newest_graph_file(self, generation: Generation) -> GraphFile | None:
+        file = latest_snapshot(generation.snapshots_dir)
+        return None if file is None else GraphFile(file.name, file.graph_position)
+
+    def build_graph(self, generation: Generation, file: GraphFile | None) -> GraphView:
+        if file is None:
+            return GraphView.empty()
+        return GraphView.build(read_graph(generation.snapshots_dir / file.name), file.position)
+
+    def snapshot(
+        self, generation: Generation, reader: VectorReader, graph: GraphView, documents_topic: str
+    ) -> Snapshot:
+        return Snapshot(
+            generation=generation.name, text=reader.snapshot(), graph=graph, documents_topic=documents_topic
+        )
+
+    async def search(
+        self,
+        request: SearchRequest,
+        retrieval_id: str,
+        snapshot: Snapshot,
+        encoder: Encoder,
+        executor: Executor,
+        budgets: SearchBudgetSettings,
+    ) -> AsyncGenerator[SearchPart, None]:
+        settings = SearchSettings(budgets=SearchBudgets(**budgets.model_dump()))
+        cached = replace(snapshot, text=CachedText(snapshot.text, self._texts))
+        parts = search(request, retrieval_id, cached, encoder, executor, settings)
+        try:
+            async with aclosing(cast("AsyncGenerator[SearchPart, None]", parts)):
+                async for part in parts:
+                    yield part
+        except SearchFailed as error:
+            raise SearchUnanswered(str(error)) from error

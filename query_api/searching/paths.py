@@ -1,0 +1,170 @@
+"""A hit's path: from the question, over what it names or what fits it, to the passage; each step with its evidence."""
+
+import re
+from collections.abc import Callable, Iterable
+
+from indexer.sentences import sentence_spans
+from query_api.channels.findings import Findings
+from query_api.channels.query_links import QueryLink
+from query_api.channels.question import Question, normalise_text
+from query_api.channels.terms import Parent, Reason
+from query_api.graph.view import GraphView
+from schemas.api import PathEdge
+
+QUESTION = "question"
+MAX_EVIDENCE_CHARACTERS = 500
+
+ChunkTexts = Callable[[str], str | None]
+
+
+class Trail:
+    """The ways one search took through the graph."""
+
+    def __init__(self, question: Question, view: GraphView, findings: Findings) -> None:
+        self._question = question
+        self._view = view
+        self._reasons = findings.reasons
+        self._numbers = findings.numbers
+        self._links = findings.gathered.links if findings.gathered else []
+        self._entities = findings.gathered.entities if findings.gathered else []
+        self._parents = findings.gathered.parents if findings.gathered else []
+
+    def passages_of_evidence(self, passage_ids: Iterable[str]) -> set[str]:
+        """The passages whose chunks carry the evidence of these passages' paths."""
+        needed: set[int] = set()
+        for reason in (self._reasons[passage_id] for passage_id in passage_ids if passage_id in self._reasons):
+            if reason.chunk >= 0:
+                needed.add(self._view.passage_of_chunk(reason.chunk))
+            if reason.term not in ("names", "mentioned_in"):
+                needed.add(self._parents[reason.origin].passage)
+        return {self._view.passage_id(passage) for passage in needed}
+
+    def path(self, passage_id: str, text: ChunkTexts, best_chunk: str) -> list[PathEdge]:
+        """The path to a passage; empty for one that the graph did not reach.
+
+        `text` gives the text of a chunk of the passages that `passages_of_evidence` named; `best_chunk` is the chunk
+        the hit shows.
+        """
+        reason = self._reasons.get(passage_id)
+        if reason is None:
+            return []
+        title = self._view.title(self._view.document_of_passage(self._numbers[passage_id]))
+        match reason.term:
+            case "names":
+                return [_named(self._links[reason.origin], title)]
+            case "mentioned_in":
+                entity = self._entities[reason.origin]
+                label = self._label(entity.entity, reason.chunk, text) or entity.surface
+                names = _edge(QUESTION, "names", label, entity.surface)
+                return [names, self._step(label, "mentioned_in", title, reason.chunk, entity.entity, text)]
+        parent = self._parents[reason.origin]
+        parent_title = self._view.title(parent.document)
+        return [
+            self._to_parent(parent, parent_title, text),
+            *self._from_parent(parent, parent_title, title, passage_id, reason, text, best_chunk),
+        ]
+
+    def _to_parent(self, parent: Parent, title: str, text: ChunkTexts) -> PathEdge:
+        """The question names the parent's title, or its best sentence matches."""
+        if parent.link is not None:
+            return _named(parent.link, title)
+        chunks = [self._view.chunk_id(chunk) for chunk in self._view.chunks_of_passage(parent.passage)]
+        for sentence in parent.best_sentences(len(parent.sentences)):
+            for chunk in chunks:
+                if sentence.text in (text(chunk) or ""):
+                    return _edge(QUESTION, "matches", title, sentence.text, chunk)
+        return _edge(QUESTION, "matches", title)
+
+    def _from_parent(
+        self,
+        parent: Parent,
+        parent_title: str,
+        title: str,
+        passage_id: str,
+        reason: Reason,
+        text: ChunkTexts,
+        best_chunk: str,
+    ) -> list[PathEdge]:
+        match reason.term:
+            case "matches":
+                return []
+            case "continues":
+                shown = text(best_chunk)
+                evidence = None if shown is None else self._most_telling(shown)
+                return [_edge(parent_title, "continues", title, evidence, best_chunk)]
+            case "shares":
+                label = self._label(reason.entity, reason.chunk, text)
+                chunk = parent.entities[reason.entity].chunk
+                return [
+                    self._step(parent_title, "mentions", label, chunk, reason.entity, text),
+                    self._step(label, "mentioned_in", title, reason.chunk, reason.entity, text),
+                ]
+            case "states":
+                return self._stated(parent_title, title, passage_id, reason, text)
+        return [self._step(parent_title, reason.term, title, reason.chunk, reason.entity, text)]
+
+    def _stated(
+        self, parent_title: str, title: str, passage_id: str, reason: Reason, text: ChunkTexts
+    ) -> list[PathEdge]:
+        """The fact, read in its own direction, and the document about its other part unless that names itself."""
+        label = self._label(reason.entity, reason.chunk, text)
+        chunk = self._view.chunk_id(reason.chunk)
+        shown = text(chunk)
+        evidence = None
+        if shown is not None:
+            evidence = sentence_stating(shown, reason.predicate) or self._most_telling(shown)
+        ends = (label, parent_title) if reason.inverse else (parent_title, label)
+        fact = _edge(ends[0], reason.predicate, ends[1], evidence, chunk)
+        stating = self._view.passage_id(self._view.passage_of_chunk(reason.chunk))
+        if stating == passage_id or normalise_text(label) == normalise_text(title):
+            return [fact]
+        return [fact, _edge(label, "title_of", title)]
+
+    def _label(self, entity: int, chunk: int, text: ChunkTexts) -> str:
+        """The entity as the document about it writes it, else as the chunk does."""
+        name = self._view.entity_names([entity]).get(entity, ("", ""))[1]
+        label = self._view.labels([entity]).get(entity, name)
+        if label != name:
+            return label
+        written = re.search(
+            r"\W+".join(map(re.escape, name.split())), text(self._view.chunk_id(chunk)) or "", re.IGNORECASE
+        )
+        return written.group() if written and name else label
+
+    def _step(self, source: str, edge: str, target: str, chunk: int, entity: int, text: ChunkTexts) -> PathEdge:
+        """A step whose evidence is the sentence of the chunk that names the entity, else its most telling one."""
+        identifier = self._view.chunk_id(chunk)
+        shown = text(identifier)
+        if shown is None:
+            return _edge(source, edge, target, None, identifier)
+        name = self._view.entity_names([entity]).get(entity, ("", ""))[1] if entity else ""
+        return _edge(source, edge, target, sentence_naming(shown, name) or self._most_telling(shown), identifier)
+
+    def _most_telling(self, text: str) -> str | None:
+        """The sentence that holds most of the question's words; the first of equal ones."""
+        sentences = (text[start:end] for start, end in sentence_spans(text))
+        return max(sentences, key=lambda sentence: len(self._question.stems_in(sentence)), default=None)
+
+
+def sentence_naming(text: str, name: str) -> str | None:
+    """The first sentence of the text that holds the normalised name as whole words."""
+    sentences = (text[start:end] for start, end in sentence_spans(text)) if name else ()
+    return next((sentence for sentence in sentences if f" {name} " in f" {normalise_text(sentence)} "), None)
+
+
+def sentence_stating(text: str, predicate: str) -> str | None:
+    """The first sentence of the text that holds the predicate's words, as `Superseded-By: 435` does."""
+    words = predicate.replace("_", " ").casefold()
+    sentences = (text[start:end] for start, end in sentence_spans(text))
+    return next((sentence for sentence in sentences if words in sentence.casefold().replace("-", " ")), None)
+
+
+def _named(link: QueryLink, title: str) -> PathEdge:
+    return _edge(QUESTION, "names", title, link.surface)
+
+
+def _edge(source: str, edge: str, target: str, evidence: str | None = None, chunk_id: str | None = None) -> PathEdge:
+    shortened = None if evidence is None else evidence[:MAX_EVIDENCE_CHARACTERS]
+    return PathEdge.model_validate(
+        {"from": source, "edge": edge, "to": target, "evidence": shortened, "chunk_id": chunk_id}
+    )

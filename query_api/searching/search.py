@@ -1,0 +1,361 @@
+"""One search, from the question to its hits: channels in parallel within their budgets, fused, assembled, streamed.
+
+1. Embed the question; ask the keyword index meanwhile.
+2. Ask the vector index.
+3. Follow the graph from what these two found and what the question names.
+4. Fuse the channels into one order.
+5. Read the texts of a page of it, and hand out its hits, best first.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.errors import TransientStoreError
+from query_api.channels.findings import NOTHING, Findings
+from query_api.channels.graph import TermWeights, graph_channel
+from query_api.channels.keyword import keyword_channel
+from query_api.channels.parents import pool_of
+from query_api.channels.query_links import Names, names_in
+from query_api.channels.question import Question
+from query_api.channels.vector import vector_channel
+from query_api.reading.passages import PassageReader
+from query_api.reading.snapshot import Candidate, QueryEncoder, Snapshot
+from query_api.searching.fusing import DEEPER, DEPTH, FusionWeights, Place, places
+from query_api.searching.hits import Texts, hits_of
+from query_api.searching.paths import Trail
+from schemas.api import Hit, SearchRequest
+from schemas.frames import Done, Meta, Stage
+
+MAX_DEPTH = 16_384
+FIRST_HITS = 20  # read and sent before the rest of a long page
+BATCH_HITS = 200
+MAX_REASON_CHARACTERS = 300
+
+Value = TypeVar("Value")
+
+
+class SearchFailed(Exception):
+    """No channel could answer: the stores cannot be read just now. Trying again may help."""
+
+
+@dataclass(frozen=True)
+class SearchBudgets:
+    """How long each step may take; a channel that takes longer is left out of the answer, and the answer says so."""
+
+    embed_seconds: float = 2.0
+    vector_seconds: float = 2.0
+    keyword_seconds: float = 2.0
+    graph_seconds: float = 2.0
+    texts_seconds: float = 5.0
+
+    @property
+    def total_seconds(self) -> float:
+        """The longest a search can take."""
+        beside = max(self.keyword_seconds, self.embed_seconds + self.vector_seconds)
+        return beside + self.graph_seconds + self.texts_seconds
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """All a search can be tuned by."""
+
+    budgets: SearchBudgets = field(default_factory=SearchBudgets)
+    fusion: FusionWeights = field(default_factory=FusionWeights)
+    terms: TermWeights = field(default_factory=TermWeights)
+
+
+class _Outcome(NamedTuple, Generic[Value]):
+    """How a step ended: with a value, or with the reason why not."""
+
+    name: str
+    seconds: float
+    value: Value | None
+    error: str | None
+
+
+class _Found(NamedTuple):
+    """What the channels found, each list best first; None for a channel that was not asked or did not answer."""
+
+    vector: Sequence[Candidate] | None
+    keyword: Sequence[Candidate] | None
+    graph: Findings
+
+
+async def search(
+    request: SearchRequest,
+    retrieval_id: str,
+    snapshot: Snapshot,
+    encoder: QueryEncoder,
+    executor: Executor,
+    settings: SearchSettings,
+) -> AsyncIterator[Meta | Stage | Hit | Done]:
+    """The parts of an answer, as each is final: Meta, Stages, Hits in rank order, Done.
+
+    Everything is read from `snapshot`, so the same request gives the same hits as long as the snapshot is kept, and
+    the hits of two pages are those of one page of both lengths. Closing the iterator ends the work that waits; a
+    thread that has begun a store call finishes it unheard. Raises SearchFailed when no channel could answer.
+    """
+    searching = _Search(request, snapshot, encoder, executor, settings)
+    yield Meta(
+        retrieval_id=retrieval_id,
+        query=request.q,
+        mode=request.mode,
+        collection=request.collection,
+        snapshot=snapshot.info(),
+        budget_seconds=settings.budgets.total_seconds,
+    )
+    async with aclosing(searching.stages()) as stages:  # 1, 2, 3
+        async for stage in stages:
+            yield stage
+    order = await searching.order()  # 4
+    page = order[request.offset : request.offset + request.k]
+    hits = 0
+    for start, end in _batches(len(page)):
+        for hit in await searching.hits(page[start:end], request.offset + start + 1):  # 5
+            hits += 1
+            yield hit
+    following = request.offset + len(page)
+    yield Done(
+        retrieval_id=retrieval_id,
+        hits=hits,
+        timings=searching.timings,
+        failed_channels=searching.failed,
+        next_offset=following if len(order) > following else None,
+    )
+
+
+class _Search:
+    """What one search knows so far."""
+
+    def __init__(
+        self,
+        request: SearchRequest,
+        snapshot: Snapshot,
+        encoder: QueryEncoder,
+        executor: Executor,
+        settings: SearchSettings,
+    ) -> None:
+        self.failed: dict[str, str] = {}
+        self.timings: dict[str, float] = {}
+        self._request = request
+        self._snapshot = snapshot
+        self._encoder = encoder
+        self._executor = executor
+        self._settings = settings
+        self._question = Question(request.q)
+        self._passages = PassageReader(snapshot.text)
+        self._vector: NDArray[np.float32] | None = None
+        self._depth = DEPTH
+        while self._depth < min(request.offset + request.k, MAX_DEPTH):
+            self._depth *= DEEPER
+        self._found = _Found(None, None, NOTHING)
+        self._trail: Trail | None = None
+        self._names: asyncio.Future[Names] | None = None
+        self._ahead: asyncio.Task[_Outcome[None]] | None = None
+
+    async def stages(self) -> AsyncGenerator[Stage]:
+        """Run the channels the mode asks for; a stage as each ends. Raises SearchFailed when none has an answer."""
+        mode = self._request.mode
+        async with aclosing(self._text_channels()) as outcomes:
+            async for outcome in outcomes:
+                yield self._noted(outcome, 1 if outcome.name == "embed" else len(outcome.value or ()))
+        if "embed" in self.failed:
+            self.failed["vector"] = f"The question was not embedded: {self.failed.pop('embed')}"
+        if mode in ("hybrid", "graph"):
+            reached = await self._by_graph()
+            yield self._noted(reached, len(self._found.graph.scores))
+        asked = {"vector", "keyword"} if mode == "hybrid" else {mode}
+        if asked <= self.failed.keys() and not self._found.graph.scores:
+            raise SearchFailed(" ".join(f"{name}: {reason}." for name, reason in sorted(self.failed.items())))
+
+    async def _text_channels(self) -> AsyncGenerator[_Outcome[Any]]:
+        """Steps 1 and 2; what the channels find is kept, how they ended is handed out as it happens."""
+        mode, budgets = self._request.mode, self._settings.budgets
+        running: set[asyncio.Task[_Outcome[Any]]] = set()
+        if mode in ("hybrid", "graph"):
+            self._names = asyncio.ensure_future(self._run(self._look_up_names))
+        if mode != "vector":
+            running.add(_begin("keyword", budgets.keyword_seconds, self._by_words()))
+        if mode != "keyword":
+            running.add(_begin("embed", budgets.embed_seconds, self._run(self._embed)))
+        try:
+            while running:
+                ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for outcome in sorted((task.result() for task in ended), key=lambda outcome: outcome.name):
+                    running |= self._continued(outcome)
+                    yield outcome
+        finally:
+            for task in running:
+                task.cancel()
+
+    def _continued(self, outcome: _Outcome[Any]) -> set[asyncio.Task[_Outcome[Any]]]:
+        """Keep what a channel found, and begin what waited for it."""
+        budgets = self._settings.budgets
+        match outcome:
+            case _Outcome("embed", _, np.ndarray() as vector):
+                return {_begin("vector", budgets.vector_seconds, self._by_vector(vector))}
+            case _Outcome("vector", _, list() as found):
+                self._found = self._found._replace(vector=found)
+            case _Outcome("keyword", _, list() as found):
+                self._found = self._found._replace(keyword=found)
+                if self._names is not None:
+                    self._ahead = _begin("ahead", budgets.graph_seconds, self._read_ahead(self._names, found))
+        return set()
+
+    async def order(self) -> list[Place]:
+        """Every place up to the end of the page, and at least one more if there is one."""
+        needed = self._request.offset + self._request.k + 1
+        while True:
+            found = self._places(needed)
+            full = any(len(given or ()) >= self._depth for given in (self._found.vector, self._found.keyword))
+            if len(found) >= needed or not full or self._depth >= MAX_DEPTH or self._request.mode == "graph":
+                return found
+            self._depth *= DEEPER
+            await self._deepen()
+
+    async def hits(self, page: Sequence[Place], first_rank: int) -> list[Hit]:
+        """The hits at these places, with all their texts."""
+        snapshot, trail = self._snapshot, self._trail
+        wanted = list(dict.fromkeys(place.passage_id for place in page))
+        evidence = trail.passages_of_evidence(wanted) if trail else set()
+        outcome = await _within("texts", self._settings.budgets.texts_seconds, self._texts(wanted, evidence))
+        self.timings["texts"] = round(self.timings.get("texts", 0.0) + outcome.seconds, 6)
+        if outcome.value is None:
+            raise SearchFailed(f"The texts of the hits: {outcome.error}")
+        return list(hits_of(page, first_rank, outcome.value, self._question, trail, snapshot.documents_topic))
+
+    async def _texts(self, wanted: Sequence[str], evidence: set[str]) -> Texts:
+        """The passages, the chunks of these and of those that hold evidence, the documents they are of."""
+        text = self._snapshot.text
+        parents = list(dict.fromkeys([*wanted, *sorted(evidence)]))
+        passages, chunks = await asyncio.gather(
+            self._run(lambda: self._passages.read(wanted)), self._run(lambda: text.chunks_of_passages(parents))
+        )
+        keys = list(dict.fromkeys(passage.key for passage in passages.values()))
+        return Texts(passages, chunks, await self._run(lambda: text.documents(keys)))
+
+    # Channels.
+
+    def _embed(self) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = self._encoder.encode([self._request.q])[0]
+        return vector
+
+    def _by_words(self) -> Awaitable[list[Candidate]]:
+        request, text, depth = self._request, self._snapshot.text, self._depth
+        return self._run(lambda: keyword_channel(text, request.q, depth, request.collection))
+
+    def _by_vector(self, vector: NDArray[np.float32]) -> Awaitable[list[Candidate]]:
+        self._vector = vector
+        request, text, depth = self._request, self._snapshot.text, self._depth
+        return self._run(lambda: vector_channel(text, vector, depth, request.collection))
+
+    def _look_up_names(self) -> Names:
+        return names_in(self._question, self._snapshot.graph, self._request.collection)
+
+    async def _read_ahead(self, naming: Awaitable[Names], keyword: Sequence[Candidate]) -> None:
+        """While the question is embedded, read what the graph channel will most likely ask for."""
+        graph = self._snapshot.graph
+        names = await asyncio.shield(naming)
+        leads = (graph.passages_of_document(link.document)[:1] for link in names.links)
+        wanted = [*pool_of(keyword), *(graph.passage_id(passage) for lead in leads for passage in lead)]
+        await self._run(lambda: self._passages.read(wanted))
+
+    async def _reach(self) -> Findings:
+        """The graph starts from the first candidates only, so that a deeper page starts it from the same."""
+        found, snapshot = self._found, self._snapshot
+        if self._names is None:
+            return NOTHING
+        return await graph_channel(
+            self._question,
+            snapshot.graph,
+            await self._names,
+            snapshot.text,
+            self._passages,
+            self._request.collection,
+            (found.vector or [])[:DEPTH],
+            None if found.keyword is None else found.keyword[:DEPTH],
+            self._run,
+            always=self._request.mode == "graph",
+            weights=self._settings.terms,
+        )
+
+    async def _by_graph(self) -> _Outcome[Findings]:
+        snapshot = self._snapshot
+        outcome = await _within("graph", self._settings.budgets.graph_seconds, self._reach())
+        if outcome.value is not None:
+            self._found = self._found._replace(graph=outcome.value)
+            self._trail = Trail(self._question, snapshot.graph, outcome.value)
+        return outcome
+
+    async def _deepen(self) -> None:
+        """Ask the text channels again, for more. A channel that now fails keeps what it gave before."""
+        began = time.perf_counter()
+        budgets = self._settings.budgets
+        if self._found.vector is not None and self._vector is not None:
+            again = await _within("vector", budgets.vector_seconds, self._by_vector(self._vector))
+            self._found = self._found._replace(vector=again.value or self._found.vector)
+        if self._found.keyword is not None:
+            again = await _within("keyword", budgets.keyword_seconds, self._by_words())
+            self._found = self._found._replace(keyword=again.value or self._found.keyword)
+        self.timings["deepen"] = round(self.timings.get("deepen", 0.0) + time.perf_counter() - began, 6)
+
+    def _places(self, first: int) -> list[Place]:
+        found, graph = self._found, self._snapshot.graph
+        return places(
+            found.vector or [],
+            found.keyword or [],
+            found.graph.scores,
+            lambda passage_id: graph.document_key(graph.document_of_passage(found.graph.numbers[passage_id])),
+            mode=self._request.mode,
+            group=self._request.group,
+            gate=found.graph.gate,
+            weights=self._settings.fusion,
+            first=first,
+        )
+
+    # Steps.
+
+    def _run(self, function: Callable[[], Value]) -> Awaitable[Value]:
+        return asyncio.get_running_loop().run_in_executor(self._executor, function)
+
+    def _noted(self, outcome: _Outcome[Any], candidates: int) -> Stage:
+        """Keep how the step went, and say so."""
+        self.timings[outcome.name] = round(outcome.seconds, 6)
+        if outcome.error is not None:
+            self.failed[outcome.name] = outcome.error
+        return Stage(name=outcome.name, seconds=round(outcome.seconds, 6), candidates=candidates, error=outcome.error)
+
+
+def _begin(name: str, seconds: float, step: Awaitable[Any]) -> asyncio.Task[_Outcome[Any]]:
+    return asyncio.create_task(_within(name, seconds, step), name=name)
+
+
+async def _within(name: str, seconds: float, step: Awaitable[Value]) -> _Outcome[Value]:
+    """Wait for a step, at most so long. A store that cannot be read is an outcome; a fault of the program is raised."""
+    began = time.perf_counter()
+    value: Value | None = None
+    error: str | None = None
+    try:
+        async with asyncio.timeout(seconds):
+            value = await step
+    except TimeoutError:
+        error = f"no answer within {seconds:g} s"
+    except TransientStoreError as broken:
+        error = str(broken)[:MAX_REASON_CHARACTERS]
+    return _Outcome(name, time.perf_counter() - began, value, error)
+
+
+def _batches(count: int) -> Iterator[tuple[int, int]]:
+    """The spans a page is read in: a short one first, so that its first hits come early."""
+    start, size = 0, FIRST_HITS
+    while start < count:
+        yield start, min(start + size, count)
+        start, size = start + size, BATCH_HITS

@@ -1,0 +1,150 @@
+"""Streams that can be resumed: their frames, kept for a while, so that `Last-Event-ID` gets the rest and none twice.
+
+A search writes into a `RecordedStream` and clients read from it, each at his own pace. The search runs while somebody
+reads; what it had found when the last reader left stays here, with the snapshot it was reading, to be finished later.
+"""
+
+import asyncio
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import BaseModel
+
+from schemas.api import Hit, SearchRequest
+from schemas.frames import FrameName, Stage
+
+if TYPE_CHECKING:
+    from query_api.reading.snapshot import Snapshot
+
+LAST_FRAMES: frozenset[FrameName] = frozenset({"done", "error"})
+
+
+def new_retrieval_id() -> str:
+    """`r_` and 28 hex digits: the time in milliseconds, then 64 random bits; ids sort by time and cannot be guessed."""
+    return f"r_{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}"
+
+
+class EventId(NamedTuple):
+    """The id of a frame: `<retrieval_id>.<seq>`."""
+
+    retrieval_id: str
+    seq: int
+
+    @classmethod
+    def parse(cls, text: str) -> "EventId | None":
+        """None for what is no frame's id."""
+        retrieval_id, dot, seq = text.strip().rpartition(".")
+        if not (dot and retrieval_id and seq.isascii() and seq.isdigit() and len(seq) <= 9):
+            return None
+        return cls(retrieval_id, int(seq))
+
+    def __str__(self) -> str:
+        return f"{self.retrieval_id}.{self.seq}"
+
+
+def encode_frame(event_id: EventId, name: FrameName, body: BaseModel) -> bytes:
+    """One Server-Sent Event: `event`, `id` and `data` (a JSON object on one line)."""
+    data = body.model_dump_json(by_alias=True)
+    return f"event: {name}\nid: {event_id}\ndata: {data}\n\n".encode()
+
+
+@dataclass(eq=False)
+class RecordedStream:
+    """The frames of one retrieval so far. Used on the event loop only."""
+
+    retrieval_id: str
+    request: SearchRequest
+    snapshot: "Snapshot | None"
+    frames: list[bytes] = field(default_factory=list)
+    readers: int = 0
+    finished: bool = False
+    touched: float = field(default_factory=time.monotonic)
+    size: int = 0
+    search: asyncio.Task[None] | None = None
+    _told: set[str] = field(default_factory=set)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def append(self, name: FrameName, body: BaseModel) -> None:
+        """Add a frame, unless the same one is already here: a search that was cut off is run again from its start."""
+        identity = _identity(name, body)
+        if self.finished or identity in self._told:
+            return
+        self._told.add(identity)
+        frame = encode_frame(EventId(self.retrieval_id, len(self.frames)), name, body)
+        self.frames.append(frame)
+        self.size += len(frame)
+        self.touched = time.monotonic()
+        if name in LAST_FRAMES:
+            self.finished = True
+            self.snapshot = None
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    async def frames_after(self, seq: int) -> AsyncIterator[bytes]:
+        """Every frame later than `seq`, as it comes, up to the last one."""
+        following = seq + 1
+        while True:
+            while following < len(self.frames):
+                yield self.frames[following]
+                following += 1
+            if self.finished:
+                return
+            await self._news.wait()
+
+
+def _identity(name: FrameName, body: BaseModel) -> str:
+    """What makes two frames of one retrieval the same, whichever run they come from."""
+    if isinstance(body, Hit):
+        return f"hit {body.rank}"
+    if isinstance(body, Stage):
+        return f"stage {body.name}"
+    return name
+
+
+class ReplayBuffer:
+    """The streams of the last minutes, within a number, an age and a size. The longest untouched go first."""
+
+    def __init__(
+        self,
+        max_retrievals: int,
+        max_age_seconds: float,
+        max_bytes: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._max_retrievals = max_retrievals
+        self._max_age_seconds = max_age_seconds
+        self._max_bytes = max_bytes
+        self._clock = clock
+        self._streams: OrderedDict[str, RecordedStream] = OrderedDict()
+
+    def keep(self, stream: RecordedStream) -> None:
+        """Keep the stream from now on; called when it starts and whenever a reader leaves it."""
+        stream.touched = self._clock()
+        self._streams[stream.retrieval_id] = stream
+        self._streams.move_to_end(stream.retrieval_id)
+        self.prune()
+
+    def find(self, retrieval_id: str) -> RecordedStream | None:
+        self.prune()
+        return self._streams.get(retrieval_id)
+
+    def prune(self) -> None:
+        """Let go of what is over the limits; streams somebody is reading stay until he leaves."""
+        oldest_kept = self._clock() - self._max_age_seconds
+        size = sum(stream.size for stream in self._streams.values())
+        surplus = len(self._streams) - self._max_retrievals
+        for stream in list(self._streams.values()):
+            if surplus <= 0 and size <= self._max_bytes and stream.touched >= oldest_kept:
+                return
+            if stream.readers:
+                continue
+            del self._streams[stream.retrieval_id]
+            surplus -= 1
+            size -= stream.size
+
+    def __len__(self) -> int:
+        return len(self._streams)

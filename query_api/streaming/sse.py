@@ -1,0 +1,124 @@
+"""Searches as Server-Sent Events: frames as they are final, resumed with `Last-Event-ID`, stopped when nobody reads."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+import structlog
+from fastapi import Response
+from prometheus_client import Gauge
+from pydantic import BaseModel
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from indexer.errors import TransientStoreError
+from query_api.problems import ApiProblem
+from query_api.searching.engine import SearchPart, SearchUnanswered
+from query_api.settings import ServiceBlock
+from query_api.streaming.replay import EventId, RecordedStream, ReplayBuffer, new_retrieval_id
+from schemas.api import Hit, SearchRequest
+from schemas.frames import Done, FrameName, Meta, Reset, Stage, StreamError
+
+if TYPE_CHECKING:
+    from query_api.reading.snapshot import Snapshot
+
+log = structlog.get_logger(__name__)
+
+MEDIA_TYPE = "text/event-stream"
+
+Retrieve = Callable[[SearchRequest, str, "Snapshot"], AsyncGenerator[SearchPart, None]]
+
+_NAMES: dict[type[BaseModel], FrameName] = {Meta: "meta", Stage: "stage", Hit: "hit", Done: "done"}
+
+
+def accepts_events(accept: str | None) -> bool:
+    """Whether a client with this Accept header is to get a stream: it names the type, and does not rank JSON above."""
+    qualities: dict[str, float] = {}
+    for part in (accept or "").lower().split(","):
+        media_type, *parameters = (piece.strip() for piece in part.split(";"))
+        quality = next((text[2:] for text in parameters if text.startswith("q=")), "1")
+        try:
+            qualities[media_type] = float(quality)
+        except ValueError:
+            qualities[media_type] = 0.0
+    events = qualities.get(MEDIA_TYPE, 0.0)
+    return events > 0 and events >= qualities.get("application/json", 0.0)
+
+
+class SearchStreams:
+    """The search streams of this process. Used on the event loop only."""
+
+    def __init__(self, retrieve: Retrieve, replay: ReplayBuffer, clients: Gauge, settings: ServiceBlock) -> None:
+        self._retrieve = retrieve
+        self._replay = replay
+        self._clients = clients
+        self._settings = settings
+        self.reading = 0
+
+    def resumable(self, last_event_id: str | None, request: SearchRequest) -> tuple[RecordedStream, int] | None:
+        """The stream to go on with and the last frame the client has, or None when it must begin anew."""
+        event_id = EventId.parse(last_event_id or "")
+        stream = self._replay.find(event_id.retrieval_id) if event_id else None
+        if event_id is None or stream is None or stream.request != request or event_id.seq >= len(stream.frames):
+            return None
+        return stream, event_id.seq
+
+    def begin(self, request: SearchRequest, snapshot: "Snapshot", *, instead_of: str | None) -> RecordedStream:
+        """A new retrieval; `instead_of` is the Last-Event-ID of frames that are gone."""
+        stream = RecordedStream(new_retrieval_id(), request, snapshot)
+        if instead_of is not None:
+            stream.append(
+                "reset", Reset(reason=f"The frames after {instead_of[:80]!r} are gone; this is a new retrieval.")
+            )
+        return stream
+
+    def response(self, stream: RecordedStream, after_seq: int) -> Response:
+        """Raises ApiProblem when as many streams as may be are open."""
+        if self.reading >= self._settings.max_streams:
+            raise ApiProblem(
+                503, "Too many streams", "As many searches as may stream at once are open.", retry_after_seconds=1
+            )
+        return EventSourceResponse(
+            self.frames(stream, after_seq),
+            ping=self._settings.keep_alive_seconds,
+            ping_message_factory=lambda: ServerSentEvent(comment="keep-alive", sep="\n"),
+            send_timeout=self._settings.send_timeout_seconds,
+            sep="\n",
+        )
+
+    async def frames(self, stream: RecordedStream, after_seq: int) -> AsyncIterator[bytes]:
+        """The frames after `after_seq`. The search runs while somebody reads; the last one to leave stops it."""
+        stream.readers += 1
+        self.reading += 1
+        self._clients.inc()
+        self._replay.keep(stream)
+        try:
+            if not stream.finished and stream.search is None:
+                stream.search = asyncio.create_task(self._search(stream), name=f"search {stream.retrieval_id}")
+            async for frame in stream.frames_after(after_seq):
+                yield frame
+        finally:
+            stream.readers -= 1
+            self.reading -= 1
+            self._clients.dec()
+            if not stream.readers and stream.search is not None:
+                stream.search.cancel()
+                stream.search = None
+            self._replay.keep(stream)
+
+    async def _search(self, stream: RecordedStream) -> None:
+        try:
+            if stream.snapshot is None:
+                raise RuntimeError("a stream that is not finished keeps its snapshot")
+            parts = self._retrieve(stream.request, stream.retrieval_id, stream.snapshot)
+            async with aclosing(parts):
+                async for part in parts:
+                    stream.append(_NAMES[type(part)], part)
+            if not stream.finished:
+                raise RuntimeError("the search ended without its last frame")
+        except (SearchUnanswered, TransientStoreError) as error:
+            log.warning("search not answered", retrieval_id=stream.retrieval_id, reason=str(error))
+            stream.append("error", StreamError(title="Search not answered", detail=str(error)))
+        except Exception:  # edge of the stream: after 200, only its last frame can tell
+            log.exception("search broke", retrieval_id=stream.retrieval_id)
+            stream.append("error", StreamError(title="Internal error", detail="The service's log holds the trace."))

@@ -1,0 +1,237 @@
+"""The snapshot that searches read: opened, kept up with the stores and the log, and waited for.
+
+One immutable snapshot at a time, text and graph, replaced as a whole. The text tables are looked at whenever a receipt
+tells of a change, and every half second without one; the graph is a base from the newest snapshot file, plus the tail
+of the graph topic. A switch of `CURRENT` opens the other generation beside this one before it takes its place.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from indexer.generations import Generation, current_generation
+from query_api.metrics import ServiceMetrics
+from query_api.searching.engine import LazyEngine, tables_of
+from query_api.settings import ServiceSettings
+from query_api.upkeep.recent_receipts import RecentReceipts
+from query_api.upkeep.served_generation import OpenedGeneration, ServedGeneration
+from query_api.upkeep.tailing import LocateBroker, Span, TailedRecord, TopicTail
+from schemas.ids import format_token
+from schemas.receipts import decode_receipt
+from schemas.topics import TopicNames
+
+if TYPE_CHECKING:
+    from query_api.reading.snapshot import Snapshot
+
+log = structlog.get_logger(__name__)
+
+DEBOUNCE_SECONDS = 0.004
+BEHIND_RECEIPTS_SECONDS = 0.03
+BEHIND_RECEIPTS_FOR_SECONDS = 3.0
+WAITED_FOR_SECONDS = 0.1
+RECEIPTS_REMEMBERED_PER_PARTITION = 1_000
+
+
+class NotThereYet(Exception):
+    """The stores have not reached the asked position in time; `reached` is the token of what they have."""
+
+    def __init__(self, reached: str, message: str) -> None:
+        super().__init__(message)
+        self.reached = reached
+
+
+class SnapshotKeeper:
+    """Keeps `current` the newest consistent snapshot. Used on the event loop; what takes time runs in its threads."""
+
+    def __init__(
+        self, settings: ServiceSettings, engine: LazyEngine, locate_broker: LocateBroker, metrics: ServiceMetrics
+    ) -> None:
+        self.current: Snapshot | None = None
+        self.served: ServedGeneration | None = None
+        self.problem: str | None = "The stores are being opened."
+        self.receipts = RecentReceipts()
+        self._engine = engine
+        self._data_dir = settings.storage.data_dir
+        self._kafka = settings.kafka
+        self._refresh_seconds = settings.service.refresh_seconds
+        self._locate_broker = locate_broker
+        self._metrics = metrics
+        self._topics = TopicNames(settings.kafka.topic_prefix)
+        self._threads = ThreadPoolExecutor(3, thread_name_prefix="snapshot")
+        self._checked_at = time.monotonic()
+        self._receipt_at = 0.0
+        self._news = asyncio.Event()
+        self._swapped = asyncio.Event()
+        self._waiters = 0
+        self.receipts_tail = TopicTail(
+            self._topics.indexed,
+            locate_broker,
+            _first_receipts,
+            self._take_receipts,
+            record_bytes=settings.kafka.max_record_bytes,
+        )
+
+    @property
+    def age_seconds(self) -> float:
+        """Since the snapshot was last known to show all that the tables hold."""
+        return time.monotonic() - self._checked_at
+
+    async def run(self) -> None:
+        """Open what there is, keep it up, follow `CURRENT`; for ever. What fails stands in `problem` for so long."""
+        tailing = asyncio.create_task(self.receipts_tail.run(), name="tail of receipts")
+        try:
+            while True:
+                try:
+                    await self._look()
+                    self.problem = None
+                except FileNotFoundError as error:
+                    self._note(str(error), error=None)
+                except Exception as error:  # noqa: BLE001 -- edge of a background task: no store's error ends the service
+                    self._note(f"The stores cannot be read: {error or type(error).__name__}", error)
+                await self._until_next_look()
+        finally:
+            tailing.cancel()
+            if self.served is not None:
+                await self.served.stop()
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def wait_for(self, asked: Mapping[int, int], *, graph: bool, seconds: float) -> "Snapshot":
+        """A snapshot that shows every position of `asked`, and with `graph` its effect on the graph too.
+
+        Raises NotThereYet when there is none after `seconds`.
+        """
+        deadline = asyncio.get_running_loop().time() + seconds
+        self._waiters += 1
+        try:
+            while True:
+                swapped = self._swapped
+                if self.current is not None and covers(self.current, asked, graph=graph):
+                    return self.current
+                self._news.set()
+                async with asyncio.timeout_at(deadline):
+                    await swapped.wait()
+        except TimeoutError:
+            reached = reached_token(self.current)
+            late = (
+                "text stores have"
+                if self.current is None or not covers(self.current, asked, graph=False)
+                else "graph has"
+            )
+            raise NotThereYet(
+                reached,
+                f"After {seconds:g} s the {late} not reached {format_token(asked)}; reached: {reached or 'nothing'}.",
+            ) from None
+        finally:
+            self._waiters -= 1
+
+    async def _look(self) -> None:
+        """The right generation is opened, its tables are the newest, its graph rests on the newest file."""
+        generation = await self._in_thread(current_generation, self._data_dir)
+        if generation is None:
+            raise FileNotFoundError(f"There is no index in {self._data_dir} yet: start the worker on it.")
+        served = self.served
+        if served is None or served.generation.name != generation.name:
+            served = await self._switch_to(generation)
+        began = time.monotonic()
+        if await self._in_thread(served.reader.refresh):
+            self._publish(served)
+        self._checked_at = began
+        await served.follow_snapshot_files()
+
+    async def _switch_to(self, generation: Generation) -> ServedGeneration:
+        opened = await self._in_thread(lambda: OpenedGeneration(generation, self._engine.engine))
+        served = ServedGeneration(
+            opened,
+            self._engine.engine,
+            kafka=self._kafka,
+            locate_broker=self._locate_broker,
+            in_thread=self._in_thread,
+            changed=lambda: self._publish(served),
+            on_broken=self._on_broken,
+        )
+        before, self.served = self.served, served
+        self._publish(served)
+        log.info("serving generation", generation=generation.name, graph_position=served.graph.view.position)
+        if before is not None:
+            await before.stop()
+        return served
+
+    def _publish(self, served: ServedGeneration) -> None:
+        """Make the newest text and graph the current snapshot, and tell those who wait."""
+        if served is not self.served:
+            return
+        self.current = served.snapshot()
+        swapped, self._swapped = self._swapped, asyncio.Event()
+        swapped.set()
+
+    async def _until_next_look(self) -> None:
+        """Until a receipt comes, or for a time: short while receipts are ahead of the tables or somebody waits."""
+        seconds = self._refresh_seconds
+        if self._waiters:
+            seconds = min(seconds, WAITED_FOR_SECONDS)
+        receipts_are_new = time.monotonic() - self._receipt_at < BEHIND_RECEIPTS_FOR_SECONDS
+        if receipts_are_new and self.current and not covers(self.current, self.receipts.reached, graph=False):
+            seconds = min(seconds, BEHIND_RECEIPTS_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        await asyncio.sleep(DEBOUNCE_SECONDS)
+        self._news.clear()
+
+    async def _take_receipts(self, records: Sequence[TailedRecord]) -> None:
+        for record in records:
+            try:
+                receipt = decode_receipt(record.value or b"")
+            except ValueError as error:
+                self._on_broken(self._topics.indexed, record, error)
+                continue
+            if self.served is None or receipt.generation == self.served.generation.name:
+                self.receipts.add(receipt)
+        self._receipt_at = time.monotonic()
+        self._news.set()
+
+    def _on_broken(self, topic: str, record: TailedRecord, error: Exception) -> None:
+        self._metrics.broken_records.labels(topic=topic).inc()
+        log.error(
+            "record passed over", topic=topic, partition=record.partition, offset=record.offset, reason=str(error)[:200]
+        )
+
+    def _note(self, problem: str, error: Exception | None) -> None:
+        if problem != self.problem:
+            log.warning("no newer snapshot", problem=problem, exc_info=error)
+        self.problem = problem
+
+    async def _in_thread(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+
+
+def _first_receipts(spans: Mapping[int, Span]) -> Mapping[int, int]:
+    """The last receipts of each partition are read again: they tell which records went to dead letters."""
+    return {
+        partition: max(span.beginning, span.end - RECEIPTS_REMEMBERED_PER_PARTITION)
+        for partition, span in spans.items()
+    }
+
+
+def covers(snapshot: "Snapshot", asked: Mapping[int, int], *, graph: bool) -> bool:
+    """Whether the snapshot shows every asked position (partition → offset), with `graph` in the graph too."""
+    positions = tables_of(snapshot).positions
+    for partition, offset in asked.items():
+        stored = positions.get(partition)
+        if stored is None or stored.offset < offset:
+            return False
+        if graph and snapshot.graph.position < stored.graph_offset:
+            return False
+    return True
+
+
+def reached_token(snapshot: "Snapshot | None") -> str:
+    """The token of what the text stores show; empty for nothing."""
+    if snapshot is None:
+        return ""
+    return format_token({partition: stored.offset for partition, stored in snapshot.text.positions.items()})

@@ -1,0 +1,1 @@
+"""The numbered commit, from raw records to rows, contributions, receipts; it never takes or acknowledges a record."""

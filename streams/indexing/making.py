@@ -1,0 +1,179 @@
+"""Steps 3 to 5 of the commit: from events to everything that will be stored, with nothing stored yet."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.documents import PreparedDocument
+from indexer.embedding import text_hash
+from indexer.linking import contribution
+from schemas.contributions import encode_contribution
+from schemas.errors import MalformedEvent
+from schemas.events import DocumentUpsert
+from streams.delivery.dead_letters import Stage
+from streams.indexing.encoding import Encoding
+from streams.indexing.records import DecodedEvent
+from streams.metrics import Stopwatch
+from streams.progress.stores import StoreThread
+
+Vector = NDArray[np.float32]  # (dimension,), L2-normalised
+
+
+class VectorLookup(Protocol):
+    """The part of the vector store that spares encoding a text again."""
+
+    def known_vectors(self, hashes: Sequence[str]) -> dict[str, Vector]: ...
+
+
+@dataclass(frozen=True)
+class Made:
+    """A document ready to be stored. `vectors` is (n_chunks, dimension); `embedded` counts texts encoded for it."""
+
+    event: DecodedEvent
+    prepared: PreparedDocument
+    vectors: NDArray[np.float32]
+    hashes: tuple[str, ...]
+    contribution: bytes
+    entities: int
+    statements: int
+    embedded: int
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An event that no retry can help, and where that showed."""
+
+    event: DecodedEvent
+    stage: Stage
+    error: Exception
+
+
+@dataclass(frozen=True)
+class _Embedded:
+    event: DecodedEvent
+    prepared: PreparedDocument
+    hashes: tuple[str, ...]
+    vectors: NDArray[np.float32]
+    embedded: int
+
+
+class Maker:
+    """Prepares in child processes, embeds and links in one thread. Changes nothing, so it may be repeated."""
+
+    def __init__(
+        self,
+        prepare: Callable[[DocumentUpsert], Awaitable[PreparedDocument]],
+        encoding: Encoding,
+        thread: StoreThread,
+        lookup: VectorLookup,
+        *,
+        encode_texts: int,
+        max_contribution_bytes: int,
+    ) -> None:
+        """About `encode_texts` texts are encoded at a time, while later documents are still being parsed."""
+        self._prepare = prepare
+        self._encoding = encoding
+        self._thread = thread
+        self._lookup = lookup
+        self._encode_texts = encode_texts
+        self._max_contribution_bytes = max_contribution_bytes
+
+    async def make(self, events: Sequence[DecodedEvent], watch: Stopwatch) -> tuple[list[Made], list[Refused]]:
+        """Each event, an upsert, either made or refused; in their order."""
+        made: list[Made] = []
+        refused: list[Refused] = []
+        known: dict[str, Vector | Exception] = {}
+        group: list[tuple[DecodedEvent, PreparedDocument]] = []
+        preparing = [asyncio.create_task(self._prepared(event)) for event in events]
+        try:
+            for event, task in zip(events, preparing, strict=True):
+                prepared = await task  # 3
+                watch.lap("prepare")
+                if isinstance(prepared, Refused):
+                    refused.append(prepared)
+                else:
+                    group.append((event, prepared))
+                last = task is preparing[-1]
+                if last or sum(len(document.embedding_texts) for _, document in group) >= self._encode_texts:
+                    embedded, failed = await self._embed(group, known)  # 4
+                    watch.lap("embed")
+                    linked, too_large = await self._link(embedded)  # 5
+                    watch.lap("link")
+                    made += linked
+                    refused += [*failed, *too_large]
+                    group = []
+        finally:
+            for task in preparing:
+                task.cancel()
+        return made, refused
+
+    async def _prepared(self, event: DecodedEvent) -> PreparedDocument | Refused:
+        try:
+            return await self._prepare(event.upsert)
+        except MalformedEvent as error:
+            return Refused(event, "prepare", error)
+
+    async def _embed(
+        self, group: Sequence[tuple[DecodedEvent, PreparedDocument]], known: dict[str, Vector | Exception]
+    ) -> tuple[list[_Embedded], list[Refused]]:
+        hashed = [(event, prepared, tuple(map(text_hash, prepared.embedding_texts))) for event, prepared in group]
+        texts = {
+            digest: text
+            for _, prepared, hashes in hashed
+            for digest, text in zip(hashes, prepared.embedding_texts, strict=True)
+            if digest not in known
+        }
+        if texts:
+            known |= await self._thread.run(self._lookup.known_vectors, list(texts))
+        missing = [digest for digest in texts if digest not in known]
+        known |= dict(zip(missing, await self._encoding.encode([texts[digest] for digest in missing]), strict=True))
+        fresh = set(missing)
+        embedded: list[_Embedded] = []
+        refused: list[Refused] = []
+        for event, prepared, hashes in hashed:
+            vectors = [known[digest] for digest in hashes]
+            failure = next((vector for vector in vectors if isinstance(vector, Exception)), None)
+            if failure is not None:
+                message = f"The encoder failed on one of its chunks ({type(failure).__name__})."
+                refused.append(Refused(event, "embed", MalformedEvent("embedding_failed", message)))
+                continue
+            count = len(fresh.intersection(hashes))
+            embedded.append(_Embedded(event, prepared, hashes, np.asarray(vectors, dtype=np.float32), count))
+            fresh.difference_update(hashes)
+        return embedded, refused
+
+    async def _link(self, embedded: Sequence[_Embedded]) -> tuple[list[Made], list[Refused]]:
+        made: list[Made] = []
+        refused: list[Refused] = []
+        for document in await self._encoding.compute(lambda: [_linked(each) for each in embedded]):
+            size = len(document.contribution)
+            if size <= self._max_contribution_bytes:
+                made.append(document)
+                continue
+            error = MalformedEvent(
+                "too_large_for_graph",
+                f"What the document adds to the graph takes {size:,} bytes; the limit is "
+                f"{self._max_contribution_bytes:,}. Split the document or raise THALWEG_KAFKA__MAX_GRAPH_RECORD_BYTES.",
+            )
+            refused.append(Refused(document.event, "link", error))
+        return made, refused
+
+
+def _linked(document: _Embedded) -> Made:
+    linked = contribution(document.prepared, document.vectors)
+    names = {about.name for about in linked.about} | {mention.name for mention in linked.mentions}
+    names |= {role.name for statement in linked.statements for role in statement.roles}
+    return Made(
+        event=document.event,
+        prepared=document.prepared,
+        vectors=document.vectors,
+        hashes=document.hashes,
+        contribution=encode_contribution(linked),
+        entities=len(names),
+        statements=len(linked.statements),
+        embedded=document.embedded,
+    )

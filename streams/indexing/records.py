@@ -1,0 +1,95 @@
+"""A record as it came from a topic, and the event decoded from it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.events import DocumentDelete, DocumentEvent, DocumentUpsert
+from schemas.ids import DocumentKey, Position
+from streams.delivery.dead_letters import DeadLetter, Stage
+
+
+@dataclass(frozen=True)
+class SourceRecord:
+    """A record of one topic, undecoded."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+    @classmethod
+    def of(cls, message: Any) -> "SourceRecord":
+        """The record in a Faust message of a raw topic."""
+        headers = message.headers or ()
+        pairs = headers.items() if isinstance(headers, dict) else headers
+        return cls(
+            partition=message.partition,
+            offset=message.offset,
+            timestamp_ms=round((message.timestamp or 0.0) * 1000),
+            key=message.key,
+            value=message.value,
+            headers=tuple((name, value or b"") for name, value in pairs),
+        )
+
+    @property
+    def position(self) -> Position:
+        return Position(self.partition, self.offset)
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self.value or b"") + len(self.key or b"")
+
+    def letter(self, topic: str, stage: Stage, error: Exception) -> DeadLetter:
+        """This record as a dead letter, for what went wrong with it in this stage."""
+        return DeadLetter.of(
+            topic,
+            self.partition,
+            self.offset,
+            key=self.key,
+            value=self.value,
+            headers=self.headers,
+            stage=stage,
+            error=error,
+        )
+
+
+@dataclass(frozen=True)
+class DecodedEvent:
+    """A record's event, as `streams.indexing.ordering` wants it. `revision` is None for a delete."""
+
+    record: SourceRecord
+    event: DocumentUpsert | DocumentDelete
+    revision: str | None
+
+    @classmethod
+    def of(cls, record: SourceRecord, event: DocumentEvent) -> "DecodedEvent":
+        return cls(record, event, event.revision if isinstance(event, DocumentUpsert) else None)
+
+    @property
+    def key(self) -> DocumentKey:
+        return self.event.key
+
+    @property
+    def upsert(self) -> DocumentUpsert:
+        """Raises TypeError for a delete."""
+        if isinstance(self.event, DocumentDelete):
+            raise TypeError(f"{self.key} is deleted by {self.position}; there is nothing to prepare.")
+        return self.event
+
+    @property
+    def position(self) -> Position:
+        return self.record.position
+
+    @property
+    def timestamp_ms(self) -> int:
+        return self.record.timestamp_ms
+
+    @property
+    def version(self) -> int | None:
+        return self.event.version
+
+    @property
+    def deletes(self) -> bool:
+        return isinstance(self.event, DocumentDelete)

@@ -1,0 +1,261 @@
+"""A slice of the documents topic while it is committed: what was decoded, which event of each document wins, what was
+refused, and what follows from that for rows, positions and receipts. No I/O."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+
+from indexer.tables import DocumentRow, StoredPosition
+from indexer.write.rows import IndexedRows
+from schemas.errors import MalformedEvent
+from schemas.events import DocumentUpsert, decode_document_event
+from schemas.ids import DocumentKey, Position
+from schemas.receipts import Outcome, Receipt
+from schemas.settings import LimitSettings
+from streams.delivery.dead_letters import DeadLetter, Stage
+from streams.indexing.making import Made, Refused
+from streams.indexing.ordering import Folded, Held, fold
+from streams.indexing.records import DecodedEvent, SourceRecord
+
+NOTHING_STORED = StoredPosition(-1, -1)
+
+
+@dataclass(frozen=True)
+class Winner:
+    """The event a document's content now comes from, and the state it leaves."""
+
+    key: DocumentKey
+    event: DecodedEvent
+    state: Held
+
+
+@dataclass
+class Slice:
+    """`refused` grows until every document has a winner that can be stored, or none."""
+
+    topic: str
+    generation: str
+    records: list[SourceRecord]
+    reached: Mapping[int, StoredPosition]
+    events: dict[DocumentKey, list[DecodedEvent]] = field(default_factory=lambda: defaultdict(list))
+    rows: dict[DocumentKey, DocumentRow] = field(default_factory=dict)
+    folded: dict[DocumentKey, Folded[DecodedEvent]] = field(default_factory=dict)
+    made: dict[Position, Made] = field(default_factory=dict)
+    unchanged: set[DocumentKey] = field(default_factory=set)
+    refused: dict[Position, tuple[SourceRecord, DeadLetter]] = field(default_factory=dict)
+    unknown_fields: int = 0
+
+    @classmethod
+    def decoded(
+        cls,
+        topic: str,
+        generation: str,
+        records: Sequence[SourceRecord],
+        reached: Mapping[int, StoredPosition],
+        limits: LimitSettings,
+        condemned: Mapping[Position, Exception],
+    ) -> "Slice":
+        """The slice with every record decoded or refused. A record that came twice counts once."""
+        distinct = list({record.position: record for record in records}.values())
+        made = cls(topic, generation, distinct, reached)
+        for record in distinct:
+            if record.position in condemned:
+                made._bury(record, "store", condemned[record.position])
+                continue
+            try:
+                event = decode_document_event(record.key, record.value, record.headers, limits)
+            except MalformedEvent as error:
+                made._bury(record, "decode", error)
+                continue
+            if isinstance(event, DocumentUpsert):
+                made.unknown_fields += event.unknown_fields
+            made.events[event.key].append(DecodedEvent.of(record, event))
+        return made
+
+    def fold(self, keys: set[DocumentKey]) -> list[DecodedEvent]:
+        """Find the winner of each of the documents. Gives the upserts that have to be made: the winners, and others on
+        which it depends whether they win."""
+        watermarks = {partition: stored.offset for partition, stored in self.reached.items()}
+        wanted: list[DecodedEvent] = []
+        for key in keys:
+            row = self.rows.get(key)
+            events = [event for event in self.events[key] if event.position not in self.refused]
+            folded = self.folded[key] = fold(_held(row), events, watermarks)
+            self.unchanged.discard(key)
+            if folded.winner is None:
+                continue
+            if not _is_robust(row, events, folded.winner):
+                wanted += [event for event in folded.superseded if not event.deletes]
+            if folded.winner.deletes:
+                continue
+            if (
+                row is not None
+                and row.live
+                and row.revision == folded.winner.revision
+                and row.offset <= watermarks.get(row.partition, -1)
+            ):
+                self.unchanged.add(key)
+            else:
+                wanted.append(folded.winner)
+        missing = [event for event in wanted if event.position not in self.made]
+        return sorted(missing, key=lambda event: event.position)
+
+    def refuse(self, refused: Refused) -> DocumentKey:
+        """Set an event apart; its document has to be folded again without it."""
+        self._bury(refused.event.record, refused.stage, refused.error)
+        return refused.event.key
+
+    def _bury(self, record: SourceRecord, stage: Stage, error: Exception) -> None:
+        self.refused[record.position] = (record, record.letter(self.topic, stage, error))
+
+    def letters(self) -> list[DeadLetter]:
+        return [letter for _, letter in self.refused.values()]
+
+    def winners(self) -> Iterator[Winner]:
+        for key, folded in self.folded.items():
+            if folded.winner is not None and folded.state is not None:
+                yield Winner(key, folded.winner, folded.state)
+
+    def rows_to_store(self) -> list[IndexedRows]:
+        return [self._row(winner) for winner in self.winners()]
+
+    def contributions(self) -> dict[DocumentKey, bytes | None]:
+        """What goes to the graph topic: None withdraws what a deleted document had contributed."""
+        return {
+            winner.key: None if winner.event.deletes else self.made[winner.event.position].contribution
+            for winner in self.winners()
+            if winner.key not in self.unchanged
+        }
+
+    def advanced(self, graph_offsets: Mapping[DocumentKey, int]) -> dict[int, StoredPosition]:
+        """The positions reached with this slice; they never go back."""
+        advanced: dict[int, StoredPosition] = {}
+        for record in self.records:
+            before = advanced.get(record.partition) or self.reached.get(record.partition, NOTHING_STORED)
+            advanced[record.partition] = before._replace(offset=max(before.offset, record.offset))
+        for winner in self.winners():
+            before = advanced[winner.event.position.partition]
+            graph_offset = max(before.graph_offset, graph_offsets.get(winner.key, -1))
+            advanced[winner.event.position.partition] = before._replace(graph_offset=graph_offset)
+        return advanced
+
+    def receipts(
+        self, graph_offsets: Mapping[DocumentKey, int], seconds: Mapping[str, float], now_ms: int
+    ) -> list[Receipt]:
+        """One receipt for each record, in the order of the log. `seconds` by stage are the whole slice's."""
+        receipts = [
+            self._receipt(record, "dead_lettered", reason=letter.reason, message=letter.message)
+            for record, letter in self.refused.values()
+        ]
+        for key, folded in self.folded.items():
+            if folded.winner is not None:
+                receipts.append(self._winner_receipt(key, folded.winner, graph_offsets.get(key, -1)))
+            by = folded.state and str(folded.state.position)
+            receipts += [
+                self._receipt(event.record, "superseded", version=event.version, superseded_by=by)
+                for event in folded.superseded
+            ]
+            receipts += [self._repeated_receipt(event, self.rows[key]) for event in folded.repeated]
+        receipts.sort(key=lambda receipt: (receipt.partition, receipt.offset))
+        rounded = {stage: round(value, 4) for stage, value in seconds.items()}
+        return [msgspec.structs.replace(receipt, seconds=rounded, finished_at_ms=now_ms) for receipt in receipts]
+
+    def _winner_receipt(self, key: DocumentKey, winner: DecodedEvent, graph_offset: int) -> Receipt:
+        if winner.deletes:
+            return self._receipt(winner.record, "deleted", version=winner.version, graph_offset=graph_offset)
+        if key in self.unchanged:
+            row = self.rows[key]
+            return self._receipt(
+                winner.record,
+                "unchanged",
+                version=winner.version,
+                revision=winner.revision,
+                passages=row.passages,
+                chunks=row.chunks,
+            )
+        made = self.made[winner.position]
+        return self._receipt(
+            winner.record,
+            "indexed",
+            version=winner.version,
+            revision=winner.revision,
+            graph_offset=graph_offset,
+            passages=len(made.prepared.chunked.passages),
+            chunks=len(made.prepared.chunked.chunks),
+            embedded=made.embedded,
+            entities=made.entities,
+            statements=made.statements,
+        )
+
+    def _repeated_receipt(self, event: DecodedEvent, row: DocumentRow) -> Receipt:
+        """For a record that was done before, when perhaps its receipt was not: the offset reached is an upper bound."""
+        return self._receipt(
+            event.record,
+            "indexed" if row.live else "deleted",
+            version=event.version,
+            revision=event.revision,
+            graph_offset=self.reached.get(event.position.partition, NOTHING_STORED).graph_offset,
+            passages=row.passages,
+            chunks=row.chunks,
+        )
+
+    def _receipt(self, record: SourceRecord, outcome: Outcome, **told: Any) -> Receipt:
+        return Receipt(
+            key=(record.key or b"").decode("utf-8", "replace"),
+            outcome=outcome,
+            partition=record.partition,
+            offset=record.offset,
+            generation=self.generation,
+            produced_at_ms=record.timestamp_ms,
+            **told,
+        )
+
+    def _row(self, winner: Winner) -> IndexedRows:
+        place: dict[str, Any] = {
+            "version": winner.state.version,
+            "partition": winner.event.position.partition,
+            "offset": winner.event.position.offset,
+            "timestamp_ms": winner.event.timestamp_ms,
+        }
+        if winner.key in self.unchanged:
+            return IndexedRows(replace(self.rows[winner.key], **place))
+        if winner.event.deletes:
+            return IndexedRows(DocumentRow(key=winner.key, **place, deleted_at_ms=winner.event.timestamp_ms))
+        made = self.made[winner.event.position]
+        live = DocumentRow(
+            key=winner.key,
+            **place,
+            revision=made.prepared.revision,
+            content_type=made.prepared.content_type,
+            title=made.prepared.title,
+            uri=made.prepared.uri,
+            metadata=made.prepared.metadata,
+            chunks=len(made.prepared.chunked.chunks),
+            passages=len(made.prepared.chunked.passages),
+        )
+        return IndexedRows(live, made.prepared, made.vectors, made.hashes)
+
+
+def _held(row: DocumentRow | None) -> Held | None:
+    if row is None:
+        return None
+    return Held(Position(row.partition, row.offset), row.timestamp_ms, row.version, deleted=not row.live)
+
+
+def _is_robust(row: DocumentRow | None, events: Sequence[DecodedEvent], winner: DecodedEvent) -> bool:
+    """Whether the winner would be the same, and leave the same state, had any of the other upserts been refused.
+
+    So it is where nothing carries a version, where the winner's is above all others, and where it is the highest and
+    nothing is or was deleted. Else an upsert that lost may have raised the floor, or revived the document, for another.
+    """
+    others = [event.version for event in events if event is not winner] + [row.version if row else None]
+    versions = [version for version in others if version is not None]
+    if winner.version is None:
+        return not versions
+    if all(version < winner.version for version in versions):
+        return True
+    deletes = any(event.deletes for event in events) or (row is not None and not row.live)
+    return not deletes and max(versions) <= winner.version

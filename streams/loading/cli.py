@@ -1,0 +1,94 @@
+"""The commands that put documents in and take them out: `thalweg load`, `thalweg delete`; and `thalweg verify`.
+
+What each needs to run is imported when it runs, so that `--help` answers at once.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from schemas.exits import Exit, plain_failures
+
+app = typer.Typer()
+
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The data directory of the `thalweg up` to talk to.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until everything is searchable.")]
+Patience = Annotated[float, typer.Option(help="Give up waiting after so many seconds without a receipt.", min=0)]
+Globs = list[str] | None
+
+
+@app.command()
+@plain_failures()
+def load(
+    paths: Annotated[
+        list[str], typer.Argument(help="Files, folders, JSON lines of envelopes (.jsonl, also .gz and .xz), or -.")
+    ],
+    collection: Annotated[str, typer.Option(help="For files, and for envelopes that name none.")] = "default",
+    include: Annotated[Globs, typer.Option(help="Take only files of a folder that match this glob.")] = None,
+    exclude: Annotated[Globs, typer.Option(help="Leave out files of a folder that match this glob.")] = None,
+    wait: Wait = True,
+    patience: Patience = 120.0,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Publish documents and follow them until they are searchable.
+
+    A line {"id": …, "collection": …, "deleted": true} in JSON lines deletes. What would end as a dead letter is
+    refused here and listed; the rest goes in. Prints the token: search with --after TOKEN to see at least these.
+    """
+    from streams.loading.loader import Loader
+    from streams.loading.sources import Selection
+
+    loader = Loader.of(data_dir, wait=wait, patience_seconds=patience, quiet=as_json)
+    loaded = loader.load(paths, Selection(collection, include or (), exclude or ()))
+    loaded.show(as_json=as_json)
+    if loaded.refused:
+        raise typer.Exit(Exit.FAILED)
+
+
+@app.command()
+@plain_failures()
+def delete(
+    document_ids: Annotated[list[str], typer.Argument(help="Ids of the documents.")],
+    collection: Annotated[str, typer.Option(help="Their collection.")] = "default",
+    wait: Wait = True,
+    patience: Patience = 120.0,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Delete documents from both stores. Prints the token."""
+    from streams.loading.loader import Loader
+
+    loader = Loader.of(data_dir, wait=wait, patience_seconds=patience, quiet=as_json)
+    loader.delete(collection, document_ids).show(as_json=as_json)
+
+
+@app.command()
+@plain_failures()
+def verify(
+    wait_seconds: Annotated[
+        float, typer.Option(help="How long to wait for a graph snapshot that has caught up with the text.", min=0)
+    ] = 30.0,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Hold the two stores against each other, beside a running worker, on the newest snapshot.
+
+    The digest is of content: equal content has an equal digest. Exits with 1 when anything differs.
+    """
+    import msgspec
+
+    from indexer.errors import IncompatibleGeneration
+    from indexer.verify import verify_when_complete
+    from schemas.exits import Failure
+    from streams.loading.loader import settings_for
+
+    try:
+        report = verify_when_complete(settings_for(data_dir).storage.data_dir, wait_seconds)
+    except (IncompatibleGeneration, FileNotFoundError) as error:
+        raise Failure(str(error)) from error
+    print(msgspec.json.encode(report).decode() if as_json else "\n".join(report.lines()))
+    if not report.ok:
+        raise typer.Exit(Exit.FAILED)

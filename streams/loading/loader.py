@@ -1,0 +1,142 @@
+"""What `thalweg load` and `thalweg delete` do: publish, follow to searchable, and say what became of it."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from schemas.discovery import find_running
+from schemas.errors import MalformedEvent
+from schemas.exits import Unreachable, WrongSetting
+from schemas.ids import DocumentKey
+from schemas.topics import TopicNames
+from streams.loading.publishing import Followed, Published, follow, open_producer, open_receipts, publish
+from streams.loading.sources import Record, Refused, Selection, read_sources, require_paths
+from streams.settings import WorkerSettings
+
+SHOWN_REFUSALS = 20
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What was published, and what became of it; `outcomes` is None when nobody waited."""
+
+    published: int
+    token: str
+    outcomes: dict[str, int] | None
+    refused: list[Refused]
+
+    def show(self, *, as_json: bool) -> None:
+        if as_json:
+            print(json.dumps(asdict(self)))
+            return
+        console = Console(highlight=False, markup=False, soft_wrap=True)
+        outcomes = ", ".join(f"{count} {name}" for name, count in sorted((self.outcomes or {}).items()))
+        console.print(f"{self.published} published{': ' + outcomes if outcomes else ''}")
+        reasons = Counter(item.reason for item in self.refused)
+        if reasons:
+            console.print("refused: " + ", ".join(f"{count} {reason}" for reason, count in reasons.most_common()))
+            for item in self.refused[:SHOWN_REFUSALS]:
+                console.print(f"  {item.origin}: {item.message}")
+            if len(self.refused) > SHOWN_REFUSALS:
+                console.print(f"  … and {len(self.refused) - SHOWN_REFUSALS} more (--json lists all)")
+        if self.token:
+            console.print(f"token {self.token}")
+
+
+@dataclass(frozen=True)
+class Loader:
+    """Publishes to the cluster the settings name, or that runs on the data directory."""
+
+    settings: WorkerSettings
+    bootstrap_servers: str
+    wait: bool
+    patience_seconds: float
+    quiet: bool
+
+    @classmethod
+    def of(cls, data_dir: Path | None, *, wait: bool, patience_seconds: float, quiet: bool) -> "Loader":
+        """Raises Unreachable when nothing runs there."""
+        settings = settings_for(data_dir)
+        return cls(settings, bootstrap_servers(settings), wait, patience_seconds, quiet)
+
+    def load(self, paths: Sequence[str], selection: Selection) -> Loaded:
+        """Every document the paths hold. What would end as a dead letter is not published but listed as refused.
+
+        Raises Failure when a path does not exist.
+        """
+        require_paths(paths)
+        refused: list[Refused] = []
+
+        def accepted() -> Iterator[Record]:
+            for item in read_sources(paths, selection, self.settings.limits):
+                if isinstance(item, Refused):
+                    refused.append(item)
+                else:
+                    yield item
+
+        return asyncio.run(self._send(accepted(), refused))
+
+    def delete(self, collection: str, document_ids: Sequence[str]) -> Loaded:
+        """Raises WrongSetting for what cannot be a document's id."""
+        try:
+            keys = [DocumentKey.checked(collection, document_id) for document_id in document_ids]
+        except MalformedEvent as error:
+            raise WrongSetting(str(error)) from error
+        return asyncio.run(self._send([Record(key, None, (), str(key)) for key in keys], []))
+
+    async def _send(self, records: Iterable[Record], refused: list[Refused]) -> Loaded:
+        kafka, servers = self.settings.kafka, self.bootstrap_servers
+        published, followed = Published(), Followed()
+        with self._progress() as progress:
+            async with open_receipts(kafka, servers) as receipts, open_producer(kafka, servers) as producer:
+                sending = progress.add_task("published", total=None)
+                documents = TopicNames(kafka.topic_prefix).documents
+                await publish(producer, documents, records, published, lambda: progress.advance(sending))
+                progress.update(sending, total=published.records)
+                if self.wait:
+                    showing = progress.add_task("searchable", total=published.records)
+                    followed = await follow(
+                        receipts,
+                        published,
+                        lambda _receipt: progress.advance(showing),
+                        patience_seconds=self.patience_seconds,
+                    )
+        refused += [
+            Refused(receipt.key, receipt.reason or "unknown", receipt.message or "") for receipt in followed.refused
+        ]
+        return Loaded(published.records, published.token, dict(followed.outcomes) if self.wait else None, refused)
+
+    def _progress(self) -> Progress:
+        return Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description:<10}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            disable=self.quiet,
+        )
+
+
+def settings_for(data_dir: Path | None) -> WorkerSettings:
+    """The settings, with the data directory of the command line where one is given."""
+    return WorkerSettings.load({"storage": {"data_dir": data_dir}} if data_dir is not None else {})
+
+
+def bootstrap_servers(settings: WorkerSettings) -> str:
+    """The cluster to talk to: the setting, else what `thalweg up` announced in the data directory."""
+    if settings.kafka.bootstrap_servers:
+        return settings.kafka.bootstrap_servers
+    running = find_running(settings.storage.data_dir)
+    if running is None:
+        raise Unreachable(
+            f"Nothing runs on {settings.storage.data_dir}. Start it with 'thalweg up', name its --data-dir, "
+            "or set THALWEG_KAFKA__BOOTSTRAP_SERVERS."
+        )
+    return running.kafka

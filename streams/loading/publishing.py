@@ -1,0 +1,166 @@
+"""Publishing records to the documents topic from a command, and following them until they are searchable."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import KafkaConnectionError, KafkaError
+
+from schemas.exits import Failure, Unreachable
+from schemas.ids import format_token
+from schemas.receipts import Receipt, decode_receipt
+from schemas.settings import KafkaSettings
+from schemas.topics import TopicNames
+from streams.loading.sources import Record
+
+IN_FLIGHT_RECORDS = 1_000
+IN_FLIGHT_BYTES = 32 * 1024 * 1024
+
+
+@dataclass
+class Published:
+    """What was published so far: how many records, and each partition's first and last offset among them."""
+
+    records: int = 0
+    first: dict[int, int] = field(default_factory=dict)
+    reached: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def token(self) -> str:
+        return format_token(self.reached)
+
+
+@dataclass
+class Followed:
+    """What became of the published records, by their receipts."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    refused: list[Receipt] = field(default_factory=list)
+    chunks: int = 0
+
+
+def _unreachable(bootstrap_servers: str) -> Unreachable:
+    return Unreachable(
+        f"No Kafka broker answers at {bootstrap_servers}. Start one with 'thalweg up' or 'thalweg kafka'."
+    )
+
+
+@asynccontextmanager
+async def open_producer(kafka: KafkaSettings, bootstrap_servers: str) -> AsyncIterator[AIOKafkaProducer]:
+    """An idempotent producer whose sends wait for all replicas. Raises Unreachable."""
+    producer = AIOKafkaProducer(
+        bootstrap_servers=bootstrap_servers,
+        acks="all",
+        enable_idempotence=True,
+        linger_ms=5,
+        max_request_size=kafka.max_record_bytes,
+    )
+    try:
+        await producer.start()
+    except (KafkaConnectionError, OSError) as error:
+        await producer.stop()
+        raise _unreachable(bootstrap_servers) from error
+    try:
+        yield producer
+    finally:
+        await producer.stop()
+
+
+@asynccontextmanager
+async def open_receipts(kafka: KafkaSettings, bootstrap_servers: str) -> AsyncIterator[AIOKafkaConsumer]:
+    """A consumer of all receipts from now on. Raises Unreachable, and Failure where there is no such topic."""
+    topic = TopicNames(kafka.topic_prefix).indexed
+    consumer = AIOKafkaConsumer(topic, bootstrap_servers=bootstrap_servers, enable_auto_commit=False)
+    try:
+        await consumer.start()
+    except (KafkaConnectionError, OSError) as error:
+        await consumer.stop()
+        raise _unreachable(bootstrap_servers) from error
+    try:
+        if not consumer.assignment():
+            raise Failure(f"There is no topic {topic}; make the topics with 'thalweg topics create'.")
+        await consumer.seek_to_end()
+        for partition in consumer.assignment():
+            await consumer.position(partition)
+        yield consumer
+    finally:
+        await consumer.stop()
+
+
+async def publish(
+    producer: AIOKafkaProducer,
+    topic: str,
+    records: Iterable[Record],
+    published: Published,
+    advance: Callable[[], None] = lambda: None,
+) -> None:
+    """Send every record and wait for the broker's word on each; `published` grows as it goes.
+
+    Raises Failure naming the record the broker refused. What was sent before stays sent.
+    """
+    waiting: list[tuple[Record, asyncio.Future[object]]] = []
+    waiting_bytes = 0
+
+    async def settle() -> None:
+        for record, sent in waiting:
+            try:
+                metadata = await sent
+            except KafkaError as error:
+                raise Failure(f"{record.origin}: the broker refused the record: {error}.") from error
+            partition, offset = metadata.partition, metadata.offset  # type: ignore[attr-defined]
+            published.first.setdefault(partition, offset)
+            published.reached[partition] = max(published.reached.get(partition, -1), offset)
+            published.records += 1
+            advance()
+        waiting.clear()
+
+    for record in records:
+        sent = await producer.send(topic, record.value, key=str(record.key).encode(), headers=list(record.headers))
+        waiting.append((record, sent))
+        waiting_bytes += len(record.value or b"")
+        if len(waiting) >= IN_FLIGHT_RECORDS or waiting_bytes >= IN_FLIGHT_BYTES:
+            await settle()
+            waiting_bytes = 0
+    await settle()
+
+
+async def follow(
+    receipts: AIOKafkaConsumer,
+    published: Published,
+    advance: Callable[[Receipt], None] = lambda _receipt: None,
+    *,
+    patience_seconds: float = 60.0,
+) -> Followed:
+    """Read receipts until there is one for everything published.
+
+    Raises Failure when no receipt comes for `patience_seconds`.
+    """
+    followed = Followed()
+    missing = dict(published.reached)
+    deadline = time.monotonic() + patience_seconds
+    while missing:
+        batch = await receipts.getmany(timeout_ms=500)
+        for messages in batch.values():
+            for message in messages:
+                receipt = decode_receipt(message.value)
+                deadline = time.monotonic() + patience_seconds
+                first = published.first.get(receipt.partition, receipt.offset + 1)
+                if not first <= receipt.offset <= published.reached.get(receipt.partition, -1):
+                    continue
+                followed.outcomes[receipt.outcome] += 1
+                followed.chunks += receipt.chunks
+                if receipt.outcome == "dead_lettered":
+                    followed.refused.append(receipt)
+                advance(receipt)
+                if receipt.offset >= missing.get(receipt.partition, receipt.offset + 1):
+                    del missing[receipt.partition]
+        if missing and time.monotonic() > deadline:
+            raise Failure(
+                f"Nothing was indexed for {patience_seconds:.0f} s (waiting for {format_token(missing)}). "
+                "The records are safe in Kafka; is a worker running? See 'thalweg status'."
+            )
+    return followed

@@ -1,0 +1,54 @@
+"""Taking records from a topic: un-acknowledged, told as in hand, acknowledged when their work is done."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
+
+from streams.indexing.records import SourceRecord
+from streams.progress.partitions import Progress
+
+Taken = AsyncIterator[Sequence[Any]]  # batches of Faust events, unacknowledged
+Work = Callable[[Sequence[SourceRecord]], Awaitable[None]]  # may be called again with the same records
+
+
+def taken_in_hand(progress: Progress, stage: str, topic: str, events: Sequence[Any]) -> list[SourceRecord]:
+    """The records of a batch."""
+    records = [SourceRecord.of(event.message) for event in events]
+    for record in records:
+        progress.taken(stage, topic, record.partition, record.timestamp_ms)
+    return records
+
+
+async def work_off(batches: Taken, work: Work, progress: Progress, stage: str, topic: str) -> None:
+    """Do the work of each batch, and only then acknowledge it."""
+    async for events in batches:
+        records = taken_in_hand(progress, stage, topic, events)
+        await work(records)
+        for event in events:
+            event.ack()
+        report_done(progress, stage, topic, records, [])
+
+
+def report_done(
+    progress: Progress, stage: str, topic: str, done: Sequence[SourceRecord], in_hand: Sequence[SourceRecord]
+) -> None:
+    """Tell how far each partition is done, and what of it is still in hand."""
+    last = {record.partition: record for record in done}
+    for partition, record in last.items():
+        progress.done(stage, topic, partition, record.offset, record.timestamp_ms)
+    for record in in_hand:
+        progress.taken(stage, topic, record.partition, record.timestamp_ms)
+
+
+def fatal_on_error(
+    run: Callable[[Taken], Awaitable[None]], fail: Callable[[BaseException], None]
+) -> Callable[[Taken], Awaitable[None]]:
+    """The same agent, but an exception ends the worker: Faust would only log it and lose the batch's place."""
+
+    async def guarded(batches: Taken) -> None:
+        try:
+            await run(batches)
+        except Exception as error:  # the process edge of an agent
+            fail(error)
+            raise
+
+    return guarded

@@ -1,0 +1,206 @@
+"""The query service on a real Kafka, real tables and a real socket; a stand-in plays the worker, record by record."""
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+from indexer.chunking import ChunkingParameters
+from indexer.embedding import text_hash
+from indexer.embedding.hashing import HashingEncoder
+from indexer.generations import FIRST, Generation, Manifest, open_generation
+from indexer.linking import contribution
+from indexer.preparing import prepare
+from indexer.tables import DocumentRow, StoredPosition
+from indexer.write.rows import IndexedRows
+from indexer.write.vectors import VectorWriter
+from query_api.app import create_app
+from query_api.searching.engine import load_engine
+from query_api.settings import ServiceSettings
+from schemas.contributions import encode_contribution
+from schemas.events import DocumentUpsert, decode_document_event
+from schemas.receipts import Receipt, encode_receipt
+from schemas.settings import LimitSettings
+from schemas.topics import TopicNames, topic_specs
+from streams.kafka.topic_admin import ensure_topics
+from tests.waiting import eventually
+
+EVENTS = {"Accept": "text/event-stream"}
+
+
+class StandInWorker:
+    """Does what the worker does to one document at a time: rows, contribution, positions, receipt."""
+
+    def __init__(self, generation: Generation, producer: AIOKafkaProducer, names: TopicNames) -> None:
+        self._writer = VectorWriter.open(generation, HashingEncoder.dimension)
+        self._producer = producer
+        self._names = names
+        self._encoder = HashingEncoder()
+
+    async def apply(self, key: bytes, value: bytes | None, partition: int, offset: int) -> None:
+        event = decode_document_event(key, value, [], LimitSettings())
+        now = time.time_ns() // 1_000_000
+        rows, graph = self._prepared(event, partition, offset, now)
+        self._writer.replace([rows])
+        topic = self._names.graph(FIRST)
+        sent = await self._producer.send_and_wait(topic, graph, key, partition=0)
+        self._writer.store_positions({partition: StoredPosition(offset, sent.offset)})
+        receipt = Receipt(
+            key=key.decode(),
+            outcome="deleted" if value is None else "indexed",
+            partition=partition,
+            offset=offset,
+            generation=FIRST,
+            graph_offset=sent.offset,
+        )
+        await self._producer.send_and_wait(self._names.indexed, encode_receipt(receipt), key, partition=partition)
+
+    def _prepared(self, event: Any, partition: int, offset: int, now: int) -> tuple[IndexedRows, bytes | None]:
+        if not isinstance(event, DocumentUpsert):
+            gone = DocumentRow(event.key, event.version, partition, offset, now, deleted_at_ms=now)
+            return IndexedRows(gone), None
+        prepared = prepare(event, ChunkingParameters())
+        vectors = self._encoder.encode(prepared.embedding_texts)
+        row = DocumentRow(
+            key=event.key,
+            version=event.version,
+            partition=partition,
+            offset=offset,
+            timestamp_ms=now,
+            revision=prepared.revision,
+            content_type=prepared.content_type,
+            title=prepared.title,
+            uri=prepared.uri,
+            metadata=prepared.metadata,
+            chunks=len(prepared.chunked.chunks),
+            passages=len(prepared.chunked.passages),
+        )
+        hashes = [text_hash(text) for text in prepared.embedding_texts]
+        return IndexedRows(row, prepared, vectors, hashes), encode_contribution(contribution(prepared, vectors))
+
+
+class Stage:
+    """A running service, a client of it, the log, and the stand-in worker following the documents topic."""
+
+    def __init__(self, http: httpx.AsyncClient, app: Any, names: TopicNames, kafka: str, data_dir: Path) -> None:
+        self.http = http
+        self.service = app.state.service
+        self.names = names
+        self.kafka = kafka
+        self.data_dir = data_dir
+
+    async def search(self, query: str, **params: Any) -> dict[str, Any]:
+        response = await self.http.get("/v1/search", params={"q": query, **params})
+        assert response.status_code == 200, response.text
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    async def put(self, document_id: str, text: str) -> str:
+        response = await self.http.put(
+            f"/v1/documents/{document_id}", content=text, headers={"Content-Type": "text/markdown"}
+        )
+        assert response.status_code == 202, response.text
+        return str(response.json()["token"])
+
+
+def settings_for(kafka: str, prefix: str, data_dir: Path, **service: Any) -> ServiceSettings:
+    return ServiceSettings.model_validate(
+        {
+            "kafka": {"bootstrap_servers": kafka, "topic_prefix": prefix, "partitions": 2},
+            "storage": {"data_dir": data_dir},
+            "embedding": {"provider": "hashing"},
+            "service": {"port": 0, **service},
+        }
+    )
+
+
+def make_generation(data_dir: Path) -> Generation:
+    return open_generation(
+        data_dir,
+        Manifest(
+            generation=FIRST,
+            embedding_provider=HashingEncoder.provider,
+            embedding_model=HashingEncoder.model,
+            embedding_digest=HashingEncoder.digest,
+            dimension=HashingEncoder.dimension,
+            chunk_characters=300,
+            chunk_overlap=50,
+            passage_characters=1400,
+            passage_overlap=0.15,
+            extractor="test",
+        ),
+    )
+
+
+@asynccontextmanager
+async def serving(
+    settings: ServiceSettings, load: Callable[[], Any] = load_engine
+) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
+    """The service on a free port of a real socket."""
+    app = create_app(settings, load=load)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, timeout_graceful_shutdown=2))
+    running = asyncio.create_task(server.serve())
+    await eventually(lambda: server.started)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30, trust_env=False) as http:
+            yield http, app
+    finally:
+        server.should_exit = True
+        await running
+
+
+@asynccontextmanager
+async def working(kafka: str, names: TopicNames, generation: Generation) -> AsyncIterator[StandInWorker]:
+    """The stand-in worker, applying every record of the documents topic."""
+    consumer = AIOKafkaConsumer(names.documents, bootstrap_servers=kafka, auto_offset_reset="earliest")
+    producer = AIOKafkaProducer(bootstrap_servers=kafka, acks="all")
+    await producer.start()
+    await consumer.start()
+    worker = StandInWorker(generation, producer, names)
+
+    async def follow() -> None:
+        async for record in consumer:
+            await worker.apply(record.key, record.value, record.partition, record.offset)
+
+    following = asyncio.create_task(follow())
+    try:
+        yield worker
+    finally:
+        following.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await following
+        await consumer.stop()
+        await producer.stop()
+
+
+@asynccontextmanager
+async def on_stage(kafka: str, topic_prefix: str, data_dir: Path) -> AsyncIterator[Stage]:
+    """New topics, an empty generation, the stand-in worker, and a service that is ready."""
+    settings = settings_for(kafka, topic_prefix, data_dir)
+    names = TopicNames(topic_prefix)
+    await ensure_topics(kafka, topic_specs(settings.kafka, FIRST))
+    generation = make_generation(data_dir)
+    async with working(kafka, names, generation), serving(settings) as (http, app):
+        stage = Stage(http, app, names, kafka, data_dir)
+        await eventually(lambda: stage.service.readiness().ready)
+        yield stage
+
+
+async def frames_of(response: httpx.Response) -> AsyncIterator[tuple[str, str, Any]]:
+    fields: dict[str, str] = {}
+    async for line in response.aiter_lines():
+        if line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif "event" in fields:
+            yield fields["event"], fields["id"], json.loads(fields["data"])
+            fields = {}

@@ -1,0 +1,93 @@
+"""The log as the service sees it: its end, its partitions, its topics, and its absence."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from indexer.generations import FIRST
+from schemas.topics import TopicNames, topic_specs
+from streams.kafka.topic_admin import ensure_topics
+from tests.integration.query_service.stage import (
+    Stage,
+    on_stage,
+    serving,
+    settings_for,
+)
+from tests.waiting import eventually
+
+
+async def test_lag_is_told_against_the_end_of_the_log(stage: Stage) -> None:
+    token = await stage.put("a.md", "# One\n\ntext")
+    await stage.search("text", after=token)
+    status: dict[str, Any] = {}
+    async with asyncio.timeout(20):
+        while status.get("lag_records") != 0 or status["readiness"]["kafka"] != "reachable":
+            status = (await stage.http.get("/v1/status")).json()
+    assert status["positions"] == token
+    assert status["graph_position"] == 0
+    consumer = AIOKafkaConsumer(bootstrap_servers=stage.kafka)
+    await consumer.start()
+    ends = await consumer.end_offsets([TopicPartition(stage.names.documents, number) for number in range(2)])
+    await consumer.stop()
+    told = {each["partition"]: each["end"] for each in status["lag"] if each["topic"] == stage.names.documents}
+    assert told == {partition.partition: end for partition, end in ends.items()}
+
+
+async def test_a_token_of_a_partition_that_is_not_there_is_refused(stage: Stage) -> None:
+    await eventually(lambda: stage.service.log_watch.partition_count(stage.names.documents) == 2)
+    response = await stage.http.get("/v1/search", params={"q": "x", "after": "7:1"})
+    assert response.status_code == 400
+    assert "0 to 1" in response.json()["detail"]
+
+
+async def test_a_service_started_later_catches_up_from_the_tables_and_the_topic(
+    stage: Stage, kafka: str, topic_prefix: str
+) -> None:
+    token = ",".join(
+        [await stage.put(f"{number}.md", f"# Pier {number}\n\nBeacon {number} stands there.") for number in range(5)]
+    )
+    await stage.search("beacon", after=token)
+    settings = settings_for(kafka, topic_prefix, stage.data_dir)
+    async with serving(settings) as (http, app):
+        later = Stage(http, app, stage.names, kafka, stage.data_dir)
+        await eventually(lambda: later.service.readiness().ready)
+        answer = await later.search("beacon", after=token, k=5)
+        assert len(answer["hits"]) == 5
+        assert answer["snapshot"]["graph_position"] == 4
+
+
+async def test_searches_go_on_without_kafka_and_writes_say_so(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    async with on_stage(kafka, topic_prefix, tmp_path) as stage:
+        token = await stage.put("a.md", "# Quay\n\nThe quay is empty.")
+        await stage.search("quay", after=token)
+    nowhere = settings_for("127.0.0.1:1", topic_prefix, tmp_path, write_timeout_seconds=1, provenance_flush_seconds=0)
+    async with serving(nowhere) as (http, app):
+        stage = Stage(http, app, TopicNames(topic_prefix), kafka, tmp_path)
+        await eventually(lambda: stage.service.readiness().ready)
+        assert (await stage.search("quay", mode="keyword"))["hits"][0]["document_id"] == "a.md"
+        began = time.monotonic()
+        response = await http.put("/v1/documents/b.md", content="x", headers={"Content-Type": "text/plain"})
+        assert response.status_code == 503
+        assert time.monotonic() - began < 4
+        assert (await http.get("/readyz")).json()["kafka"] == "unreachable"
+        assert stage.service.provenance.dropped == 0
+        assert len(stage.service.provenance) == 1
+
+
+async def test_topics_that_are_not_there_yet_are_told_and_then_found(
+    kafka: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    settings = settings_for(kafka, topic_prefix, tmp_path, write_timeout_seconds=1)
+    async with serving(settings) as (http, app):
+        stage = Stage(http, app, TopicNames(topic_prefix), kafka, tmp_path)
+        await eventually(lambda: stage.service.log_watch.reachable)
+        assert "thalweg topics create" in str((await http.get("/readyz")).json()["notes"])
+        response = await http.put("/v1/documents/a", content="x", headers={"Content-Type": "text/plain"})
+        assert response.status_code == 503
+        await ensure_topics(kafka, topic_specs(settings.kafka, FIRST))
+        await eventually(lambda: stage.service.log_watch.missing is None)
+        await eventually(lambda: stage.service.keeper.receipts_tail.problem is None)
+        assert await stage.put("a", "x")

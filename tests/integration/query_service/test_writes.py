@@ -1,0 +1,112 @@
+"""What is written is found: by the next search that asks for it, under its key, until it is deleted."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from aiokafka import AIOKafkaProducer
+
+from indexer.generations import FIRST
+from schemas.ids import DocumentKey
+from schemas.topics import topic_specs
+from streams.kafka.topic_admin import ensure_topics
+from tests.integration.query_service.stage import (
+    Stage,
+    serving,
+    settings_for,
+)
+
+
+async def test_every_search_after_a_write_shows_that_write(stage: Stage) -> None:
+    for number in range(20):
+        token = await stage.put(f"notes/{number}.md", f"# Gauge {number}\n\nReading number{number} of the river gauge.")
+        answer = await stage.search(f"number{number}", after=token, wait_seconds=10, k=3)
+        assert answer["hits"][0]["document_id"] == f"notes/{number}.md"
+        partition, offset = token.split(":")
+        assert answer["hits"][0]["source"] == {
+            "topic": stage.names.documents, "partition": int(partition), "offset": int(offset), "version": None
+        }  # fmt: skip
+
+
+async def test_a_deleted_document_is_gone_from_every_answer(stage: Stage) -> None:
+    kept = await stage.put("a.md", "# Ferry\n\nThe ferry crosses the thalweg.")
+    token = await stage.put("b.md", "# Bridge\n\nThe bridge spans the thalweg.")
+    found = await stage.search("thalweg", after=f"{kept},{token}")
+    assert {hit["document_id"] for hit in found["hits"]} == {"a.md", "b.md"}
+    token = (await stage.http.delete("/v1/documents/b.md")).json()["token"]
+    answer = await stage.search("thalweg bridge", after=token)
+    assert {hit["document_id"] for hit in answer["hits"]} == {"a.md"}
+    assert (await stage.http.get("/v1/documents/b.md")).status_code == 404
+    assert (await stage.http.get("/v1/documents/b.md/status")).json()["status"] == "deleted"
+
+
+async def test_a_document_is_followed_from_pending_to_indexed_and_read_back(stage: Stage) -> None:
+    text = "# River\n\nThe river is high.\n\n## Ferry\n\nIt does not go."
+    token = await stage.put("guides/river.md", text)
+    status: dict[str, Any] = {}
+    async with asyncio.timeout(20):
+        while status.get("status") != "indexed" or not status["in_graph"]:
+            status = (await stage.http.get(f"/v1/documents/guides/river.md/status?position={token}")).json()
+            assert status["status"] in {"pending", "indexed"}
+    assert (status["position"], status["searchable"]) == (token, True)
+    document = (await stage.http.get("/v1/documents/guides%2Friver.md")).json()
+    assert document["title"] == "River"
+    assert "The river is high." in document["text"]
+    assert "It does not go." in document["text"]
+    listed = (await stage.http.get("/v1/documents?limit=1")).json()
+    assert [each["id"] for each in listed["documents"]] == ["guides/river.md"]
+    node = (await stage.http.get("/v1/nodes/guides/river.md")).json()
+    assert {each["edge"]["kind"] for each in node["neighbours"]} >= {"has_chunk", "about"}
+    chunk_id = next(each["node"]["id"] for each in node["neighbours"] if each["node"]["kind"] == "chunk")
+    assert (await stage.http.get(f"/v1/chunks/{chunk_id}")).json()["document_id"] == "guides/river.md"
+
+
+async def test_batches_and_uploads_are_answered_by_member(stage: Stage) -> None:
+    batch = [{"id": "a", "content": "one"}, {"id": "b"}, {"id": "c", "content": "three", "collection": "other"}]
+    response = await stage.http.post("/v1/documents", json={"documents": batch})
+    assert response.status_code == 202
+    answer = response.json()
+    assert [(each["index"], each["id"], each["collection"]) for each in answer["accepted"]] == [
+        (0, "a", "default"), (2, "c", "other")
+    ]  # fmt: skip
+    assert [(each["index"], each["id"], each["status"]) for each in answer["refused"]] == [(1, "b", 422)]
+    files = [("file", ("x.md", b"# Upload\n\nsubmerged")), ("file", ("y.rst", b"Title\n=====\n\nsunken"))]
+    response = await stage.http.post("/v1/documents", files=files, data={"collection": "up"})
+    token = response.json()["token"]
+    found = await stage.search("submerged", collection="up", after=token)
+    assert found["hits"][0]["document_id"] == "x.md"
+    assert (await stage.http.get("/v1/documents/y.rst?collection=up")).json()["content_type"] == "text/x-rst"
+
+
+async def test_keys_go_to_the_partition_every_kafka_client_would_choose(stage: Stage) -> None:
+    producer = AIOKafkaProducer(bootstrap_servers=stage.kafka)
+    await producer.start()
+    try:
+        for name in ("a", "b/c", "ünïcode", "d"):
+            token = await stage.put(name, "text")
+            own = await producer.send_and_wait(stage.names.documents, None, f"default/{name}".encode())
+            assert token.split(":")[0] == str(own.partition)
+    finally:
+        await producer.stop()
+
+
+async def test_a_key_is_a_document_key(stage: Stage) -> None:
+    token = await stage.put("deep/er/est.md", "# Deep\n\nVery deep.")
+    await stage.search("deep", after=token)
+    assert DocumentKey("default", "deep/er/est.md") in stage.service.snapshot().text.documents(
+        [DocumentKey("default", "deep/er/est.md")]
+    )
+
+
+async def test_a_record_the_topic_does_not_take_is_a_413(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    settings = settings_for(kafka, topic_prefix, tmp_path)
+    small = settings.kafka.model_copy(update={"max_record_bytes": 100_000})
+    await ensure_topics(kafka, topic_specs(small, FIRST))
+    async with serving(settings) as (http, _):
+        text = "a line of text that is stored\n" * 10_000
+        response = await http.put("/v1/documents/a", content=text, headers={"Content-Type": "text/plain"})
+        assert response.status_code == 413
+        assert "max.message.bytes" in response.json()["detail"]
+        batch = [{"id": "a", "content": text}, {"id": "b", "content": "short"}]
+        response = await http.post("/v1/documents", json=batch)
+        assert response.status_code == 413

@@ -1,0 +1,106 @@
+"""The graph in memory: an overlay shows exactly what a graph built from scratch shows, whatever came in which order."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from query_api.graph.columns import entity_key_of
+from query_api.graph.view import GraphView
+from schemas.contributions import AboutEdge, ChunkNode, Contribution, MentionEdge
+from schemas.ids import DocumentKey, chunk_id, passage_id
+from tests.unit.query_api.graph_histories import Batch, everything, histories
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(histories())
+def test_base_and_overlay_show_what_a_graph_built_from_scratch_shows(
+    history: tuple[list[Contribution], list[Batch]],
+) -> None:
+    base, batches = history
+    state = {DocumentKey(one.collection, one.document_id): one for one in base}
+    view = GraphView.from_contributions(base, 0)
+    before = everything(view)
+    first = view
+    for position, batch in enumerate(batches, 1):
+        view = view.with_changes(batch, position)
+        for key, contribution in batch:
+            state.pop(key, None)
+            if contribution is not None:
+                state[key] = contribution
+    scratch = everything(GraphView.from_contributions(state.values(), 0))
+    assert everything(view) == scratch
+    assert everything(view.compacted()) == scratch
+    assert everything(first) == before, "a view that others read must not change"
+    assert view.position == len(batches)
+
+
+def document(identifier: str, *names: str, title: str = "Untitled") -> Contribution:
+    key = DocumentKey("a", identifier)
+    return Contribution(
+        collection="a",
+        document_id=identifier,
+        revision="1",
+        title=title,
+        sections=[],
+        chunks=[ChunkNode(chunk_id(key, [], "text", 0), passage_id(key, [], "text", 0), 0, -1)],
+        about=[AboutEdge(title.casefold(), title, 1.0)],
+        mentions=[MentionEdge(0, name, name, "thing", 1, [0]) for name in names],
+        statements=[],
+        edges=[],
+        links=[],
+    )
+
+
+def test_many_single_changes_leave_few_segments_and_the_same_base() -> None:
+    view = GraphView.from_contributions([document(f"base {n}", "x") for n in range(50)], 0)
+    base = view._parts[0].segment
+    for number in range(100):
+        change = document(f"d{number}", "x")
+        view = view.with_changes([(DocumentKey("a", f"d{number}"), change)], number + 1)
+    assert view._parts[0].segment is base
+    assert len(view._parts) <= 9
+    assert view.overlay_documents == 100
+    assert view.passage_frequencies(np.array([entity_key_of("a", "x")], dtype=np.uint64)).tolist() == [150]
+
+
+def test_a_mention_finds_its_title_whichever_came_first() -> None:
+    mention = GraphView.from_contributions([document("early", "the late one")], 0)
+    entity = entity_key_of("a", "the late one")
+    assert len(mention.about(np.array([entity], dtype=np.uint64)).document) == 0
+    both = mention.with_changes([(DocumentKey("a", "late"), document("late", title="The Late One"))], 1)
+    about = both.about(np.array([entity], dtype=np.uint64))
+    assert [both.title(number) for number in about.document.tolist()] == ["The Late One"]
+    assert both.labels([entity]) == {entity: "The Late One"}
+
+
+def test_a_name_is_gone_with_the_last_document_that_names_it() -> None:
+    view = GraphView.from_contributions([document("one", "rare name")], 0)
+    assert view.entity("a", "rare name") is not None
+    assert view.entity("b", "rare name") is None
+    gone = view.with_changes([(DocumentKey("a", "one"), None)], 1)
+    assert gone.entity("a", "rare name") is None
+    assert gone.entities_named(["rare name"]) == {}
+    assert gone.document(DocumentKey("a", "one")) is None
+
+
+def test_memory_counts_each_edge_once() -> None:
+    names = [f"name {number}" for number in range(200)]
+    view = GraphView.from_contributions([document(f"d{n}", *names[n % 100 : n % 100 + 60]) for n in range(300)], 0)
+    memory = view.memory()
+    assert memory.edges == 300 * (60 + 1 + 2), "mentions, the title, chunk to passage to document"
+    assert memory.bytes_per_edge == memory.bytes / memory.edges
+    assert memory.bytes_per_edge <= 32
+
+
+def test_an_empty_view_answers_with_nothing() -> None:
+    view = GraphView.empty()
+    assert view.position == -1
+    assert view.memory().edges == 0
+    assert view.document(DocumentKey("a", "x")) is None
+    assert view.entities_named(["x"]) == {}
+    assert everything(view) == everything(GraphView.from_contributions([], 5))
+
+
+def test_ids_that_are_no_ids_are_refused() -> None:
+    with pytest.raises(ValueError, match="32 hex digits"):
+        GraphView.empty().chunks(["chunk-1"])

@@ -1,0 +1,21 @@
+"""A service with a few documents and a scripted engine."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from query_api.searching.engine import GraphFile
+from tests.unit.query_api.running_service import PAGES, Running, service_over
+from tests.unit.query_api.scripted_engine import ScriptedEngine, make_generation, make_hit
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Running]:
+    make_generation(tmp_path)
+    engine = ScriptedEngine(hits=[make_hit(1), make_hit(2)])
+    engine.reader.put(*PAGES, p0=(7, 3))
+    engine.graph_file = GraphFile("s1", 3)
+    engine.graphs["s1"] = [page.contribution() for page in PAGES]
+    async with service_over(tmp_path, engine) as service:
+        yield service

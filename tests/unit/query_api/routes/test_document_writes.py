@@ -1,0 +1,70 @@
+"""Writes to `/v1/documents`: what is refused before it reaches the log."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from query_api.app import create_app
+from query_api.settings import ServiceSettings
+from tests.unit.query_api.running_service import Running, problem
+from tests.unit.query_api.scripted_engine import ScriptedEngine
+
+
+async def test_writes_are_refused_while_kafka_is_away_and_searches_go_on(running: Running) -> None:
+    response = await running.http.post("/v1/documents", json={"id": "a", "content": "text"})
+    assert problem(response)["status"] == 503
+    assert response.headers["retry-after"]
+    batch = await running.http.post("/v1/documents", json=[{"id": "a", "content": "text"}])
+    assert problem(batch)["status"] == 503
+    assert (await running.http.delete("/v1/documents/a")).status_code == 503
+    assert (await running.get("/v1/search", q="river")).status_code == 200
+    ready = await running.get("/readyz")
+    assert (ready.status_code, ready.json()["kafka"]) == (200, "unreachable")
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "says"),
+    [
+        ({"json": {"content": "text"}}, 422, "id"),
+        ({"json": {"id": "a"}}, 422, "content"),
+        ({"json": {"id": "a", "content": " "}}, 422, "empty"),
+        ({"json": {"id": "a", "content": 7}}, 422, "content"),
+        ({"json": {"id": "a", "content": "x", "content_type": "video/mp4"}}, 415, "text/markdown"),
+        ({"json": {"id": "a", "content": "x" * 2_000}}, 413, "limit"),
+        ({"json": {"documents": "all"}}, 422, "documents"),
+        ({"json": []}, 422, "1 to"),
+        ({"content": b'{"id": "a"', "headers": {"Content-Type": "application/json"}}, 400, "JSON"),
+        ({"content": b"text", "headers": {"Content-Type": "text/plain"}}, 422, "?id="),
+        ({"content": b"text", "params": {"id": "a"}}, 415, "Content-Type"),
+        ({"data": {"id": "a"}}, 415, "application/json"),
+        ({"content": b"text", "params": {"id": "a"}, "headers": {"Content-Type": "image/png"}}, 415, "image/png"),
+        (
+            {"content": b"t", "params": {"id": "a", "collection": "x/y"}, "headers": {"Content-Type": "text/plain"}},
+            422,
+            "slash",
+        ),
+        ({"files": {"file": ("a.mp4", b"film", "video/mp4")}}, 415, "video/mp4"),
+        ({"files": {"file": ("a.md", b"x")}, "data": {"colour": "red"}}, 422, "colour"),
+        ({"data": {"collection": "a"}, "files": {"file": ("", b"")}}, 422, ""),
+    ],
+)
+async def test_a_document_the_worker_would_not_take_is_refused_before_it_is_published(
+    tmp_path: Path, request_: dict[str, Any], status: int, says: str
+) -> None:
+    settings = ServiceSettings.model_validate(
+        {
+            "storage": {"data_dir": tmp_path},
+            "limits": {"max_document_bytes": 1_000},
+            "service": {"provenance_flush_seconds": 0},
+        }
+    )
+    app = create_app(settings, load=ScriptedEngine)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http,
+    ):
+        body = problem(await http.post("/v1/documents", **request_))
+    assert body["status"] == status
+    assert says in body["detail"]

@@ -1,0 +1,69 @@
+"""Reads of `/v1/documents`: what is indexed, and what became of the last write."""
+
+from schemas.ids import DocumentKey
+from schemas.receipts import Receipt
+from tests.unit.query_api.running_service import Running, problem
+from tests.waiting import eventually
+
+
+async def test_a_document_is_shown_with_its_text(running: Running) -> None:
+    document = (await running.get("/v1/documents/notes/river.md", collection="a")).json()
+    assert document["title"] == "River"
+    assert "The river is high." in document["text"]
+    assert [passage["text"] for passage in document["passages"]] == ["The river is high. Ada measured it.", "It fell."]
+    encoded = (await running.http.get("/v1/documents/notes%2Friver.md?collection=a")).json()
+    assert encoded == document
+
+
+async def test_a_status_is_told_from_a_document_whose_id_ends_so(running: Running) -> None:
+    assert (await running.get("/v1/documents/ada/status", collection="a")).json()["status"] == "indexed"
+    document = (await running.http.get("/v1/documents/reports%2Fstatus?collection=a")).json()
+    assert document["title"] == "Report"
+    status = (await running.http.get("/v1/documents/reports%2Fstatus/status?collection=a")).json()
+    assert (status["id"], status["status"]) == ("reports/status", "indexed")
+
+
+async def test_a_status_tells_pending_unknown_and_indexed(running: Running) -> None:
+    indexed = (await running.get("/v1/documents/ada/status", collection="a", position="0:5")).json()
+    assert (indexed["status"], indexed["searchable"], indexed["in_graph"]) == ("indexed", True, True)
+    pending = (await running.get("/v1/documents/ada/status", collection="a", position="0:12")).json()
+    assert (pending["status"], pending["searchable"]) == ("pending", True)
+    assert (await running.get("/v1/documents/nobody/status", collection="a")).json()["status"] == "unknown"
+
+
+async def test_documents_are_listed_page_by_page(running: Running) -> None:
+    first = (await running.get("/v1/documents", collection="a", limit=2)).json()
+    assert [each["id"] for each in first["documents"]] == ["ada", "notes/river.md"]
+    second = (await running.get("/v1/documents", collection="a", limit=2, cursor=first["next_cursor"])).json()
+    assert [each["id"] for each in second["documents"]] == ["reports/status"]
+    assert second["next_cursor"] is None
+
+
+async def test_what_is_not_indexed_is_not_found(running: Running) -> None:
+    assert "/status" in problem(await running.get("/v1/documents/nobody"))["detail"]
+    assert problem(await running.get("/v1/chunks/none"))["status"] == 404
+    assert problem(await running.get("/v1/nodes/none"))["status"] == 404
+
+
+async def test_documents_that_were_dead_lettered_say_why(running: Running) -> None:
+    running.service.keeper.receipts.add(
+        Receipt(
+            key="a/broken", outcome="dead_lettered", partition=0, offset=6, generation="g0001", reason="undecodable",
+            message="The content is not UTF-8.",
+        )
+    )  # fmt: skip
+    status = (await running.get("/v1/documents/broken/status", collection="a")).json()
+    assert (status["status"], status["message"]) == ("dead_lettered", "The content is not UTF-8.")
+    assert status["position"] == "0:6"
+
+
+async def test_a_deleted_document_is_not_shown(running: Running) -> None:
+    del running.engine.reader.pages[DocumentKey("a", "ada")]
+    running.engine.reader.put(p0=(9, 3))
+    await eventually(lambda: running.service.snapshot().info().positions == "0:9")
+    assert (await running.get("/v1/documents/ada", collection="a")).status_code == 404
+
+
+async def test_formats_are_listed(running: Running) -> None:
+    formats = (await running.get("/v1/formats")).json()
+    assert "text/markdown" in [each["media_types"][0] for each in formats]

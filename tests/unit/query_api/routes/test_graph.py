@@ -1,0 +1,32 @@
+"""`/v1/chunks`, `/v1/nodes` and `/v1/graph`: the graph walked by hand."""
+
+from schemas.ids import entity_id
+from tests.unit.query_api.running_service import PAGES, Running
+
+
+async def test_a_chunk_is_shown_with_its_passage_and_without_its_vector(running: Running) -> None:
+    chunk_id = PAGES[0].chunks()[0][0]
+    chunk = (await running.get(f"/v1/chunks/{chunk_id}")).json()
+    assert chunk["text"] == "The river is high."
+    assert chunk["parent_text"] == "The river is high. Ada measured it."
+    assert "vector" not in chunk
+
+
+async def test_an_entity_is_found_by_its_name_and_by_its_id(running: Running) -> None:
+    node = (await running.get("/v1/nodes/ÁDA", collection="a")).json()["node"]
+    assert (node["kind"], node["label"]) == ("entity", "Ada")
+    entity = (await running.get(f"/v1/nodes/{entity_id('a', 'ada')}")).json()
+    kinds = {(each["edge"]["kind"], each["node"]["kind"]) for each in entity["neighbours"]}
+    assert kinds == {("about", "document"), ("mentions", "chunk")}
+
+
+async def test_a_subgraph_holds_both_ends_of_every_edge(running: Running) -> None:
+    graph = (await running.get("/v1/graph", node="a/ada", depth=3)).json()
+    nodes = {node["id"] for node in graph["nodes"]}
+    assert {"a/ada", "a/notes/river.md"} <= nodes
+    assert all(edge["from"] in nodes and edge["to"] in nodes for edge in graph["edges"])
+    small = (await running.get("/v1/graph", node="a/ada", depth=3, limit=2)).json()
+    assert len(small["nodes"]) == 2
+    assert small["truncated"]
+    links = (await running.get("/v1/graph", node=PAGES[1].chunks()[0][0], kinds="links_to")).json()
+    assert [edge["kind"] for edge in links["edges"]] == ["links_to"]

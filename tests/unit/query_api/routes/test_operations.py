@@ -1,0 +1,80 @@
+"""How the service is: probes, metrics, status, and the description of its interface."""
+
+from pathlib import Path
+
+from tests.unit.query_api.running_service import Running, problem, service_over
+from tests.unit.query_api.scripted_engine import ScriptedEngine, make_generation
+from tests.waiting import eventually
+
+
+async def test_the_service_is_alive_before_it_is_ready_and_says_what_is_missing(tmp_path: Path) -> None:
+    async with service_over(tmp_path, ScriptedEngine(), until_ready=False) as running:
+        assert (await running.get("/livez")).text == "alive\n"
+        await eventually(lambda: running.service.retriever.encoder is not None)
+        await eventually(lambda: "start the worker" in (running.service.keeper.problem or ""))
+        response = await running.get("/readyz")
+        assert response.status_code == 503
+        assert "start the worker" in response.json()["reasons"][0]
+        search = await running.get("/v1/search", q="river")
+        assert problem(search)["title"] == "Not ready"
+        assert search.headers["retry-after"]
+        assert (await running.get("/v1/status")).json()["generation"] is None
+        make_generation(tmp_path)
+        await eventually(lambda: running.service.readiness().ready)
+        assert (await running.get("/v1/search", q="river")).status_code == 200
+
+
+async def test_a_model_that_is_not_the_indexes_own_is_told_and_not_searched_with(tmp_path: Path) -> None:
+    make_generation(tmp_path, digest="another-model")
+    async with service_over(tmp_path, ScriptedEngine(), until_ready=False) as running:
+        await eventually(lambda: running.service.keeper.current and running.service.retriever.encoder)
+        assert "THALWEG_EMBEDDING__MODEL" in (await running.get("/readyz")).json()["reasons"][0]
+        assert (await running.get("/v1/search", q="river")).status_code == 503
+        assert (await running.get("/v1/search", q="river", mode="keyword")).status_code == 200
+
+
+async def test_a_model_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine(encoder_failure=OSError("no such model"))
+    async with service_over(tmp_path, engine, until_ready=False) as running:
+        await eventually(lambda: "no such model" in str(running.service.readiness().reasons))
+
+
+async def test_metrics_tell_positions_age_and_searches(running: Running) -> None:
+    await running.get("/v1/search", q="river")
+    text = (await running.get("/metrics")).text
+    for line in (
+        'thalweg_store_position{partition="0",store="lance",topic="thalweg.documents.v1"} 7.0',
+        'thalweg_store_position{partition="0",store="graph_view",topic="thalweg.graph.g0001.v1"} 3.0',
+        'thalweg_search_seconds_count{mode="hybrid",stage="total"} 1.0',
+        'thalweg_search_seconds_count{mode="hybrid",stage="vector"} 1.0',
+        "thalweg_sse_clients 0.0",
+        "thalweg_snapshot_age_seconds ",
+        "thalweg_provenance_dropped_total 0.0",
+        "thalweg_provenance_buffered 1.0",
+        "thalweg_ready 1.0",
+    ):
+        assert line in text
+
+
+async def test_the_status_is_complete(running: Running) -> None:
+    status = (await running.get("/v1/status")).json()
+    assert status["generation"] == "g0001"
+    assert status["positions"] == "0:7"
+    assert status["graph_position"] == status["graph_base_position"] == 3
+    assert status["counts"]["documents"] == 3
+    assert status["counts"]["graph_documents"] == 3
+    assert status["memory_bytes"] > 0
+    assert status["lag_records"] is None
+
+
+async def test_the_description_of_the_interface_is_complete(running: Running) -> None:
+    described = (await running.get("/openapi.json")).json()
+    assert set(described["paths"]) == {
+        "/v1/search", "/v1/documents", "/v1/documents/{document_id}", "/v1/formats", "/v1/chunks/{chunk_id}",
+        "/v1/nodes/{node_id}", "/v1/graph", "/v1/retrievals/{retrieval_id}", "/livez", "/readyz", "/metrics",
+        "/v1/status",
+    }  # fmt: skip
+    answer = described["paths"]["/v1/search"]["get"]["responses"]["200"]["content"]
+    assert set(answer) >= {"application/json", "text/event-stream"}
+    assert "event: hit" in answer["text/event-stream"]["example"]

@@ -1,0 +1,123 @@
+"""`/v1/search` and `/v1/retrievals`: what is asked, what is answered, what is refused."""
+
+import json
+from typing import Any
+
+import pytest
+
+from indexer.errors import TransientStoreError
+from query_api.searching.engine import SearchUnanswered
+from tests.unit.query_api.running_service import Running, events, problem
+
+
+async def test_a_search_is_answered_as_json_with_its_snapshot_and_its_paths(running: Running) -> None:
+    response = await running.get("/v1/search", q="the river", k=1)
+    assert response.status_code == 200
+    answer = response.json()
+    assert answer["snapshot"]["positions"] == "0:7"
+    assert answer["snapshot"]["graph_position"] == 3
+    assert [hit["rank"] for hit in answer["hits"]] == [1]
+    assert answer["hits"][0]["path"][0]["from"] == "river"
+    assert answer["retrieval_id"].startswith("r_")
+
+
+async def test_a_question_in_the_body_is_the_same_question(running: Running) -> None:
+    response = await running.http.post("/v1/search", json={"q": "the river", "k": 2})
+    assert len(response.json()["hits"]) == 2
+
+
+async def test_a_client_that_accepts_events_gets_frames(running: Running) -> None:
+    response = await running.http.get("/v1/search", params={"q": "river"}, headers={"Accept": "text/event-stream"})
+    assert response.headers["content-type"].startswith("text/event-stream")
+    frames = events(response)
+    assert [name for name, _, _ in frames] == ["meta", "stage", "hit", "hit", "done"]
+    resumed = await running.http.get(
+        "/v1/search", params={"q": "river"}, headers={"Accept": "text/event-stream", "Last-Event-ID": frames[2][1]}
+    )
+    assert events(resumed) == frames[3:]
+
+
+async def test_frames_that_are_gone_are_replaced_by_a_new_retrieval(running: Running) -> None:
+    headers = {"Accept": "text/event-stream", "Last-Event-ID": "r_gone.4"}
+    frames = events(await running.http.get("/v1/search", params={"q": "river"}, headers=headers))
+    assert [name for name, _, _ in frames] == ["reset", "meta", "stage", "hit", "hit", "done"]
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"q": "x", "k": 0}, "`k`"),
+        ({"q": "x", "k": "many"}, "'many'"),
+        ({"q": "  "}, "`q`"),
+        ({}, "`q` is missing"),
+        ({"q": "x", "mode": "magic"}, "'magic'"),
+        ({"q": "x", "kk": 3}, "'kk'"),
+        ({"q": "x", "wait_seconds": 3600}, "`wait_seconds`"),
+    ],
+)
+async def test_a_search_that_does_not_fit_is_refused_with_a_sentence(
+    running: Running, params: dict[str, Any], says: str
+) -> None:
+    response = await running.get("/v1/search", **params)
+    assert response.status_code == 422
+    assert says in problem(response)["detail"]
+
+
+@pytest.mark.parametrize(("content", "status"), [(b"{nonsense", 400), (b"[]", 422), (b"x" * 300_000, 413)])
+async def test_a_body_that_is_no_search_is_refused(running: Running, content: bytes, status: int) -> None:
+    headers = {"Content-Type": "application/json"}
+    assert problem(await running.http.post("/v1/search", content=content, headers=headers))["status"] == status
+
+
+async def test_a_search_no_channel_could_answer_is_a_503(running: Running) -> None:
+    running.engine.fail_at, running.engine.failure = 0, SearchUnanswered("Both indexes are unreadable.")
+    response = await running.get("/v1/search", q="river")
+    assert problem(response)["detail"] == "Both indexes are unreadable."
+    assert response.headers["retry-after"]
+    running.engine.failure = TransientStoreError("Could not read the texts: the disk is gone")
+    assert problem(await running.get("/v1/search", q="river"))["status"] == 503
+
+
+async def test_the_unforeseen_is_a_500_that_tells_no_secrets(running: Running) -> None:
+    running.engine.fail_at, running.engine.failure = 0, RuntimeError("password=hunter2")
+    body = problem(await running.get("/v1/search", q="river"))
+    assert body["status"] == 500
+    assert "hunter2" not in json.dumps(body)
+
+
+async def test_a_search_after_a_token_waits_until_it_is_reached(running: Running) -> None:
+    running.engine.reader.put(p0=(8, 3))
+    answer = (await running.get("/v1/search", q="river", after="0:8", wait_seconds=5)).json()
+    assert answer["snapshot"]["positions"] == "0:8"
+
+
+async def test_a_token_that_is_not_reached_in_time_is_an_honest_503(running: Running) -> None:
+    response = await running.get("/v1/search", q="river", after="0:99", wait_seconds=0.05)
+    body = problem(response)
+    assert (body["status"], body["title"], body["reached"]) == (503, "Not there yet", "0:7")
+    assert response.headers["retry-after"]
+    headers = {"Accept": "text/event-stream"}
+    params: dict[str, Any] = {"q": "river", "after": "0:99", "wait_seconds": 0.01}
+    assert problem(await running.http.get("/v1/search", params=params, headers=headers))["status"] == 503
+
+
+async def test_the_graph_must_have_the_write_too_where_the_mode_uses_it(running: Running) -> None:
+    running.engine.reader.put(p0=(8, 4))
+    params: dict[str, Any] = {"q": "river", "after": "0:8", "wait_seconds": 0.2}
+    assert (await running.get("/v1/search", mode="keyword", **params)).status_code == 200
+    body = problem(await running.get("/v1/search", mode="graph", **params))
+    assert "graph" in body["detail"]
+
+
+async def test_a_malformed_token_is_a_400(running: Running) -> None:
+    assert "0:17,3:1042" in problem(await running.get("/v1/search", q="x", after="yesterday"))["detail"]
+
+
+async def test_a_retrieval_can_be_looked_up_at_once(running: Running) -> None:
+    answer = (await running.get("/v1/search", q="river")).json()
+    record = (await running.get(f"/v1/retrievals/{answer['retrieval_id']}")).json()
+    assert record["query"] == "river"
+    assert [hit["chunk_id"] for hit in record["hits"]] == [hit["chunk_id"] for hit in answer["hits"]]
+    assert record["snapshot"]["positions"] == "0:7"
+    assert record["hits"][0]["source"] == {"topic": "thalweg.documents.v1", "partition": 0, "offset": 1}
+    assert problem(await running.get("/v1/retrievals/r_unknown"))["status"] == 404

@@ -1,0 +1,74 @@
+"""A running service over stores in memory, without Kafka, and a client of it."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from query_api.app import create_app
+from query_api.service import Service
+from query_api.settings import ServiceBlock, ServiceSettings
+from schemas.settings import StorageSettings
+from tests.unit.query_api.in_memory_text import Page
+from tests.unit.query_api.scripted_engine import ScriptedEngine
+from tests.waiting import eventually
+
+PAGES = [
+    Page(
+        "notes/river.md", "River", [["The river is high.", "Ada measured it."], ["It fell."]], ["Ada"], collection="a"
+    ),
+    Page("ada", "Ada", [["Ada lives by the river."]], ["Ada"], links=["a/notes/river.md"], collection="a"),
+    Page("reports/status", "Report", [["All is well."]], collection="a"),
+]
+
+
+class Running:
+    """A running service and a client of it."""
+
+    def __init__(self, http: httpx.AsyncClient, service: Service, engine: ScriptedEngine) -> None:
+        self.http = http
+        self.service = service
+        self.engine = engine
+
+    async def get(self, path: str, **params: Any) -> httpx.Response:
+        return await self.http.get(path, params=params)
+
+
+@asynccontextmanager
+async def service_over(
+    data_dir: Path, engine: ScriptedEngine, *, until_ready: bool = True, **block: Any
+) -> AsyncIterator[Running]:
+    settings = ServiceSettings(
+        storage=StorageSettings(data_dir=data_dir),
+        service=ServiceBlock(refresh_seconds=0.01, provenance_flush_seconds=0, **block),
+    )
+    app = create_app(settings, load=lambda: engine)
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420") as http,
+    ):
+        running = Running(http, app.state.service, engine)
+        if until_ready:
+            await eventually(lambda: running.service.readiness().ready)
+        yield running
+
+
+def problem(response: httpx.Response) -> dict[str, Any]:
+    assert response.headers["content-type"] == "application/problem+json"
+    body: dict[str, Any] = response.json()
+    assert body["status"] == response.status_code
+    assert body["title"]
+    assert body["detail"]
+    return body
+
+
+def events(response: httpx.Response) -> list[tuple[str, str, Any]]:
+    frames = []
+    for block in response.text.strip().split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.split("\n"))
+        frames.append((fields["event"], fields["id"], json.loads(fields["data"])))
+    return frames

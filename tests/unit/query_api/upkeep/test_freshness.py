@@ -1,0 +1,197 @@
+"""The snapshot that searches read: opened when there is one, kept up, switched without a gap, and waited for."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from query_api.metrics import ServiceMetrics
+from query_api.searching.engine import GraphFile, LazyEngine
+from query_api.settings import ServiceBlock, ServiceSettings
+from query_api.upkeep.freshness import NotThereYet, SnapshotKeeper, reached_token
+from query_api.upkeep.tailing import LogUnavailable, Span, TailedRecord
+from schemas.contributions import encode_contribution
+from schemas.ids import DocumentKey
+from schemas.receipts import Receipt, encode_receipt
+from schemas.settings import StorageSettings
+from tests.unit.query_api.in_memory_text import Page
+from tests.unit.query_api.scripted_engine import Reader, ScriptedEngine, make_generation
+from tests.waiting import eventually
+
+ONE = Page("one", "One", [["It is here."]], collection="wiki")
+
+
+@asynccontextmanager
+async def keeping(
+    data_dir: Path, engine: ScriptedEngine, refresh_seconds: float = 0.01
+) -> AsyncIterator[SnapshotKeeper]:
+    settings = ServiceSettings(
+        storage=StorageSettings(data_dir=data_dir), service=ServiceBlock(refresh_seconds=refresh_seconds)
+    )
+    keeper = SnapshotKeeper(settings, LazyEngine(lambda: engine), lambda: None, ServiceMetrics())
+    task = asyncio.create_task(keeper.run())
+    try:
+        yield keeper
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_it_waits_for_the_worker_to_make_the_first_index(tmp_path: Path) -> None:
+    async with keeping(tmp_path, ScriptedEngine()) as keeper:
+        await eventually(lambda: "start the worker" in (keeper.problem or ""))
+        assert keeper.current is None
+        make_generation(tmp_path)
+        await eventually(lambda: keeper.current)
+        await eventually(lambda: keeper.problem is None)
+
+
+async def test_a_change_of_the_tables_is_seen_without_any_receipt(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine()
+    async with keeping(tmp_path, engine) as keeper:
+        await eventually(lambda: keeper.current)
+        engine.reader.put(ONE, p0=(4, -1))
+        await eventually(lambda: reached_token(keeper.current) == "0:4")
+
+
+async def test_a_receipt_makes_it_look_at_once(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine()
+    async with keeping(tmp_path, engine, refresh_seconds=60) as keeper:
+        await eventually(lambda: keeper.current)
+        engine.reader.put(ONE, p0=(4, -1))
+        receipt = Receipt(key="wiki/one", outcome="indexed", partition=0, offset=4, generation="g0001")
+        await keeper._take_receipts([TailedRecord(0, 0, b"wiki/one", encode_receipt(receipt))])
+        await eventually(lambda: reached_token(keeper.current) == "0:4")
+        assert keeper.receipts.newest("wiki/one") == receipt
+
+
+async def test_a_receipt_that_is_ahead_of_the_tables_is_looked_for_again(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine()
+    async with keeping(tmp_path, engine, refresh_seconds=60) as keeper:
+        await eventually(lambda: keeper.current)
+        receipt = Receipt(key="wiki/one", outcome="indexed", partition=0, offset=4, generation="g0001")
+        await keeper._take_receipts([TailedRecord(0, 0, b"wiki/one", encode_receipt(receipt))])
+        looks = engine.reader.refreshes
+        await eventually(lambda: engine.reader.refreshes >= looks + 3)
+        engine.reader.put(ONE, p0=(4, -1))
+        await eventually(lambda: reached_token(keeper.current) == "0:4")
+
+
+async def test_waiting_ends_as_soon_as_text_and_graph_are_there(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine()
+    async with keeping(tmp_path, engine) as keeper:
+        await eventually(lambda: keeper.current)
+        text = asyncio.create_task(keeper.wait_for({0: 4}, graph=False, seconds=5))
+        both = asyncio.create_task(keeper.wait_for({0: 4}, graph=True, seconds=5))
+        engine.reader.put(ONE, p0=(4, 2))
+        assert (await text).text.positions[0].offset == 4
+        assert not both.done()
+        assert keeper.served
+        value = encode_contribution(ONE.contribution())
+        await keeper.served._take_changes([TailedRecord(0, 2, b"wiki/one", value)])
+        assert (await both).graph.document(ONE.key) is not None
+
+
+async def test_waiting_in_vain_tells_how_far_it_has_come(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine()
+    engine.reader.put(p0=(3, -1), p1=(8, -1))
+    async with keeping(tmp_path, engine) as keeper:
+        await eventually(lambda: keeper.current)
+        with pytest.raises(NotThereYet, match="0:9") as caught:
+            await keeper.wait_for({0: 9}, graph=False, seconds=0.02)
+        assert caught.value.reached == "0:3,1:8"
+        with pytest.raises(NotThereYet):
+            await keeper.wait_for({7: 0}, graph=False, seconds=0)
+
+
+async def test_a_store_that_cannot_be_read_leaves_the_old_snapshot_and_is_told(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine()
+    async with keeping(tmp_path, engine) as keeper:
+        await eventually(lambda: keeper.current)
+        engine.reader.failing = OSError("the disk is gone")
+        await eventually(lambda: "the disk is gone" in (keeper.problem or ""))
+        assert keeper.current
+        engine.reader.failing = None
+        await eventually(lambda: keeper.problem is None)
+
+
+async def test_a_new_graph_snapshot_becomes_the_base(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine()
+    async with keeping(tmp_path, engine) as keeper:
+        await eventually(lambda: keeper.current)
+        engine.graphs["s1"] = [ONE.contribution()]
+        engine.graph_file = GraphFile("s1", 6)
+        await eventually(lambda: keeper.current and keeper.current.graph.position == 6)
+        assert keeper.current
+        assert keeper.current.graph.document(ONE.key) is not None
+
+
+async def test_a_graph_snapshot_that_cannot_be_built_is_told_and_tried_again(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine()
+    async with keeping(tmp_path, engine) as keeper:
+        await eventually(lambda: keeper.current)
+        engine.graphs["s1"] = None  # type: ignore[assignment]
+        engine.graph_file = GraphFile("s1", 6)
+        await eventually(lambda: keeper.problem is not None)
+        engine.graphs["s1"] = []
+        await eventually(lambda: keeper.current and keeper.current.graph.position == 6)
+
+
+async def test_the_switch_to_another_generation_leaves_no_moment_without_a_snapshot(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine(readers={"g0001": Reader(), "g0002": Reader()})
+    engine.readers["g0002"].put(ONE, p0=(9, -1))
+    async with keeping(tmp_path, engine) as keeper:
+        await eventually(lambda: keeper.current)
+        make_generation(tmp_path, "g0002")
+
+        def switched() -> bool:
+            assert keeper.current
+            return keeper.current.generation == "g0002"
+
+        await eventually(switched)
+        assert reached_token(keeper.current) == "0:9"
+
+
+async def test_records_that_cannot_be_read_are_counted_and_passed_over(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    async with keeping(tmp_path, ScriptedEngine()) as keeper:
+        await eventually(lambda: keeper.current)
+        assert keeper.served
+        await keeper.served._take_changes(
+            [
+                TailedRecord(0, 0, b"wiki/one", b"nonsense"),
+                TailedRecord(0, 1, None, b"{}"),
+                TailedRecord(0, 2, b"\xff/x", None),
+                TailedRecord(0, 3, b"wiki/one", encode_contribution(ONE.contribution())),
+            ]
+        )
+        assert keeper.current
+        assert keeper.current.graph.position == 3
+        assert keeper.current.graph.document(DocumentKey("wiki", "one")) is not None
+        broken = keeper._metrics.broken_records.labels(topic="thalweg.graph.g0001.v1")
+        assert broken._value.get() == 3
+
+
+async def test_a_graph_topic_that_ends_before_what_was_applied_is_not_followed(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine(graph_file=GraphFile("s1", 6))
+    async with keeping(tmp_path, engine) as keeper:
+        await eventually(lambda: keeper.served)
+        assert keeper.served
+        assert keeper.served._first_change({0: Span(0, 7)}) == {0: 7}
+        assert keeper.served._first_change({0: Span(9, 12)}) == {0: 9}
+        with pytest.raises(LogUnavailable, match="another cluster"):
+            keeper.served._first_change({0: Span(0, 6)})
+        with pytest.raises(LogUnavailable, match="must have one"):
+            keeper.served._first_change({0: Span(0, 9), 1: Span(0, 9)})

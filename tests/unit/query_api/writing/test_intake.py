@@ -1,0 +1,109 @@
+"""Documents over HTTP: one envelope or many, files and raw bodies, and the record each becomes."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from query_api.problems import ApiProblem
+from query_api.writing import intake
+from schemas.events import DocumentDelete, DocumentUpsert, decode_document_event
+from schemas.ids import DocumentKey
+from schemas.settings import KafkaSettings, LimitSettings
+
+LIMITS = LimitSettings()
+KAFKA = KafkaSettings()
+KEY = DocumentKey("default", "notes/a.md")
+
+
+def envelope(**fields: Any) -> bytes:
+    return json.dumps({"id": "notes/a.md", "content": "text"} | fields).encode()
+
+
+def test_a_single_envelope_is_no_batch() -> None:
+    assert intake.split_json(envelope()) is None
+    assert intake.split_json(envelope(documents=[])) is None
+
+
+def test_a_batch_is_a_list_or_an_object_with_documents() -> None:
+    members = [json.loads(envelope()), {"id": "b"}]
+    for body in (members, {"documents": members}):
+        split = intake.split_json(b" \n" + json.dumps(body).encode())
+        assert split is not None
+        assert [json.loads(member) for member in split] == members
+
+
+@pytest.mark.parametrize(("body", "status"), [(b"", 400), (b"[1", 400), (b"7", 422), (b'{"documents": 7}', 422)])
+def test_what_is_neither_is_refused(body: bytes, status: int) -> None:
+    with pytest.raises(ApiProblem) as caught:
+        intake.split_json(body)
+    assert caught.value.status == status
+
+
+def test_each_member_of_a_batch_stands_for_itself() -> None:
+    good, bad, worse = intake.from_envelopes([envelope(), b'{"id": "b"}', b"7"], LIMITS)
+    assert isinstance(good.outcome, DocumentUpsert)
+    assert isinstance(bad.outcome, ApiProblem)
+    assert (bad.id, worse.id) == ("b", None)
+    with pytest.raises(ApiProblem):
+        intake.accepted(bad)
+
+
+def test_a_put_may_leave_out_the_names_and_must_not_contradict_the_path() -> None:
+    assert intake.from_envelope(b'{"content": "x"}', LIMITS, expected=KEY).key == KEY
+    with pytest.raises(ApiProblem) as caught:
+        intake.from_envelope(envelope(id="other"), LIMITS, expected=KEY)
+    assert caught.value.status == 422
+    with pytest.raises(ApiProblem) as caught:
+        intake.from_envelope(b"nonsense", LIMITS, expected=KEY)
+    assert caught.value.status == 400
+
+
+def test_a_raw_body_takes_its_metadata_from_headers() -> None:
+    headers = {"content-type": "text/html; charset=utf-8", "thalweg-author": "Ada", "user-agent": "curl"}
+    event = intake.from_raw(KEY, b"<p>text</p>", headers, LIMITS, title="T", version=3)
+    assert isinstance(event, DocumentUpsert)
+    assert (event.title, event.version, event.metadata) == ("T", 3, {"author": "Ada"})
+    assert event.content_type == "text/html; charset=utf-8"
+
+
+def test_the_record_says_what_the_document_says() -> None:
+    upsert = DocumentUpsert(
+        key=KEY,
+        content="naïve text".encode(),
+        content_type="text/plain",
+        title="T",
+        uri="u",
+        metadata={"n": [1, None]},
+        version=2**63 - 1,
+        links=["b"],
+    )
+    record = intake.record_of(upsert, KAFKA)
+    assert record.key == b"default/notes/a.md"
+    again = decode_document_event(record.key, record.value, [], LIMITS)
+    assert again == upsert
+
+
+@given(content=st.binary(min_size=1).filter(bytes.strip), document_id=st.text(min_size=1, max_size=50))
+def test_any_content_survives_the_record(content: bytes, document_id: str) -> None:
+    assume(not any(ord(character) < 32 or ord(character) == 127 for character in document_id))
+    key = intake.document_key("default", document_id)
+    upsert = DocumentUpsert(key=key, content=content, content_type="text/plain")
+    record = intake.record_of(upsert, KAFKA)
+    again = decode_document_event(record.key, record.value, [], LIMITS)
+    assert isinstance(again, DocumentUpsert)
+    assert again.content == content
+    assert again.revision == upsert.revision
+
+
+def test_a_delete_is_a_null_value() -> None:
+    assert intake.record_of(DocumentDelete(key=KEY), KAFKA).value is None
+
+
+def test_a_record_over_the_topics_limit_is_refused() -> None:
+    upsert = DocumentUpsert(key=KEY, content=b"\x01" * (KAFKA.max_record_bytes // 4), content_type="text/plain")
+    with pytest.raises(ApiProblem) as caught:
+        intake.record_of(upsert, KAFKA)
+    assert caught.value.status == 413

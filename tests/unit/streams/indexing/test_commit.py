@@ -1,0 +1,225 @@
+"""The numbered commit, story by story, on stores in memory."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.contributions import decode_contribution
+from schemas.ids import DocumentKey
+from streams.errors import StoreFailure
+from streams.indexing.commit import slices
+from streams.indexing.records import SourceRecord
+from tests.unit.streams.worker_doubles import (
+    NAMES,
+    Bench,
+    PowerCut,
+    delete,
+    disk_full,
+    failing_times,
+    upsert,
+    versioned_delete,
+)
+
+A = DocumentKey("default", "a")
+
+
+@pytest.fixture
+async def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    made.close()
+
+
+async def test_a_document_ends_up_in_both_stores_with_a_receipt(bench: Bench) -> None:
+    await bench.indexer.index([upsert(3, title="Rivers", text="The Rhine is a river.")])
+    row = bench.documents.rows[A]
+    assert (row.title, row.partition, row.offset, row.chunks, row.live) == ("Rivers", 0, 3, 1, True)
+    assert decode_contribution(bench.broker.graph()["default/a"]).title == "Rivers"
+    [receipt] = bench.broker.receipts()
+    assert (receipt.outcome, receipt.offset, receipt.graph_offset, receipt.embedded) == ("indexed", 3, 0, 1)
+    assert receipt.revision == row.revision
+    assert receipt.entities > 0
+    assert bench.documents.stored == {0: (3, 0)}
+    assert bench.metrics.registry.get_sample_value("thalweg_documents_total", {"outcome": "indexed"}) == 1
+
+
+async def test_an_update_replaces_and_a_tombstone_withdraws(bench: Bench) -> None:
+    await bench.indexer.index([upsert(0, text="First words.")])
+    first = bench.documents.chunks[A]
+    await bench.indexer.index([upsert(1, text="Other words.")])
+    assert bench.documents.chunks[A] != first
+    await bench.indexer.index([delete(2)])
+    assert A not in bench.documents.chunks
+    assert not bench.documents.rows[A].live
+    assert bench.broker.graph() == {}
+    assert bench.broker.outcomes() == ["indexed", "indexed", "deleted"]
+
+
+async def test_only_the_newest_of_a_batch_is_made_and_each_record_gets_its_receipt(bench: Bench) -> None:
+    await bench.indexer.index([upsert(0, text="one"), upsert(1, "default/b", "two"), upsert(2, text="three")])
+    assert bench.encoder.encoded == ["b. two", "a. three"]
+    receipts = bench.broker.receipts()
+    assert [(one.offset, one.outcome, one.superseded_by) for one in receipts] == [
+        (0, "superseded", "0:2"),
+        (1, "indexed", None),
+        (2, "indexed", None),
+    ]
+
+
+async def test_the_delete_of_an_unknown_document_guards_against_a_late_upsert(bench: Bench) -> None:
+    await bench.indexer.index([versioned_delete(0, version=7), upsert(1, version=7)])
+    await bench.indexer.index([upsert(2, version=6)])
+    assert bench.broker.outcomes() == ["deleted", "superseded", "superseded"]
+    assert bench.documents.rows[A].version == 7
+    assert not bench.documents.rows[A].live
+
+
+async def test_equal_content_only_moves_the_row(bench: Bench) -> None:
+    await bench.indexer.index([upsert(0, version=1)])
+    await bench.indexer.index([upsert(1, version=2)])
+    assert bench.broker.outcomes() == ["indexed", "unchanged"]
+    assert (bench.documents.rows[A].offset, bench.documents.rows[A].version) == (1, 2)
+    assert len(bench.encoder.encoded) == 1
+    assert len(bench.broker.topics[NAMES.graph("g0001")]) == 1
+    assert bench.broker.receipts()[1].graph_offset == -1
+    assert bench.documents.stored == {0: (1, 0)}
+
+
+async def test_a_text_is_embedded_once_whichever_documents_hold_it(bench: Bench) -> None:
+    same = {"title": "T", "text": "The same words."}
+    await bench.indexer.index([upsert(0, "default/a", **same), upsert(1, "default/b", **same)])
+    await bench.indexer.index([upsert(2, "default/c", **same)])
+    assert len(bench.encoder.encoded) == 1
+    assert [receipt.embedded for receipt in bench.broker.receipts()] == [1, 0, 0]
+
+
+async def test_poison_among_good_ones_is_buried_with_its_bytes_and_the_others_are_indexed(bench: Bench) -> None:
+    cut_json = SourceRecord(2, 5, 1_005, b"default/x", b'{"id": "x", ', (("origin", b"crawler"),))
+    await bench.indexer.index([upsert(0), cut_json, upsert(1, "default/b", "unparsable"), upsert(2, "default/c")])
+    assert sorted(key.document_id for key in bench.documents.rows) == ["a", "c"]
+    assert bench.broker.topics[NAMES.dead_letters][0][:3] == (b"default/x", b'{"id": "x", ', 2)
+    headers = bench.broker.letters()
+    assert headers[0]["origin"] == "crawler"
+    assert headers[0]["__connect.errors.topic"] == NAMES.documents
+    assert headers[0]["__connect.errors.offset"] == "5"
+    assert [one["thalweg.reason"] for one in headers] == ["not_json", "unparsable"]
+    refused = [one for one in bench.broker.receipts() if one.outcome == "dead_lettered"]
+    assert [(one.partition, one.offset, one.reason) for one in refused] == [(0, 1, "unparsable"), (2, 5, "not_json")]
+    assert bench.documents.stored == {0: (2, 1), 2: (5, -1)}
+
+
+async def test_a_dead_lettered_update_leaves_the_document_as_it_was_also_within_a_batch(bench: Bench) -> None:
+    await bench.indexer.index([upsert(0, text="good"), upsert(1, text="unparsable")])
+    assert bench.broker.outcomes() == ["indexed", "dead_lettered"]
+    assert bench.documents.rows[A].offset == 0
+    await bench.indexer.index([upsert(2, text="unparsable too")])
+    assert bench.documents.rows[A].offset == 0
+    assert bench.documents.rows[A].live
+
+
+async def test_a_document_that_adds_too_much_to_the_graph_is_buried_before_anything_is_stored() -> None:
+    bench = Bench(max_contribution_bytes=100)
+    await bench.indexer.index([upsert(0)])
+    assert bench.documents.rows == {}
+    assert bench.broker.receipts()[0].reason == "too_large_for_graph"
+    bench.close()
+
+
+async def test_a_bug_met_by_one_document_does_not_hold_up_the_others_and_tells_nothing_of_it(bench: Bench) -> None:
+    await bench.indexer.index([upsert(n, f"default/{n}", "bug secret" if n == 3 else "fine") for n in range(6)])
+    assert sorted(key.document_id for key in bench.documents.rows) == ["0", "1", "2", "4", "5"]
+    [letter] = bench.broker.letters()
+    assert letter["thalweg.reason"] == "failed"
+    assert "secret" not in str({name: value for name, value in letter.items() if name != "value"})
+
+
+async def test_a_text_the_model_cannot_take_buries_its_document_only(bench: Bench) -> None:
+    await bench.indexer.index([upsert(n, f"default/{n}", "poison" if n == 1 else "fine") for n in range(4)])
+    assert [one.reason for one in bench.broker.receipts()] == [None, "embedding_failed", None, None]
+
+
+async def test_a_full_disk_is_waited_out(bench: Bench) -> None:
+    bench.documents.failing = failing_times(3, "replace", disk_full())
+    await bench.indexer.index([upsert(0)])
+    assert bench.broker.outcomes() == ["indexed"]
+    assert bench.metrics.registry.get_sample_value("thalweg_retries_total", {"target": "lance"}) == 3
+    assert not bench.progress.waiting_for
+
+
+async def test_a_broken_store_stops_the_worker_and_buries_nothing(bench: Bench) -> None:
+    bench.documents.failing = failing_times(1, "replace", RuntimeError("the table is corrupt"))
+    with pytest.raises(StoreFailure):
+        await bench.indexer.index([upsert(0), upsert(1, "default/b")])
+    assert bench.broker.letters() == []
+    assert bench.broker.receipts() == []
+
+
+@pytest.mark.parametrize("crash_point", ["replace", "after replace", "store_positions", "after store_positions"])
+async def test_a_crash_at_any_point_is_mended_by_reading_again(crash_point: str) -> None:
+    undisturbed = Bench()
+    records = [upsert(0), upsert(1, "default/b"), delete(2, "default/b"), upsert(3, text="newer")]
+    for record in records:
+        await undisturbed.indexer.index([record])
+    bench = Bench()
+    await bench.indexer.index(records[:2])
+    bench.documents.failing = failing_times(1, crash_point, PowerCut())
+    with pytest.raises(PowerCut):
+        await bench.indexer.index(records[2:])
+    bench = bench.restarted()
+    await bench.indexer.index(records[2:])
+    assert bench.state() == undisturbed.state()
+    assert bench.broker.receipts()[-2:] != []
+    assert {one.offset for one in bench.broker.receipts()} == {0, 1, 2, 3}
+    bench.close()
+    undisturbed.close()
+
+
+async def test_a_record_read_again_after_it_was_done_gets_its_receipt_again(bench: Bench) -> None:
+    records = [upsert(0), delete(1, "default/b")]
+    await bench.indexer.index(records)
+    await bench.indexer.index(records)
+    assert bench.broker.outcomes() == ["indexed", "deleted"] * 2
+    assert bench.documents.writes == ["replace"]
+
+
+TEXTS = ("one", "two", "unparsable", None)
+events = st.tuples(st.sampled_from("ab"), st.sampled_from(TEXTS), st.none() | st.integers(0, 3))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(events, min_size=1, max_size=8), st.lists(st.integers(1, 4), max_size=8))
+async def test_any_cut_into_batches_leaves_the_same_stores(
+    history: list[tuple[str, str | None, int | None]], sizes: list[int]
+) -> None:
+    records = [
+        _record(offset, f"default/{document}", text, version)
+        for offset, (document, text, version) in enumerate(history)
+    ]
+    whole = Bench()
+    await whole.indexer.index(records)
+    cut = Bench()
+    start = 0
+    for size in [*sizes, len(records)]:
+        if records[start : start + size]:
+            await cut.indexer.index(records[start : start + size])
+        start += size
+    assert cut.state() == whole.state()
+    again = cut.restarted()
+    await again.indexer.index(records)
+    assert again.state() == whole.state()
+    again.close()
+    whole.close()
+
+
+def _record(offset: int, key: str, text: str | None, version: int | None) -> SourceRecord:
+    if text is not None:
+        return upsert(offset, key, text, version=version)
+    return delete(offset, key) if version is None else versioned_delete(offset, version, key)
+
+
+def test_slices_keep_both_bounds_and_a_large_record_stands_alone() -> None:
+    records = [SourceRecord(0, offset, 0, b"", b"x" * size) for offset, size in enumerate([4, 4, 40, 4, 4, 4, 4])]
+    cut = [[record.offset for record in part] for part in slices(records, max_records=3, max_bytes=12)]
+    assert cut == [[0, 1], [2], [3, 4, 5], [6]]
