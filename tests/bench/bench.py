@@ -78,7 +78,7 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def model_encode_seconds(texts: Sequence[str]) -> float:
-    """As the model runs by itself: float32 in torch on all cores. In a process of its own, whose memory ends with it."""
+    """As the model runs by itself, float32 in torch on all cores; in a process whose memory ends with it."""
     program = (
         "import json, sys, time, torch, os\n"
         "from sentence_transformers import SentenceTransformer\n"
@@ -244,12 +244,12 @@ def _idle(thalweg: Installation) -> bool:
 
 
 def _indexed(thalweg: Installation) -> bool:
-    """Whether next to all passages are in the keyword index."""
+    """Whether next to all chunks are in the indexes."""
     import lancedb
 
-    passages = lancedb.connect(f"{thalweg.data_dir}/generations/g0001/lance").open_table("passages")
-    unknown = max(index.num_unindexed_rows or 0 for index in passages.list_indices())
-    return bool(unknown <= max(200, passages.count_rows() // 20))
+    chunks = lancedb.connect(f"{thalweg.data_dir}/generations/g0001/lance").open_table("chunks")
+    unknown = max(index.num_unindexed_rows or 0 for index in chunks.list_indices())
+    return bool(unknown <= max(2_000, chunks.count_rows() // 20))
 
 
 if __name__ == "__main__":

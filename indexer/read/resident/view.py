@@ -33,19 +33,20 @@ Moved = dict[DocumentKey, str | None]  # the revision each moved document has no
 
 @dataclass(frozen=True)
 class ResidentView:
-    """One state of the tables. Immutable. `vectors` is None once there are too many to be searched one by one."""
+    """One state of the tables. Immutable. `vectors` is None once there are more than `most_chunks` of them."""
 
     revisions: Revisions
     words: WordIndex
     vectors: VectorIndex | None
+    most_chunks: int
 
     def revision(self, key: DocumentKey) -> str | None:
         """The revision a document is at; None where it is not, or no longer."""
         return self.revisions.get(key) or None
 
     @classmethod
-    def empty(cls) -> "ResidentView":
-        return cls({}, WordIndex(Layers()), VectorIndex(Layers()))
+    def empty(cls, most_chunks: int = MOST_RESIDENT_CHUNKS) -> "ResidentView":
+        return cls({}, WordIndex(Layers()), VectorIndex(Layers()), most_chunks)
 
     def at(self, tables: Mapping[str, Table], since: Mapping[int, StoredPosition]) -> "ResidentView":
         """The view of these tables, pinned to versions that belong together; `since` are the positions of this view's
@@ -57,10 +58,11 @@ class ResidentView:
         words = self.words.layers.without(moved)
         for rows in _rows(tables[PASSAGES], _PASSAGE_COLUMNS, fresh):
             words = words.with_layer(_word_layer(rows))
-        return ResidentView(self._revised(moved), WordIndex(words), self._vectors(tables[CHUNKS], moved, fresh))
+        vectors = self._vectors(tables[CHUNKS], moved, fresh)
+        return ResidentView(self._revised(moved), WordIndex(words), vectors, self.most_chunks)
 
     def _vectors(self, chunks: Table, moved: Moved, fresh: Revisions) -> VectorIndex | None:
-        if self.vectors is None or chunks.count_rows() > MOST_RESIDENT_CHUNKS:
+        if self.vectors is None or chunks.count_rows() > self.most_chunks:
             return None
         layers = self.vectors.layers.without(moved)
         for rows in _rows(chunks, _CHUNK_COLUMNS, fresh):

@@ -29,7 +29,7 @@ def test_empty_tables_answer_everything_with_nothing(generation: Generation, wri
     assert snapshot.retrieval("x") is None
 
 
-def test_vector_search_ranks_by_cosine_and_brings_the_documents(generation: Generation, writer: VectorWriter) -> None:
+def test_vector_search_ranks_by_cosine(generation: Generation, writer: VectorWriter) -> None:
     documents = [document(f"d{number}", f"Text {number}. More {number}") for number in range(30)]
     snapshot = snapshot_with(generation, writer, *documents)
     query = vector_of("d7. More 7")
@@ -38,7 +38,6 @@ def test_vector_search_ranks_by_cosine_and_brings_the_documents(generation: Gene
     assert [hit.score for hit in hits] == pytest.approx(sorted(vectors @ query, reverse=True)[:10], abs=1e-5)
     assert hits[0].score == pytest.approx(1.0, abs=1e-6)
     assert hits[0].key == DocumentKey("default", "d7")
-    assert hits[0].document == documents[7].row
     assert hits[0].chunk_id == documents[7].prepared.chunked.chunks[1].id
     assert hits[0].passage_id == documents[7].prepared.chunked.passages[0].id
 
@@ -104,7 +103,7 @@ def test_rows_of_old_revisions_are_never_seen_and_do_not_take_places(
     assert [hit.key.document_id for hit in snapshot.keyword_search("river", 3)] == ["new"]
     nearest = snapshot.vector_search(vector_of("d0. River 0 0"), 5)
     assert len(nearest) == 5
-    assert {hit.document.revision for hit in nearest} == {hit.revision for hit in nearest}
+    assert snapshot.chunks(hit.chunk_id for hit in nearest).keys() == {hit.chunk_id for hit in nearest}
     assert "d4" not in {hit.key.document_id for hit in nearest}
     assert snapshot.chunks(chunk.id for chunk in old[0].prepared.chunked.chunks) == {}
     assert snapshot.passages(passage.id for passage in old[4].prepared.chunked.passages) == {}
@@ -176,12 +175,10 @@ def test_the_indexes_find_what_the_scan_found(generation: Generation) -> None:
     while (report := writer.maintain()).optimised or report.indexed:
         pass
     writer.replace([document("d0", "Word0 lake. Sea", "Hill. Dale"), tombstone("d1")])
-    indexed = VectorReader.open(generation).snapshot()
+    indexed = VectorReader.open(generation, most_resident_chunks=0).snapshot()
     query = vector_of("d20. Sea")
     assert [hit.chunk_id for hit in indexed.vector_search(query, 20)][:5] == [
         hit.chunk_id for hit in scanned.vector_search(query, 20) if hit.key.document_id not in {"d0", "d1"}
     ][:5]
     assert len(indexed.vector_search(query, 1_000)) == 149 * 4
-    assert [hit.key.document_id for hit in indexed.keyword_search("word33", 3)] == ["d33"]
-    assert [hit.key.document_id for hit in indexed.keyword_search("lake", 3)] == ["d0"]
-    assert indexed.keyword_search("word1", 3) == []
+    assert indexed.keyword_search("lake", 3) == VectorReader.open(generation).snapshot().keyword_search("lake", 3)

@@ -132,7 +132,7 @@ class InMemoryText:
         found = []
         for page, at, chunk, text in self._chunks(collection):
             score = float(self.encoder.encode([f"{page.title} {text}"])[0] @ vector)
-            found.append(FoundChunk(chunk, page.passage_ids()[at], page.key, page.revision, score, _row(page)))
+            found.append(FoundChunk(chunk, page.passage_ids()[at], page.key, score))
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
 
     def keyword_search(self, query: str, limit: int, collection: str | None) -> list[FoundPassage]:
@@ -143,8 +143,11 @@ class InMemoryText:
             for identifier, texts in zip(page.passage_ids(), page.passages, strict=True):
                 score = float(len(wanted & set(_words(f"{page.title} {' '.join(texts)}"))))
                 if score:
-                    found.append(FoundPassage(identifier, page.key, page.revision, score, _row(page)))
+                    found.append(FoundPassage(identifier, page.key, score))
         return sorted(found, key=lambda hit: (-hit.score, hit.passage_id))[:limit]
+
+    def revisions(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
+        return {key: self.pages[key].revision for key in keys if key in self.pages}
 
     def documents(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
         self._enter("documents")

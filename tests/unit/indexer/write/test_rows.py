@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from indexer.tables import PASSAGES_SCHEMA, chunks_schema
+from indexer.terms import terms_of
 from indexer.write.rows import IndexedRows, chunks_table, passages_table, retrievals_table
 from schemas.provenance import Retrieval, RetrievedHit, decode_retrieval
 from tests.integration.text_stores.sample_rows import DIMENSION, document, tombstone
@@ -26,7 +27,7 @@ def test_a_passage_is_searched_by_title_headings_and_text_each_once() -> None:
     table = passages_table([document("a", "One. Two", title="Numbers")])
     assert table.schema.equals(PASSAGES_SCHEMA, check_metadata=True)
     [row] = table.to_pylist()
-    assert row["search_text"] == "Numbers\nDetail\nOne. Two"
+    assert row["terms"] == terms_of("Numbers Detail One two")
     assert (row["title"], row["section"], row["text"]) == ("Numbers", ["Numbers", "Detail"], "One. Two")
 
 

@@ -159,7 +159,7 @@ def test_sharpening_keeps_the_head_of_a_list() -> None:
 def test_hops_are_scaled_by_their_best_and_by_their_parent() -> None:
     made = world([ALPHA, JANE, HARBOUR])
     view = made[0].graph
-    row = made[1].documents([DocumentKey("wiki", "jane")])[DocumentKey("wiki", "jane")]
-    hop = [Candidate(JANE.passage_ids()[0], 8.0, row), Candidate(HARBOUR.passage_ids()[0], 4.0, row)]
+    jane = DocumentKey("wiki", "jane")
+    hop = [Candidate(JANE.passage_ids()[0], 8.0, jane), Candidate(HARBOUR.passage_ids()[0], 4.0, jane)]
     plain, _ = residual_reaches(view, [parent_of(view, ALPHA, weight=0.5)], [hop])
     assert by_title(view, plain) == {"Jane Doe": 0.5, "A harbour": 0.25}

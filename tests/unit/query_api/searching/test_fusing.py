@@ -2,7 +2,6 @@
 
 import pytest
 
-from indexer.tables import DocumentRow
 from query_api.reading.snapshot import Candidate
 from query_api.searching.fusing import DEPTH, FusionWeights, places
 from schemas.api import Group, Mode
@@ -11,7 +10,7 @@ from schemas.ids import DocumentKey
 
 def found(passage: str, score: float, chunk: str | None = None, document: str | None = None) -> Candidate:
     key = DocumentKey("c", document or passage)
-    return Candidate(passage, score, DocumentRow(key, None, 0, 0, 0), chunk)
+    return Candidate(passage, score, key, chunk)
 
 
 def fuse(
