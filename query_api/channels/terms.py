@@ -247,10 +247,11 @@ def stated(
     fans = np.bincount(np.array([fact.asked for fact in facts], dtype=np.int64), minlength=len(origin)).tolist()
     entities = about.entity[whole].tolist()
     own = [{entity for entity, of in zip(entities, origin, strict=True) if of == at} for at in range(len(parents))]
-    for fact in facts:
+    others_of = [sorted({role.entity for role in fact.roles} - own[origin[fact.asked]]) for fact in facts]
+    targets_of = _about_each(view, {entity for others in others_of for entity in others})
+    for fact, others in zip(facts, others_of, strict=True):
         at = origin[fact.asked]
         parent, fan = parents[at], fans[fact.asked]
-        others = sorted({role.entity for role in fact.roles} - own[at])
         if not others or (fan > MAX_SHARED and view.document_of_passage(fact.passage) != parent.document):
             continue
         edge = parent.weight * fact.confidence * value(asks(fact.predicate))
@@ -258,14 +259,23 @@ def stated(
         reason = Reason("states", at, others[0], fact.chunk, fact.predicate, not of_parent)
         if fact.passage != parent.passage:
             yield Reach(fact.passage, edge / math.sqrt(min(fan, MAX_SHARED)), reason)
-        targets = view.about(np.array(others, dtype=np.uint64))
-        if len(targets.document) > MAX_TARGETS:
+        targets = [(entity, *target) for entity in others for target in targets_of.get(entity, ())]
+        if len(targets) > MAX_TARGETS:
             continue
-        for document, entity, weight in _rows(targets.document, targets.entity, targets.weight):
+        for entity, document, weight in targets:
             if document != parent.document:
                 for passage, share in enter(document):
-                    score = edge * weight * share / math.sqrt(len(targets.document))
+                    score = edge * weight * share / math.sqrt(len(targets))
                     yield Reach(passage, score, reason._replace(entity=entity))
+
+
+def _about_each(view: GraphView, entities: Iterable[int]) -> dict[int, list[tuple[int, float]]]:
+    """The documents that are about each entity, with their alias weights; one look at the graph."""
+    about = view.about(np.array(sorted(entities), dtype=np.uint64))
+    targets: dict[int, list[tuple[int, float]]] = {}
+    for entity, document, weight in _rows(about.entity, about.document, about.weight):
+        targets.setdefault(entity, []).append((document, weight))
+    return targets
 
 
 def _documents(parents: Sequence[Parent]) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -18,6 +19,7 @@ from schemas.exits import InUse, NoAccess, WrongSetting
 
 BACKLOG = 2_048
 GRACE_SECONDS = 5
+SWITCH_SECONDS = 0.0005
 _CHATTY = ("aiokafka", "httpx", "sse_starlette", "sentence_transformers")
 
 
@@ -25,6 +27,7 @@ def serve(settings: ServiceSettings, log_level: str) -> None:
     """Serve until SIGTERM or Ctrl-C. Raises InUse, NoAccess or WrongSetting when port or folder cannot be used."""
     configure_logging(log_level, chatty=dict.fromkeys(_CHATTY, logging.ERROR))
     check_data_dir(settings)
+    _prefer_short_waits()
     listening = bind(settings.service)
     host, port = listening.getsockname()[:2]
     config = uvicorn.Config(
@@ -39,6 +42,14 @@ def serve(settings: ServiceSettings, log_level: str) -> None:
     print(f"Thalweg query service: http://{shown}:{port}", flush=True)
     with _signals_end_quietly(), listening:
         uvicorn.Server(config).run(sockets=[listening])
+
+
+def _prefer_short_waits() -> None:
+    """Searches run beside each other, each on one core: a product split over all cores waits for the slowest, and the
+    event loop should not wait 5 ms for a thread that computes."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is first imported
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    sys.setswitchinterval(SWITCH_SECONDS)
 
 
 def bind(block: ServiceBlock) -> socket.socket:
