@@ -15,9 +15,6 @@ _MARKS = (
 )
 _CHARSET = re.compile(r"""(?:charset|encoding)\s*=\s*["']?([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
 _META_BYTES = 4096
-_LEAST_EVIDENCE_BYTES = 80  # below, charset-normalizer guesses
-_EVIDENCE_BYTES = 64 * 1024
-_MOST_MESS = 0.15
 _KNOWN = re.compile(
     r"ascii|utf-(8|16|32)(-[bl]e)?|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|shift_jis\w*|euc_\w+|gb\w+|big5\w*|iso2022_\w+"
 )
@@ -75,27 +72,12 @@ def _candidates(content: bytes, declared: list[str]) -> Iterator[str]:
     yield from (name for name in names if name.startswith(("utf-16", "utf-32")))
     yield "utf-8"
     yield from names
-    detected = _detected(content) if not names else None
-    if detected:
-        yield detected
+    if not names:
+        from indexer.parsing.charsets import detect_charset  # its tables take a while; most documents are UTF-8
 
-
-def _detected(content: bytes) -> str | None:
-    """The character set that makes words of the lines that are not ASCII; None when there is too little to go by."""
-    lines: list[bytes] = []
-    length = 0
-    for line in content.split(b"\n"):
-        if length + len(line) > _EVIDENCE_BYTES:
-            break
-        if not line.isascii():
-            lines.append(line)
-            length += len(line)
-    if length < _LEAST_EVIDENCE_BYTES or b"\0" in content:
-        return None
-    from charset_normalizer import from_bytes  # its tables take a while; most documents are UTF-8
-
-    best = from_bytes(b"\n".join(lines), threshold=_MOST_MESS).best()
-    return _canonical(best.encoding) if best else None
+        detected = detect_charset(content)
+        if detected:
+            yield detected
 
 
 def _canonical(name: str) -> str | None:

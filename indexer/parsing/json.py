@@ -34,7 +34,7 @@ _CONTENT = tag_names(
 _TITLES = ("title", "heading", "headline", "name", "subject", "label")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _PLAIN_KEY = re.compile(r"[^\W\d]\w{0,79}")
-_DEEP = "recursion limit"
+_DEEP = ("depth limit", "recursion limit")  # in the words of orjson's versions
 
 
 def parse(text: str) -> ParsedDocument:
@@ -42,7 +42,7 @@ def parse(text: str) -> ParsedDocument:
     try:
         root: object = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        if _DEEP in error.msg.lower():
+        if error.msg.lower().startswith(_DEEP):
             raise _too_deep() from error
         raise UnparsableDocument(
             "malformed", f"The content is not JSON: line {error.lineno}, column {error.colno} breaks its rules."
@@ -85,7 +85,8 @@ def _content(value: object, path: str, titles: tuple[str, ...], *, depth: int, h
                 yield path, titles, texts
             return
         for number, inner in enumerate(value):
-            yield from _content(inner, f"{path}[{number}]", titles, depth=depth + 1, holds_content=holds_content)
+            if inner and isinstance(inner, str | dict | list):
+                yield from _content(inner, f"{path}[{number}]", titles, depth=depth + 1, holds_content=holds_content)
 
 
 def _content_of_object(
@@ -95,7 +96,7 @@ def _content_of_object(
     title, title_key = _title_of(value)
     below = (*titles, title) if title else titles
     for key, inner in value.items():
-        if key != title_key:
+        if key != title_key and inner and isinstance(inner, str | dict | list):
             is_content = _names_content(key) or (holds_content and (not isinstance(inner, str) or " " in inner))
             yield from _content(inner, _step(path, key), below, depth=depth + 1, holds_content=is_content)
 

@@ -5,6 +5,7 @@ from typing import Literal
 
 from indexer.parsing.limits import (
     MAX_ARCHIVE_MEMBERS,
+    MAX_DOCX_ELEMENTS,
     MAX_HTML_DEPTH,
     MAX_JSON_DEPTH,
     MAX_MARKDOWN_DEPTH,
@@ -12,9 +13,10 @@ from indexer.parsing.limits import (
     MAX_UNPACKED_BYTES,
     MAX_UNPACKED_XML_BYTES,
     MAX_XML_DEPTH,
+    MAX_XML_TAGS,
 )
 
-Limit = Literal["depth", "pages", "members", "unpacked_bytes", "unpacked_xml_bytes"]
+Limit = Literal["depth", "tags", "elements", "pages", "members", "unpacked_bytes", "unpacked_xml_bytes"]
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,9 @@ class Format:
     """A format that can be read: its media type first in `media_types`, file extensions with their dot.
 
     `takes` is what its module's `parse` is given: `text` with line ends and control characters made regular,
-    `characters` as they were sent, or `bytes`. `limits` are upper bounds, inclusive: nesting depth in levels, pages,
-    members of an archive, bytes unpacked. A limit on the bytes of any document holds besides (`LimitSettings`).
+    `characters` as they were sent, or `bytes`. `limits` are upper bounds, inclusive: levels of nesting, tags, elements
+    that carry text or structure, pages, members of an archive, bytes unpacked. A limit on the bytes of any document
+    holds besides (`LimitSettings`).
     """
 
     name: str
@@ -96,7 +99,7 @@ _DOCUMENTS = (
          "application/tei+xml", "application/jats+xml"),
         (".xml", ".rss", ".atom", ".dbk", ".tei"),
         "indexer.parsing.xml",
-        limits=(("depth", MAX_XML_DEPTH),),
+        limits=(("depth", MAX_XML_DEPTH), ("tags", MAX_XML_TAGS)),
     ),
     Format(
         "PDF",
@@ -114,6 +117,7 @@ _DOCUMENTS = (
         takes="bytes",
         limits=(
             ("depth", MAX_XML_DEPTH),
+            ("elements", MAX_DOCX_ELEMENTS),
             ("members", MAX_ARCHIVE_MEMBERS),
             ("unpacked_bytes", MAX_UNPACKED_BYTES),
             ("unpacked_xml_bytes", MAX_UNPACKED_XML_BYTES),

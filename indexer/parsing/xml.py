@@ -19,7 +19,7 @@ from indexer.errors import UnparsableDocument
 from indexer.parsing import html
 from indexer.parsing.assembling import TextAssembler
 from indexer.parsing.flattening import tag_names
-from indexer.parsing.limits import MAX_XML_DEPTH
+from indexer.parsing.limits import MAX_XML_DEPTH, MAX_XML_TAGS
 from indexer.parsing.text import write_linked
 
 _DECLARATION = re.compile(r"\A\s*<\?xml\b[^>]{0,1000}\?>")
@@ -37,6 +37,9 @@ _Element = Any  # lxml has no types
 
 def parse(text: str) -> ParsedDocument:
     """The title is the first heading."""
+    tags = text.count("<")
+    if tags > MAX_XML_TAGS:
+        raise UnparsableDocument("too_large", f"The XML has {tags:,} tags; the limit is {MAX_XML_TAGS:,}.")
     root = read_tree(_DECLARATION.sub("", text).encode("utf-8", "replace"))
     if _name(root) == "html":
         return html.parse(text)
