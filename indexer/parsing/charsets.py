@@ -16,7 +16,10 @@ _KNOWN = (
 
 
 def detect_charset(content: bytes) -> str | None:
-    """Python's name of the character set; None when there is too little to go by or nothing makes words."""
+    """Python's name of the character set; None when there is too little to go by or nothing makes words.
+
+    Never a guess: text whose letters fit but whose words are of no language known is refused, such as Korean in euc_kr.
+    """
     evidence = _evidence(content)
     if len(evidence) < _LEAST_EVIDENCE_BYTES or b"\0" in evidence:
         return None

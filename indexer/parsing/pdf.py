@@ -5,7 +5,8 @@ outline); without such a line it stands where the page begins. A PDF without an 
 not guessed from type sizes. The text of scanned pages without a text layer is not read.
 
 The bytes are no text, so offsets count characters of the text that was extracted. `ParsedDocument.page_starts` tells
-where in it each page begins, so that a hit can point to its page. A paragraph ends where its page does.
+where in it each page begins, so that a hit can point to its page; `indexer.preparing` keeps that in the document's
+metadata. A paragraph ends where its page does.
 """
 
 import re
@@ -136,7 +137,7 @@ class _Writer:
                 assembler.image(assembler.mark())
             for line in paragraph:
                 if _ITEM.match(line.text):
-                    assembler.break_line()
+                    assembler.break_line() if in_list else assembler.break_block()
                     in_list = True
                 write_linked(assembler, _BULLET.sub("-", line.text) + ("" if line.is_hyphenated else " "))
             in_list = in_list and bool(_ITEM.match(paragraph[0].text))
