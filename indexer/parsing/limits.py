@@ -13,7 +13,9 @@ MAX_XML_TAGS = 1_000_000  # start and end tags; a book of 10 MB has some 300,000
 
 MAX_PDF_PAGES = 2_000
 MAX_PDF_PAGE_CHARACTERS = 200_000  # a page of dense print has about 10,000
-MAX_OUTLINE_ENTRIES = 10_000
+MAX_PDF_CHARACTERS = 10_000_000
+MAX_PDF_CPU_SECONDS = 6  # for all pages; a page of print takes 1 to 5 ms
+MAX_OUTLINE_ENTRIES = 4_000
 MAX_OUTLINE_DEPTH = 16
 
 MAX_ARCHIVE_MEMBERS = 5_000

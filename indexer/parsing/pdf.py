@@ -12,6 +12,7 @@ metadata. A paragraph ends where its page does.
 import re
 from collections.abc import Iterator
 from itertools import islice
+from time import process_time
 
 import msgspec
 from pypdfium2 import PdfDocument, PdfiumError
@@ -21,15 +22,23 @@ from indexer.errors import UnparsableDocument
 from indexer.parsing.assembling import TextAssembler
 from indexer.parsing.decoding import clean
 from indexer.parsing.header_blocks import Fields
-from indexer.parsing.limits import MAX_OUTLINE_DEPTH, MAX_OUTLINE_ENTRIES, MAX_PDF_PAGES
+from indexer.parsing.limits import (
+    MAX_OUTLINE_DEPTH,
+    MAX_OUTLINE_ENTRIES,
+    MAX_PDF_CHARACTERS,
+    MAX_PDF_CPU_SECONDS,
+    MAX_PDF_PAGES,
+)
 from indexer.parsing.pdf_lines import Line, lines_of, paragraphs_of
 from indexer.parsing.text import write_linked
 
 Outline = dict[int, list[tuple[int, str]]]
 
 _HEADING_LINES = 3  # a heading may be broken into so many lines
+_HEADING_SEARCH = 200  # lines of a page in which an entry is looked for
+_HEADING_SLACK = 16  # characters of a number that the outline leaves out
 _NUMBERING = re.compile(
-    r"(?:(?:chapter|section|part|appendix)\s+)?(?:[\dIVXLC]+|[A-Z])(?:\.\d+)*[.:)]?\s+", re.IGNORECASE
+    r"\A(?:(?:chapter|section|part|appendix)\s+)?(?:[\dIVXLC]+|[A-Z])(?:\.\d+)*[.:)]?\s+", re.IGNORECASE
 )
 _ITEM = re.compile(r"(?:[-*•‣◦▪–]|\(?\d{1,3}[.)])\s+\S")
 _BULLET = re.compile(r"\A[*•‣◦▪–](?=\s)")
@@ -38,7 +47,10 @@ _FIELDS = ("Author", "Subject", "Keywords")
 
 
 def parse(content: bytes) -> ParsedDocument:
-    """The title is that of the document's properties, else its first outline entry; other properties become fields."""
+    """The title is that of the document's properties, else the only entry on the outline's first level.
+
+    Author, subject and keywords of the properties become fields.
+    """
     try:
         pdf = PdfDocument(content)
     except PdfiumError as error:
@@ -53,7 +65,12 @@ def parse(content: bytes) -> ParsedDocument:
             )
         outline = _outline(pdf)
         writer = _Writer(TextAssembler())
+        latest = process_time() + MAX_PDF_CPU_SECONDS
         for number in range(pages):
+            if process_time() > latest:
+                raise UnparsableDocument(
+                    "too_large", f"Reading the PDF takes more than {MAX_PDF_CPU_SECONDS} CPU seconds; split it."
+                )
             writer.page(_lines(pdf, number), outline.get(number, []))
         fields, title = _properties(pdf)
     return writer.finish(title, fields)
@@ -105,7 +122,7 @@ class _Writer:
     def __init__(self, assembler: TextAssembler) -> None:
         self._assembler = assembler
         self._page_starts: list[int] = []
-        self._first_heading: str | None = None
+        self._outermost: list[str] = []
 
     def page(self, lines: list[Line], entries: list[tuple[int, str]]) -> None:
         """Write a page: its lines, cut at the headings that its outline entries name."""
@@ -115,12 +132,17 @@ class _Writer:
         for (first, behind), (level, title) in _placed(lines, entries):
             self._paragraphs(lines[written:first])
             self._assembler.heading(level, " ".join(line.text for line in lines[first:behind]) or title)
-            self._first_heading = self._first_heading or title
+            self._outermost += [title] if level == 1 else []
             written = behind
         self._paragraphs(lines[written:])
+        if self._assembler.mark() > MAX_PDF_CHARACTERS:
+            raise UnparsableDocument(
+                "too_large", f"The PDF has more than {MAX_PDF_CHARACTERS:,} characters of text; split it."
+            )
 
     def finish(self, title: str | None, fields: Fields) -> ParsedDocument:
-        parsed = self._assembler.finish(title or self._first_heading, fields)
+        only = self._outermost[0] if len(self._outermost) == 1 else None
+        parsed = self._assembler.finish(title or only, fields)
         if not self._assembler.mark():
             raise UnparsableDocument(
                 "empty_content", "Nothing readable is in the PDF: its pages have no text, as scanned ones have none."
@@ -147,20 +169,28 @@ def _placed(lines: list[Line], entries: list[tuple[int, str]]) -> Iterator[tuple
     """Where each entry's heading stands, as (first line, line behind it), in order of the lines."""
     at = 0
     for level, title in entries:
-        found = next((span for span in _spans(lines, at) if _says(lines, span, title)), (at, at))
+        spans = [(span, _text(lines, span)) for span in _spans(lines, at, len(title) + _HEADING_SLACK)]
+        exactly = (span for span, text in spans if text == title.casefold())
+        loosely = (span for span, text in spans if _without_number(text) == _without_number(title.casefold()))
+        found = next(exactly, None) or next(loosely, (at, at))
         yield found, (level, title)
         at = found[1]
 
 
-def _spans(lines: list[Line], at: int) -> Iterator[tuple[int, int]]:
-    for first in range(at, len(lines)):
+def _spans(lines: list[Line], at: int, most_characters: int) -> Iterator[tuple[int, int]]:
+    """Where a heading may stand: one line, or a few."""
+    for first in range(at, min(at + _HEADING_SEARCH, len(lines))):
+        length = 0
         for behind in range(first + 1, min(first + _HEADING_LINES, len(lines)) + 1):
+            length += len(lines[behind - 1].text) + 1
+            if length > most_characters:
+                break
             yield first, behind
 
 
-def _says(lines: list[Line], span: tuple[int, int], title: str) -> bool:
-    if len(lines[span[0]].text) > len(title) + 40:
-        return False
-    text = " ".join(line.text for line in lines[slice(*span)]).casefold()
-    wanted = title.casefold()
-    return wanted in (text, _NUMBERING.sub("", text, count=1)) or text == _NUMBERING.sub("", wanted, count=1)
+def _text(lines: list[Line], span: tuple[int, int]) -> str:
+    return " ".join(line.text for line in lines[slice(*span)]).casefold()
+
+
+def _without_number(heading: str) -> str:
+    return _NUMBERING.sub("", heading, count=1)

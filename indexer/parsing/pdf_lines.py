@@ -11,7 +11,7 @@ from pypdfium2 import PdfPage, PdfTextPage
 from indexer.parsing.decoding import clean
 from indexer.parsing.limits import MAX_PDF_PAGE_CHARACTERS
 
-MAX_IMAGES = 200
+MAX_IMAGES = 50
 
 _PARAGRAPH_GAP = 0.5  # of a line's height, between two lines
 _INDENT = 0.7  # of a line's height: the first line of a paragraph
@@ -80,8 +80,9 @@ def _text_lines(page: PdfTextPage, text: str) -> Iterator[Line]:
         words = " ".join(clean(raw.rstrip("\r\n").rstrip("".join(_HYPHENS))).split())
         if words:
             first = at + len(raw) - len(raw.lstrip())
-            index = pdfium.FPDFText_GetCharIndexFromTextIndex(page, first)
-            left, bottom, _, top = _box(page, max(index, 0))
+            letter = next((place for place, one in enumerate(raw, start=at) if one.isalnum()), first)
+            left = _box(page, first)[0]
+            _, bottom, _, top = _box(page, letter)  # a bullet may be of another size
             yield Line(words, left, bottom, top, is_hyphenated=raw.rstrip("\r\n").endswith(_HYPHENS))
         at += len(raw)
 
@@ -97,8 +98,9 @@ def _joined_hyphens(text: str) -> Iterator[str]:
         yield text[start:]
 
 
-def _box(page: PdfTextPage, index: int) -> tuple[float, float, float, float]:
-    """Left, bottom, right and top of a character's font box; zeros where PDFium knows none."""
+def _box(page: PdfTextPage, position: int) -> tuple[float, float, float, float]:
+    """Left, bottom, right and top of the font box of the text's character; zeros where PDFium knows none."""
+    index = max(pdfium.FPDFText_GetCharIndexFromTextIndex(page, position), 0)
     box = pdfium.FS_RECTF()
     if not pdfium.FPDFText_GetLooseCharBox(page, index, ctypes.byref(box)):
         return 0.0, 0.0, 0.0, 0.0

@@ -9,6 +9,8 @@ from indexer.parsing.limits import (
     MAX_HTML_DEPTH,
     MAX_JSON_DEPTH,
     MAX_MARKDOWN_DEPTH,
+    MAX_PDF_CHARACTERS,
+    MAX_PDF_CPU_SECONDS,
     MAX_PDF_PAGES,
     MAX_UNPACKED_BYTES,
     MAX_UNPACKED_XML_BYTES,
@@ -16,7 +18,9 @@ from indexer.parsing.limits import (
     MAX_XML_TAGS,
 )
 
-Limit = Literal["depth", "tags", "elements", "pages", "members", "unpacked_bytes", "unpacked_xml_bytes"]
+Limit = Literal[
+    "depth", "tags", "elements", "pages", "characters", "cpu_seconds", "members", "unpacked_bytes", "unpacked_xml_bytes"
+]
 
 
 @dataclass(frozen=True)
@@ -25,8 +29,8 @@ class Format:
 
     `takes` is what its module's `parse` is given: `text` with line ends and control characters made regular,
     `characters` as they were sent, or `bytes`. `limits` are upper bounds, inclusive: levels of nesting, tags, elements
-    that carry text or structure, pages, members of an archive, bytes unpacked. A limit on the bytes of any document
-    holds besides (`LimitSettings`).
+    that carry text or structure, pages, characters of text, CPU seconds, members of an archive, bytes unpacked. A limit
+    on the bytes of any document holds besides (`LimitSettings`).
     """
 
     name: str
@@ -107,7 +111,7 @@ _DOCUMENTS = (
         (".pdf",),
         "indexer.parsing.pdf",
         takes="bytes",
-        limits=(("pages", MAX_PDF_PAGES),),
+        limits=(("pages", MAX_PDF_PAGES), ("characters", MAX_PDF_CHARACTERS), ("cpu_seconds", MAX_PDF_CPU_SECONDS)),
     ),
     Format(
         "DOCX",

@@ -166,6 +166,37 @@ def _pdf_circular_outline() -> bytes:
     )
 
 
+def _pdf_shared_pages() -> bytes:
+    """Two thousand pages that all show the same stream of 200,000 letters."""
+    letters = b"BT /F 1 Tf 1 1 Td 1 TL " + b"(" + b"word " * 200 + b") Tj ET "
+    stream = letters * 200
+    kids = b" ".join(b"5 0 R" for _ in range(2_000))
+    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 999 999]/Resources<</Font<</F 3 0 R>>>>/Contents 4 0 R>>"
+    return _pdf_objects(
+        b"<</Type/Pages/Count 2000/Kids[%b]>>" % kids,
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        b"<</Length %d>>stream\n%b\nendstream" % (len(stream), stream),
+        page,
+    )
+
+
+def _pdf_outline_of_one_page() -> bytes:
+    """Thousands of outline entries to look for on a page of lines of one letter."""
+    stream = b"BT /F 9 Tf 1 1 Td 12 TL " + b"(a) Tj T* " * 20_000 + b"ET"
+    entries = [b"<</Title(a b c)/Parent 6 0 R/Dest[5 0 R/Fit]/Next %d 0 R>>" % (number + 8) for number in range(9_999)]
+    return pdf_file(
+        [
+            b"<</Type/Catalog/Pages 2 0 R/Outlines 6 0 R>>",
+            b"<</Type/Pages/Count 1/Kids[5 0 R]>>",
+            b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+            b"<</Length %d>>stream\n%b\nendstream" % (len(stream), stream),
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Resources<</Font<</F 3 0 R>>>>/Contents 4 0 R>>",
+            b"<</First 7 0 R/Last 10005 0 R>>",
+            *entries,
+        ]
+    )
+
+
 BOMBS = (
     Bomb("entities of entities", "application/xml", _billion_laughs, "unsafe", "entities that it declares itself"),
     Bomb("one long entity often", "application/xml", _quadratic_entity, "unsafe", "entities that it declares itself"),
@@ -196,5 +227,7 @@ BOMBS = (
     Bomb("PDF with a deflated gigabyte", "application/pdf", _pdf_deflate_bomb, "parser_limit"),
     Bomb("PDF with forms in forms", "application/pdf", _pdf_nested_forms, "parser_limit"),
     Bomb("PDF whose outline is a circle", "application/pdf", _pdf_circular_outline, None),
+    Bomb("PDF whose pages are one page", "application/pdf", _pdf_shared_pages, "too_large", "CPU seconds"),
+    Bomb("PDF with 10,000 headings on a page", "application/pdf", _pdf_outline_of_one_page, None),
     Bomb("PDF of 2,000 pages", "application/pdf", lambda: pdf([[("p", "word " * 100)]] * 2_000), None),
 )

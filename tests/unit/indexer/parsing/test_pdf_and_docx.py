@@ -27,7 +27,15 @@ def test_headings_are_those_of_the_outline_even_on_one_page() -> None:
         [("h1", "A river"), ("p", "One."), ("h2", "Its bed"), ("p", "Two.")], [("h1", "Maps"), ("p", "3.")]
     )
     assert [one.headings for one in parsed.sections] == [("A river",), ("A river", "Its bed"), ("Maps",)]
-    assert parsed.title == "A river"
+    assert parsed.title is None  # two entries on the first level: neither is the document's
+
+
+def test_a_heading_is_found_without_its_number_but_rather_with_it() -> None:
+    page: Blocks = [("p", "2"), ("h1", "2 Flow"), ("p", "It flows.")]
+    parsed = read_pdf(page)
+    assert [one.headings for one in parsed.sections] == [(), ("2 Flow",)]
+    unnumbered = parse(pdf([page]).replace(b"/Title(2 Flow)", b"/Title(Flow)  "), "application/pdf")
+    assert [one.headings for one in unnumbered.sections] == [(), ("2 Flow",)]
 
 
 def test_without_an_outline_there_are_pages_and_no_headings() -> None:
