@@ -3,6 +3,7 @@
 All offsets count characters of `ParsedDocument.text`, the canonical text a format's parser produced.
 """
 
+from bisect import bisect_right
 from typing import Any
 
 import msgspec
@@ -41,7 +42,8 @@ class ParsedDocument(msgspec.Struct, frozen=True):
     """What a parser makes of content: plain text with its structure beside it.
 
     `fields` are the statements of front matter and headers, as (name, value), in order, names lower case with `_`.
-    `emphasised` are phrases the author set in bold, italics or as terms.
+    `emphasised` are phrases the author set in bold, italics or as terms. `page_starts` are the offsets at which the
+    pages begin, where the format has pages (else empty); `page_at` tells an offset's page.
     """
 
     title: str | None
@@ -51,6 +53,11 @@ class ParsedDocument(msgspec.Struct, frozen=True):
     figures: tuple[Figure, ...] = ()
     emphasised: tuple[str, ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
+    page_starts: tuple[int, ...] = ()
+
+    def page_at(self, offset: int) -> int | None:
+        """The page, counted from 1, on which the character at an offset stands; None in a format without pages."""
+        return bisect_right(self.page_starts, offset) or None
 
 
 class Passage(msgspec.Struct, frozen=True):

@@ -1,9 +1,11 @@
 """What can be done with a document before the encoder: parse, chunk, extract. Runs in the limited child process."""
 
+from typing import Any
+
 import msgspec
 
 from indexer.chunking import ChunkingParameters, chunk
-from indexer.documents import Chunk, PreparedDocument, Section
+from indexer.documents import Chunk, ParsedDocument, PreparedDocument, Section
 from indexer.extracting import Places, about_names, document_title, extract_facts, extract_mentions, resolve_links
 from indexer.parsing import parse
 from schemas.events import DocumentUpsert
@@ -40,7 +42,7 @@ def prepare(upsert: DocumentUpsert, chunking: ChunkingParameters) -> PreparedDoc
         title=title,
         uri=upsert.uri,
         content_type=upsert.content_type,
-        metadata=upsert.metadata,
+        metadata=_with_pages(upsert.metadata, parsed),
         chunked=chunked,
         embedding_texts=tuple(_embedding_text(title, chunked.sections[one.section], one) for one in chunked.chunks),
         about=about_names(upsert.title or parsed.title or title, parsed, upsert.key, upsert.metadata),
@@ -68,6 +70,11 @@ def decode_prepared(result: bytes) -> PreparedDocument:
 _encoder = msgspec.msgpack.Encoder()
 _task_decoder = msgspec.msgpack.Decoder(PreparationTask)
 _prepared_decoder = msgspec.msgpack.Decoder(PreparedDocument)
+
+
+def _with_pages(metadata: dict[str, Any], parsed: ParsedDocument) -> dict[str, Any]:
+    """The producer's metadata, and `page_starts` where the format has pages: a hit's `start` tells its page by them."""
+    return {"page_starts": list(parsed.page_starts), **metadata} if parsed.page_starts else metadata
 
 
 def _embedding_text(title: str, section: Section, one: Chunk) -> str:

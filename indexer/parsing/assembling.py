@@ -13,6 +13,7 @@ MAX_EMPHASISED_CHARACTERS = 80
 MAX_CAPTION_CHARACTERS = 1_000
 
 _NOTHING, _SPACE, _LINE, _BLOCK = range(4)
+_OUTSIDE = 0  # the level of headings that are no text
 _GAPS = ("", " ", "\n", "\n\n")
 _CAPTION_BEHIND = re.compile(r"[^\S\n]*\n?[^\S\n]*\n?[^\S\n]*((?:Figure|Fig\.|Fig)\b[^\n]*)")
 _CAPTION_BEFORE = re.compile(r"(?:Figure|Fig\.|Fig)\b[^\n]*\n{0,2}\Z")
@@ -123,6 +124,18 @@ class TextAssembler:
         self.begin_heading()
         self.write(title)
         self.end_heading(level)
+
+    def open_section(self, headings: Iterable[str]) -> None:
+        """What follows stands under these headings, which are no text of the document, such as a JSON path.
+
+        Headings written inside come below them.
+        """
+        self._close_section()
+        self._depth = 0
+        self._lead = ""
+        self.break_block()
+        self._section_start = self._length
+        self._stack = [(_OUTSIDE, title) for title in headings]
 
     def link(self, target: str, mark: int) -> None:
         """What was written since the mark is a link; fragments and scripts lead to no document and are left out."""

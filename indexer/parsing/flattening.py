@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-MAX_DEPTH = 256
+from indexer.parsing.limits import MAX_HTML_DEPTH
+
 MAX_OPEN_FORMATTING = 16
 
 
@@ -58,7 +59,7 @@ def _surplus_tags(markup: str) -> Iterator[tuple[int, int]]:
             at = end.end() if end else len(markup)
             continue
         is_format = name in _FORMATTING
-        if len(opened) >= MAX_DEPTH or (is_format and formats >= MAX_OPEN_FORMATTING):
+        if len(opened) >= MAX_HTML_DEPTH or (is_format and formats >= MAX_OPEN_FORMATTING):
             yield match.span()
             continue
         opened.append(name)

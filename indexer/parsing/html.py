@@ -24,6 +24,9 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _SET_OFF = tag_names("b strong em i dfn")
 _META = re.compile(r"author|description|keywords|date|subject|publisher|(dc|dcterms|citation)[._].+", re.IGNORECASE)
 _TITLE_CHARACTERS = 500
+_MARKUP = re.compile(
+    r"</(?:p|div|a|b|i|em|strong|span|h[1-6]|li|ul|ol|td|pre|code|blockquote)\s*>|<br\s*/?>", re.IGNORECASE
+)
 
 
 def parse(text: str) -> ParsedDocument:
@@ -43,6 +46,14 @@ def write_fragment(assembler: TextAssembler, markup: str) -> None:
     tree = LexborHTMLParser(limit_nesting(markup))
     if tree.body is not None:
         _Walk(assembler).read(tree.body)
+
+
+def write_text_or_markup(assembler: TextAssembler, text: str) -> None:
+    """Write the text of another format's field: as a piece of HTML when it is set in HTML, else as plain text."""
+    if _MARKUP.search(text):
+        write_fragment(assembler, text)
+    else:
+        write_plain(assembler, text)
 
 
 def _meta_fields(tree: LexborHTMLParser) -> Fields:

@@ -13,9 +13,8 @@ from indexer.errors import UnparsableDocument
 from indexer.parsing.assembling import TextAssembler
 from indexer.parsing.header_blocks import Fields, first_value, read_front_matter
 from indexer.parsing.html import write_fragment
+from indexer.parsing.limits import MAX_MARKDOWN_DEPTH
 from indexer.parsing.text import write_linked
-
-MAX_NESTING = 100
 
 _MAX_INLINE_NESTING = 20
 _LONGEST_RUN = 256  # markdown-it takes quadratic time over a longer run of emphasis marks
@@ -26,12 +25,12 @@ _BLOCKS = ("paragraph", "blockquote", "bullet_list", "ordered_list")
 
 def _tokens(text: str) -> list[Token]:
     """The blocks of the text. Below its deepest level markdown-it drops what it meets, so that level is refused."""
-    reader = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING})
+    reader = MarkdownIt("commonmark", {"maxNesting": MAX_MARKDOWN_DEPTH})
     reader.enable(["table", "strikethrough"]).use(front_matter_plugin)
     reader.core.ruler.before("inline", "bound_inline_nesting", _bound_inline_nesting)
     tokens = reader.parse(_LONG_RUN.sub(lambda run: run[1] * _LONGEST_RUN, text))
-    if any(token.level >= MAX_NESTING - 1 for token in tokens):
-        raise UnparsableDocument("too_deep", f"The Markdown nests deeper than {MAX_NESTING} levels.")
+    if any(token.level >= MAX_MARKDOWN_DEPTH - 1 for token in tokens):
+        raise UnparsableDocument("too_deep", f"The Markdown nests deeper than {MAX_MARKDOWN_DEPTH} levels.")
     return tokens
 
 

@@ -144,7 +144,7 @@ def test_content_without_words_is_refused(content: bytes, media_type: str) -> No
 
 def test_an_unknown_media_type_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UnparsableDocument, match=r"text/markdown, text/html, text/plain, text/x-rst") as caught:
-        parse(b"%PDF", "application/pdf; version=1")
+        parse(b"%PDF", "application/x-nothing; version=1")
     assert caught.value.reason == "unknown_media_type"
 
 

@@ -1,0 +1,150 @@
+"""JSON, by orjson: the text of fields that hold content, recursively, each under its JSON path as a section.
+
+A field holds content when the last word of its name says so (`content`, `body`, `articleBody`, `short_description` …).
+Its value is a string, an array of strings (together one section), or an object or array that holds such fields. Text
+set in HTML is read as HTML, all other as plain text.
+
+A section's headings are the JSON path, as in RFC 9535 without the `$.`, then the titles of the objects it stands in:
+`("chapters[0].sections[2].body", "Rivers", "The bed")`. So a hit points into the original by its path. Headings are
+no part of the text, and offsets count characters of the text that was extracted, as in every other format.
+"""
+
+import re
+from collections.abc import Iterator
+
+import orjson
+
+from indexer.documents import ParsedDocument
+from indexer.errors import UnparsableDocument
+from indexer.parsing.assembling import TextAssembler
+from indexer.parsing.decoding import clean
+from indexer.parsing.flattening import tag_names
+from indexer.parsing.header_blocks import Fields, field_name
+from indexer.parsing.html import write_text_or_markup
+from indexer.parsing.limits import MAX_JSON_DEPTH
+
+MAX_FIELD_CHARACTERS = 200
+MAX_FIELDS = 100
+
+_CONTENT = tag_names(
+    "abstract answer article body caption comment content contents copy description detail details excerpt fulltext "
+    "html lead lede markdown message note notes overview paragraph paragraphs passage passages prose question quote "
+    "readme remark remarks review snippet story summary synopsis text texts transcript"
+)
+_TITLES = ("title", "heading", "headline", "name", "subject", "label")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_PLAIN_KEY = re.compile(r"[^\W\d]\w{0,79}")
+_DEEP = ("depth limit", "recursion limit")  # in the words of orjson's versions
+
+
+def parse(text: str) -> ParsedDocument:
+    """The title is that of the outermost object; its other short values of one line become fields."""
+    try:
+        root: object = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        if error.msg.lower().startswith(_DEEP):
+            raise _too_deep() from error
+        raise UnparsableDocument(
+            "malformed", f"The content is not JSON: line {error.lineno}, column {error.colno} breaks its rules."
+        ) from error
+    except UnicodeEncodeError as error:
+        raise UnparsableDocument("malformed", "The content is not JSON: it holds half a surrogate pair.") from error
+    assembler = TextAssembler()
+    for path, titles, pieces in _content(root, "", (), depth=0, holds_content=_is_text(root)):
+        assembler.open_section((_shortened(path or "$"), *titles))
+        for piece in pieces:
+            write_text_or_markup(assembler, clean(piece))
+            assembler.break_block()
+    title = _title_of(root)[0] if isinstance(root, dict) else None
+    parsed = assembler.finish(title, _fields(root))
+    if not parsed.sections or (title and parsed.text == title):
+        raise UnparsableDocument(
+            "empty_content",
+            "Nothing readable is in the JSON: no field is named as content is, such as `content`, `text`, `body`, "
+            "`description` or `summary`.",
+        )
+    return parsed
+
+
+_Found = Iterator[tuple[str, tuple[str, ...], list[str]]]
+
+
+def _content(value: object, path: str, titles: tuple[str, ...], *, depth: int, holds_content: bool) -> _Found:
+    """(path, titles above it, texts) of each field with content, in the order of the document."""
+    if depth > MAX_JSON_DEPTH:
+        raise _too_deep()
+    if isinstance(value, str):
+        if holds_content and value.strip():
+            yield path, titles, [value]
+    elif isinstance(value, dict):
+        yield from _content_of_object(value, path, titles, depth=depth, holds_content=holds_content)
+    elif isinstance(value, list):
+        texts = [one for one in value if isinstance(one, str)]
+        if len(texts) == len(value):
+            if holds_content and any(text.strip() for text in texts):
+                yield path, titles, texts
+            return
+        for number, inner in enumerate(value):
+            if inner and isinstance(inner, str | dict | list):
+                yield from _content(inner, f"{path}[{number}]", titles, depth=depth + 1, holds_content=holds_content)
+
+
+def _content_of_object(
+    value: dict[str, object], path: str, titles: tuple[str, ...], *, depth: int, holds_content: bool
+) -> _Found:
+    """As `_content`; in an object that is a field's content, a text is told from a code by its blanks."""
+    title, title_key = _title_of(value)
+    below = (*titles, title) if title else titles
+    for key, inner in value.items():
+        if key != title_key and inner and isinstance(inner, str | dict | list):
+            is_content = _names_content(key) or (holds_content and (not isinstance(inner, str) or " " in inner))
+            yield from _content(inner, _step(path, key), below, depth=depth + 1, holds_content=is_content)
+
+
+def _is_text(root: object) -> bool:
+    return isinstance(root, str) or (isinstance(root, list) and all(isinstance(one, str) for one in root))
+
+
+def _names_content(key: str) -> bool:
+    words = _WORD.findall(key[-80:])
+    return bool(words) and words[-1].lower() in _CONTENT
+
+
+def _title_of(value: dict[str, object]) -> tuple[str | None, str | None]:
+    """An object's title and the key it has it from."""
+    for key in _TITLES:
+        title = value.get(key)
+        if isinstance(title, str) and title.strip():
+            return _shortened(" ".join(clean(title).split())), key
+    return None, None
+
+
+def _step(path: str, key: str) -> str:
+    if _PLAIN_KEY.fullmatch(key):
+        return f"{path}.{key}" if path else key
+    return f"{path}[{orjson.dumps(_shortened(clean(key))).decode()}]"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_FIELD_CHARACTERS else text[: MAX_FIELD_CHARACTERS - 1] + "…"
+
+
+def _fields(root: object) -> Fields:
+    """Strings, numbers and arrays of strings of the outermost object that are neither content nor its title."""
+    found: Fields = []
+    if isinstance(root, dict):
+        title_key = _title_of(root)[1]
+        for key, value in root.items():
+            name = field_name(key[:80])
+            if key == title_key or not name or _names_content(key):
+                continue
+            for one in value if isinstance(value, list) else [value]:
+                if isinstance(one, str | int | float) and not isinstance(one, bool):
+                    written = " ".join(clean(str(one)[: MAX_FIELD_CHARACTERS + 1]).split())
+                    if 0 < len(written) <= MAX_FIELD_CHARACTERS and len(found) < MAX_FIELDS:
+                        found.append((name, written))
+    return found
+
+
+def _too_deep() -> UnparsableDocument:
+    return UnparsableDocument("too_deep", f"The JSON nests deeper than {MAX_JSON_DEPTH} levels.")

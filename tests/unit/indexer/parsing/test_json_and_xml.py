@@ -1,0 +1,100 @@
+"""JSON and XML of no known vocabulary."""
+
+import orjson
+import pytest
+
+from indexer.documents import Figure, ParsedDocument
+from indexer.parsing import parse
+
+
+def read_json(value: object) -> ParsedDocument:
+    return parse(orjson.dumps(value), "application/json; charset=utf-8")
+
+
+def sections(parsed: ParsedDocument) -> list[tuple[tuple[str, ...], str]]:
+    return [(one.headings, parsed.text[one.start : one.end]) for one in parsed.sections]
+
+
+def test_fields_of_content_are_found_at_any_depth_under_their_path() -> None:
+    parsed = read_json({"a": [{"b": {"body": "One."}}, {"longDescription": "Two."}], "odd key": {"text": "Three."}})
+    assert sections(parsed) == [
+        (("a[0].b.body",), "One."), (("a[1].longDescription",), "Two."), (('["odd key"].text',), "Three."),
+    ]  # fmt: skip
+
+
+def test_codes_and_numbers_are_no_content() -> None:
+    parsed = read_json({"content": {"type": "html", "lang": "en", "value": "Some words."}, "content_type": "a b"})
+    assert sections(parsed) == [(("content.value",), "Some words.")]
+
+
+def test_titles_of_objects_stand_behind_the_path() -> None:
+    parsed = read_json({"name": "Atlas", "maps": [{"title": "Delta", "summary": "Sand."}, {"summary": "Mud."}]})
+    assert parsed.title == "Atlas"
+    assert [one.headings for one in parsed.sections] == [
+        ("maps[0].summary", "Atlas", "Delta"), ("maps[1].summary", "Atlas"),
+    ]  # fmt: skip
+
+
+def test_strings_of_one_array_are_one_section_and_html_is_read_as_html() -> None:
+    parsed = read_json({"paragraphs": ["One & two.", "<p>Three <em>four</em>.</p><h2>Five</h2><p>Six.</p>"]})
+    assert sections(parsed) == [
+        (("paragraphs",), "One & two.\n\nThree four."), (("paragraphs", "Five"), "Six."),
+    ]  # fmt: skip
+
+
+def test_short_values_of_the_outermost_object_become_fields() -> None:
+    parsed = read_json({"author": "Ada L.", "tags": ["a", "b"], "year": 1843, "done": True, "content": "Words."})
+    assert parsed.fields == (("author", "Ada L."), ("tags", "a"), ("tags", "b"), ("year", "1843"))
+
+
+@pytest.mark.parametrize("value", ["Some words.", ["Some words."]])
+def test_json_may_be_a_text_alone(value: object) -> None:
+    assert sections(read_json(value)) == [(("$",), "Some words.")]
+
+
+def test_in_json_line_separators_and_controls_are_what_they_are() -> None:
+    assert parse('{"content": "a\u2028b\\u0007c"}'.encode(), "application/json").text == "a\nb c"
+
+
+def read_xml(content: str) -> ParsedDocument:
+    return parse(content.encode(), "text/xml")
+
+
+def test_elements_beside_text_are_inline() -> None:
+    parsed = read_xml("<r><p>A <x>long</x> <emphasis>river</emphasis>.</p><p>Its <u href='bed.xml'>bed</u>.</p></r>")
+    assert parsed.text == "A long river.\n\nIts bed."
+    assert parsed.emphasised == ("river",)
+    assert [(link.target, link.text) for link in parsed.links] == [("bed.xml", "bed")]
+
+
+def test_a_feed_has_a_section_for_each_entry() -> None:
+    parsed = read_xml(
+        "<rss><channel><title>News</title><item><title>One</title><description>&lt;p&gt;Sand &lt;b&gt;and&lt;/b&gt; mud"
+        "&lt;/p&gt;</description></item><item><title>Two</title><description><![CDATA[<p>Ice</p>]]></description></item>"
+        "</channel></rss>"
+    )
+    assert sections(parsed) == [(("News", "One"), "Sand and mud"), (("News", "Two"), "Ice")]
+
+
+def test_xml_knows_the_entities_of_html_and_no_others() -> None:
+    assert read_xml("<!DOCTYPE r SYSTEM 'r.dtd'><r>caf&eacute;&nbsp;x</r>").text == "café x"
+
+
+def test_xml_says_its_character_set_itself() -> None:
+    content = '<?xml version="1.0" encoding="ISO-8859-1"?><r>Flüsse</r>'.encode("latin-1")
+    assert parse(content, "application/xml").text == "Flüsse"
+
+
+def test_tables_code_and_comments() -> None:
+    parsed = read_xml("<r><!-- no --><row><c>a</c><c>b</c></row><programlisting>x = 1\n  y</programlisting></r>")
+    assert parsed.text == "a | b\n\nx = 1\n  y"
+
+
+def test_a_page_sent_as_xml_is_read_as_html() -> None:
+    parsed = read_xml("<html xmlns='http://www.w3.org/1999/xhtml'><body><h1>A</h1><p>b<br/>c</p></body></html>")
+    assert sections(parsed) == [(("A",), "b\nc")]
+
+
+def test_an_image_in_xml_takes_the_figure_line_behind_it() -> None:
+    parsed = read_xml("<r><figure><graphic fileref='a.png'/></figure><p>Figure 4. The bed.</p><p>Words.</p></r>")
+    assert parsed.figures == (Figure(0, 18, "Figure 4. The bed."),)
