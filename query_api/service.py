@@ -257,8 +257,8 @@ class Service:
         )
 
 
-def service_of(request: Request) -> Service:
-    """The service of the app a request came to; a FastAPI dependency."""
+async def service_of(request: Request) -> Service:
+    """The service of the app a request came to; a FastAPI dependency, async so that no thread is asked for it."""
     service: Service = request.app.state.service
     return service
 

@@ -8,10 +8,8 @@
 6. Add up what reaches a passage.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
 
 from query_api.channels import terms
 from query_api.channels.findings import NOTHING, Findings, Gathered
@@ -30,14 +28,6 @@ HOPS = 2  # parents that the keyword index is asked about; a third adds time, no
 RESIDUAL_HITS = 30
 MAX_REACHED = 200
 NO_EDGES = ("matches", "continues")  # what the graph holds explains more than what a search found
-
-Result = TypeVar("Result")
-
-
-class RunInThread(Protocol):
-    """Runs a blocking function in a thread."""
-
-    def __call__(self, function: Callable[[], Result]) -> Awaitable[Result]: ...
 
 
 @dataclass(frozen=True)
@@ -62,7 +52,7 @@ class TermWeights:
     prior: float = 0.5
 
 
-async def graph_channel(
+def graph_channel(
     question: Question,
     view: GraphView,
     names: Names,
@@ -71,43 +61,29 @@ async def graph_channel(
     collection: str | None,
     vector: Sequence[Candidate],
     keyword: Sequence[Candidate] | None,
-    run: RunInThread,
     *,
     always: bool,
     weights: TermWeights = TermWeights(),
 ) -> Findings:
-    """Reach passages from the question, whose names (step 1) are looked up before. Blocking work goes through `run`.
+    """Reach passages from the question, whose names (step 1) are looked up before. Blocks: for a thread.
 
     With `always` the graph is followed whatever the gate says: it is asked alone. Else a closed gate ends the work
     before it reads anything. `keyword` is None when that channel failed: its index is then not asked again. Raises
     TransientStoreError.
     """
-
-    def begin() -> tuple[float, Gathered | None]:
-        chosen = choose_parents(view, names.links, vector, keyword or ())  # 2
-        connected = 1.0 if names.links else connected_share(view, list(chosen.weights))
-        gate = opening(names.links, names.entities, connected)
-        if not gate and not always:
-            return gate, None
-        parents = read_parents(question, view, passages, chosen, pool_of(keyword or ()))  # 3
-        return gate, Gathered(names.links, names.entities, chosen.prior, parents)
-
-    gate, gathered = await run(begin)
-    if gathered is None:
+    chosen = choose_parents(view, names.links, vector, keyword or ())  # 2
+    connected = 1.0 if names.links else connected_share(view, list(chosen.weights))
+    gate = opening(names.links, names.entities, connected)
+    if not gate and not always:
         return NOTHING
-    parents = gathered.parents
+    parents = read_parents(question, view, passages, chosen, pool_of(keyword or ()))  # 3
+    gathered = Gathered(names.links, names.entities, chosen.prior, parents)
     queries = [residual_query(question, parent) for parent in parents[: HOPS if keyword is not None else 0]]
-    hops, edges = await asyncio.gather(
-        asyncio.gather(*(_hop(run, text, query, collection) for query in queries)),  # 4
-        run(lambda: _followed(question, view, gathered, weights, alone=always)),  # 5
-    )
+    hops = [keyword_channel(text, query, RESIDUAL_HITS, collection) if query else [] for query in queries]  # 4
     plain, sharp = residual_reaches(view, parents[: len(hops)], hops)
+    edges = _followed(question, view, gathered, weights, alone=always)  # 5
     weighted = [*edges, (weights.residual, plain), (weights.sharp_residual, sharp)]
-    return await run(lambda: _added_up(view, collection, gathered, weighted, gate, weights.prior if always else 0.0))
-
-
-async def _hop(run: RunInThread, text: TextSnapshot, query: str, collection: str | None) -> list[Candidate]:
-    return await run(lambda: keyword_channel(text, query, RESIDUAL_HITS, collection)) if query else []
+    return _added_up(view, collection, gathered, weighted, gate, weights.prior if always else 0.0)
 
 
 def _followed(

@@ -273,18 +273,20 @@ class _Search:
         found, snapshot = self._found, self._snapshot
         if self._names is None:
             return NOTHING
-        return await graph_channel(
-            self._question,
-            snapshot.graph,
-            await self._names,
-            snapshot.text,
-            self._passages,
-            self._request.collection,
-            (found.vector or [])[:DEPTH],
-            None if found.keyword is None else found.keyword[:DEPTH],
-            self._run,
-            always=self._request.mode == "graph",
-            weights=self._settings.terms,
+        names = await self._names
+        return await self._run(
+            lambda: graph_channel(
+                self._question,
+                snapshot.graph,
+                names,
+                snapshot.text,
+                self._passages,
+                self._request.collection,
+                (found.vector or [])[:DEPTH],
+                None if found.keyword is None else found.keyword[:DEPTH],
+                always=self._request.mode == "graph",
+                weights=self._settings.terms,
+            )
         )
 
     async def _by_graph(self) -> _Outcome[Findings]:
