@@ -90,7 +90,7 @@ class WorkerBlock(BaseModel):
         description="Largest share of the time that making snapshots may take while changes keep coming.",
     )
     maintenance_seconds: float = Field(
-        5.0, gt=0, description="How often the vector tables are looked at; work is done only where it pays."
+        2.0, gt=0, description="How often the vector tables are looked at; work is done only where it pays."
     )
     parsers: int = Field(
         0, ge=0, le=64, description="Child processes that parse; 0 means one for each core, two at most."

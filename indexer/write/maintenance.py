@@ -14,7 +14,7 @@ from lancedb.index import IvfFlat
 from lancedb.table import Table
 
 from indexer.errors import TransientStoreError
-from indexer.tables import CHUNKS, PASSAGES, POSITIONS, RETRIEVALS, go_to_newest, store_errors
+from indexer.tables import CHUNKS, POSITIONS, RETRIEVALS, go_to_newest, store_errors
 
 VECTOR_INDEX = "vector_{size}"  # its name keeps the size its partitions were made with
 UNPINNED = {POSITIONS, RETRIEVALS}  # readers copy what they need at once
@@ -25,23 +25,23 @@ NEVER = 10 * 365 * 86_400.0
 @dataclass(frozen=True)
 class MaintenanceParameters:
     """When a table is optimised. That costs time in proportion to the table, so it is bounded twice: by need (so many
-    `commits`, or so many rows that no index knows: a number or a share of the table, whichever is more) and by
-    `busy_share`, the most of the time that may go into it while commits keep coming: after `idle_seconds` without one,
-    nobody is held up by it. Scanning 1,000 rows costs a vector search 1 ms and
-    a keyword search some 30 ms, hence fewer passages.
+    `commits`, so many `fragments`, or so many rows that no index knows: a number or a share of the table, whichever is
+    more) and by `busy_share`, the most of the time that may go into it while commits keep coming: after `idle_seconds`
+    without one, nobody is held up by it. A look-up opens every fragment that no index covers: 8 fragments cost it
+    about 1 ms, and a document that is written and read back waits for some ten look-ups.
 
     The vector index is made at `vector_index_rows`, and anew when the table has grown by `vector_index_growth` or the
     index has more than `vector_index_segments`: each optimising adds one, and each costs a search .3 ms."""
 
     commits: int = 64
+    fragments: int = 24
     unindexed_rows: int = 2_000
-    unindexed_passages: int = 200
     unindexed_share: float = 0.02
     vector_index_rows: int = 10_000
     vector_index_growth: float = 4.0
     vector_index_segments: int = 8
     kept_version_seconds: float = 900.0
-    busy_share: float = 0.05
+    busy_share: float = 0.1
     idle_seconds: float = 2.0
 
 
@@ -107,19 +107,21 @@ class Maintainer:
                 go_to_newest(table)
             rows = {name: table.count_rows() for name, table in self._tables.items()}
             unindexed = {name: _unindexed_rows(table) for name, table in self._tables.items()}
+            fragments = {name: _fragments(table) for name, table in self._tables.items()}
         optimised: tuple[str, ...] = ()
         indexed: tuple[str, ...] = ()
         idle = not self._failed and started >= self._last_commit + self._parameters.idle_seconds
         if idle or started >= self._rest_until:
-            neediest = max(self._tables, key=lambda name: self._need(name, rows[name], unindexed[name]))
+            need = {name: self._need(name, rows[name], unindexed[name], fragments[name]) for name in self._tables}
+            neediest = max(need, key=lambda name: need[name])
             if size := self._partition_size_wanted(rows[CHUNKS]):
                 self._work(started, lambda: self._index_vectors(size))
                 indexed = (CHUNKS,)
-            elif self._need(neediest, rows[neediest], unindexed[neediest]) >= 1:
+            elif need[neediest] >= 1:
                 self._work(started, lambda: self._optimise(neediest))
                 optimised = (neediest,)
         with store_errors("look at the tables"):
-            fragments = {name: _fragments(table) for name, table in self._tables.items()}
+            fragments |= {name: _fragments(self._tables[name]) for name in optimised}
             unindexed |= {name: _unindexed_rows(self._tables[name]) for name in optimised + indexed}
         return MaintenanceReport(optimised, indexed, self._stopwatch() - started, fragments, unindexed)
 
@@ -143,12 +145,12 @@ class Maintainer:
             upkeep.commits += 1
             upkeep.begun.append(self._now())
 
-    def _need(self, name: str, rows: int, unindexed: int) -> float:
+    def _need(self, name: str, rows: int, unindexed: int, fragments: int) -> float:
         """From 1 on, the table wants to be optimised."""
         parameters = self._parameters
-        number = parameters.unindexed_passages if name == PASSAGES else parameters.unindexed_rows
-        allowed = max(number, parameters.unindexed_share * rows)
-        return max(self._upkeep[name].commits / parameters.commits, unindexed / allowed)
+        allowed = max(parameters.unindexed_rows, parameters.unindexed_share * rows)
+        commits = self._upkeep[name].commits
+        return max(commits / parameters.commits, unindexed / allowed, fragments / parameters.fragments)
 
     def _partition_size_wanted(self, rows: int) -> int:
         """How many rows a partition of a new vector index should have; 0 when none is needed or the old will do."""

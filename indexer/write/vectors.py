@@ -47,7 +47,7 @@ Held = set[tuple[str, str]]  # (key, revision) of rows that are there
 Index = BTree | Bitmap
 INDEXES: dict[str, dict[str, Index]] = {
     CHUNKS: {"id": BTree(), "key": BTree(), "passage_id": BTree(), "content_hash": BTree(), "collection": Bitmap()},
-    PASSAGES: {"id": BTree(), "key": BTree(), "collection": Bitmap()},
+    PASSAGES: {"id": BTree(), "key": BTree()},
     RETRIEVALS: {"retrieval_id": BTree()},
     POSITIONS: {},
     DOCUMENTS: {"key": BTree(), "collection": Bitmap(), "live": Bitmap()},

@@ -6,6 +6,7 @@ position: a document's row holds the partition and offset of the record that mov
 
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,11 +56,16 @@ class ResidentView:
         if not moved:
             return self
         fresh: Revisions = {key: revision for key, revision in moved.items() if revision is not None}
-        words = self.words.layers.without(moved)
-        for rows in _rows(tables[PASSAGES], _PASSAGE_COLUMNS, fresh):
-            words = words.with_layer(_word_layer(rows))
-        vectors = self._vectors(tables[CHUNKS], moved, fresh)
-        return ResidentView(self._revised(moved), WordIndex(words), vectors, self.most_chunks)
+        with ThreadPoolExecutor(1) as beside:
+            vectors = beside.submit(self._vectors, tables[CHUNKS], moved, fresh)
+            words = self._words(tables[PASSAGES], moved, fresh)
+            return ResidentView(self._revised(moved), words, vectors.result(), self.most_chunks)
+
+    def _words(self, passages: Table, moved: Moved, fresh: Revisions) -> WordIndex:
+        layers = self.words.layers.without(moved)
+        for rows in _rows(passages, _PASSAGE_COLUMNS, fresh):
+            layers = layers.with_layer(_word_layer(rows))
+        return WordIndex(layers)
 
     def _vectors(self, chunks: Table, moved: Moved, fresh: Revisions) -> VectorIndex | None:
         if self.vectors is None or chunks.count_rows() > self.most_chunks:

@@ -24,7 +24,7 @@ from tests.integration.text_stores.sample_rows import (
     vector_of,
 )
 
-BUSY = MaintenanceParameters(commits=6, unindexed_rows=60, unindexed_passages=30, vector_index_rows=200, busy_share=1.0)
+BUSY = MaintenanceParameters(commits=6, unindexed_rows=60, vector_index_rows=200, busy_share=1.0)
 
 
 def test_there_is_nothing_to_open_before_the_writer_was_there(generation: Generation) -> None:
