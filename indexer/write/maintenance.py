@@ -26,22 +26,23 @@ NEVER = 10 * 365 * 86_400.0
 class MaintenanceParameters:
     """When a table is optimised. That costs time in proportion to the table, so it is bounded twice: by need (so many
     `commits`, so many `fragments`, or so many rows that no index knows: a number or a share of the table, whichever is
-    more) and by `busy_share`, the most of the time that may go into it while commits keep coming: after `idle_seconds`
-    without one, nobody is held up by it. A look-up opens every fragment that no index covers: 8 fragments cost it
-    about 1 ms, and a document that is written and read back waits for some ten look-ups.
+    more) and by `busy_share`, the most of the time that may go into one table while commits keep coming: after
+    `idle_seconds` without one, nobody is held up by it. A look-up opens every fragment that no index covers: 8 of them
+    cost it about 1 ms, and a document that is written and read back waits for some ten look-ups.
 
-    The vector index is made at `vector_index_rows`, and anew when the table has grown by `vector_index_growth` or the
-    index has more than `vector_index_segments`: each optimising adds one, and each costs a search .3 ms."""
+    The vector index is made at `vector_index_rows`, before there are too many to be held in memory; and anew when the
+    table has grown by `vector_index_growth` or the index has more than `vector_index_segments`: each optimising adds
+    one, and each costs a search .3 ms."""
 
     commits: int = 64
     fragments: int = 24
     unindexed_rows: int = 2_000
     unindexed_share: float = 0.02
-    vector_index_rows: int = 10_000
+    vector_index_rows: int = 30_000
     vector_index_growth: float = 4.0
     vector_index_segments: int = 8
     kept_version_seconds: float = 900.0
-    busy_share: float = 0.1
+    busy_share: float = 0.05
     idle_seconds: float = 2.0
 
 
@@ -83,9 +84,9 @@ class Maintainer:
         self._counting = threading.Lock()
         self._alone = threading.Lock()
         self._upkeep = {name: _Upkeep() for name in tables}
-        self._rest_until = float("-inf")
+        self._rest_until = dict.fromkeys(tables, float("-inf"))
         self._last_commit = float("-inf")
-        self._failed = False
+        self._failed: set[str] = set()
 
     @contextmanager
     def committing(self, name: str) -> Iterator[None]:
@@ -110,34 +111,37 @@ class Maintainer:
             fragments = {name: _fragments(table) for name, table in self._tables.items()}
         optimised: tuple[str, ...] = ()
         indexed: tuple[str, ...] = ()
-        idle = not self._failed and started >= self._last_commit + self._parameters.idle_seconds
-        if idle or started >= self._rest_until:
-            need = {name: self._need(name, rows[name], unindexed[name], fragments[name]) for name in self._tables}
-            neediest = max(need, key=lambda name: need[name])
-            if size := self._partition_size_wanted(rows[CHUNKS]):
-                self._work(started, lambda: self._index_vectors(size))
-                indexed = (CHUNKS,)
-            elif need[neediest] >= 1:
-                self._work(started, lambda: self._optimise(neediest))
-                optimised = (neediest,)
+        need = {name: self._need(name, rows[name], unindexed[name], fragments[name]) for name in self._rested(started)}
+        neediest = max(need, key=lambda name: need[name], default="")
+        if CHUNKS in need and (size := self._partition_size_wanted(rows[CHUNKS])):
+            self._work(CHUNKS, started, lambda: self._index_vectors(size))
+            indexed = (CHUNKS,)
+        elif need and need[neediest] >= 1:
+            self._work(neediest, started, lambda: self._optimise(neediest))
+            optimised = (neediest,)
         with store_errors("look at the tables"):
             fragments |= {name: _fragments(self._tables[name]) for name in optimised}
             unindexed |= {name: _unindexed_rows(self._tables[name]) for name in optimised + indexed}
         return MaintenanceReport(optimised, indexed, self._stopwatch() - started, fragments, unindexed)
 
-    def _work(self, started: float, work: Callable[[], None]) -> None:
-        """Work beside the writer; if a commit of his undoes it, once more while he waits. Then rest."""
-        self._failed = True
+    def _rested(self, now: float) -> list[str]:
+        """The tables that may be worked on: large ones rest long, and do not keep small ones waiting."""
+        idle = now >= self._last_commit + self._parameters.idle_seconds
+        return [name for name, until in self._rest_until.items() if now >= until or (idle and name not in self._failed)]
+
+    def _work(self, name: str, started: float, work: Callable[[], None]) -> None:
+        """Work beside the writer; if a commit of his undoes it, once more while he waits. Then let the table rest."""
+        self._failed.add(name)
         try:
             try:
                 work()
             except TransientStoreError:
                 with self._alone:
                     work()
-            self._failed = False
+            self._failed.discard(name)
         finally:
             spent = self._stopwatch() - started
-            self._rest_until = started + spent / self._parameters.busy_share
+            self._rest_until[name] = started + spent / self._parameters.busy_share
 
     def _count(self, name: str) -> None:
         with self._counting:
