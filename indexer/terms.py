@@ -18,9 +18,9 @@ from indexer.extracting.words import word_set
 MAX_WORD_CHARACTERS = 64
 KEPT_WORDS = 65_536  # words whose terms are remembered: a language's common ones, and a collection's own
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WORD = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u036f]|['’](?=[^\W_]))*")  # an accent may be a sign of its own
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_POSSESSIVE = re.compile(r"['’]s?$")
+_POSSESSIVE = re.compile(r"'s$", re.IGNORECASE)
 _STOP_WORDS = word_set(
     """a about an and are as at be been but by can did do does for from had has have he her his how i if in into is it
     its no not of on or our she so such that the their them then there these they this to was we were what when where
@@ -32,22 +32,24 @@ _STEMMING = threading.Lock()  # a stemmer serves one thread at a time
 
 def terms_of(text: str) -> list[int]:
     """The terms of a text in order, repeated as often as they stand there; each in [0, 2³²)."""
-    return [term for word in _WORD.findall(text) for term in _terms_of_word(word)]
+    return [term for word in _WORD.findall(text) for term in _terms_of_word(word[:MAX_WORD_CHARACTERS])]
 
 
 @lru_cache(KEPT_WORDS)
 def _terms_of_word(word: str) -> tuple[int, ...]:
-    plain = _POSSESSIVE.sub("", _without_accents(word[:MAX_WORD_CHARACTERS]))
+    plain = _POSSESSIVE.sub("", _plain(word))
     if plain.lower() in _STOP_WORDS:
         return ()
-    parts = _PART.findall(plain)
+    parts = _PART.findall(plain) if plain.isascii() else []
     spelt = [plain, *parts] if len(parts) > 1 else [plain]
     with _STEMMING:
         stems = _STEMMER.stemWords([part.lower() for part in spelt if part])
     return tuple(zlib.crc32(stem.encode("utf-8", "replace")) for stem in stems)
 
 
-def _without_accents(word: str) -> str:
+def _plain(word: str) -> str:
+    """Without accents, and with the apostrophe that keyboards have."""
     if word.isascii():
         return word
-    return "".join(sign for sign in unicodedata.normalize("NFKD", word) if not unicodedata.combining(sign))
+    decomposed = unicodedata.normalize("NFKD", word.replace("’", "'"))
+    return "".join(sign for sign in decomposed if not unicodedata.combining(sign))

@@ -59,7 +59,11 @@ class BertEncoder:
 
     def _vector(self, text: str) -> NDArray[np.float32]:
         tokens = np.array(self._tokenizer.encode(encodable(text)).ids, dtype=np.int64)
-        vector: NDArray[np.float32] = self._session.run([OUTPUT], {INPUT: tokens})[0]
+        vector: NDArray[np.float32]
+        if tokens.size:
+            vector = self._session.run([OUTPUT], {INPUT: tokens})[0]
+        else:  # a tokenizer that sets no marks around a text, and a text without words
+            vector = np.eye(1, self.dimension, dtype=np.float32)[0]
         return vector
 
 

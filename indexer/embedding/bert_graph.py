@@ -16,11 +16,13 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
+from safetensors import safe_open
 
 Precision = Literal["float32", "int8"]
 Weights = Mapping[str, NDArray[np.float32]]
 
 INPUT, OUTPUT = "tokens", "vector"
+_WORDS = "embeddings.word_embeddings.weight"
 _OPSETS = (("", 20), ("com.microsoft", 1))
 _IR_VERSION = 9
 _INT8_LARGEST = 127
@@ -49,18 +51,25 @@ class BertShape:
         for name, value in expected.items():
             if (found := config.get(name, value)) != value:
                 raise UnsupportedModel(f"{name} is {found!r}, not {value!r}")
-        if not (folder / "model.safetensors").is_file():
-            raise UnsupportedModel("there is no model.safetensors")
-        kinds = [module["type"].rpartition(".")[2] for module in _json(folder / "modules.json", default=[])]
+        for name in ("model.safetensors", "tokenizer.json"):
+            if not (folder / name).is_file():
+                raise UnsupportedModel(f"there is no {name}")
+        _check_weights(folder / "model.safetensors")
+        modules = _json(folder / "modules.json", default=[])
+        kinds = [str(module.get("type")).rpartition(".")[2] for module in modules]
         if kinds not in (["Transformer", "Pooling", "Normalize"], ["Transformer", "Pooling"]):
             raise UnsupportedModel(f"its modules are {kinds}, not Transformer, Pooling and Normalize")
+        heads, width = _number(config, "num_attention_heads"), _number(config, "hidden_size")
+        if width % heads:
+            raise UnsupportedModel(f"{heads} heads do not divide a width of {width}")
+        places = _number(config, "max_position_embeddings")
         window = _json(folder / "sentence_bert_config.json", default={}).get("max_seq_length")
         return cls(
-            layers=config["num_hidden_layers"],
-            heads=config["num_attention_heads"],
-            width=config["hidden_size"],
-            norm_epsilon=config["layer_norm_eps"],
-            max_tokens=min(window or config["max_position_embeddings"], config["max_position_embeddings"]),
+            layers=_number(config, "num_hidden_layers"),
+            heads=heads,
+            width=width,
+            norm_epsilon=_number(config, "layer_norm_eps"),
+            max_tokens=min(window or places, places),
             pooling=_pooling(_json(folder / "1_Pooling" / "config.json")),
         )
 
@@ -86,7 +95,7 @@ def bert_graph(shape: BertShape, weights: Weights, precision: Precision) -> onnx
 def _embed(graph: "_Graph", shape: BertShape) -> str:
     positions = graph.weights["embeddings.position_embeddings.weight"][: shape.max_tokens]
     typed = positions + graph.weights["embeddings.token_type_embeddings.weight"][0]
-    words = graph.node("Gather", graph.weight("embeddings.word_embeddings.weight"), INPUT)
+    words = graph.node("Gather", graph.weight(_WORDS), INPUT)
     length = graph.node("Shape", INPUT)
     places = graph.node("Slice", graph.constant(typed), graph.integers(0), length, graph.integers(0))
     return graph.norm(graph.node("Add", words, places), "embeddings.LayerNorm", shape.norm_epsilon)
@@ -138,7 +147,7 @@ class _Graph:
 
     def constant(self, value: NDArray[Any]) -> str:
         name = f"c{len(self._constants)}"
-        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        self._constants.append(numpy_helper.from_array(np.asarray(value, order="C"), name))
         return name
 
     def integers(self, *values: int) -> str:
@@ -187,6 +196,21 @@ def _pooling(config: dict[str, Any]) -> Literal["mean", "first"]:
     raise UnsupportedModel(f"its pooling is {chosen}, not the mean or the first token")
 
 
+def _number(config: dict[str, Any], name: str) -> Any:
+    value = config.get(name)
+    if not isinstance(value, int | float) or value <= 0:
+        raise UnsupportedModel(f"{name} is {value!r}, not a number above 0")
+    return value
+
+
+def _check_weights(path: Path) -> None:
+    with safe_open(path, "numpy") as weights:
+        if _WORDS not in weights.keys():  # noqa: SIM118 -- no dict
+            raise UnsupportedModel(f"its weights hold no {_WORDS}")
+        if (kind := weights.get_slice(_WORDS).get_dtype()) != "F32":
+            raise UnsupportedModel(f"its weights are {kind}, not F32")
+
+
 def _json(path: Path, default: Any = None) -> Any:
     try:
         return json.loads(path.read_text())
@@ -194,3 +218,5 @@ def _json(path: Path, default: Any = None) -> Any:
         if default is None:
             raise UnsupportedModel(f"there is no {path.name} in {path.parent.name}") from None
         return default
+    except ValueError as error:
+        raise UnsupportedModel(f"{path.name} is not JSON: {error}") from error

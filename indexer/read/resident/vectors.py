@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.read.resident.layers import Layer, Layers, best_rows
+from indexer.read.resident.layers import KEPT_SCOPES, Layer, Layers, best_rows
 from schemas.ids import DocumentKey
 
-_DECIMALS = 6  # beyond them a cosine depends on where its row lies in memory
+_DECIMALS = 6
+_MARGIN = 1e-5  # far above what float32 sums of 1,000 products are wrong by, and above what rounding moves
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,11 @@ class VectorIndex:
         length = float(np.linalg.norm(vector))
         if limit < 1 or not length:
             return []
-        unit = (vector / length).astype(np.float32)
+        unit = vector.astype(np.float64) / length
         searched = self._searched.get(collection)
         if searched is None:
+            if len(self._searched) >= KEPT_SCOPES:
+                self._searched.clear()
             searched = self._searched[collection] = [layer.in_collection(collection) for layer in self.layers.stack]
         found = [
             chunk
@@ -66,13 +69,18 @@ class VectorIndex:
 
 
 def _nearest(
-    layer: Layer[Vectors], searched: NDArray[np.bool_], unit: NDArray[np.float32], limit: int
+    layer: Layer[Vectors], searched: NDArray[np.bool_], unit: NDArray[np.float64], limit: int
 ) -> Iterator[NearChunk]:
-    cosines = np.round((layer.content.matrix @ unit).astype(np.float64), _DECIMALS)
-    cosines[~searched] = -np.inf
-    best = best_rows(cosines, limit)
+    """Found in single precision, whose last bits depend on where a row lies in memory; told in double."""
+    roughly = layer.content.matrix @ unit.astype(np.float32)
+    roughly[~searched] = -np.inf
+    best = best_rows(roughly, limit, _MARGIN)
+    cosines = np.round((layer.content.matrix[best] * unit).sum(axis=1), _DECIMALS)
     names = zip(
-        layer.ids[best].tolist(), layer.content.passage_ids[best].tolist(), layer.keys[best].tolist(), strict=True
+        layer.names.ids[best].tolist(),
+        layer.content.passage_ids[best].tolist(),
+        layer.names.keys[best].tolist(),
+        strict=True,
     )
-    for score, (identifier, passage_id, key) in zip(cosines[best].tolist(), names, strict=True):
+    for score, (identifier, passage_id, key) in zip(cosines.tolist(), names, strict=True):
         yield NearChunk(score, identifier, passage_id, key)

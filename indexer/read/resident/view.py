@@ -51,7 +51,8 @@ class ResidentView:
 
     def at(self, tables: Mapping[str, Table], since: Mapping[int, StoredPosition]) -> "ResidentView":
         """The view of these tables, pinned to versions that belong together; `since` are the positions of this view's
-        own. Raises TransientStoreError when they cannot be read."""
+        own. Not promised: a document that a record at or before these positions moves after all is not seen to move.
+        Raises TransientStoreError when the tables cannot be read."""
         moved = _moved(tables[DOCUMENTS], self.revisions, since)
         if not moved:
             return self

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.read.resident.layers import Layer, Layers, best_rows
+from indexer.read.resident.layers import KEPT_SCOPES, Layer, Layers, best_rows
 from schemas.ids import DocumentKey
 
 K1 = 1.2
@@ -134,6 +134,8 @@ class WordIndex:
             length = sum(
                 int(layer.content.lengths[mask].sum()) for layer, mask in zip(self.layers.stack, searched, strict=True)
             )
+            if len(self._scopes) >= KEPT_SCOPES:
+                self._scopes.clear()
             scope = self._scopes[collection] = _Scope(searched, rows, max(length / rows, 1.0) if rows else 1.0)
         return scope
 
@@ -156,6 +158,6 @@ def _best(layer: Layer[Postings], scores: NDArray[np.float64], limit: int) -> li
     return [
         FoundRow(score, identifier, key)
         for score, identifier, key in zip(
-            scores[best].tolist(), layer.ids[best].tolist(), layer.keys[best].tolist(), strict=True
+            scores[best].tolist(), layer.names.ids[best].tolist(), layer.names.keys[best].tolist(), strict=True
         )
     ]

@@ -1,0 +1,221 @@
+"""A reader that follows the tables from state to state finds, at each, what one opened fresh finds."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from indexer.generations import Generation
+from indexer.read.vectors import VectorReader, VectorSnapshot
+from indexer.tables import StoredPosition
+from indexer.write.maintenance import MaintenanceParameters
+from indexer.write.rows import IndexedRows
+from indexer.write.vectors import VectorWriter
+from tests.integration.text_stores.sample_rows import (
+    DIMENSION,
+    document,
+    generation_in,
+    story,
+    tombstone,
+    vector_of,
+)
+
+COLLECTIONS = (None, "default", "other", "none")
+BUSY = MaintenanceParameters(commits=3, vector_index_rows=1_000, busy_share=1e9, kept_version_seconds=0.001)
+WORDS = ("River", "Sea", "Banks", "Hill")
+
+
+def moved_to(made: IndexedRows, partition: int, offset: int) -> IndexedRows:
+    return replace(made, row=replace(made.row, partition=partition, offset=offset))
+
+
+def found(snapshot: VectorSnapshot) -> dict[str, object]:
+    """Everything a search can tell, and which documents there are."""
+    queries = [vector_of(text) for text in ("d0. River 0", "other")]
+    live, _ = snapshot.list_documents(None, None, 1_000)
+    return {
+        "words": [
+            [(hit.passage_id, hit.key, round(hit.score, 9)) for hit in snapshot.keyword_search(query, 200, collection)]
+            for collection in COLLECTIONS
+            for query in ("river floods", "sea banks hill river", "absent")
+        ],
+        "vectors": [
+            [(hit.chunk_id, hit.passage_id, hit.key, round(hit.score, 5)) for hit in hits]
+            for collection in COLLECTIONS
+            for query in queries
+            for hits in [snapshot.vector_search(query, 200, collection)]
+        ],
+        "documents": [row.key for row in live],
+        "revisions": snapshot.revisions([row.key for row in live]),
+        "positions": snapshot.positions,
+    }
+
+
+def assert_like_fresh(generation: Generation, reader: VectorReader) -> VectorSnapshot:
+    reader.refresh()
+    snapshot = reader.snapshot()
+    assert found(snapshot) == found(VectorReader.open(generation).snapshot())
+    return snapshot
+
+
+def test_the_story_is_followed_step_by_step_however_late_the_positions_are(
+    generation: Generation, writer: VectorWriter
+) -> None:
+    reader = VectorReader.open(generation)
+    again = [[moved_to(made, 0, made.row.offset + 100) for made in batch] for batch in story()]
+    for batch in [*story(), *again]:
+        for _ in range(2):  # delivered twice
+            writer.replace(batch)
+            assert_like_fresh(generation, reader)
+        writer.store_positions({0: StoredPosition(max(made.row.offset for made in batch) - 2, 0)})
+        assert_like_fresh(generation, reader)
+
+
+def test_partitions_have_positions_of_their_own(generation: Generation, writer: VectorWriter) -> None:
+    """One far ahead, one that lags, one seen for the first time, one that never stores a position."""
+    reader = VectorReader.open(generation)
+    writer.replace([moved_to(document("a", "River"), 0, 100), moved_to(document("b", "Sea"), 1, 3)])
+    writer.store_positions({0: StoredPosition(100, 0)})
+    assert_like_fresh(generation, reader)
+    writer.replace([moved_to(document("b", "Sea and river"), 1, 4), moved_to(document("c", "Hill"), 2, 0)])
+    assert_like_fresh(generation, reader)
+    writer.store_positions({1: StoredPosition(4, 0)})
+    writer.replace([moved_to(document("c", "Hill and river"), 2, 1), moved_to(tombstone("a"), 0, 101)])
+    snapshot = assert_like_fresh(generation, reader)
+    assert {hit.key.document_id for hit in snapshot.keyword_search("river", 5)} == {"b", "c"}
+
+
+def test_a_document_is_followed_to_another_partition_and_back(generation: Generation, writer: VectorWriter) -> None:
+    """As when the number of partitions grows, and keys fall to others."""
+    reader = VectorReader.open(generation)
+    writer.replace([moved_to(document("a", "River"), 0, 50)])
+    writer.store_positions({0: StoredPosition(50, 0), 1: StoredPosition(7, 0)})
+    assert_like_fresh(generation, reader)
+    for partition, offset, text in ((1, 8, "Sea"), (0, 51, "River"), (3, 0, "Hill")):
+        writer.replace([moved_to(document("a", text), partition, offset)])
+        assert len(assert_like_fresh(generation, reader).keyword_search(text, 5)) == 1
+        writer.store_positions({partition: StoredPosition(offset, 0)})
+        assert_like_fresh(generation, reader)
+
+
+@pytest.mark.parametrize("limit", [0, 3])
+def test_beyond_the_limit_the_tables_index_finds_the_same(
+    generation: Generation, writer: VectorWriter, limit: int
+) -> None:
+    reader = VectorReader.open(generation, most_resident_chunks=limit)
+    for number in range(6):
+        writer.replace([document(f"d{number}", f"River {number}", offset=number)])
+        writer.store_positions({0: StoredPosition(number, 0)})
+        snapshot = assert_like_fresh(generation, reader)
+        assert (snapshot.resident.vectors is None) == (number >= limit)
+    writer.replace([tombstone(f"d{number}", offset=10 + number) for number in range(5)])
+    assert_like_fresh(generation, reader)
+
+
+def test_a_great_many_documents_that_move_at_once_are_read_from_end_to_end(
+    generation: Generation, writer: VectorWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("indexer.read.resident.view.BY_LOOK_UP", 3)
+    reader = VectorReader.open(generation)
+    for turn in range(3):
+        writer.replace([document(f"d{number}", f"River {turn}. Sea {number}") for number in range(turn, 9)])
+        assert_like_fresh(generation, reader)
+
+
+class Stop(Exception):
+    """The writer goes no further than this commit."""
+
+
+class StoppingCommits:
+    """Stands where the writer says that it commits; lets so many commits through."""
+
+    def __init__(self, allowed: int) -> None:
+        self._left = allowed
+
+    @contextmanager
+    def committing(self, _table: str) -> Iterator[None]:
+        self._left -= 1
+        if self._left < 0:
+            raise Stop
+        yield
+
+
+@pytest.mark.parametrize("commits", range(6))
+def test_between_the_steps_of_a_commit_documents_are_whole_and_old_or_new(
+    generation: Generation, writer: VectorWriter, commits: int
+) -> None:
+    reader = VectorReader.open(generation)
+    first, second, third = story()
+    writer.replace(first)
+    writer.store_positions({0: StoredPosition(7, 7)})
+    before = found(assert_like_fresh(generation, reader))
+    kept, writer._maintainer = writer._maintainer, StoppingCommits(commits)
+    try:
+        writer.replace(second)
+    except Stop:
+        assert commits < 5
+    writer._maintainer = kept
+    between = assert_like_fresh(generation, reader)
+    assert (found(between)["words"] == before["words"]) == (commits < 3)
+    _assert_whole(between)
+    writer.replace(second)
+    _assert_whole(assert_like_fresh(generation, reader))
+    writer.replace(third)
+    assert_like_fresh(generation, reader)
+
+
+def _assert_whole(snapshot: VectorSnapshot) -> None:
+    made = {each.row.revision: each.prepared for batch in story() for each in batch if each.prepared is not None}
+    live, _ = snapshot.list_documents(None, None, 100)
+    chunks = {chunk.id for row in live for chunk in made[row.revision].chunked.chunks}
+    passages = {passage.id for row in live for passage in made[row.revision].chunked.passages}
+    assert {hit.chunk_id for hit in snapshot.vector_search(vector_of("x"), 1_000)} == chunks
+    assert {hit.passage_id for hit in snapshot.keyword_search("river runs banks text new words", 1_000)} <= passages
+    assert snapshot.chunks(chunks).keys() == chunks
+    assert snapshot.passages(passages).keys() == passages
+
+
+NAMES = [("default", "d0"), ("default", "d1"), ("other", "d0"), ("other", "d2"), ("default", "d3")]
+
+
+def batches() -> st.SearchStrategy[list[dict[tuple[str, str], tuple[str, ...]]]]:
+    texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join)
+    passages = st.lists(texts, max_size=3, unique=True).map(tuple)
+    return st.lists(st.dictionaries(st.sampled_from(NAMES), passages, min_size=1, max_size=4), max_size=7)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(batches(), st.data())
+def test_any_history_is_followed(history: list[dict[tuple[str, str], tuple[str, ...]]], data: st.DataObject) -> None:
+    """Documents come, change, go, change partition; positions lag; records come again; tables are maintained."""
+    with TemporaryDirectory() as folder:
+        generation = generation_in(Path(folder))
+        writer = VectorWriter.open(generation, DIMENSION, BUSY)
+        reader = VectorReader.open(generation)
+        offsets = [0, 0, 0]
+        reached: dict[int, StoredPosition] = {}
+        for batch in history:
+            rows = []
+            for (collection, name), passages in batch.items():
+                partition = data.draw(st.integers(0, 2))
+                offsets[partition] += 1
+                made = document(name, *passages, collection=collection) if passages else tombstone(name, collection)
+                rows.append(moved_to(made, partition, offsets[partition]))
+            writer.replace(rows)
+            what = data.draw(st.sampled_from(["nothing", "positions", "again", "maintain", "refresh"]))
+            if what == "again":
+                writer.replace(rows)
+            if what == "maintain":
+                writer.maintain()
+            if what == "refresh":
+                assert_like_fresh(generation, reader)
+            if what == "positions" or data.draw(st.booleans()):
+                partition = data.draw(st.integers(0, 2))
+                reached[partition] = StoredPosition(offsets[partition], 0)
+                writer.store_positions({partition: reached[partition]})
+        assert_like_fresh(generation, reader)

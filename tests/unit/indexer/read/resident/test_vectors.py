@@ -1,0 +1,120 @@
+"""Exact vector search over layers: cosines, whatever history the layers have."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from indexer.read.resident.layers import KEPT_SCOPES, Layer, Layers
+from indexer.read.resident.vectors import NearChunk, VectorIndex, Vectors
+from schemas.ids import DocumentKey
+from tests.unit.indexer.read.resident.histories import COLLECTIONS, State, Step, after, steps
+
+DIMENSION = 24
+
+
+@cache
+def vector(seed: int) -> NDArray[np.float32]:
+    """(DIMENSION,) float32 of length 1; the same for the same seed."""
+    made = np.random.default_rng(seed).normal(size=DIMENSION).astype(np.float32)
+    unit: NDArray[np.float32] = made / np.linalg.norm(made)
+    return unit
+
+
+def vector_of(terms: list[int]) -> NDArray[np.float32]:
+    return vector(hash(tuple(terms)) % 1_000)
+
+
+def layer(documents: State) -> Layer[Vectors]:
+    rows = [(key, identifier, terms) for key, held in documents.items() for identifier, terms in held]
+    matrix = np.array([vector_of(terms) for _, _, terms in rows], dtype=np.float32).reshape(-1, DIMENSION)
+    passages = np.array([f"passage of {identifier}" for _, identifier, _ in rows], dtype=np.object_)
+    return Layer.of([row[1] for row in rows], [row[0] for row in rows], Vectors(matrix, passages))
+
+
+def index(documents: State) -> VectorIndex:
+    return VectorIndex(Layers[Vectors]().with_layer(layer(documents)))
+
+
+def plain_search(state: State, query: NDArray[np.float32], limit: int, collection: str | None) -> list[NearChunk]:
+    """Every cosine in double precision, one at a time."""
+    found = [
+        NearChunk(
+            float(np.dot(vector_of(terms).astype(np.float64), query.astype(np.float64) / np.linalg.norm(query))),
+            identifier,
+            f"passage of {identifier}",
+            key,
+        )
+        for key, rows in state.items()
+        if collection in {None, key.collection}
+        for identifier, terms in rows
+    ]
+    return sorted(found, key=lambda chunk: (-chunk.score, chunk.id))[:limit]
+
+
+def test_cosines_by_hand() -> None:
+    axes = np.eye(3, dtype=np.float32)
+    keys = [DocumentKey("a", str(number)) for number in range(3)]
+    passages = np.array(["p0", "p1", "p2"], dtype=np.object_)
+    rows = VectorIndex(Layers[Vectors]().with_layer(Layer.of(["0", "1", "2"], keys, Vectors(axes, passages))))
+    assert rows.rows == 3
+    assert rows.search(np.array([3, 4, 0], dtype=np.float32), 2) == [
+        NearChunk(0.8, "1", "p1", keys[1]),
+        NearChunk(0.6, "0", "p0", keys[0]),
+    ]
+    assert [chunk.score for chunk in rows.search(np.array([0, 0, -2], dtype=np.float32), 9)] == [0.0, 0.0, -1.0]
+
+
+def test_limits_and_queries_without_a_direction() -> None:
+    rows = index({DocumentKey("a", "x"): [("1", [1]), ("2", [2]), ("3", [1])]})
+    query = vector_of([1])
+    assert [len(rows.search(query, limit)) for limit in (-1, 0, 1, 2, 1_000)] == [0, 0, 1, 2, 3]
+    assert [chunk.id for chunk in rows.search(query, 1)] == ["1"]
+    assert rows.search(np.zeros(DIMENSION, dtype=np.float32), 5) == []
+    assert rows.search(np.full(DIMENSION, np.nan, dtype=np.float32), 5) == []
+    assert rows.search(query, 5, "b") == VectorIndex(Layers()).search(query, 5) == []
+
+
+def test_many_collections_are_searched_without_being_remembered_all() -> None:
+    rows = index({DocumentKey(f"c{number}", "x"): [(f"{number}", [number])] for number in range(KEPT_SCOPES * 3)})
+    for _ in range(2):
+        for number in range(KEPT_SCOPES * 3):
+            assert [chunk.id for chunk in rows.search(vector(1), 5, f"c{number}")] == [str(number)]
+    assert len(rows._searched) <= KEPT_SCOPES
+
+
+@settings(deadline=None)
+@given(steps(), st.integers(0, 20), st.integers(0, 6))
+def test_any_history_finds_what_an_index_made_from_what_is_left_finds(
+    history: list[Step], seed: int, limit: int
+) -> None:
+    layers, state = Layers[Vectors](), State()
+    states = [(layers, state)]
+    for step in history:
+        layers = layers.without(step.moved).with_layer(layer({key: rows for key, rows in step.moved.items() if rows}))
+        state = after(state, step)
+        states.append((layers, state))
+    query = vector(seed)
+    for layers, state in states:  # the old ones too, now that all newer ones are made
+        for collection in (None, *COLLECTIONS, "none"):
+            found = VectorIndex(layers).search(query, limit, collection)
+            assert found == index(state).search(query, limit, collection)
+            expected = plain_search(state, query, limit, collection)
+            assert [chunk.score for chunk in found] == pytest.approx([chunk.score for chunk in expected], abs=6e-7)
+            known = {chunk.id: chunk for chunk in plain_search(state, query, 1_000, collection)}
+            assert all(chunk[1:] == known[chunk.id][1:] for chunk in found)
+
+
+def test_a_cosine_does_not_depend_on_where_its_row_lies() -> None:
+    """Rows alone, a few, or thousands in a matrix: the same scores to the last digit, so the same order."""
+    rows = {DocumentKey("a", str(number)): [(f"{number:04d}", [number])] for number in range(3_001)}
+    together = index(rows)
+    apart = Layers[Vectors](
+        tuple(layer(dict(list(rows.items())[start:end])) for start, end in ((0, 1), (1, 4), (4, 1_000), (1_000, 3_001)))
+    )
+    for seed in range(10):
+        query = vector(seed)
+        assert VectorIndex(apart).search(query, 3_001) == together.search(query, 3_001)

@@ -1,0 +1,155 @@
+"""BM25 over layers: the numbers of the formula, whatever history the layers have."""
+
+from collections.abc import Sequence
+from math import log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indexer.read.resident.layers import KEPT_SCOPES, Layer, Layers
+from indexer.read.resident.words import Postings, WordIndex
+from schemas.ids import DocumentKey
+from tests.unit.indexer.read.resident.histories import COLLECTIONS, TERMS, Rows, State, Step, after, steps
+
+
+def layer(documents: State) -> Layer[Postings]:
+    rows = [(key, identifier, terms) for key, held in documents.items() for identifier, terms in held]
+    terms = np.array([term for _, _, held in rows for term in held], dtype=np.uint32)
+    lengths = np.array([len(held) for _, _, held in rows], dtype=np.int32)
+    return Layer.of([row[1] for row in rows], [row[0] for row in rows], Postings.of(terms, lengths))
+
+
+def index(*documents: State) -> WordIndex:
+    layers = Layers[Postings]()
+    for each in documents:
+        layers = layers.with_layer(layer(each))
+    return WordIndex(layers)
+
+
+def followed(layers: Layers[Postings], step: Step) -> Layers[Postings]:
+    return layers.without(step.moved).with_layer(layer({key: rows for key, rows in step.moved.items() if rows}))
+
+
+def plain_bm25(state: State, terms: Sequence[int], limit: int, collection: str | None) -> list[tuple[str, float]]:
+    """The formula as the books have it, a row at a time."""
+    rows = [row for key, held in state.items() if collection in {None, key.collection} for row in held]
+    mean = sum(len(held) for _, held in rows) / len(rows) if rows else 0
+    found = []
+    for identifier, held in rows:
+        score = 0.0
+        for term in terms:
+            df = sum(term in other for _, other in rows)
+            tf = held.count(term)
+            if tf:
+                idf = log(1 + (len(rows) - df + 0.5) / (df + 0.5))
+                score += idf * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * len(held) / max(mean, 1.0)))
+        if score:
+            found.append((identifier, score))
+    return sorted(found, key=lambda row: (-round(row[1], 9), row[0]))[:limit]
+
+
+def one_by_one(rows: Rows, collection: str = "a") -> State:
+    return {DocumentKey(collection, identifier): [(identifier, terms)] for identifier, terms in rows}
+
+
+def test_the_numbers_worked_by_hand() -> None:
+    """Three rows of 2, 4 and 3 terms, mean 3; term 7 stands in two of them: idf = ln(1 + 1.5 / 2.5) = .4700036.
+
+    x: tf 1, length 2: norm 1.2 · (.25 + .75 · 2/3) = .9, so .4700036 · 2.2 / 1.9 = .5442147
+    y: tf 2, length 4: norm 1.2 · (.25 + .75 · 4/3) = 1.5, so .4700036 · 4.4 / 3.5 = .5908617
+    """
+    rows = index(one_by_one([("x", [7, 1]), ("y", [7, 7, 2, 3]), ("z", [1, 2, 3])]))
+    found = rows.search([7], 10)
+    assert [(row.id, row.key) for row in found] == [("y", DocumentKey("a", "y")), ("x", DocumentKey("a", "x"))]
+    assert [row.score for row in found] == pytest.approx([0.5908617, 0.5442147], abs=1e-7)
+    assert [row.score for row in rows.search([7, 7], 10)] == pytest.approx([2 * 0.5908617, 2 * 0.5442147], abs=1e-6)
+
+
+def test_a_term_in_every_row_still_finds_them_all() -> None:
+    found = index(one_by_one([("x", [7]), ("y", [7]), ("z", [7, 1])])).search([7], 10)
+    assert [row.id for row in found] == ["x", "y", "z"]
+    assert all(row.score > 0 for row in found)
+
+
+def test_ties_are_broken_by_id_also_at_the_limit_and_across_layers() -> None:
+    rows = index(one_by_one([("d", [1, 2]), ("b", [1, 2])]), one_by_one([("c", [1, 2]), ("a", [1, 2])]))
+    assert [row.id for row in rows.search([1], 3)] == ["a", "b", "c"]
+
+
+def test_limits() -> None:
+    rows = index(one_by_one([("x", [1]), ("y", [1, 1])]))
+    assert [len(rows.search([1], limit)) for limit in (-1, 0, 1, 2, 1_000)] == [0, 0, 1, 2, 2]
+
+
+def test_what_is_not_there_is_not_found() -> None:
+    rows = index(one_by_one([("x", [1]), ("empty", [])]))
+    assert rows.search([], 5) == rows.search([0], 5) == rows.search([2**32 - 1], 5) == rows.search([1], 5, "b") == []
+    assert WordIndex(Layers()).search([1], 5) == []
+    assert index(one_by_one([("empty", [])])).search([1], 5) == []
+
+
+def test_a_term_repeated_beyond_what_a_posting_counts_is_as_good_as_the_most_it_counts() -> None:
+    long = [1] * 70_000
+    rows = index(one_by_one([("x", long), ("y", [1])]))
+    expected = plain_bm25(one_by_one([("x", long), ("y", [1])]), [1], 5, None)
+    assert [row.id for row in rows.search([1], 5)] == [identifier for identifier, _ in expected]
+    assert [row.score for row in rows.search([1], 5)] == pytest.approx([score for _, score in expected], rel=1e-5)
+    merged = index(one_by_one([("x", long)]), one_by_one([("y", [1])])).search([1], 5)
+    assert merged == rows.search([1], 5)
+
+
+def test_terms_and_rows_keep_apart_in_one_number() -> None:
+    """The highest terms beside the lowest, in many rows: a posting is packed into 64 bits while it is made."""
+    made = Postings.of(np.array([2**32 - 1, 0] * 1_000, dtype=np.uint32), np.full(1_000, 2, dtype=np.int32))
+    assert made.terms.tolist() == [0, 2**32 - 1]
+    assert made.rows.tolist() == list(range(1_000)) * 2
+    assert set(made.counts.tolist()) == {1}
+
+
+def test_many_collections_are_searched_without_being_remembered_all() -> None:
+    rows = index(
+        {DocumentKey(f"c{number}", "x"): [(f"{number}", [1] * (number + 1))] for number in range(KEPT_SCOPES * 3)}
+    )
+    for _ in range(2):
+        for number in range(KEPT_SCOPES * 3):
+            assert [row.id for row in rows.search([1], 5, f"c{number}")] == [str(number)]
+    assert len(rows._scopes) <= KEPT_SCOPES
+
+
+@settings(deadline=None)
+@given(steps(), st.lists(st.sampled_from([*TERMS, 9]), max_size=5), st.integers(0, 6))
+def test_any_history_finds_what_an_index_made_from_what_is_left_finds(
+    history: list[Step], terms: list[int], limit: int
+) -> None:
+    layers, state = Layers[Postings](), State()
+    states = [(layers, state)]
+    for step in history:
+        layers, state = followed(layers, step), after(state, step)
+        states.append((layers, state))
+    for layers, state in states:  # the old ones too, now that all newer ones are made
+        fresh = index(state)
+        assert layers.rows == sum(map(len, state.values()))
+        for collection in (None, *COLLECTIONS, "none"):
+            found = WordIndex(layers).search(terms, limit, collection)
+            assert found == fresh.search(terms, limit, collection)
+            expected = plain_bm25(state, terms, limit, collection)
+            assert [row.score for row in found] == pytest.approx([score for _, score in expected], rel=1e-9)
+            assert {row.id: row.key for row in found}.items() <= {
+                identifier: key for key, rows in state.items() for identifier, _ in rows
+            }.items()
+
+
+@settings(deadline=None)
+@given(steps(), steps(), st.lists(st.sampled_from(TERMS), max_size=5))
+def test_one_collection_never_changes_the_scores_of_another(
+    history: list[Step], other: list[Step], terms: list[int]
+) -> None:
+    alone, beside = Layers[Postings](), Layers[Postings]()
+    for step in history:
+        of_a = Step({key: rows for key, rows in step.moved.items() if key.collection == "a"})
+        alone, beside = followed(alone, of_a), followed(beside, of_a)
+    for step in other:
+        beside = followed(beside, Step({key: rows for key, rows in step.moved.items() if key.collection == "b"}))
+    assert WordIndex(beside).search(terms, 10, "a") == WordIndex(alone).search(terms, 10)
