@@ -4,8 +4,10 @@ What a document's row holds is the fold of its events, in the order of the log, 
 gives the same state however the sequence of events is cut into batches, and however often a part of it is repeated.
 
 Rules, for an event and the state held:
+- An event that the stores' watermark has passed was considered before. Where it is not the one held, it lost or became
+  a dead letter then, and that is final: readers follow the stores by what lies behind the watermark.
 - Same partition: an event below the held offset was considered before. At the held offset it is the one held: done if
-  the stores' watermark has passed it, else to be done again, since a crash may have come between two stores.
+  the watermark has passed it, else to be done again, since a crash may have come between two stores.
 - Both carry a version: the higher wins. At the same version the later wins over a live document, and none over a
   tombstone.
 - Else the later wins: by offset within a partition, by record time and then partition number across partitions.
@@ -81,14 +83,13 @@ def fold(held: Held | None, events: Iterable[Event], watermarks: Mapping[int, in
 
 
 def judge(held: Held | None, event: Ordered, watermarks: Mapping[int, int]) -> Verdict:
-    if held is None:
-        return "wins"
     partition, offset = event.position
-    if partition == held.position.partition:
-        if offset < held.position.offset:
-            return "superseded"
-        if offset == held.position.offset:
-            return "wins" if offset > watermarks.get(partition, -1) else "repeats"
+    if offset <= watermarks.get(partition, -1):
+        return "repeats" if held is not None and held.position == event.position else "superseded"
+    if held is None or held.position == event.position:
+        return "wins"
+    if partition == held.position.partition and offset < held.position.offset:
+        return "superseded"
     if event.version is not None and held.version is not None:
         if event.version != held.version:
             return "wins" if event.version > held.version else "superseded"

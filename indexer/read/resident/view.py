@@ -51,8 +51,7 @@ class ResidentView:
 
     def at(self, tables: Mapping[str, Table], since: Mapping[int, StoredPosition]) -> "ResidentView":
         """The view of these tables, pinned to versions that belong together; `since` are the positions of this view's
-        own. Not promised: a document that a record at or before these positions moves after all is not seen to move.
-        Raises TransientStoreError when the tables cannot be read."""
+        own: a writer moves no document for a record at or before them. Raises TransientStoreError when the tables cannot be read."""
         moved = _moved(tables[DOCUMENTS], self.revisions, since)
         if not moved:
             return self

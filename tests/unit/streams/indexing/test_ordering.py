@@ -63,6 +63,12 @@ def test_a_record_that_was_done_before_changes_nothing() -> None:
     assert fold(held, [at(6)], {0: 7}).superseded == (at(6),)
 
 
+def test_what_the_watermark_has_passed_and_did_not_win_then_does_not_win_later() -> None:
+    assert fold(None, [at(5)], {0: 7}).superseded == (at(5),), "it became a dead letter, and a crash brought it again"
+    assert fold(Held(at(3).position, 0, None, deleted=False), [at(5)], {0: 7}).winner is None
+    assert fold(None, [at(8)], {0: 7}).winner == at(8)
+
+
 def test_a_record_held_above_the_watermark_is_done_again() -> None:
     held = Held(Position(0, 7), 0, None, deleted=False)
     assert fold(held, [at(7)], {0: 6}).winner == at(7)
