@@ -49,7 +49,7 @@ class WorkerBlock(BaseModel):
         0.02, gt=0, le=5, description="How long a batch waits for more records. It is part of every document's latency."
     )
     later_batch_wait_seconds: float = Field(
-        0.25,
+        1.0,
         gt=0,
         le=5,
         description="The same for the graph store and for provenance. Nobody waits for these: searches see graph "

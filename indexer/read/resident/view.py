@@ -51,7 +51,8 @@ class ResidentView:
 
     def at(self, tables: Mapping[str, Table], since: Mapping[int, StoredPosition]) -> "ResidentView":
         """The view of these tables, pinned to versions that belong together; `since` are the positions of this view's
-        own: a writer moves no document for a record at or before them. Raises TransientStoreError when the tables cannot be read."""
+        own: a writer moves no document for a record at or before them. Raises TransientStoreError when they cannot be
+        read."""
         moved = _moved(tables[DOCUMENTS], self.revisions, since)
         if not moved:
             return self
