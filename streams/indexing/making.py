@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from indexer.documents import PreparedDocument
 from indexer.embedding import text_hash
+from indexer.errors import EncoderFailure
 from indexer.linking import contribution
 from schemas.contributions import encode_contribution
 from schemas.errors import MalformedEvent
@@ -138,8 +139,7 @@ class Maker:
             vectors = [known[digest] for digest in hashes]
             failure = next((vector for vector in vectors if isinstance(vector, Exception)), None)
             if failure is not None:
-                message = f"The encoder failed on one of its chunks ({type(failure).__name__})."
-                refused.append(Refused(event, "embed", MalformedEvent("embedding_failed", message)))
+                refused.append(Refused(event, "embed", _without_vector(failure)))
                 continue
             count = len(fresh.intersection(hashes))
             embedded.append(_Embedded(event, prepared, hashes, np.asarray(vectors, dtype=np.float32), count))
@@ -161,6 +161,12 @@ class Maker:
             )
             refused.append(Refused(document.event, "link", error))
         return made, refused
+
+
+def _without_vector(failure: Exception) -> MalformedEvent:
+    """Why a document is refused; of others' errors only the kind is told, for they may quote the text."""
+    said = str(failure) if isinstance(failure, EncoderFailure) else f"The encoder failed ({type(failure).__name__})."
+    return MalformedEvent("embedding_failed", f"One of its chunks got no vector, so none was stored. {said}")
 
 
 def _linked(document: _Embedded) -> Made:

@@ -138,7 +138,7 @@ class ChokingPreparer:
 
 
 class CountingEncoder(HashingEncoder):
-    """Counts texts; fails for texts that hold `poison`, or for every text while `broken` says so."""
+    """Counts texts; fails for texts that hold `poison`, and for every text the first `failures_left` times."""
 
     def __init__(self) -> None:
         self.encoded: list[str] = []
@@ -167,7 +167,9 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.thread = StoreThread("lance", self.metrics, self.progress, first_wait_seconds=0.001)
-        self.encoding = Encoding(self.encoder, self.metrics, self.progress, first_wait_seconds=0.001)
+        self.encoding = Encoding(
+            self.encoder, self.metrics, self.progress, retry_seconds=(0.001, 0.002, 0.004), first_wait_seconds=0.001
+        )
         self.outbox = Outbox(self.broker, NAMES, GENERATION, self.metrics, self.progress, first_wait_seconds=0.001)
         self.indexer = DocumentIndexer(
             topic=NAMES.documents,
