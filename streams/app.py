@@ -169,10 +169,18 @@ class Worker:
         patience = Patience(
             "encoder", (EncoderUnavailable,), self._metrics, self._progress, first_wait_seconds=_FIRST_WAIT_SECONDS
         )
-        self.is_loading = True  # until it is done, nothing can end its thread
-        encoder = await patience.insist(lambda: asyncio.to_thread(_proven_encoder, self._settings))
-        self.is_loading = False
+        encoder = await patience.insist(lambda: asyncio.to_thread(self._proven_encoder))
         self._health.up("encoder")
+        return encoder
+
+    def _proven_encoder(self) -> Encoder:
+        """Loaded, and its first text encoded, which takes longest. Nothing can end the thread this runs in."""
+        self.is_loading = True
+        try:
+            encoder = load_encoder(self._settings.embedding, kept_manifest(self._settings.storage.data_dir))
+            encoder.encode([PROBE])
+        finally:
+            self.is_loading = False
         return encoder
 
     async def _find_broker(self) -> None:
@@ -359,13 +367,6 @@ class Worker:
     def _fail(self, error: BaseException) -> None:
         if not self._failed.done():
             self._failed.set_exception(error)
-
-
-def _proven_encoder(settings: WorkerSettings) -> Encoder:
-    """Loaded, and its first text encoded, which takes longest. Raises EncoderFailure."""
-    encoder = load_encoder(settings.embedding, kept_manifest(settings.storage.data_dir))
-    encoder.encode([PROBE])
-    return encoder
 
 
 async def _until_crashed(app: faust.App) -> None:
