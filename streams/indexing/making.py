@@ -1,7 +1,7 @@
 """Steps 3 to 5 of the commit: from events to everything that will be stored, with nothing stored yet."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,7 +15,9 @@ from indexer.linking import contribution
 from schemas.contributions import encode_contribution
 from schemas.errors import MalformedEvent
 from schemas.events import DocumentUpsert
+from schemas.ids import Position
 from streams.delivery.dead_letters import Stage
+from streams.indexing.ahead import PreparedAhead
 from streams.indexing.encoding import Encoding
 from streams.indexing.records import DecodedEvent
 from streams.metrics import Stopwatch
@@ -76,7 +78,7 @@ class Maker:
         max_contribution_bytes: int,
     ) -> None:
         """About `encode_texts` texts are encoded at a time, while later documents are still being parsed."""
-        self._prepare = prepare
+        self._ahead = PreparedAhead(prepare)
         self._encoding = encoding
         self._thread = thread
         self._lookup = lookup
@@ -112,9 +114,17 @@ class Maker:
                 task.cancel()
         return made, refused
 
+    def begin(self, events: Sequence[DecodedEvent]) -> None:
+        """Start to prepare events that will most likely have to be made next."""
+        self._ahead.begin(events)
+
+    def drop(self, positions: Iterable[Position] | None = None) -> None:
+        """Leave what was begun for these records and not made, or everything."""
+        self._ahead.drop(positions)
+
     async def _prepared(self, event: DecodedEvent) -> PreparedDocument | Refused:
         try:
-            return await self._prepare(event.upsert)
+            return await self._ahead.prepare(event)
         except MalformedEvent as error:
             return Refused(event, "prepare", error)
 
