@@ -14,7 +14,7 @@ import faust
 import structlog
 
 from indexer.embedding import Encoder, load_encoder
-from indexer.errors import EncoderRefused, EncoderUnavailable, IncompatibleGeneration, StoreInUse
+from indexer.errors import EncoderFailure, EncoderUnavailable, IncompatibleGeneration, StoreInUse
 from indexer.generations import FIRST, Generation, Manifest, kept_manifest, open_generation
 from indexer.observe import configure_logging
 from indexer.preparing import EXTRACTOR_VERSION
@@ -73,7 +73,7 @@ def run_worker(settings: WorkerSettings) -> int:
     with held(data_dir, WORKER_LOCK, "worker"):
         try:
             return asyncio.run(_live(settings, settings.kafka.bootstrap_servers))
-        except (IncompatibleGeneration, EncoderRefused) as error:
+        except (IncompatibleGeneration, EncoderFailure) as error:
             raise WrongSetting(str(error)) from error
         except StoreInUse as error:
             raise InUse(str(error)) from error
@@ -92,7 +92,7 @@ async def _live(settings: WorkerSettings, bootstrap_servers: str) -> int:
         await asyncio.wait({life, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if life.done():
             life.result()
-    except (Failure, IncompatibleGeneration, EncoderRefused, StoreInUse, PermissionError):
+    except (Failure, IncompatibleGeneration, EncoderFailure, StoreInUse, PermissionError):
         raise
     except Exception as error:  # the edge of the process: whatever it is, the supervisor starts it again
         code = int(WorkerExit.RESTART)

@@ -16,11 +16,13 @@ Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Answer:
-    """How one request is answered: `status` with `headers`; of the right body only `share` is sent, after `change`."""
+    """How one request is answered: `status` with `headers`; of the right body only `share` is sent, after `change`;
+    `instead` of it something else."""
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
     change: Callable[[Rows], Rows] = lambda rows: rows
+    instead: bytes | None = None
     share: float = 1.0
     breaks_off: bool = False
     hangs: bool = False
@@ -111,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:  # as real ones do: they quote what they were sent
             said = f"{self.headers['authorization']} may not: {body['input']}"
             content = {"error": {"message": said, "type": "error", "code": None}}
-        whole = json.dumps(content).encode()
+        whole = json.dumps(content).encode() if answer.instead is None else answer.instead
         sent = whole[: int(len(whole) * answer.share)]
         self.send_response(answer.status)
         self.send_header("content-type", "application/json")

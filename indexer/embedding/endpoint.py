@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, Omit, OpenAI
+from openai import APIConnectionError, APIStatusError, APITimeoutError, Omit, OpenAI, OpenAIError
 
 from indexer.embedding import Kept, encodable
 from indexer.errors import (
@@ -71,23 +71,16 @@ class EndpointEncoder:
     @classmethod
     def open(cls, settings: EmbeddingSettings, kept: Kept | None) -> "EndpointEncoder":
         """Without asking, where the settings or what is kept of the same model say how long its vectors are."""
-        known = (
-            kept.dimension
-            if kept
-            and (kept.embedding_provider, kept.embedding_model)
-            == (
-                cls.provider,
-                settings.model,
-            )
-            else None
+        is_same = (
+            kept is not None and kept.embedding_provider == cls.provider and kept.embedding_model == settings.model
         )
-        return cls(settings, settings.dimension or known)
+        return cls(settings, settings.dimension or (kept.dimension if kept and is_same else None))
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(n_texts, dimension) float32, each row of L2 norm 1.
 
         Raises EncoderUnavailable for what passes (time-out, no connection, 5xx, a cut answer), EncoderBusy for a rate
-        limit; EncoderRefused for 401, 403, 404 and for vectors of another length; TextNotEncoded for anything else.
+        limit; EncoderRefused for 401, 403, 404, 405 and vectors of another length; TextNotEncoded for anything else.
         """
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for start in range(0, len(texts), self._request_texts):
@@ -109,7 +102,7 @@ class EndpointEncoder:
                 encoding_format="float",
                 extra_headers=self._headers,
             )
-        except APIError as error:
+        except OpenAIError as error:
             raise self._explained(error) from None  # what is behind it may quote a text or the key
         rows = self._rows(answer.content)
         if sorted(row.index for row in rows) != list(range(len(texts))):
@@ -117,6 +110,8 @@ class EndpointEncoder:
                 f"The embeddings endpoint at {self._url} gave {len(rows)} vectors for {len(texts)} texts, or numbered "
                 "them wrongly."
             )
+        if not all(row.embedding for row in rows):
+            raise TextNotEncoded(f"The embeddings endpoint at {self._url} gave a vector of no numbers.")
         return [row.embedding for row in sorted(rows, key=lambda row: row.index)]
 
     def _rows(self, content: bytes) -> list[_Row]:
@@ -124,7 +119,7 @@ class EndpointEncoder:
             return msgspec.json.decode(content, type=_Answer).data
         except msgspec.DecodeError:
             pass
-        if not content.rstrip().endswith(b"}"):
+        if content.lstrip().startswith(b"{") and not content.rstrip().endswith(b"}"):
             raise EncoderUnavailable(f"The embeddings endpoint at {self._url} gave an answer cut short.")
         raise TextNotEncoded(f"The embeddings endpoint at {self._url} gave something else than vectors of numbers.")
 
@@ -144,7 +139,7 @@ class EndpointEncoder:
             )
         return (vector / norm).astype(np.float32)
 
-    def _explained(self, error: APIError) -> EncoderFailure:
+    def _explained(self, error: OpenAIError) -> EncoderFailure:
         where = f"The embeddings endpoint at {self._url}"
         if isinstance(error, APITimeoutError):
             return EncoderUnavailable(f"{where} did not answer within {self._timeout_seconds:g} s.")
@@ -161,9 +156,9 @@ class EndpointEncoder:
             return EncoderUnavailable(f"{where} failed ({status}).", retry_after_seconds)
         if status in (401, 403):
             return EncoderRefused(f"{where} refuses the key ({status}): set THALWEG_EMBEDDING__API_KEY.")
-        if status == 404:
+        if status in (404, 405):
             return EncoderRefused(
-                f"{where} does not know the model {self.model!r}, or is no such endpoint (404): set "
+                f"{where} does not know the model {self.model!r}, or is no such endpoint ({status}): set "
                 "THALWEG_EMBEDDING__MODEL or THALWEG_EMBEDDING__BASE_URL."
             )
         return TextNotEncoded(f"{where} does not take the text ({status}); most often it is too long for the model.")

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from indexer.embedding import Encoder
 
 REST_SECONDS = 5.0
+LONGEST_REST_SECONDS = 300.0
 PROBE = "Is the encoder there?"
 
 
 class RestingEncoder:
-    """After a failure that no text is to blame for, the encoder is asked again only once in `rest_seconds`.
+    """After a failure that no text is to blame for, the encoder is asked again only once in `rest_seconds`, or when it
+    said, within five minutes.
 
     Else each search would hold one of the few threads until its time is up, and those that need no vector would wait
     for a thread. Used from several threads.
@@ -52,7 +54,7 @@ class RestingEncoder:
             with self._lock:
                 self.problem = str(failure)
                 asked = failure.retry_after_seconds if isinstance(failure, EncoderUnavailable) else None
-                self._rests_until = self._clock() + max(self._rest_seconds, asked or 0.0)
+                self._rests_until = self._clock() + max(self._rest_seconds, min(asked or 0.0, LONGEST_REST_SECONDS))
             raise
         self.problem = None
         return vectors

@@ -77,6 +77,15 @@ def test_what_only_a_person_can_mend_stops_the_worker_at_its_start(
     assert "sk-another" not in said
 
 
+def test_an_address_where_something_else_answers_stops_the_worker_too(
+    endpoint: EmbeddingsEndpoint, tmp_path: Path
+) -> None:
+    endpoint.otherwise = Answer(instead=b"<html>It works!</html>")
+    code, said = _ended("127.0.0.1:9", "t.", tmp_path, settings_for(endpoint))
+    assert code == Exit.USAGE
+    assert "something else than vectors" in said
+
+
 def _ended(kafka: str, prefix: str, data_dir: Path, settings: dict[str, str]) -> tuple[int, str]:
     """The exit code of a worker that does not stay, and what it said."""
     environment = {

@@ -117,6 +117,10 @@ def _without_vectors(rows: Rows) -> Rows:
     return [row | {"embedding": None} for row in rows]
 
 
+def _empty(rows: Rows) -> Rows:
+    return [row | {"embedding": []} for row in rows]
+
+
 def _huge(rows: Rows) -> Rows:
     return [row | {"embedding": [1e300] * DIMENSION} for row in rows]
 
@@ -142,6 +146,9 @@ def _huge(rows: Rows) -> Rows:
         (Answer(401), EncoderRefused, "THALWEG_EMBEDDING__API_KEY"),
         (Answer(403), EncoderRefused, "THALWEG_EMBEDDING__API_KEY"),
         (Answer(404), EncoderRefused, "THALWEG_EMBEDDING__MODEL"),
+        (Answer(405), EncoderRefused, "THALWEG_EMBEDDING__BASE_URL"),
+        (Answer(instead=b"<html>It works!</html>"), TextNotEncoded, "else than vectors"),
+        (Answer(change=_empty), TextNotEncoded, "no numbers"),
     ],
 )
 def test_every_bad_answer_is_told_by_what_to_do_and_never_with_the_key_or_a_text(
