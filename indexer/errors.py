@@ -20,6 +20,30 @@ class IncompatibleGeneration(Exception):
     """The stores were made with another model or pipeline: rebuild, or go back to the settings they were made with."""
 
 
+class EncoderFailure(Exception):
+    """The encoder gave no vectors. The message is fit for a person, and holds no part of a text and no secret."""
+
+
+class EncoderUnavailable(EncoderFailure):
+    """It cannot answer just now: repeat the call, and not before `retry_after_seconds` where it said so."""
+
+    def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class EncoderBusy(EncoderUnavailable):
+    """It takes no more just now, whatever the text: no text is to blame for it."""
+
+
+class EncoderRefused(EncoderFailure):
+    """It does not serve this key, or not this model, or with other vectors than are stored: mend the settings."""
+
+
+class TextNotEncoded(EncoderFailure):
+    """It answered, but not with a vector for each text: one of these may be what it cannot take."""
+
+
 class UnparsableDocument(MalformedEvent):
     """The content is not what its media type says, or nothing readable is in it: a dead letter."""
 

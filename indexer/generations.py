@@ -95,10 +95,10 @@ def read_manifest(generation: Generation) -> Manifest:
     return msgspec.json.decode(generation.manifest_path.read_bytes(), type=Manifest)
 
 
-def kept_provider(data_dir: Path) -> EmbeddingProvider | None:
-    """What made the stored vectors, or None where nothing is stored yet."""
+def kept_manifest(data_dir: Path) -> Manifest | None:
+    """What the stored rows were made with, or None where nothing is stored yet."""
     generation = current_generation(data_dir)
-    return None if generation is None else read_manifest(generation).embedding_provider
+    return None if generation is None else read_manifest(generation)
 
 
 def replace_file(path: Path, content: bytes) -> None:

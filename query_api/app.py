@@ -11,6 +11,7 @@ from query_api.routes.gate import Gate
 from query_api.searching.engine import Engine, load_engine
 from query_api.service import Service
 from query_api.settings import ServiceSettings
+from query_api.upkeep.resting_encoder import REST_SECONDS
 from schemas.api import Problem
 
 DESCRIPTION = """Documents in on Kafka, hybrid search out over Server-Sent Events.
@@ -20,12 +21,18 @@ yet. Errors are problem+json (RFC 9457). Where a service has an API key, send it
 """
 
 
-def create_app(settings: ServiceSettings, *, load: Callable[[], Engine] = load_engine) -> FastAPI:
-    """The app with these settings. `load` brings the engine, after the port is open; tests give their own."""
+def create_app(
+    settings: ServiceSettings,
+    *,
+    load: Callable[[], Engine] = load_engine,
+    encoder_rest_seconds: float = REST_SECONDS,
+) -> FastAPI:
+    """The app with these settings. `load` brings the engine, after the port is open; tests give their own. An encoder
+    that is away is asked again after `encoder_rest_seconds`."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service = Service(settings, load)
+        service = Service(settings, load, encoder_rest_seconds=encoder_rest_seconds)
         app.state.service = service
         async with service.running():
             yield

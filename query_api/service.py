@@ -13,6 +13,7 @@ import structlog
 from fastapi import Request
 from prometheus_client.core import Metric
 
+from indexer.errors import EncoderUnavailable
 from query_api.metrics import ServiceMetrics, gauge, labelled_gauge
 from query_api.problems import ApiProblem
 from query_api.searching.engine import Engine, LazyEngine
@@ -22,6 +23,7 @@ from query_api.streaming.retrieving import Retriever
 from query_api.streaming.sse import SearchStreams
 from query_api.upkeep.freshness import NotThereYet, SnapshotKeeper
 from query_api.upkeep.log_watch import LogWatch
+from query_api.upkeep.resting_encoder import REST_SECONDS, RestingEncoder
 from query_api.writing.provenance import ProvenanceQueue
 from query_api.writing.publishing import LogWriter
 from schemas.api import Mode
@@ -46,7 +48,9 @@ ENCODING_MODES: frozenset[Mode] = frozenset({"hybrid", "vector", "graph"})
 class Service:
     """What the routes work with. Make it on the event loop that runs it."""
 
-    def __init__(self, settings: ServiceSettings, load: Callable[[], Engine]) -> None:
+    def __init__(
+        self, settings: ServiceSettings, load: Callable[[], Engine], *, encoder_rest_seconds: float = REST_SECONDS
+    ) -> None:
         block = settings.service
         self.settings = settings
         self.topics = TopicNames(settings.kafka.topic_prefix)
@@ -76,6 +80,7 @@ class Service:
         )
         self.version = _version()
         self._encoder_problem: str | None = "The model is being loaded."
+        self._encoder_rest_seconds = encoder_rest_seconds
         self._started = time.monotonic()
         self.metrics.add_gauges(self._gauges)
 
@@ -116,11 +121,14 @@ class Service:
             self._reading.shutdown(wait=False, cancel_futures=True)
 
     def readiness(self) -> Readiness:
-        """Ready means: a search would be answered. Kafka out of reach stands in `notes`: searches go on without it."""
+        """Ready means: a search would be answered. Kafka or an endpoint of vectors out of reach stands in `notes`:
+        searches go on without it."""
         reasons = [reason for reason in (self._store_problem(), self._model_problem()) if reason]
         notes = []
         if self.keeper.current is not None and self.keeper.problem:
             notes.append(self.keeper.problem)
+        if self.retriever.encoder is not None and self.retriever.encoder.problem:
+            notes.append(f"{self.retriever.encoder.problem} Searches go on by words and by the graph, without vectors.")
         if not self.log_watch.reachable:
             notes.append(f"Kafka: {self.log_watch.problem}. Searches go on; writes are refused.")
         elif self.log_watch.missing:
@@ -184,26 +192,59 @@ class Service:
         if encoder is None:
             return self._encoder_problem
         served = self.keeper.served
-        if served is not None and served.manifest.embedding_digest != encoder.digest:
+        if served is None:
+            return None
+        made = served.manifest
+        if (made.embedding_digest, made.dimension) != (encoder.digest, encoder.dimension):
             return (
-                f"Generation {served.generation.name} was made with the model {served.manifest.embedding_model!r} "
-                f"({served.manifest.embedding_digest[:8]}…), not with {encoder.model!r} ({encoder.digest[:8]}…): "
-                "set THALWEG_EMBEDDING__PROVIDER and THALWEG_EMBEDDING__MODEL as the worker has them."
+                f"Generation {served.generation.name} was made by {made.embedding_provider} with "
+                f"{made.embedding_model!r} ({made.embedding_digest[-12:]}, {made.dimension} numbers each), not with "
+                f"{encoder.model!r} ({encoder.digest[-12:]}, {encoder.dimension}): set THALWEG_EMBEDDING__PROVIDER, "
+                "THALWEG_EMBEDDING__MODEL and THALWEG_EMBEDDING__DIMENSION as the worker has them."
             )
         return None
 
     async def _load_encoder(self) -> None:
         started = time.perf_counter()
-        try:
-            encoder = await asyncio.to_thread(
-                lambda: self.engine.engine.load_encoder(self.settings.embedding, self.settings.storage.data_dir)
-            )
-        except Exception as error:  # edge of a background task: readiness tells, the service stays up to be asked
-            self._encoder_problem = f"The model cannot be loaded: {error}"
-            log.exception("model cannot be loaded")
-            return
-        self.retriever.encoder = encoder
+        while self.retriever.encoder is None:
+            try:
+                loaded = await asyncio.to_thread(self._loaded_encoder)
+            except EncoderUnavailable as error:
+                self._encoder_problem = str(error)
+                await asyncio.sleep(self._encoder_rest_seconds)
+            except Exception as error:  # edge of a background task: readiness tells, the service stays up to be asked
+                self._encoder_problem = f"The model cannot be loaded: {error}"
+                log.exception("model cannot be loaded")
+                return
+            else:
+                self.retriever.encoder = loaded
+        encoder = self.retriever.encoder
         log.info("model loaded", model=encoder.model, seconds=round(time.perf_counter() - started, 2))
+        await self._watch(encoder)
+
+    def _loaded_encoder(self) -> RestingEncoder:
+        """It may take as long for a question as a search waits for one, and no longer."""
+        embedding = self.settings.embedding
+        seconds = min(embedding.timeout_seconds, self.settings.service.budgets.embed_seconds)
+        settings = embedding.model_copy(update={"timeout_seconds": seconds})
+        encoder = self.engine.engine.load_encoder(settings, self.settings.storage.data_dir)
+        resting = RestingEncoder(encoder, rest_seconds=self._encoder_rest_seconds)
+        resting.look_again()
+        return resting
+
+    async def _watch(self, encoder: RestingEncoder) -> None:
+        """An encoder that is away is looked for also while nobody searches."""
+        told: str | None = None
+        while True:
+            if encoder.problem is not None:
+                await asyncio.to_thread(encoder.look_again)
+            if encoder.problem != told:
+                told = encoder.problem
+                if told is None:
+                    log.info("the encoder answers again")
+                else:
+                    log.warning("the encoder does not answer; searches go on by words and graph", error=told)
+            await asyncio.sleep(self._encoder_rest_seconds)
 
     async def _prune(self) -> None:
         while True:

@@ -23,6 +23,7 @@ from schemas.exits import WrongSetting
 
 CONFIG_FILE_VARIABLE = "THALWEG_CONFIG_FILE"
 DEFAULT_CONFIG_FILE = Path("thalweg.toml")
+_MAY_HOLD_SECRETS = ("API_KEY", "BASE_URL")
 
 
 class ProcessSettings(BaseSettings):
@@ -72,6 +73,6 @@ def _sentence(problem: Any) -> str:
     if problem["type"] == "extra_forbidden":
         return f"{variable}: there is no such setting."
     message = str(problem["msg"]).removeprefix("Value error, ")
-    if isinstance(problem["input"], (str, int, float)) and "API_KEY" not in variable:
+    if isinstance(problem["input"], (str, int, float)) and not variable.endswith(_MAY_HOLD_SECRETS):
         return f"{variable}: {message} (it is {problem['input']!r})."
     return f"{variable}: {message}."

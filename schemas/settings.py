@@ -4,9 +4,10 @@ A field's environment variable is `THALWEG_` + the path in capitals with `__` be
 """
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 MIB = 1024 * 1024
 
@@ -49,7 +50,7 @@ class LimitSettings(BaseModel):
     max_metadata_bytes: int = Field(64 * 1024, ge=2, description="Largest metadata of one document, as JSON.")
 
 
-EmbeddingProvider = Literal["onnx-int8", "onnx", "sentence-transformers", "hashing"]
+EmbeddingProvider = Literal["onnx-int8", "onnx", "sentence-transformers", "openai", "hashing"]
 
 
 class EmbeddingSettings(BaseModel):
@@ -62,13 +63,64 @@ class EmbeddingSettings(BaseModel):
         description=(
             "What runs the model. `auto`: what the data directory was made with, else `onnx-int8` where the processor "
             "has byte dot products and `onnx` (float32) where not. `sentence-transformers` runs architectures other "
-            "than BERT, in torch. `hashing` stands in for a model where tests need none."
+            "than BERT, in torch. `openai` asks an endpoint, at `base_url`. `hashing` stands in for a model where "
+            "tests need none."
         ),
     )
     model: str = Field(
-        "all-MiniLM-L6-v2", description="The packaged model `all-MiniLM-L6-v2`, or a folder that holds another one."
+        "all-MiniLM-L6-v2",
+        description="The packaged model `all-MiniLM-L6-v2`, or a folder that holds another one; for `openai` the name "
+        "the endpoint knows it by.",
     )
     threads: int = Field(0, ge=0, description="CPU threads the encoder uses; 0 means one for each core.")
+    base_url: str | None = Field(
+        None,
+        description="For `openai`: where the endpoint is, up to what comes before `/embeddings`, such as "
+        "`http://localhost:11434/v1`. The texts of all documents and questions are sent there.",
+    )
+    api_key: SecretStr | None = Field(
+        None, description="For `openai`: sent as the bearer token. Leave it out where the endpoint wants none."
+    )
+    dimension: int | None = Field(
+        None,
+        ge=1,
+        le=65_536,
+        description="Length of the vectors. Other than what the encoder gives, it is refused; `openai` asks the "
+        "endpoint for it, which not every model can shorten. Unset: the model's own.",
+    )
+    timeout_seconds: float = Field(
+        30.0,
+        gt=0,
+        le=600,
+        description="For `openai`: how long one request may take. A search waits no longer than its own budget.",
+    )
+    batch_texts: int = Field(64, ge=1, le=2_048, description="For `openai`: most texts in one request.")
+
+    @field_validator("base_url")
+    @classmethod
+    def _plain(cls, url: str | None) -> str | None:
+        if url is None:
+            return None
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("an address that begins with http:// or https://")
+        if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+            raise ValueError("an address without a name, password or query in it: a key goes to `api_key`")
+        return url.rstrip("/")
+
+    @field_validator("api_key")
+    @classmethod
+    def _sendable(cls, key: SecretStr | None) -> SecretStr | None:
+        bare = "" if key is None else key.get_secret_value().strip()
+        if not all("!" <= letter <= "~" for letter in bare):
+            raise ValueError("a key of printable ASCII letters, without blanks in it")
+        return SecretStr(bare) if bare else None
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        if self.provider == "openai" and self.base_url is None:
+            raise ValueError("the provider openai needs to know where: set THALWEG_EMBEDDING__BASE_URL")
+        return self
 
 
 class StorageSettings(BaseModel):

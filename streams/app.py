@@ -14,8 +14,8 @@ import faust
 import structlog
 
 from indexer.embedding import Encoder, load_encoder
-from indexer.errors import IncompatibleGeneration, StoreInUse
-from indexer.generations import FIRST, Generation, Manifest, kept_provider, open_generation
+from indexer.errors import EncoderFailure, EncoderUnavailable, IncompatibleGeneration, StoreInUse
+from indexer.generations import FIRST, Generation, Manifest, kept_manifest, open_generation
 from indexer.observe import configure_logging
 from indexer.preparing import EXTRACTOR_VERSION
 from indexer.read.graph import latest_snapshot
@@ -38,6 +38,7 @@ from streams.kafka.topic_admin import TopicReport, ensure_topics
 from streams.machine.data_directory import WORKER_LOCK, held, make_directory
 from streams.metrics import Health, MetricsServer, WorkerMetrics
 from streams.progress.partitions import Progress, TopicPartition
+from streams.progress.patience import Patience
 from streams.progress.positions import reconcile
 from streams.progress.stores import StoreThread
 from streams.progress.watchdog import KafkaLog, Watchdog
@@ -49,7 +50,15 @@ from streams.upkeep.snapshot_schedule import SnapshotSchedule
 
 STOP_SECONDS = 9.0
 _POLL_SECONDS = 0.25
-_CHATTY = {"aiokafka": logging.ERROR, "faust": logging.WARNING, "mode": logging.WARNING, "httpx": logging.WARNING}
+_FIRST_WAIT_SECONDS = 0.5
+_CHATTY = {
+    "aiokafka": logging.ERROR,
+    "faust": logging.WARNING,
+    "mode": logging.WARNING,
+    "httpx": logging.WARNING,
+    "httpx2": logging.WARNING,
+    "openai": logging.WARNING,
+}
 
 
 def run_worker(settings: WorkerSettings) -> int:
@@ -64,7 +73,7 @@ def run_worker(settings: WorkerSettings) -> int:
     with held(data_dir, WORKER_LOCK, "worker"):
         try:
             return asyncio.run(_live(settings, settings.kafka.bootstrap_servers))
-        except IncompatibleGeneration as error:
+        except (IncompatibleGeneration, EncoderFailure) as error:
             raise WrongSetting(str(error)) from error
         except StoreInUse as error:
             raise InUse(str(error)) from error
@@ -83,7 +92,7 @@ async def _live(settings: WorkerSettings, bootstrap_servers: str) -> int:
         await asyncio.wait({life, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if life.done():
             life.result()
-    except (Failure, IncompatibleGeneration, StoreInUse, PermissionError):
+    except (Failure, IncompatibleGeneration, EncoderFailure, StoreInUse, PermissionError):
         raise
     except Exception as error:  # the edge of the process: whatever it is, the supervisor starts it again
         code = int(WorkerExit.RESTART)
@@ -156,12 +165,22 @@ class Worker:
         await self._cleanup.aclose()
 
     async def _load_encoder(self) -> Encoder:
-        self.is_loading = True  # until it is done, nothing can end its thread
-        encoder = await asyncio.to_thread(
-            lambda: load_encoder(self._settings.embedding, kept_provider(self._settings.storage.data_dir))
+        """An encoder that has encoded something. Waits for an endpoint that is away."""
+        patience = Patience(
+            "encoder", (EncoderUnavailable,), self._metrics, self._progress, first_wait_seconds=_FIRST_WAIT_SECONDS
         )
-        self.is_loading = False
+        encoder = await patience.insist(lambda: asyncio.to_thread(self._proven_encoder))
         self._health.up("encoder")
+        return encoder
+
+    def _proven_encoder(self) -> Encoder:
+        """Loaded, and its first text encoded, which takes longest. Nothing can end the thread this runs in."""
+        self.is_loading = True
+        try:
+            encoder = load_encoder(self._settings.embedding, kept_manifest(self._settings.storage.data_dir))
+            encoder.encode([PROBE])
+        finally:
+            self.is_loading = False
         return encoder
 
     async def _find_broker(self) -> None:
@@ -250,7 +269,7 @@ class Worker:
         self._cleanup.push_async_callback(asyncio.to_thread, encoding.close)
         parsers = open_parsers(self._settings)
         self._cleanup.push_async_callback(parsers.close)
-        await asyncio.gather(parsers.warm_up(), encoding.encode([PROBE]))
+        await parsers.warm_up()
         maker = Maker(
             parsers.prepare,
             encoding,

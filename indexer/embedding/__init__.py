@@ -1,8 +1,8 @@
 """Texts to vectors. A vector is a pure function of its text: bit-equal whatever else is encoded beside it.
 
 Equal content therefore leaves equal vectors and equal similarity edges after any replay, in any order, with any
-batching. Every encoder here keeps that: the graph encoder takes texts one by one, the torch one only puts texts of
-equal token counts together, and neither pads.
+batching. The encoders that run here keep that: the graph encoder takes texts one by one, the torch one only puts texts
+of equal token counts together, and neither pads. An endpoint keeps it as far as who runs it does.
 """
 
 import hashlib
@@ -12,40 +12,74 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
 MAX_CHARACTERS_PER_TEXT = 8_000
 
 
 class Encoder(Protocol):
-    """Turns texts into vectors. Safe to call from several threads; calls may wait for each other."""
+    """Turns texts into vectors. Safe to call from several threads; calls may wait for each other.
+
+    `batch_texts` is how many it best gets at a time, so that a call that fails loses no more; None for any number.
+    """
 
     provider: EmbeddingProvider
     model: str
     digest: str
     dimension: int
+    batch_texts: int | None
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(n_texts, dimension) float32, each row of L2 norm 1, depending on its own text only."""
+        """(n_texts, dimension) float32, each row of L2 norm 1, depending on its own text only.
+
+        Raises EncoderFailure for what can be foreseen, such as an endpoint that is away; anything else a model may
+        raise, too.
+        """
         ...
 
 
-def load_encoder(settings: EmbeddingSettings, kept_provider: EmbeddingProvider | None = None) -> Encoder:
-    """The encoder the settings name. `auto` means `kept_provider`, what the stored vectors were made with, else the
-    fastest this machine runs.
+class Kept(Protocol):
+    """What the stored vectors were made with; a manifest says it."""
+
+    @property
+    def embedding_provider(self) -> EmbeddingProvider: ...
+    @property
+    def embedding_model(self) -> str: ...
+    @property
+    def dimension(self) -> int: ...
+
+
+def load_encoder(settings: EmbeddingSettings, kept: Kept | None = None) -> Encoder:
+    """The encoder the settings name. `auto` means the provider that is `kept`, else the fastest this machine runs.
 
     Takes a second; ten for `sentence-transformers`, whose libraries are large. Raises IncompatibleGeneration when
-    there is no such model, or when the provider cannot run it.
+    there is no such model, or when the provider cannot run it; EncoderFailure when an endpoint has to be asked how
+    long its vectors are and does not say.
     """
+    encoder = _load(settings, kept)
+    if settings.dimension not in (None, encoder.dimension):
+        raise IncompatibleGeneration(
+            f"The model {encoder.model!r} gives vectors of {encoder.dimension} numbers, not of {settings.dimension}: "
+            "unset THALWEG_EMBEDDING__DIMENSION, or name another model."
+        )
+    return encoder
+
+
+def _load(settings: EmbeddingSettings, kept: Kept | None) -> Encoder:
     provider = settings.provider
     if provider == "auto":
         from indexer.embedding.fastest import fastest_provider
 
-        provider = kept_provider or fastest_provider(settings.model)
+        provider = kept.embedding_provider if kept else fastest_provider(settings.model)
     if provider == "hashing":
         from indexer.embedding.hashing import HashingEncoder
 
         return HashingEncoder()
+    if provider == "openai":
+        from indexer.embedding.endpoint import EndpointEncoder  # its client library takes a second
+
+        return EndpointEncoder.open(settings, kept)
     if provider == "sentence-transformers":
         from indexer.embedding.sentence_transformer import SentenceTransformerEncoder  # brings torch
 

@@ -27,6 +27,8 @@ class BertEncoder:
     is padded, and no thread waits for another inside a text.
     """
 
+    batch_texts: int | None = None
+
     def __init__(self, model: str, provider: Literal["onnx", "onnx-int8"], threads: int = 0) -> None:
         folder = model_folder(model)
         precision: Literal["float32", "int8"] = "int8" if provider == "onnx-int8" else "float32"

@@ -16,6 +16,7 @@ class HashingEncoder:
     model = "hashing"
     digest = "hashing-1"
     dimension = 384
+    batch_texts: int | None = None
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(n_texts, dimension) float32, each row of L2 norm 1."""

@@ -27,6 +27,7 @@ class SentenceTransformerEncoder:
     """
 
     provider: EmbeddingProvider = "sentence-transformers"
+    batch_texts: int | None = None
 
     def __init__(self, model: str, threads: int = 0) -> None:
         folder = model_folder(model)

@@ -20,7 +20,7 @@ from schemas.exits import InUse, NoAccess, WrongSetting
 BACKLOG = 2_048
 GRACE_SECONDS = 5
 SWITCH_SECONDS = 0.0005
-_CHATTY = ("aiokafka", "httpx", "sse_starlette", "sentence_transformers")
+_CHATTY = ("aiokafka", "httpx", "httpx2", "openai", "sse_starlette", "sentence_transformers")
 
 
 def serve(settings: ServiceSettings, log_level: str) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from indexer.embedding import Encoder
     from indexer.read.vectors import VectorReader, VectorSnapshot
     from query_api.graph.view import GraphView
-    from query_api.reading.snapshot import Snapshot
+    from query_api.reading.snapshot import QueryEncoder, Snapshot
 
 SearchPart = Meta | Stage | Hit | Done
 
@@ -45,7 +45,8 @@ class Engine(Protocol):
     """What the service needs of it. All but `search` may block for seconds: call them in a thread."""
 
     def load_encoder(self, settings: EmbeddingSettings, data_dir: Path) -> "Encoder":
-        """Raises IncompatibleGeneration when there is no such model."""
+        """Raises IncompatibleGeneration when there is no such model, EncoderUnavailable when an endpoint has to be
+        asked about its model and is away."""
         ...
 
     def open_tables(self, generation: Generation) -> "VectorReader":
@@ -71,7 +72,7 @@ class Engine(Protocol):
         request: SearchRequest,
         retrieval_id: str,
         snapshot: "Snapshot",
-        encoder: "Encoder",
+        encoder: "QueryEncoder",
         executor: Executor,
         budgets: SearchBudgetSettings,
     ) -> AsyncGenerator[SearchPart, None]:

@@ -3,17 +3,18 @@
 import gc
 from collections.abc import AsyncGenerator
 from concurrent.futures import Executor
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from indexer.embedding import Encoder, load_encoder
-from indexer.generations import Generation, kept_provider
+from indexer.errors import EncoderFailure
+from indexer.generations import Generation, kept_manifest
 from indexer.read.graph import latest_snapshot, read_graph
 from indexer.read.vectors import VectorReader
 from query_api.graph.view import GraphView
-from query_api.reading.snapshot import Snapshot
+from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.reading.text_cache import CachedText, TextCache
 from query_api.searching.engine import GraphFile, SearchPart, SearchUnanswered
 from query_api.searching.search import SearchBudgets, SearchFailed, SearchSettings, search
@@ -33,8 +34,9 @@ class LoadedEngine:
         objects the model's libraries have made, which spares searches its longest pauses."""
         gc.disable()
         try:
-            encoder = load_encoder(settings, kept_provider(data_dir))
-            encoder.encode(["The first text a model encodes takes longest."])
+            encoder = load_encoder(settings, kept_manifest(data_dir))
+            with suppress(EncoderFailure):  # an endpoint that is away is asked again by each search
+                encoder.encode(["The first text a model encodes takes longest."])
             gc.freeze()
         finally:
             gc.enable()
@@ -64,7 +66,7 @@ class LoadedEngine:
         request: SearchRequest,
         retrieval_id: str,
         snapshot: Snapshot,
-        encoder: Encoder,
+        encoder: QueryEncoder,
         executor: Executor,
         budgets: SearchBudgetSettings,
     ) -> AsyncGenerator[SearchPart, None]:

@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.errors import TransientStoreError
+from indexer.errors import EncoderFailure, TransientStoreError
 from query_api.channels.findings import NOTHING, Findings
 from query_api.channels.graph import TermWeights, graph_channel
 from query_api.channels.keyword import keyword_channel
@@ -341,7 +341,8 @@ def _begin(name: str, seconds: float, step: Awaitable[Any]) -> asyncio.Task[_Out
 
 
 async def _within(name: str, seconds: float, step: Awaitable[Value]) -> _Outcome[Value]:
-    """Wait for a step, at most so long. A store that cannot be read is an outcome; a fault of the program is raised."""
+    """Wait for a step, at most so long. A store that cannot be read, or an encoder that gives no vector, is an outcome;
+    a fault of the program is raised."""
     began = time.perf_counter()
     value: Value | None = None
     error: str | None = None
@@ -350,7 +351,7 @@ async def _within(name: str, seconds: float, step: Awaitable[Value]) -> _Outcome
             value = await step
     except TimeoutError:
         error = f"no answer within {seconds:g} s"
-    except TransientStoreError as broken:
+    except (TransientStoreError, EncoderFailure) as broken:
         error = str(broken)[:MAX_REASON_CHARACTERS]
     return _Outcome(name, time.perf_counter() - began, value, error)
 

@@ -12,13 +12,13 @@ import structlog
 from query_api.metrics import ServiceMetrics
 from query_api.searching.engine import LazyEngine, SearchPart, SearchUnanswered
 from query_api.settings import SearchBudgetSettings
+from query_api.upkeep.resting_encoder import RestingEncoder
 from query_api.writing.provenance import ProvenanceQueue
 from schemas.api import Hit, SearchRequest
 from schemas.frames import Done, Meta, Stage
 from schemas.provenance import Retrieval, RetrievedHit
 
 if TYPE_CHECKING:
-    from indexer.embedding import Encoder
     from query_api.reading.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
@@ -96,7 +96,7 @@ class Retriever:
         provenance: ProvenanceQueue,
         resumable_seconds: float,
     ) -> None:
-        self.encoder: Encoder | None = None
+        self.encoder: RestingEncoder | None = None
         self._engine = engine
         self._executor = executor
         self._budgets = budgets

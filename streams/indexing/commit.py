@@ -67,7 +67,7 @@ class IndexedSlice:
 
 
 class DocumentIndexer:
-    """Commits slices of records, one at a time."""
+    """Commits slices of records, one at a time; of the next one, documents may be parsed meanwhile."""
 
     def __init__(
         self,
@@ -114,8 +114,27 @@ class DocumentIndexer:
                 await self.index(records[half:])
                 return
             indexed = await self.commit(records, {records[0].position: error})
+        self._maker.drop(record.position for record in records)
         indexed.count(self._metrics)
         self._log.info("indexed", **indexed.line())
+
+    async def look_ahead(self, records: Sequence[SourceRecord]) -> None:
+        """Start to parse what will most likely have to be made of the records that are committed next.
+
+        A guess, on what the stores hold before the commit under way: a document parsed in vain is dropped, one not
+        guessed is parsed in its turn. Nothing is decided, stored or refused here.
+        """
+        try:
+            work = Slice.decoded(self._topic, self._generation, records, self._reached, self._limits, {})
+            if work.events:
+                work.rows = await self._thread.run(self._writer.held, list(work.events))
+                self._maker.begin(work.fold(set(work.events)))
+        except Exception as error:  # noqa: BLE001 -- the commit meets it again, and knows what to do about it
+            self._log.debug("could not look ahead", error=type(error).__name__)
+
+    def stop_looking_ahead(self) -> None:
+        """Drop all that was begun for records not committed yet."""
+        self._maker.drop()
 
     async def commit(
         self, records: Sequence[SourceRecord], condemned: Mapping[Position, Exception] | None = None

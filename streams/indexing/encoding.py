@@ -1,7 +1,7 @@
 """Texts to vectors in one thread, so that heartbeats go on; a text the model cannot take is found and set apart."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.embedding import Encoder
+from indexer.errors import EncoderBusy, EncoderFailure, EncoderUnavailable
 from streams.metrics import WorkerMetrics
 from streams.progress.partitions import Progress
 from streams.progress.patience import Patience
@@ -16,10 +17,12 @@ from streams.progress.patience import Patience
 Result = TypeVar("Result")
 
 PROBE = "a probe of the encoder"
+RETRY_SECONDS = (1.0, 2.0, 4.0)
 _FIRST_WAIT_SECONDS = 0.2
+_MOST_TIMES_AWAY = 3
 
 
-class EncoderBroken(Exception):
+class EncoderBroken(EncoderUnavailable):
     """The encoder cannot even encode a few plain words."""
 
 
@@ -32,21 +35,31 @@ class Encoding:
         metrics: WorkerMetrics,
         progress: Progress,
         *,
+        retry_seconds: Sequence[float] = RETRY_SECONDS,
         first_wait_seconds: float = _FIRST_WAIT_SECONDS,
     ) -> None:
         self._encoder = encoder
-        self._patience = Patience("encoder", (EncoderBroken,), metrics, progress, first_wait_seconds=first_wait_seconds)
+        self._retry_seconds = retry_seconds
+        self._patience = Patience(
+            "encoder", (EncoderBroken, EncoderBusy), metrics, progress, first_wait_seconds=first_wait_seconds
+        )
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="encode")
 
     async def encode(self, texts: Sequence[str]) -> list[NDArray[np.float32] | Exception]:
         """For each text its vector, (dimension,) float32, or what the encoder raised for it alone.
 
-        A failing batch is halved until the texts to blame stand alone. While the encoder fails for any text, this
-        waits and tries again.
+        1. A batch fails for what passes: it is tried again, three times.
+        2. It fails still, and a probe of a few plain words too: this waits until the probe succeeds, for ever if need
+           be, and goes back to 1. So nothing is blamed while the encoder is away. An encoder that goes away with the
+           same batch again and again is taken for one that the batch brings down.
+        3. The probe succeeds: the batch is halved until the texts to blame stand alone.
+        4. A text that fails alone is given up; but while the encoder is only busy, this waits and tries again.
         """
-        if not texts:
-            return []
-        return await self._patience.insist(lambda: self._isolating(list(texts)))
+        size = self._encoder.batch_texts or max(1, len(texts))
+        encoded: list[NDArray[np.float32] | Exception] = []
+        for start in range(0, len(texts), size):
+            encoded += await self._isolating(list(texts[start : start + size]), is_half=False)
+        return encoded
 
     async def compute(self, work: Callable[[], Result]) -> Result:
         """Run a computation in the thread."""
@@ -56,18 +69,43 @@ class Encoding:
         """Let the call under way end, start no other."""
         self._executor.shutdown(cancel_futures=True)
 
-    async def _isolating(self, texts: list[str]) -> list[NDArray[np.float32] | Exception]:
-        try:
-            return list(await self.compute(lambda: self._encoder.encode(texts)))
-        except Exception as error:  # noqa: BLE001 -- whatever a model may raise
-            if len(texts) == 1:
-                await self._require_working(error)
-                return [error]
-        half = len(texts) // 2
-        return [*await self._isolating(texts[:half]), *await self._isolating(texts[half:])]
+    async def _isolating(self, texts: list[str], *, is_half: bool) -> list[NDArray[np.float32] | Exception]:
+        is_one = len(texts) == 1
+        passing = EncoderBusy if is_half and not is_one else EncoderUnavailable  # a half fails fast: it is halved
 
-    async def _require_working(self, error: Exception) -> None:
-        try:
-            await self.compute(lambda: self._encoder.encode([PROBE]))
-        except Exception as broken:
-            raise EncoderBroken(f"{type(error).__name__}: {error}") from broken
+        def attempt() -> Awaitable[NDArray[np.float32]]:
+            return self._patience.retry(lambda: self._encode(texts), (passing,), self._retry_seconds)  # 1
+
+        failure: Exception | None = None
+        for _ in range(_MOST_TIMES_AWAY):
+            try:
+                return list(await (self._patience.insist(attempt) if is_one else attempt()))
+            except Exception as error:  # noqa: BLE001 -- whatever a model may raise
+                failure = error
+            if not await self._was_away():  # 2
+                break
+        if is_one and failure is not None:
+            return [failure]  # 4
+        half = len(texts) // 2  # 3
+        first = await self._isolating(texts[:half], is_half=True)
+        return [*first, *await self._isolating(texts[half:], is_half=True)]
+
+    async def _encode(self, texts: list[str]) -> NDArray[np.float32]:
+        return await self.compute(lambda: self._encoder.encode(texts))
+
+    async def _was_away(self) -> bool:
+        """Whether the encoder took nothing at all. If so, this ends when it does again."""
+        failures = 0
+
+        async def probe() -> None:
+            nonlocal failures
+            try:
+                await self._encode([PROBE])
+            except Exception as error:
+                failures += 1
+                said = str(error) if isinstance(error, EncoderFailure) else f"{type(error).__name__}: {error}"
+                asked = error.retry_after_seconds if isinstance(error, EncoderUnavailable) else None
+                raise EncoderBroken(said, asked) from error
+
+        await self._patience.insist(probe)
+        return failures > 0

@@ -1,7 +1,7 @@
 """Steps 3 to 5 of the commit: from events to everything that will be stored, with nothing stored yet."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from indexer.documents import PreparedDocument
 from indexer.embedding import text_hash
+from indexer.errors import EncoderFailure
 from indexer.linking import contribution
 from schemas.contributions import encode_contribution
 from schemas.errors import MalformedEvent
 from schemas.events import DocumentUpsert
+from schemas.ids import Position
 from streams.delivery.dead_letters import Stage
+from streams.indexing.ahead import PreparedAhead
 from streams.indexing.encoding import Encoding
 from streams.indexing.records import DecodedEvent
 from streams.metrics import Stopwatch
@@ -75,7 +78,7 @@ class Maker:
         max_contribution_bytes: int,
     ) -> None:
         """About `encode_texts` texts are encoded at a time, while later documents are still being parsed."""
-        self._prepare = prepare
+        self._ahead = PreparedAhead(prepare)
         self._encoding = encoding
         self._thread = thread
         self._lookup = lookup
@@ -111,9 +114,17 @@ class Maker:
                 task.cancel()
         return made, refused
 
+    def begin(self, events: Sequence[DecodedEvent]) -> None:
+        """Start to prepare events that will most likely have to be made next."""
+        self._ahead.begin(events)
+
+    def drop(self, positions: Iterable[Position] | None = None) -> None:
+        """Leave what was begun for these records and not made, or everything."""
+        self._ahead.drop(positions)
+
     async def _prepared(self, event: DecodedEvent) -> PreparedDocument | Refused:
         try:
-            return await self._prepare(event.upsert)
+            return await self._ahead.prepare(event)
         except MalformedEvent as error:
             return Refused(event, "prepare", error)
 
@@ -138,8 +149,7 @@ class Maker:
             vectors = [known[digest] for digest in hashes]
             failure = next((vector for vector in vectors if isinstance(vector, Exception)), None)
             if failure is not None:
-                message = f"The encoder failed on one of its chunks ({type(failure).__name__})."
-                refused.append(Refused(event, "embed", MalformedEvent("embedding_failed", message)))
+                refused.append(Refused(event, "embed", _without_vector(failure)))
                 continue
             count = len(fresh.intersection(hashes))
             embedded.append(_Embedded(event, prepared, hashes, np.asarray(vectors, dtype=np.float32), count))
@@ -161,6 +171,12 @@ class Maker:
             )
             refused.append(Refused(document.event, "link", error))
         return made, refused
+
+
+def _without_vector(failure: Exception) -> MalformedEvent:
+    """Why a document is refused; of others' errors only the kind is told, for they may quote the text."""
+    said = str(failure) if isinstance(failure, EncoderFailure) else f"The encoder failed ({type(failure).__name__})."
+    return MalformedEvent("embedding_failed", f"One of its chunks got no vector, so none was stored. {said}")
 
 
 def _linked(document: _Embedded) -> Made:

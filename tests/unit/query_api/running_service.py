@@ -39,13 +39,18 @@ class Running:
 
 @asynccontextmanager
 async def service_over(
-    data_dir: Path, engine: ScriptedEngine, *, until_ready: bool = True, **block: Any
+    data_dir: Path,
+    engine: ScriptedEngine,
+    *,
+    until_ready: bool = True,
+    encoder_rest_seconds: float = 5.0,
+    **block: Any,
 ) -> AsyncIterator[Running]:
     settings = ServiceSettings(
         storage=StorageSettings(data_dir=data_dir),
         service=ServiceBlock(refresh_seconds=0.01, provenance_flush_seconds=0, **block),
     )
-    app = create_app(settings, load=lambda: engine)
+    app = create_app(settings, load=lambda: engine, encoder_rest_seconds=encoder_rest_seconds)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),

@@ -106,14 +106,18 @@ class Reader:
         return self._snapshot
 
 
+@dataclass
 class Words:
-    """An encoder without a model."""
+    """An encoder without a model, which fails while it has a `failure`."""
 
-    model = "words"
-    digest = "words-1"
-    dimension = 8
+    model: str = "words"
+    digest: str = "words-1"
+    dimension: int = 8
+    failure: Exception | None = None
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self.failure is not None:
+            raise self.failure
         return np.zeros((len(texts), self.dimension), dtype=np.float32)
 
 
@@ -132,6 +136,7 @@ class ScriptedEngine:
     graph_file: GraphFile | None = None
     graphs: dict[str, list[Contribution]] = field(default_factory=dict)
     encoder_failure: Exception | None = None
+    encoder: Words = field(default_factory=Words)
 
     @property
     def reader(self) -> Reader:
@@ -140,7 +145,7 @@ class ScriptedEngine:
     def load_encoder(self, settings: EmbeddingSettings, data_dir: Path) -> Words:
         if self.encoder_failure is not None:
             raise self.encoder_failure
-        return Words()
+        return self.encoder
 
     def open_tables(self, generation: Generation) -> Any:
         if generation.name not in self.readers:

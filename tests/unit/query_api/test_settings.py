@@ -89,3 +89,34 @@ def test_a_public_address_is_taken_with_a_key(monkeypatch: pytest.MonkeyPatch) -
     settings = ServiceSettings.load({"service": {"host": "0.0.0.0"}})
     assert not settings.service.is_loopback
     assert "sixteen" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "says"),
+    [
+        ("ftp://example.org", "http://"),
+        ("http://me:hunter2@example.org/v1", "a key goes to `api_key`"),
+        ("http://example.org/v1?key=hunter2", "a key goes to `api_key`"),
+        ("", "THALWEG_EMBEDDING__BASE_URL"),
+    ],
+)
+def test_an_endpoint_is_named_by_a_plain_address(monkeypatch: pytest.MonkeyPatch, base_url: str, says: str) -> None:
+    monkeypatch.setenv("THALWEG_EMBEDDING__PROVIDER", "openai")
+    monkeypatch.setenv("THALWEG_EMBEDDING__BASE_URL", base_url)
+    with pytest.raises(WrongSetting, match=says) as caught:
+        ServiceSettings.load()
+    assert "hunter2" not in str(caught.value)
+
+
+def test_the_key_of_an_endpoint_is_read_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THALWEG_EMBEDDING__BASE_URL", "http://localhost:1/v1/")
+    monkeypatch.setenv("THALWEG_EMBEDDING__API_KEY", " sk-hunter2 \n")
+    embedding = ServiceSettings.load().embedding
+    assert embedding.api_key is not None
+    assert embedding.api_key.get_secret_value() == "sk-hunter2"
+    assert embedding.base_url == "http://localhost:1/v1"
+    assert "hunter2" not in repr(embedding) + str(embedding.model_dump()) + embedding.model_dump_json()
+    monkeypatch.setenv("THALWEG_EMBEDDING__API_KEY", "sk hunter2")
+    with pytest.raises(WrongSetting, match="without blanks") as caught:
+        ServiceSettings.load()
+    assert "hunter2" not in str(caught.value)

@@ -127,9 +127,23 @@ class InMemoryBroker:
 
 
 class ChokingPreparer:
-    """Prepares in this process; refuses content that says "unparsable", breaks on content that says "bug"."""
+    """Prepares in this process; refuses content that says "unparsable", breaks on content that says "bug".
+
+    `prepared` are the keys it was given, in order; content that says "slow" waits for ever.
+    """
+
+    def __init__(self) -> None:
+        self.prepared: list[str] = []
+        self.cancelled: list[str] = []
 
     async def __call__(self, upsert: DocumentUpsert) -> PreparedDocument:
+        self.prepared.append(str(upsert.key))
+        if b"slow" in upsert.content:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.cancelled.append(str(upsert.key))
+                raise
         if b"unparsable" in upsert.content:
             raise UnparsableDocument("unparsable", "It says so itself.")
         if b"bug" in upsert.content:
@@ -138,7 +152,7 @@ class ChokingPreparer:
 
 
 class CountingEncoder(HashingEncoder):
-    """Counts texts; fails for texts that hold `poison`, or for every text while `broken` says so."""
+    """Counts texts; fails for texts that hold `poison`, and for every text the first `failures_left` times."""
 
     def __init__(self) -> None:
         self.encoded: list[str] = []
@@ -164,10 +178,13 @@ class Bench:
     metrics: WorkerMetrics = field(default_factory=WorkerMetrics)
     progress: Progress = field(default_factory=Progress)
     max_contribution_bytes: int = 1_000_000
+    preparer: ChokingPreparer = field(default_factory=ChokingPreparer)
 
     def __post_init__(self) -> None:
         self.thread = StoreThread("lance", self.metrics, self.progress, first_wait_seconds=0.001)
-        self.encoding = Encoding(self.encoder, self.metrics, self.progress, first_wait_seconds=0.001)
+        self.encoding = Encoding(
+            self.encoder, self.metrics, self.progress, retry_seconds=(0.001, 0.002, 0.004), first_wait_seconds=0.001
+        )
         self.outbox = Outbox(self.broker, NAMES, GENERATION, self.metrics, self.progress, first_wait_seconds=0.001)
         self.indexer = DocumentIndexer(
             topic=NAMES.documents,
@@ -176,7 +193,7 @@ class Bench:
             writer=self.documents,
             thread=self.thread,
             maker=Maker(
-                ChokingPreparer(),
+                self.preparer,
                 self.encoding,
                 self.thread,
                 self.documents,

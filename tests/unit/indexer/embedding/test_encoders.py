@@ -40,9 +40,21 @@ def test_a_model_that_is_not_there_is_named(provider: EmbeddingProvider) -> None
         load_encoder(EmbeddingSettings(provider=provider, model="no-such-model"))
 
 
+class KeptVectors:
+    embedding_provider: EmbeddingProvider = "hashing"
+    embedding_model = "hashing"
+    dimension = 384
+
+
 def test_what_the_stored_vectors_were_made_with_goes_before_what_is_fastest() -> None:
-    assert load_encoder(EmbeddingSettings(), "hashing").provider == "hashing"
-    assert load_encoder(EmbeddingSettings(provider="onnx"), "hashing").provider == "onnx"
+    assert load_encoder(EmbeddingSettings(), KeptVectors()).provider == "hashing"
+    assert load_encoder(EmbeddingSettings(provider="onnx"), KeptVectors()).provider == "onnx"
+
+
+@pytest.mark.parametrize("provider", ["hashing", "onnx"])
+def test_another_dimension_than_the_settings_name_is_refused(provider: EmbeddingProvider) -> None:
+    with pytest.raises(IncompatibleGeneration, match=r"384 numbers, not of 12.*THALWEG_EMBEDDING__DIMENSION"):
+        load_encoder(EmbeddingSettings(provider=provider, dimension=12))
 
 
 def test_a_model_that_is_no_bert_is_left_to_torch(tmp_path: Path) -> None:

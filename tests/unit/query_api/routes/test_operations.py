@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from indexer.errors import EncoderUnavailable
 from tests.unit.query_api.running_service import Running, problem, service_over
-from tests.unit.query_api.scripted_engine import ScriptedEngine, make_generation
+from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_generation
 from tests.waiting import eventually
 
 
@@ -31,6 +32,39 @@ async def test_a_model_that_is_not_the_indexes_own_is_told_and_not_searched_with
         assert "THALWEG_EMBEDDING__MODEL" in (await running.get("/readyz")).json()["reasons"][0]
         assert (await running.get("/v1/search", q="river")).status_code == 503
         assert (await running.get("/v1/search", q="river", mode="keyword")).status_code == 200
+
+
+async def test_vectors_of_another_length_are_told_and_not_searched_with(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine(encoder=Words(dimension=16))
+    async with service_over(tmp_path, engine, until_ready=False) as running:
+        await eventually(lambda: running.service.keeper.current and running.service.retriever.encoder)
+        [reason] = (await running.get("/readyz")).json()["reasons"]
+        assert "8 numbers each" in reason
+        assert "THALWEG_EMBEDDING__DIMENSION" in reason
+
+
+async def test_an_encoder_that_is_away_is_a_note_until_it_is_back(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine(encoder=Words(failure=EncoderUnavailable("The endpoint cannot be reached.")))
+    async with service_over(tmp_path, engine, encoder_rest_seconds=0.01) as running:
+        readiness = (await running.get("/readyz")).json()
+        assert readiness["ready"]
+        assert readiness["notes"][0] == (
+            "The endpoint cannot be reached. Searches go on by words and by the graph, without vectors."
+        )
+        assert (await running.get("/v1/search", q="river")).status_code == 200
+        engine.encoder.failure = None
+        await eventually(lambda: "endpoint" not in str(running.service.readiness().notes))
+
+
+async def test_an_endpoint_that_must_first_be_asked_about_its_model_is_asked_again(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine(encoder_failure=EncoderUnavailable("The endpoint cannot be reached."))
+    async with service_over(tmp_path, engine, until_ready=False, encoder_rest_seconds=0.01) as running:
+        await eventually(lambda: "cannot be reached" in str(running.service.readiness().reasons))
+        engine.encoder_failure = None
+        await eventually(lambda: running.service.readiness().ready)
 
 
 async def test_a_model_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:

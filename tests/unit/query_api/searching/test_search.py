@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from indexer.errors import EncoderUnavailable
 from query_api.reading.snapshot import Snapshot
 from query_api.searching.search import SearchBudgets, SearchFailed, SearchSettings, search
 from schemas.api import Hit, SearchRequest
@@ -183,6 +184,20 @@ async def test_a_broken_channel_is_reported_and_the_others_answer(executor: Exec
     assert answer.hits
     assert answer.done.failed_channels == {"vector": "Could not vector_search: the disk is gone"}
     assert answer.stages["vector"].error == "Could not vector_search: the disk is gone"
+
+
+async def test_an_encoder_that_is_away_costs_the_vector_channel_only(executor: Executor) -> None:
+    made = world(PAGES)
+    made[2].broken = EncoderUnavailable("The embeddings endpoint cannot be reached.")
+    answer = await ask(made, executor, collection="wiki")
+    assert answer.titles[:1] == ["Alpha Film"]
+    assert {"keyword", "graph"} <= {channel for hit in answer.hits for channel in hit.channels}
+    assert answer.stages["embed"].error == "The embeddings endpoint cannot be reached."
+    assert answer.done.failed_channels == {
+        "vector": "The question was not embedded: The embeddings endpoint cannot be reached."
+    }
+    with pytest.raises(SearchFailed, match="cannot be reached"):
+        await ask(made, executor, mode="vector", collection="wiki")
 
 
 async def test_a_broken_graph_leaves_the_text_channels(executor: Executor) -> None:

@@ -1,0 +1,76 @@
+"""An encoder that is away is left alone for a while, and found again."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from indexer.embedding.hashing import HashingEncoder
+from indexer.errors import EncoderBusy, EncoderFailure, EncoderRefused, EncoderUnavailable, TextNotEncoded
+from query_api.upkeep.resting_encoder import RestingEncoder
+
+
+class FailingEncoder(HashingEncoder):
+    """Fails with `failure` while it has one."""
+
+    def __init__(self) -> None:
+        self.failure: Exception | None = None
+        self.asked = 0
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.asked += 1
+        if self.failure is not None:
+            raise self.failure
+        return super().encode(texts)
+
+
+class Clock:
+    """Advances by call."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def made() -> tuple[RestingEncoder, FailingEncoder, Clock]:
+    encoder, clock = FailingEncoder(), Clock()
+    return RestingEncoder(encoder, rest_seconds=5, clock=clock), encoder, clock
+
+
+@pytest.mark.parametrize("failure", [EncoderUnavailable("It is away."), EncoderRefused("Not with this key.")])
+def test_while_it_rests_searches_fail_at_once_and_then_one_of_them_looks(made: Any, failure: EncoderFailure) -> None:
+    resting, encoder, clock = made
+    encoder.failure = failure
+    for now, asked in ((0.0, 1), (1.0, 1), (4.9, 1), (5.0, 2), (9.9, 2), (10.0, 3)):
+        clock.now = now
+        with pytest.raises(EncoderFailure, match=str(failure)):
+            resting.encode(["q"])
+        assert encoder.asked == asked
+    assert resting.problem == str(failure)
+    encoder.failure = None
+    clock.now = 15.0
+    resting.look_again()
+    assert resting.problem is None
+    assert resting.encode(["q"]).shape == (1, 384)
+
+
+def test_a_rate_limit_is_respected(made: Any) -> None:
+    resting, encoder, clock = made
+    encoder.failure = EncoderBusy("It is busy.", retry_after_seconds=60)
+    resting.look_again()
+    clock.now = 59.0
+    resting.look_again()
+    assert encoder.asked == 1
+
+
+def test_a_question_it_cannot_take_does_not_make_it_rest(made: Any) -> None:
+    resting, encoder, _ = made
+    encoder.failure = TextNotEncoded("It is too long.")
+    for _ in range(2):
+        with pytest.raises(TextNotEncoded):
+            resting.encode(["q"])
+    assert (encoder.asked, resting.problem) == (2, None)

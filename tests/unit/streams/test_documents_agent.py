@@ -1,0 +1,134 @@
+"""The documents agent: slices are committed in order and acknowledged last, and the next one is parsed meanwhile."""
+
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.documents_agent import DocumentsAgent
+from streams.errors import StoreFailure
+from streams.indexing.records import SourceRecord
+from tests.unit.streams.worker_doubles import NAMES, Bench, delete, upsert
+from tests.waiting import eventually
+
+
+@dataclass
+class TakenRecord:
+    """A Faust event: the record as a message, and whether it was acknowledged."""
+
+    record: SourceRecord
+    acknowledged: bool = False
+    log: list[str] = field(default_factory=list)
+
+    @property
+    def message(self) -> Any:
+        record = self.record
+        return SimpleNamespace(
+            partition=record.partition,
+            offset=record.offset,
+            timestamp=record.timestamp_ms / 1000,
+            key=record.key,
+            value=record.value,
+            headers=record.headers,
+        )
+
+    def ack(self) -> None:
+        self.acknowledged = True
+        self.log.append(f"ack {self.record.offset}")
+
+
+@pytest.fixture
+async def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    made.close()
+
+
+async def run(bench: Bench, *batches: Sequence[TakenRecord], commit_documents: int = 1) -> None:
+    async def take() -> AsyncIterator[Sequence[TakenRecord]]:
+        for batch in batches:
+            yield batch
+
+    agent = DocumentsAgent(NAMES.documents, bench.indexer, bench.progress, commit_documents, 1_000_000)
+    await agent.run(take())
+
+
+async def test_while_a_slice_is_stored_the_next_one_is_parsed_and_acknowledged_after_it(bench: Bench) -> None:
+    events = [TakenRecord(upsert(number, f"default/{number}"), log=bench.documents.writes) for number in range(3)]
+    parsed_meanwhile: list[list[str]] = []
+    waited = threading.Event()
+
+    def wait_for_the_next(call: str) -> None:
+        if call == "replace":
+            stored = bench.documents.writes.count("replace") + 1
+            for _ in range(500):
+                if len(bench.preparer.prepared) > min(stored, 2):
+                    break
+                waited.wait(0.01)
+            parsed_meanwhile.append(list(bench.preparer.prepared))
+
+    bench.documents.failing = wait_for_the_next
+    await run(bench, events)
+    assert [len(parsed) for parsed in parsed_meanwhile] == [2, 3, 3]
+    assert bench.documents.writes == ["replace", "ack 0", "replace", "ack 1", "replace", "ack 2"]
+    assert bench.preparer.prepared == ["default/0", "default/1", "default/2"]
+
+
+async def test_a_store_that_fails_acknowledges_nothing_more_and_leaves_nothing_under_way(bench: Bench) -> None:
+    events = [TakenRecord(upsert(0)), TakenRecord(upsert(1, "default/b")), TakenRecord(upsert(2, "default/c", "slow"))]
+
+    def fail_the_second(call: str) -> None:
+        if call == "replace" and bench.documents.writes:
+            raise RuntimeError("half-way")
+
+    bench.documents.failing = fail_the_second
+    with pytest.raises(StoreFailure):
+        await run(bench, events)
+    assert [event.acknowledged for event in events] == [True, False, False]
+    await eventually(lambda: bench.preparer.cancelled == ["default/c"])
+    assert not bench.indexer._maker._ahead._begun
+    bench = bench.restarted()
+    bench.documents.failing = lambda _call: None
+    await run(bench, [TakenRecord(upsert(1, "default/b")), TakenRecord(upsert(2, "default/c", "quick"))])
+    assert sorted(key.document_id for key in bench.documents.rows) == ["a", "b", "c"]
+    bench.close()
+
+
+async def test_what_the_slice_before_makes_needless_is_dropped(bench: Bench) -> None:
+    """The guess for the second slice is made before the first one is stored, and is wrong."""
+    same = upsert(0, version=2).value
+    again = SourceRecord(0, 1, 1_001, b"default/a", same)
+    older = upsert(2, version=1, text="slow")
+    await run(bench, [TakenRecord(upsert(0, version=2)), TakenRecord(again), TakenRecord(older)])
+    assert bench.broker.outcomes() == ["indexed", "unchanged", "superseded"]
+    assert bench.preparer.cancelled in ([], ["default/a"])
+    assert not bench.indexer._maker._ahead._begun
+
+
+TEXTS = ("one", "two", "unparsable", "a bug", None)
+histories = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(TEXTS)), min_size=1, max_size=8)
+
+
+@settings(deadline=None, max_examples=40)
+@given(histories, st.integers(1, 3))
+async def test_looking_ahead_changes_nothing_that_is_stored_or_said(
+    history: list[tuple[str, str | None]], commit_documents: int
+) -> None:
+    records = [
+        delete(offset, f"default/{document}") if text is None else upsert(offset, f"default/{document}", text)
+        for offset, (document, text) in enumerate(history)
+    ]
+    ahead, one_by_one = Bench(), Bench()
+    await run(ahead, [TakenRecord(record) for record in records], commit_documents=commit_documents)
+    for start in range(0, len(records), commit_documents):
+        await one_by_one.indexer.index(records[start : start + commit_documents])
+    assert ahead.state() == one_by_one.state()
+    assert ahead.broker.outcomes() == one_by_one.broker.outcomes()
+    assert ahead.documents.stored == one_by_one.documents.stored
+    ahead.close()
+    one_by_one.close()
