@@ -22,6 +22,8 @@ from streams.taking import Taken, work_off
 from streams.upkeep.snapshot_schedule import SnapshotSchedule
 
 STAGE = "graph"
+REST_FACTOR = 2.0  # most of a transaction's cost is its commit: a third of the time at most goes into them
+MOST_REST_SECONDS = 5.0
 
 Change = tuple[DocumentKey, Contribution | None]
 
@@ -63,10 +65,14 @@ class GraphAgent:
         self._progress = progress
         self._metrics = metrics
         self._log = structlog.get_logger("thalweg.worker")
+        self._applied_seconds = 0.0
 
     async def run(self, batches: Taken) -> None:
         """Decode, drop what the store holds already, keep the last of each document, apply, acknowledge."""
-        await work_off(batches, self.apply, self._progress, STAGE, self._topic)
+        await work_off(batches, self.apply, self._progress, STAGE, self._topic, self._rest_seconds)
+
+    def _rest_seconds(self) -> float:
+        return min(REST_FACTOR * self._applied_seconds, MOST_REST_SECONDS)
 
     async def apply(self, records: Sequence[SourceRecord]) -> None:
         """Bring the store to the state after these records. May be called again with the same records.
@@ -89,6 +95,7 @@ class GraphAgent:
         await self._outbox.bury(letters)
         await self._apply(contributed, fresh[-1].offset)
         watch.lap("graph")
+        self._applied_seconds = watch.seconds["graph"]
         self._schedule.changed()
         self._metrics.stage_seconds.labels("graph").observe(watch.seconds["graph"])
         self._log.info(

@@ -1,5 +1,6 @@
 """Taking records from a topic: un-acknowledged, told as in hand, acknowledged when their work is done."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
@@ -18,14 +19,23 @@ def taken_in_hand(progress: Progress, stage: str, topic: str, events: Sequence[A
     return records
 
 
-async def work_off(batches: Taken, work: Work, progress: Progress, stage: str, topic: str) -> None:
-    """Do the work of each batch, and only then acknowledge it."""
+async def work_off(
+    batches: Taken,
+    work: Work,
+    progress: Progress,
+    stage: str,
+    topic: str,
+    rest_seconds: Callable[[], float] | None = None,
+) -> None:
+    """Do the work of each batch, and only then acknowledge it; rest before the next one is taken, so that it grows."""
     async for events in batches:
         records = taken_in_hand(progress, stage, topic, events)
         await work(records)
         for event in events:
             event.ack()
         report_done(progress, stage, topic, records, [])
+        if rest_seconds is not None:
+            await asyncio.sleep(rest_seconds())
 
 
 def report_done(

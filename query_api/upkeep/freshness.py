@@ -156,6 +156,7 @@ class SnapshotKeeper:
         )
         before, self.served = self.served, served
         self._publish(served)
+        self.problem = None
         log.info("serving generation", generation=generation.name, graph_position=served.graph.view.position)
         if before is not None:
             await before.stop()
