@@ -5,9 +5,12 @@ import time
 from collections.abc import Callable
 
 
+IDLE_SHARE = 0.25  # of the time, where changes come seldom: nothing else wants the processor then
+
+
 class SnapshotSchedule:
     """Due when nothing has changed for a moment, or, while changes keep coming, at an interval that grows with the cost
-    of a snapshot: making them never takes more than a given share of the time."""
+    of a snapshot: making them then never takes more than a given share of the time."""
 
     def __init__(
         self,
@@ -66,7 +69,7 @@ class SnapshotSchedule:
         if not self.pending:
             return None
         rest = min(self._took / self._share, self._max_seconds)
-        when_idle = max(self._last_change + self._idle_seconds, self._last_made + rest)
+        when_idle = max(self._last_change + self._idle_seconds, self._last_made + min(rest, self._took / IDLE_SHARE))
         when_busy = self._first_pending + min(max(rest, self._min_seconds), self._max_seconds)
         return max(0.0, min(when_idle, when_busy) - self._clock())
 

@@ -55,6 +55,17 @@ def test_while_changes_keep_coming_the_interval_grows_with_the_cost(clock: Clock
     assert made.due_in() == 0
 
 
+def test_after_a_burst_the_last_changes_need_not_wait_for_the_interval_of_busy_times(clock: Clock) -> None:
+    made = schedule(clock)
+    made.changed()
+    make(made, clock, took=8.0)
+    made.changed()
+    clock.now += 31
+    assert made.due_in() == 1
+    clock.now += 1
+    assert made.due_in() == 0
+
+
 def test_the_interval_has_an_upper_bound(clock: Clock) -> None:
     made = schedule(clock)
     made.changed()
