@@ -1,8 +1,10 @@
 """Texts to index terms: what the keyword channel compares, for passages and questions alike.
 
 Words are lower-cased, without accents, without stop words, and stemmed (Porter 2001, the English Snowball stemmer). A
-word that is put together, like `GraphView` or `utf8`, counts whole and in its parts. A term is stored as 32 bits of
-its stem's CRC: two stems share one by chance about once in four thousand million pairs, and then count as one word.
+word that is put together, like `GraphView` or `utf8`, counts whole and in its parts; one with digits in several places,
+like a hash or a serial number, only whole: its parts mean nothing and would match those of others. A term is stored as
+32 bits of its stem's CRC: two stems share one by chance about once in four thousand million pairs, and then count as
+one word.
 """
 
 import re
@@ -20,6 +22,7 @@ KEPT_WORDS = 65_536  # words whose terms are remembered: a language's common one
 
 _WORD = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u036f]|['’](?=[^\W_]))*")  # an accent may be a sign of its own
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_DIGITS = re.compile(r"\d+")
 _POSSESSIVE = re.compile(r"'s$", re.IGNORECASE)
 _STOP_WORDS = word_set(
     """a about an and are as at be been but by can did do does for from had has have he her his how i if in into is it
@@ -40,7 +43,7 @@ def _terms_of_word(word: str) -> tuple[int, ...]:
     plain = _POSSESSIVE.sub("", _plain(word))
     if plain.lower() in _STOP_WORDS:
         return ()
-    parts = _PART.findall(plain) if plain.isascii() else []
+    parts = _PART.findall(plain) if plain.isascii() and len(_DIGITS.findall(plain)) <= 1 else []
     spelt = [plain, *parts] if len(parts) > 1 else [plain]
     with _STEMMING:
         stems = _STEMMER.stemWords([part.lower() for part in spelt if part])

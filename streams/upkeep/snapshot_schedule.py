@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable
 
-
 IDLE_SHARE = 0.25  # of the time, where changes come seldom: nothing else wants the processor then
 
 
