@@ -5,7 +5,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -71,9 +70,7 @@ class Service:
             self.engine, self._threads, block.budgets, self.metrics, self.provenance, block.replay_seconds
         )
         self.replay = ReplayBuffer(block.replay_retrievals, block.replay_seconds, block.replay_bytes)
-        self.streams = SearchStreams(
-            partial(self.retriever.retrieve, resumable=True), self.replay, self.metrics.sse_clients, block
-        )
+        self.streams = SearchStreams(self.retriever.retrieve, self.replay, self.metrics.sse_clients, block)
         self.version = _version()
         self._encoder_problem: str | None = "The model is being loaded."
         self._started = time.monotonic()

@@ -81,6 +81,7 @@ class Hit(BaseModel):
     text: str = Field(description="The chunk that matched.")
     parent_text: str = Field(description="The passage around it.")
     section: list[str] = Field(description="The headings above it, outermost first.")
+    page: int | None = Field(None, description="The page it begins on, from 1, in a format with pages.")
     uri: str | None = None
     score: float
     scores: dict[str, float] = Field(description="Each channel's own score.")

@@ -1,9 +1,9 @@
 """Searches as Server-Sent Events: frames as they are final, resumed with `Last-Event-ID`, stopped when nobody reads."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 from fastapi import Response
@@ -26,7 +26,20 @@ log = structlog.get_logger(__name__)
 
 MEDIA_TYPE = "text/event-stream"
 
-Retrieve = Callable[[SearchRequest, str, "Snapshot"], AsyncGenerator[SearchPart, None]]
+
+class Retrieve(Protocol):
+    """Runs one search, as `Retriever.retrieve` does."""
+
+    def __call__(
+        self,
+        request: SearchRequest,
+        retrieval_id: str,
+        snapshot: "Snapshot",
+        *,
+        traceparent: str | None,
+        resumable: bool,
+    ) -> AsyncGenerator[SearchPart, None]: ...
+
 
 _NAMES: dict[type[BaseModel], FrameName] = {Meta: "meta", Stage: "stage", Hit: "hit", Done: "done"}
 
@@ -63,9 +76,11 @@ class SearchStreams:
             return None
         return stream, event_id.seq
 
-    def begin(self, request: SearchRequest, snapshot: "Snapshot", *, instead_of: str | None) -> RecordedStream:
+    def begin(
+        self, request: SearchRequest, snapshot: "Snapshot", *, instead_of: str | None, traceparent: str | None = None
+    ) -> RecordedStream:
         """A new retrieval; `instead_of` is the Last-Event-ID of frames that are gone."""
-        stream = RecordedStream(new_retrieval_id(), request, snapshot)
+        stream = RecordedStream(new_retrieval_id(), request, snapshot, traceparent)
         if instead_of is not None:
             stream.append(
                 "reset", Reset(reason=f"The frames after {instead_of[:80]!r} are gone; this is a new retrieval.")
@@ -110,7 +125,9 @@ class SearchStreams:
         try:
             if stream.snapshot is None:
                 raise RuntimeError("a stream that is not finished keeps its snapshot")
-            parts = self._retrieve(stream.request, stream.retrieval_id, stream.snapshot)
+            parts = self._retrieve(
+                stream.request, stream.retrieval_id, stream.snapshot, traceparent=stream.traceparent, resumable=True
+            )
             async with aclosing(parts):
                 async for part in parts:
                     stream.append(_NAMES[type(part)], part)
