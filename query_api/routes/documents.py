@@ -5,7 +5,6 @@ An id may hold slashes. In a path they may stand as they are (`/v1/documents/gui
 reached with its slash percent-encoded (`/v1/documents/reports%2Fstatus`).
 """
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -17,6 +16,7 @@ from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 from query_api.writing import intake
 from schemas.api import DocumentPage, DocumentStatus, DocumentSummary
+from schemas.clock import rfc3339
 from schemas.ids import DocumentKey, format_token
 from schemas.service import DocumentDetail, FormatInfo, PassageText
 
@@ -72,10 +72,16 @@ async def get_document(
     return await _detail(service, intake.document_key(collection, document_id))
 
 
-@router.get("/v1/formats", summary="The formats documents may come in")
-async def list_formats() -> list[FormatInfo]:
+@router.get("/v1/formats", summary="The formats documents may come in, with their limits")
+async def list_formats(service: ServiceOf) -> list[FormatInfo]:
     return [
-        FormatInfo(name=known.name, media_types=list(known.media_types), extensions=list(known.extensions))
+        FormatInfo(
+            name=known.name,
+            media_types=list(known.media_types),
+            extensions=list(known.extensions),
+            takes="bytes" if known.takes == "bytes" else "text",
+            limits={"bytes": service.settings.limits.max_document_bytes, **dict(known.limits)},
+        )
         for known in formats()
     ]
 
@@ -179,6 +185,6 @@ def _summary(row: "DocumentRow") -> dict[str, Any]:
         "version": row.version,
         "chunks": row.chunks,
         "position": f"{row.partition}:{row.offset}",
-        "updated_at": datetime.fromtimestamp(row.timestamp_ms / 1000, UTC).isoformat(),
-        "metadata": dict(row.metadata),
+        "updated_at": rfc3339(row.timestamp_ms),
+        "metadata": row.own_metadata,
     }

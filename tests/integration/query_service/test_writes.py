@@ -109,4 +109,7 @@ async def test_a_record_the_topic_does_not_take_is_a_413(kafka: str, topic_prefi
         assert "max.message.bytes" in response.json()["detail"]
         batch = [{"id": "a", "content": text}, {"id": "b", "content": "short"}]
         response = await http.post("/v1/documents", json=batch)
-        assert response.status_code == 413
+        assert response.status_code == 202
+        answer = response.json()
+        assert [each["id"] for each in answer["accepted"]] == ["b"]
+        assert [(each["id"], each["status"], each["reason"]) for each in answer["refused"]] == [("a", 413, "too_large")]

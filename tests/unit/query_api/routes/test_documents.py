@@ -64,6 +64,9 @@ async def test_a_deleted_document_is_not_shown(running: Running) -> None:
     assert (await running.get("/v1/documents/ada", collection="a")).status_code == 404
 
 
-async def test_formats_are_listed(running: Running) -> None:
-    formats = (await running.get("/v1/formats")).json()
-    assert "text/markdown" in [each["media_types"][0] for each in formats]
+async def test_formats_are_listed_with_what_they_take_and_their_limits(running: Running) -> None:
+    listed = {each["name"]: each for each in (await running.get("/v1/formats")).json()}
+    assert listed["Markdown"]["media_types"][0] == "text/markdown"
+    assert (listed["PDF"]["takes"], listed["PDF"]["extensions"]) == ("bytes", [".pdf"])
+    assert listed["PDF"]["limits"]["pages"] == 2_000
+    assert listed["Python"]["limits"] == {"bytes": 10 * 1024 * 1024}

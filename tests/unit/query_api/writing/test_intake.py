@@ -102,6 +102,26 @@ def test_a_delete_is_a_null_value() -> None:
     assert intake.record_of(DocumentDelete(key=KEY), KAFKA).value is None
 
 
+def test_the_trace_of_a_request_goes_on_in_its_record() -> None:
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    record = intake.record_of(intake.from_envelope(envelope(), LIMITS), KAFKA, trace)
+    assert decode_document_event(record.key, record.value, record.headers, LIMITS).traceparent == trace
+
+
+@pytest.mark.parametrize(
+    ("metadata", "status", "reason"),
+    [
+        ({"a": "x" * 1_000_000}, 413, "metadata_too_large"),
+        ({"page_starts": [0]}, 422, "reserved_metadata"),
+        ({"n": 2**64}, 422, "number_too_large"),
+    ],
+)
+def test_metadata_the_worker_would_not_take_is_refused(metadata: dict[str, Any], status: int, reason: str) -> None:
+    with pytest.raises(ApiProblem) as caught:
+        intake.from_envelope(envelope(metadata=metadata), LIMITS)
+    assert (caught.value.status, caught.value.members["reason"]) == (status, reason)
+
+
 def test_a_record_over_the_topics_limit_is_refused() -> None:
     upsert = DocumentUpsert(key=KEY, content=b"\x01" * (KAFKA.max_record_bytes // 4), content_type="text/plain")
     with pytest.raises(ApiProblem) as caught:
