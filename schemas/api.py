@@ -132,6 +132,11 @@ class DocumentPage(BaseModel):
 
 
 class DocumentStatus(BaseModel):
+    """What became of a document: `pending` is in the log, `indexed` is found by its text, `in_graph` by the graph too.
+
+    `final` says that nothing more comes of it: in the graph, deleted from both stores, or a dead letter.
+    """
+
     id: str
     collection: str
     status: Literal["indexed", "deleted", "pending", "dead_lettered", "unknown"]
@@ -140,6 +145,7 @@ class DocumentStatus(BaseModel):
     chunks: int = 0
     searchable: bool = False
     in_graph: bool = False
+    final: bool = False
     message: str | None = None
 
 
