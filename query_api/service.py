@@ -12,6 +12,7 @@ import structlog
 from fastapi import Request
 from prometheus_client.core import Metric
 
+from query_api.dead_letters.reading import DeadLetterReader
 from query_api.metrics import ServiceMetrics, gauge, labelled_gauge
 from query_api.problems import ApiProblem
 from query_api.searching.engine import Engine, LazyEngine
@@ -64,6 +65,7 @@ class Service:
             max(1, block.replay_retrievals),
             self.metrics.provenance_dropped.inc,
         )
+        self.dead_letters = DeadLetterReader(self.locate_broker, self.topics.dead_letters)
         self._threads = ThreadPoolExecutor(block.search_threads, thread_name_prefix="search")
         self._reading = ThreadPoolExecutor(2, thread_name_prefix="reading")
         self.retriever = Retriever(

@@ -71,6 +71,48 @@ def show_status(console: Console, status: JSONObject) -> None:
         console.print(escape(note), highlight=False, style="yellow")
 
 
+def show_dead_letters(console: Console, page: JSONObject) -> None:
+    """Two lines a letter, and how to see more."""
+    for letter in page["dead_letters"]:
+        console.print(
+            f"[bold]{letter['position']:>8}[/bold]  {letter['at'][:19]}Z  [red]{escape(letter['reason'])}[/red]  "
+            f"{escape(letter['key'] or '(no key)')}  [dim]({_size(letter)})[/dim]",
+            highlight=False,
+        )
+        console.print(f"          {escape(snippet(letter['message']))}", highlight=False)
+    if not page["dead_letters"]:
+        console.print("No such dead letter." if page["next_cursor"] is None else "None here.", highlight=False)
+    if page["next_cursor"] is not None:
+        console.print(f"Older ones: --cursor {page['next_cursor']}", highlight=False, style="dim")
+
+
+def show_dead_letter(console: Console, letter: JSONObject) -> None:
+    """All that is known of it, then the beginning of its bytes."""
+    source = letter["source"]
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim")
+    table.add_column()
+    table.add_row("key", escape(letter["key"] or "(no key)"))
+    table.add_row("record", f"{source['topic']} {source['partition']}:{source['offset']}" if source else "unknown")
+    table.add_row("reason", f"{escape(letter['reason'])}, at the stage {escape(letter['stage'])}")
+    table.add_row("message", escape(letter["message"]))
+    table.add_row("time", letter["at"])
+    table.add_row("size", _size(letter))
+    for name, text in letter["headers"].items():
+        table.add_row("header", f"{escape(name)}: {escape(text)}")
+    console.print(table, highlight=False)
+    console.print()
+    console.print(escape(letter["preview"]), highlight=False)
+    if not letter["preview_is_all"]:
+        console.print("… --raw writes all of it" if not letter["omitted"] else "", highlight=False, style="dim")
+
+
+def _size(letter: JSONObject) -> str:
+    if letter["omitted"]:
+        return f"{letter['omitted']}, too large to be kept"
+    return "no value" if letter["bytes"] is None else f"{letter['bytes']:,} bytes"
+
+
 def lag_text(status: JSONObject) -> str:
     records = status["lag_records"]
     if records is None:
