@@ -89,22 +89,21 @@ def show_dead_letters(console: Console, page: JSONObject) -> None:
 def show_dead_letter(console: Console, letter: JSONObject) -> None:
     """All that is known of it, then the beginning of its bytes."""
     source = letter["source"]
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim")
-    table.add_column()
-    table.add_row("key", escape(letter["key"] or "(no key)"))
-    table.add_row("record", f"{source['topic']} {source['partition']}:{source['offset']}" if source else "unknown")
-    table.add_row("reason", f"{escape(letter['reason'])}, at the stage {escape(letter['stage'])}")
-    table.add_row("message", escape(letter["message"]))
-    table.add_row("time", letter["at"])
-    table.add_row("size", _size(letter))
-    for name, text in letter["headers"].items():
-        table.add_row("header", f"{escape(name)}: {escape(text)}")
-    console.print(table, highlight=False)
+    told = [
+        ("key", letter["key"] or "(no key)"),
+        ("record", f"{source['topic']} {source['partition']}:{source['offset']}" if source else "unknown"),
+        ("reason", f"{letter['reason']}, at the stage {letter['stage']}"),
+        ("message", letter["message"]),
+        ("time", letter["at"]),
+        ("size", _size(letter)),
+        *(("header", f"{name}: {text}") for name, text in letter["headers"].items()),
+    ]
+    for name, text in told:
+        console.print(f"[dim]{name:<8}[/dim] {escape(text)}", highlight=False)
     console.print()
     console.print(escape(letter["preview"]), highlight=False)
-    if not letter["preview_is_all"]:
-        console.print("… --raw writes all of it" if not letter["omitted"] else "", highlight=False, style="dim")
+    if not letter["preview_is_all"] and not letter["omitted"]:
+        console.print("… --raw writes all of it", highlight=False, style="dim")
 
 
 def _size(letter: JSONObject) -> str:
