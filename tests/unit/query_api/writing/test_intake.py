@@ -1,11 +1,13 @@
 """Documents over HTTP: one envelope or many, files and raw bodies, and the record each becomes."""
 
+import io
 import json
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from starlette.datastructures import FormData, UploadFile
 
 from query_api.problems import ApiProblem
 from query_api.writing import intake
@@ -127,3 +129,20 @@ def test_a_record_over_the_topics_limit_is_refused() -> None:
     with pytest.raises(ApiProblem) as caught:
         intake.record_of(upsert, KAFKA)
     assert caught.value.status == 413
+
+
+async def test_a_json_file_of_a_form_is_a_document_and_no_envelope() -> None:
+    value = b'{"title": "Data", "content": "Of a mill."}'
+    form = FormData([("file", UploadFile(io.BytesIO(value), filename="data.json"))])
+    (candidate,) = await intake.from_form(form, LIMITS)
+    upsert = intake.accepted(candidate)
+    assert isinstance(upsert, DocumentUpsert)
+    assert (upsert.content, upsert.content_type, upsert.title) == (value, "application/json", None)
+    record = intake.record_of(upsert, KAFKA)
+    assert decode_document_event(record.key, record.value, record.headers, LIMITS) == upsert
+
+
+def test_a_json_document_comes_raw_under_another_json_type() -> None:
+    upsert = intake.from_raw(KEY, b'{"content": "Of a mill."}', {"content-type": "text/json"}, LIMITS)
+    assert isinstance(upsert, DocumentUpsert)
+    assert (upsert.content, upsert.content_type) == (b'{"content": "Of a mill."}', "text/json")
