@@ -26,14 +26,15 @@ _POLL_MS = 500
 
 @dataclass
 class _Walk:
-    """A partition walked from its newest record down to `low`. Below `high` nothing has been looked at."""
+    """A partition walked from its newest record down to `low`. Below `high` nothing has been looked at.
+
+    `found` holds (time, offset, letter), the newest first.
+    """
 
     partition: int
     low: int
     high: int
-    found: deque[tuple[int, int, DeadLetterSummary]] = field(
-        default_factory=deque
-    )  # (time, offset, letter), newest first
+    found: deque[tuple[int, int, DeadLetterSummary]] = field(default_factory=deque)
 
     @property
     def is_over(self) -> bool:
@@ -46,6 +47,7 @@ class _Walk:
 
 
 def _left(walk: _Walk) -> int:
+    """Records that have not been looked at; of the walks that have found nothing, the longest goes on first."""
     return walk.high - walk.low
 
 
@@ -123,9 +125,8 @@ class DeadLetterReader:
         consumer.assign([place])
         consumer.seek(place, first)
         while await consumer.position(place) < end:
-            for record in (await consumer.getmany(place, timeout_ms=_POLL_MS, max_records=WINDOW_RECORDS)).get(
-                place, ()
-            ):
+            batches = await consumer.getmany(place, timeout_ms=_POLL_MS, max_records=WINDOW_RECORDS)
+            for record in batches.get(place, ()):
                 if record.offset >= end:
                     return
                 headers = [(name, value or b"") for name, value in record.headers]

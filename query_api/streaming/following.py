@@ -71,17 +71,18 @@ async def stages(
             if stage == FINAL:
                 return
             if now() >= deadline:
-                yield _error(
-                    stream_id, f"It was not final after {FOLLOW_SECONDS:g} s; ask again to go on following it."
-                )
+                detail = f"It was not final after {FOLLOW_SECONDS:g} s; ask again to go on following it."
+                yield _error(stream_id, told, detail)
                 return
             await source.change(seen, deadline - now())
     except (ApiProblem, TransientStoreError) as error:
-        yield _error(stream_id, str(error))
+        yield _error(stream_id, told, str(error))
     except Exception:  # edge of the stream: after 200, only its last frame can tell
         log.exception("following broke", stream=stream_id)
-        yield _error(stream_id, "The service's log holds the trace.")
+        yield _error(stream_id, told, "The service's log holds the trace.")
 
 
-def _error(stream_id: str, detail: str) -> bytes:
-    return encode_frame(EventId(stream_id, FINAL), "error", StreamError(title="Not followed to its end", detail=detail))
+def _error(stream_id: str, told: int, detail: str) -> bytes:
+    """Under the id of the stage told last, so that a client that comes back goes on from there."""
+    event_id = EventId(stream_id, max(ON_ITS_WAY, told))
+    return encode_frame(event_id, "error", StreamError(title="Not followed to its end", detail=detail))

@@ -82,6 +82,7 @@ async def test_following_ends_after_a_time_and_says_so() -> None:
     assert [name for name, _, _ in frames] == ["status", "error"]
     assert "ask again" in frames[-1][2]["detail"]
     assert script.seconds == FOLLOW_SECONDS
+    assert frames[-1][1] == "d_1.0", "who comes back goes on from the stage told last"
 
 
 async def test_a_store_that_cannot_be_read_is_the_last_frame() -> None:
