@@ -89,7 +89,7 @@ class Sandbox:
             message = f"Reading it took longer than {self._limits.wall_seconds:g} seconds."
             raise UnparsableDocument("parser_limit", message) from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
-            await child.kill()
+            await child.close()  # not killed at once: a child that is dying is to say of what
             if used is not None and not child.ended_by_cpu_limit:
                 return await self._ask(None, argument)
             raise UnparsableDocument("parser_limit", _broken_limits(self._limits)) from error
@@ -198,7 +198,7 @@ class _Child:
         await self._process.wait()
 
     async def close(self) -> None:
-        """Let an idle child end by itself: it does when its input ends."""
+        """Let a child end by itself, which an idle one does when its input ends, and a dying one anyway."""
         self._questions.close()
         try:
             async with asyncio.timeout(2):
