@@ -4,6 +4,7 @@ All offsets count characters of `ParsedDocument.text`, the canonical text a form
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -57,7 +58,12 @@ class ParsedDocument(msgspec.Struct, frozen=True):
 
     def page_at(self, offset: int) -> int | None:
         """The page, counted from 1, on which the character at an offset stands; None in a format without pages."""
-        return bisect_right(self.page_starts, offset) or None
+        return page_at(self.page_starts, offset)
+
+
+def page_at(page_starts: Sequence[int], offset: int) -> int | None:
+    """The page, counted from 1, that an offset is on; None without pages. `page_starts` ascend."""
+    return bisect_right(page_starts, offset) or None
 
 
 class Passage(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from indexer.documents import Chunk, ParsedDocument, PreparedDocument, Section
 from indexer.extracting import Places, about_names, document_title, extract_facts, extract_mentions, resolve_links
 from indexer.parsing import parse
 from schemas.events import DocumentUpsert
+from schemas.metadata import PAGE_STARTS
 
 EXTRACTOR_VERSION = "rules-1"
 
@@ -73,8 +74,8 @@ _prepared_decoder = msgspec.msgpack.Decoder(PreparedDocument)
 
 
 def _with_pages(metadata: dict[str, Any], parsed: ParsedDocument) -> dict[str, Any]:
-    """The producer's metadata, and `page_starts` where the format has pages: a hit's `start` tells its page by them."""
-    return {"page_starts": list(parsed.page_starts), **metadata} if parsed.page_starts else metadata
+    """The producer's metadata, and `page_starts` where the format has pages: `start` tells a chunk's page."""
+    return {**metadata, PAGE_STARTS: list(parsed.page_starts)} if parsed.page_starts else metadata
 
 
 def _embedding_text(title: str, section: Section, one: Chunk) -> str:

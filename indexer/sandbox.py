@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import importlib.util
 import os
+import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -25,6 +26,7 @@ from indexer.sandbox_child import HEAD_BYTES, MIB, SandboxLimits, Status
 __all__ = ["Sandbox", "SandboxFailure", "SandboxLimits"]
 
 START_SECONDS = 60.0
+_CPU_LIMIT = getattr(signal, "SIGXCPU", None)  # None where the system has no such limit
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT", "COVERAGE_PROCESS_START")
 
 
@@ -73,7 +75,11 @@ class Sandbox:
         return _result(status, payload)
 
     async def _ask(self, used: "_Child | None", argument: bytes) -> tuple[Status, bytes]:
-        """Ask a child, a new one unless there is a used one. A used one that dies may have had it from before."""
+        """Ask a child, a new one unless there is a used one.
+
+        A used one that dies may have had it from before, so a new one is asked; but not when it died of its CPU limit,
+        which is counted for each task alone.
+        """
         child = used or await _Child.start(self._function, self._limits)
         try:
             async with asyncio.timeout(self._limits.wall_seconds):
@@ -83,8 +89,8 @@ class Sandbox:
             message = f"Reading it took longer than {self._limits.wall_seconds:g} seconds."
             raise UnparsableDocument("parser_limit", message) from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
-            await child.kill()
-            if used is not None:
+            await child.close()  # not killed at once: a child that is dying is to say of what
+            if used is not None and not child.ended_by_cpu_limit:
                 return await self._ask(None, argument)
             raise UnparsableDocument("parser_limit", _broken_limits(self._limits)) from error
         except BaseException:
@@ -182,13 +188,17 @@ class _Child:
             raise ConnectionError("an answer over the limit")
         return Status(head[:1]), await self._answers.readexactly(length)
 
+    @property
+    def ended_by_cpu_limit(self) -> bool:
+        return _CPU_LIMIT is not None and self._process.returncode == -_CPU_LIMIT
+
     async def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()
 
     async def close(self) -> None:
-        """Let an idle child end by itself: it does when its input ends."""
+        """Let a child end by itself, which an idle one does when its input ends, and a dying one anyway."""
         self._questions.close()
         try:
             async with asyncio.timeout(2):

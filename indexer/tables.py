@@ -11,8 +11,10 @@ import msgspec
 import pyarrow as pa
 from lancedb.table import Table
 
+from indexer.documents import page_at
 from indexer.errors import TransientStoreError
 from schemas.ids import DocumentKey
+from schemas.metadata import PAGE_STARTS, RESERVED_METADATA
 
 CHUNKS = "chunks"
 PASSAGES = "passages"
@@ -157,6 +159,15 @@ class DocumentRow:
     @property
     def live(self) -> bool:
         return self.deleted_at_ms is None
+
+    @property
+    def own_metadata(self) -> dict[str, Any]:
+        """The producer's metadata, without what the parser put beside it."""
+        return {name: value for name, value in self.metadata.items() if name not in RESERVED_METADATA}
+
+    def page_at(self, offset: int) -> int | None:
+        """The page, counted from 1, of the character at an offset; None in a format without pages."""
+        return page_at(self.metadata.get(PAGE_STARTS, ()), offset)
 
 
 def documents_table(rows: Iterable[DocumentRow]) -> pa.Table:

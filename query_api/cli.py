@@ -1,12 +1,14 @@
-"""The query service's commands: `thalweg serve`, `thalweg search`, `thalweg status`.
+"""The query service's commands: `thalweg serve`, `search`, `status` and `dead-letters`.
 
 What takes time to import is imported in the command that needs it.
 """
 
 import json
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 import typer
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from query_api.command.client import ServiceClient
 
 app = typer.Typer()
+dead_letters_app = typer.Typer(no_args_is_help=True, help="Look at what could not be indexed.")
+app.add_typer(dead_letters_app, name="dead-letters")
 
 DataDir = Annotated[Path | None, typer.Option(help="The data directory.", show_default="thalweg-data", file_okay=False)]
 Url = Annotated[str | None, typer.Option(help="The service's address, instead of what runs on the data directory.")]
@@ -99,6 +103,60 @@ def status(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> 
         _print_json(answer)
     else:
         show_status(Console(soft_wrap=True), answer)
+
+
+@dead_letters_app.command("list")
+@plain_failures()
+def list_dead_letters(
+    reason: Annotated[str | None, typer.Option(help="Only with this reason, such as not_json.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only from then on: 15m, 2h, 7d ago, or an RFC 3339 time.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Letters a page.")] = 20,
+    cursor: Annotated[str | None, typer.Option(help="Go on after an earlier page.")] = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """List dead letters, newest first: position, time, reason, key, and what was wrong."""
+    from rich.console import Console
+
+    from query_api.command.showing import show_dead_letters
+
+    asked = {"reason": reason, "since": since, "limit": limit, "cursor": cursor}
+    with closing(_client(url, data_dir)) as client:
+        page = client.get("/v1/dead-letters", {name: value for name, value in asked.items() if value is not None})
+    if as_json:
+        _print_json(page)
+    else:
+        show_dead_letters(Console(soft_wrap=True), page)
+
+
+@dead_letters_app.command("show")
+@plain_failures()
+def show_dead_letter(
+    position: Annotated[str, typer.Argument(help="<partition>:<offset>, as `dead-letters list` prints it.")],
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Write the original bytes, as they came, and nothing else.")
+    ] = False,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Show one dead letter: where it came from, what was wrong, and its original bytes, escaped."""
+    from rich.console import Console
+
+    from query_api.command.showing import show_dead_letter as show
+
+    path = f"/v1/dead-letters/{quote(position, safe=':')}"
+    with closing(_client(url, data_dir)) as client:
+        if raw:
+            sys.stdout.buffer.write(client.get_bytes(path, {"raw": True}))
+            sys.stdout.buffer.flush()
+            return
+        letter = client.get(path)
+    if as_json:
+        _print_json(letter)
+    else:
+        show(Console(soft_wrap=True), letter)
 
 
 def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:

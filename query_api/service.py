@@ -5,7 +5,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +13,7 @@ from fastapi import Request
 from prometheus_client.core import Metric
 
 from indexer.errors import EncoderUnavailable
+from query_api.dead_letters.reading import DeadLetterReader
 from query_api.metrics import ServiceMetrics, gauge, labelled_gauge
 from query_api.problems import ApiProblem
 from query_api.searching.engine import Engine, LazyEngine
@@ -69,15 +69,14 @@ class Service:
             max(1, block.replay_retrievals),
             self.metrics.provenance_dropped.inc,
         )
+        self.dead_letters = DeadLetterReader(self.locate_broker, self.topics.dead_letters)
         self._threads = ThreadPoolExecutor(block.search_threads, thread_name_prefix="search")
         self._reading = ThreadPoolExecutor(2, thread_name_prefix="reading")
         self.retriever = Retriever(
             self.engine, self._threads, block.budgets, self.metrics, self.provenance, block.replay_seconds
         )
         self.replay = ReplayBuffer(block.replay_retrievals, block.replay_seconds, block.replay_bytes)
-        self.streams = SearchStreams(
-            partial(self.retriever.retrieve, resumable=True), self.replay, self.metrics.sse_clients, block
-        )
+        self.streams = SearchStreams(self.retriever.retrieve, self.replay, self.metrics.sse_clients, block)
         self.version = _version()
         self._encoder_problem: str | None = "The model is being loaded."
         self._encoder_rest_seconds = encoder_rest_seconds

@@ -81,6 +81,7 @@ class Hit(BaseModel):
     text: str = Field(description="The chunk that matched.")
     parent_text: str = Field(description="The passage around it.")
     section: list[str] = Field(description="The headings above it, outermost first.")
+    page: int | None = Field(None, description="The page it begins on, from 1, in a format with pages.")
     uri: str | None = None
     score: float
     scores: dict[str, float] = Field(description="Each channel's own score.")
@@ -131,6 +132,11 @@ class DocumentPage(BaseModel):
 
 
 class DocumentStatus(BaseModel):
+    """What became of a document: `pending` is in the log, `indexed` is found by its text, `in_graph` by the graph too.
+
+    `final` says that nothing more comes of it: in the graph, deleted from both stores, or a dead letter.
+    """
+
     id: str
     collection: str
     status: Literal["indexed", "deleted", "pending", "dead_lettered", "unknown"]
@@ -139,6 +145,7 @@ class DocumentStatus(BaseModel):
     chunks: int = 0
     searchable: bool = False
     in_graph: bool = False
+    final: bool = False
     message: str | None = None
 
 

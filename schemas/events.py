@@ -1,7 +1,8 @@
 """Document events: what a record of `documents.v1` may say, decoded once, at the edge.
 
-Three forms, told apart by headers: the JSON envelope (default), raw content with its media type, and CloudEvents 1.0
-in binary and structured mode. A null value deletes.
+Three forms, told apart by headers: the JSON envelope (where no `content-type` is given, or its own), raw content with
+its media type (`application/json` too: that is a JSON document), and CloudEvents 1.0 in binary and structured mode.
+A null value deletes.
 """
 
 import base64
@@ -11,9 +12,12 @@ from typing import Any
 
 import msgspec
 
+from schemas.cloudevents import CLOUDEVENT_TYPE, CloudEvent, binary_cloudevent, structured_cloudevent
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey, sha256_hex
+from schemas.metadata import check_metadata
 from schemas.settings import LimitSettings
+from schemas.tracing import CLOUDEVENT_TRACEPARENT, TRACEPARENT, well_formed
 
 ENVELOPE_TYPE = "application/vnd.thalweg.document+json"
 DEFAULT_CONTENT_TYPE = "text/markdown"
@@ -23,7 +27,10 @@ JSONValue = Any  # what msgspec makes of JSON: None, bool, int, float, str, list
 
 
 class DocumentUpsert(msgspec.Struct, frozen=True, kw_only=True):
-    """A document as it should now be. `links` name documents: an id of the same collection, or `collection/id`."""
+    """A document as it should now be. `links` name documents: an id of the same collection, or `collection/id`.
+
+    `traceparent` is the producer's W3C trace context; it does not count for the revision.
+    """
 
     key: DocumentKey
     content: bytes
@@ -34,6 +41,7 @@ class DocumentUpsert(msgspec.Struct, frozen=True, kw_only=True):
     version: int | None = None
     links: list[str] = []
     unknown_fields: int = 0
+    traceparent: str | None = None
 
     @property
     def revision(self) -> str:
@@ -56,6 +64,7 @@ class DocumentUpsert(msgspec.Struct, frozen=True, kw_only=True):
 class DocumentDelete(msgspec.Struct, frozen=True, kw_only=True):
     key: DocumentKey
     version: int | None = None
+    traceparent: str | None = None
 
 
 DocumentEvent = DocumentUpsert | DocumentDelete
@@ -89,23 +98,36 @@ def decode_document_event(
     Raises MalformedEvent with a reason code and a sentence for the producer; no other exception.
     """
     document = _decode_key(key)
-    if value is None:
-        return DocumentDelete(key=document)
     fields = {name.lower(): header.decode("utf-8", "replace") for name, header in headers}
+    event = _decode_value(document, value, fields, limits)
+    traceparent = well_formed(fields.get(TRACEPARENT)) or event.traceparent
+    return msgspec.structs.replace(event, traceparent=traceparent) if traceparent else event
+
+
+def _decode_value(
+    document: DocumentKey, value: bytes | None, fields: Mapping[str, str], limits: LimitSettings
+) -> DocumentEvent:
+    is_binary_cloudevent = "ce_specversion" in fields
+    if value is None:
+        version = _version(fields.get("ce_sequence")) if is_binary_cloudevent else None
+        return DocumentDelete(
+            key=document, version=version, traceparent=well_formed(fields.get(CLOUDEVENT_TRACEPARENT))
+        )
     content_type = fields.get("content-type", ENVELOPE_TYPE)
-    media_type = content_type.partition(";")[0].strip().lower()
-    if media_type == "application/cloudevents+json":
-        return _from_structured_cloudevent(document, value, limits)
-    if "ce_specversion" in fields:
-        return _from_binary_cloudevent(document, value, fields, limits)
+    media_type = media_type_in(content_type)
+    if media_type == CLOUDEVENT_TYPE:
+        return _from_cloudevent(document, structured_cloudevent(value), {}, limits)
+    if is_binary_cloudevent:
+        return _from_cloudevent(document, binary_cloudevent(value, fields), _metadata_in(fields), limits)
     if media_type == ENVELOPE_TYPE:
         return upsert_from_envelope(decode_envelope(value), limits, expected=document)
-    metadata = {
-        name.removeprefix(METADATA_HEADER_PREFIX): text
-        for name, text in fields.items()
-        if name.startswith(METADATA_HEADER_PREFIX)
-    }
-    return _checked(DocumentUpsert(key=document, content=value, content_type=content_type, metadata=metadata), limits)
+    upsert = DocumentUpsert(key=document, content=value, content_type=content_type, metadata=_metadata_in(fields))
+    return _checked(upsert, limits)
+
+
+def media_type_in(content_type: str) -> str:
+    """The media type without parameters, in lower case."""
+    return content_type.partition(";")[0].strip().lower()
 
 
 def decode_envelope(value: bytes) -> tuple[Envelope, int]:
@@ -144,6 +166,14 @@ def upsert_from_envelope(
         ),
         limits,
     )
+
+
+def _metadata_in(fields: Mapping[str, str]) -> dict[str, JSONValue]:
+    return {
+        name.removeprefix(METADATA_HEADER_PREFIX): text
+        for name, text in fields.items()
+        if name.startswith(METADATA_HEADER_PREFIX)
+    }
 
 
 def _decode_key(key: bytes | None) -> DocumentKey:
@@ -189,70 +219,12 @@ def _checked(event: DocumentUpsert, limits: LimitSettings) -> DocumentUpsert:
         )
     if not event.content.strip():
         raise MalformedEvent("empty_content", "The content is empty; to delete a document send a null value.")
-    metadata_bytes = len(msgspec.json.encode(event.metadata))
-    if metadata_bytes > limits.max_metadata_bytes:
-        raise MalformedEvent(
-            "metadata_too_large",
-            f"The metadata has {metadata_bytes:,} bytes; the limit is {limits.max_metadata_bytes:,}.",
-        )
+    check_metadata(event.metadata, limits)
     return event
 
 
-# CloudEvents 1.0 (https://github.com/cloudevents/spec, Kafka protocol binding, sections 3.2 and 3.3)
-
-
-class _CloudEvent(msgspec.Struct, frozen=True, kw_only=True):
-    specversion: str
-    type: str
-    subject: str | None = None
-    sequence: str | int | None = None
-    datacontenttype: str | None = None
-    data: JSONValue = None
-    data_base64: str | None = None
-
-
-_cloudevent_decoder = msgspec.json.Decoder(_CloudEvent)
-
-
-def _from_structured_cloudevent(document: DocumentKey, value: bytes, limits: LimitSettings) -> DocumentEvent:
-    try:
-        event = _cloudevent_decoder.decode(value)
-    except msgspec.ValidationError as error:
-        raise MalformedEvent("wrong_type", f"The CloudEvent does not fit: {error}.") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedEvent("not_json", f"The record is not a CloudEvent: {error}.") from error
-    if event.data_base64 is not None:
-        try:
-            content = base64.b64decode(event.data_base64, validate=True)
-        except (binascii.Error, ValueError) as error:
-            raise MalformedEvent("wrong_type", f"`data_base64` is not base64: {error}.") from error
-    elif isinstance(event.data, str):
-        content = event.data.encode("utf-8", "surrogatepass")
-    else:
-        content = b"" if event.data is None else msgspec.json.encode(event.data)
-    return _from_cloudevent(document, event, content, {}, limits)
-
-
-def _from_binary_cloudevent(
-    document: DocumentKey, value: bytes, fields: Mapping[str, str], limits: LimitSettings
-) -> DocumentEvent:
-    metadata: dict[str, JSONValue] = {
-        name.removeprefix(METADATA_HEADER_PREFIX): text
-        for name, text in fields.items()
-        if name.startswith(METADATA_HEADER_PREFIX)
-    }
-    event = _CloudEvent(
-        specversion=fields["ce_specversion"],
-        type=fields.get("ce_type", ""),
-        subject=fields.get("ce_subject"),
-        sequence=fields.get("ce_sequence"),
-        datacontenttype=fields.get("content-type"),
-    )
-    return _from_cloudevent(document, event, value, metadata, limits)
-
-
 def _from_cloudevent(
-    document: DocumentKey, event: _CloudEvent, content: bytes, metadata: dict[str, JSONValue], limits: LimitSettings
+    document: DocumentKey, event: CloudEvent, metadata: dict[str, JSONValue], limits: LimitSettings
 ) -> DocumentEvent:
     if not event.specversion.startswith("1."):
         raise MalformedEvent("wrong_type", f"CloudEvents {event.specversion[:20]!r} is not supported; send 1.0.")
@@ -261,13 +233,20 @@ def _from_cloudevent(
             "key_mismatch", f"The subject {event.subject[:80]!r} is not the id in the key {str(document)[:80]!r}."
         )
     version = _version(event.sequence)
-    if event.type.endswith(".deleted"):
-        return DocumentDelete(key=document, version=version)
-    content_type = event.datacontenttype or DEFAULT_CONTENT_TYPE
-    if content_type.partition(";")[0].strip().lower() == ENVELOPE_TYPE:
-        upsert = upsert_from_envelope(decode_envelope(content), limits, expected=document)
-        return upsert if version is None else msgspec.structs.replace(upsert, version=version)
-    return _checked(
-        DocumentUpsert(key=document, content=content, content_type=content_type, metadata=metadata, version=version),
-        limits,
+    traceparent = well_formed(event.traceparent)
+    if event.deletes:
+        return DocumentDelete(key=document, version=version, traceparent=traceparent)
+    content_type = event.content_type or DEFAULT_CONTENT_TYPE
+    if media_type_in(content_type) == ENVELOPE_TYPE:
+        upsert = upsert_from_envelope(decode_envelope(event.content), limits, expected=document)
+        kept = upsert.version if version is None else version
+        return msgspec.structs.replace(upsert, version=kept, traceparent=traceparent)
+    upsert = DocumentUpsert(
+        key=document,
+        content=event.content,
+        content_type=content_type,
+        metadata=metadata,
+        version=version,
+        traceparent=traceparent,
     )
+    return _checked(upsert, limits)

@@ -1,4 +1,7 @@
-"""The frames of a search stream: `meta`, `stage`…, `hit`…, then `done`, `error` or `reset`."""
+"""The frames of a search stream: `meta`, `stage`…, `hit`…, then `done`, `error` or `reset`.
+
+A document that is followed has `status`…, then `done` or `error`.
+"""
 
 from typing import Literal
 
@@ -6,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from schemas.api import Hit, Mode, SnapshotInfo
 
-FrameName = Literal["meta", "stage", "hit", "done", "error", "reset"]
+FrameName = Literal["meta", "stage", "hit", "done", "error", "reset", "status"]
 
 
 class Meta(BaseModel):

@@ -21,7 +21,8 @@ class RetrievedHit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Retrieval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`snapshot` is what the answer's `snapshot` said; `parameters` are those the search ran with."""
+    """`snapshot` is what the answer's `snapshot` said; `parameters` are those the search ran with. `traceparent` is the
+    request's own W3C trace context."""
 
     retrieval_id: str
     query: str
@@ -35,6 +36,7 @@ class Retrieval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     failed_channels: dict[str, str] = {}
     seconds: float = 0.0
     outcome: str = "done"
+    traceparent: str | None = None
 
 
 def encode_retrieval(retrieval: Retrieval) -> bytes:

@@ -9,7 +9,9 @@ Outcome = Literal["indexed", "unchanged", "superseded", "deleted", "dead_lettere
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`graph_offset` is the offset on the graph topic that a reader of the graph must have reached to see this record's
-    effect; -1 when the record changed nothing there. `superseded_by` is a position."""
+    effect; -1 when the record changed nothing there.
+    `superseded_by` is a position, `traceparent` the record's own.
+    """
 
     key: str
     outcome: Outcome
@@ -30,6 +32,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seconds: dict[str, float] = {}
     produced_at_ms: int = 0
     finished_at_ms: int = 0
+    traceparent: str | None = None
 
 
 def encode_receipt(receipt: Receipt) -> bytes:

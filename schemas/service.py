@@ -66,6 +66,8 @@ class FormatInfo(BaseModel):
     name: str
     media_types: list[str]
     extensions: list[str]
+    takes: Literal["text", "bytes"] = Field(description="Characters, in any declared or telling charset, or bytes.")
+    limits: dict[str, int] = Field(description="Upper bounds, inclusive; `bytes` is that of any document.")
 
 
 class ChunkDetail(BaseModel):

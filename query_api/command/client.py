@@ -54,6 +54,12 @@ class ServiceClient:
             answer: JSONObject = response.json()
             return answer
 
+    def get_bytes(self, path: str, params: Mapping[str, Any]) -> bytes:
+        with self._failures():
+            response = self._http.get(path, params=params)
+            self._check(response)
+            return response.content
+
     def events(self, path: str, params: Mapping[str, Any]) -> Iterator[SentEvent]:
         """The frames of a stream, as they come."""
         with (

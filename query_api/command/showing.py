@@ -71,6 +71,47 @@ def show_status(console: Console, status: JSONObject) -> None:
         console.print(escape(note), highlight=False, style="yellow")
 
 
+def show_dead_letters(console: Console, page: JSONObject) -> None:
+    """Two lines a letter, and how to see more."""
+    for letter in page["dead_letters"]:
+        console.print(
+            f"[bold]{letter['position']:>8}[/bold]  {letter['at'][:19]}Z  [red]{escape(letter['reason'])}[/red]  "
+            f"{escape(letter['key'] or '(no key)')}  [dim]({_size(letter)})[/dim]",
+            highlight=False,
+        )
+        console.print(f"          {escape(snippet(letter['message']))}", highlight=False)
+    if not page["dead_letters"]:
+        console.print("No such dead letter." if page["next_cursor"] is None else "None here.", highlight=False)
+    if page["next_cursor"] is not None:
+        console.print(f"Older ones: --cursor {page['next_cursor']}", highlight=False, style="dim")
+
+
+def show_dead_letter(console: Console, letter: JSONObject) -> None:
+    """All that is known of it, then the beginning of its bytes."""
+    source = letter["source"]
+    told = [
+        ("key", letter["key"] or "(no key)"),
+        ("record", f"{source['topic']} {source['partition']}:{source['offset']}" if source else "unknown"),
+        ("reason", f"{letter['reason']}, at the stage {letter['stage']}"),
+        ("message", letter["message"]),
+        ("time", letter["at"]),
+        ("size", _size(letter)),
+        *(("header", f"{name}: {text}") for name, text in letter["headers"].items()),
+    ]
+    for name, text in told:
+        console.print(f"[dim]{name:<8}[/dim] {escape(text)}", highlight=False)
+    console.print()
+    console.print(escape(letter["preview"]), highlight=False)
+    if not letter["preview_is_all"] and not letter["omitted"]:
+        console.print("… --raw writes all of it", highlight=False, style="dim")
+
+
+def _size(letter: JSONObject) -> str:
+    if letter["omitted"]:
+        return f"{letter['omitted']}, too large to be kept"
+    return "no value" if letter["bytes"] is None else f"{letter['bytes']:,} bytes"
+
+
 def lag_text(status: JSONObject) -> str:
     records = status["lag_records"]
     if records is None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 
+from indexer.parsing import formats
 from query_api.problems import ApiProblem
 from query_api.service import Service, service_of
 from query_api.writing import intake
@@ -15,6 +16,7 @@ from schemas.api import WriteAccepted
 from schemas.events import DocumentDelete, DocumentEvent
 from schemas.ids import Position, format_token
 from schemas.service import AcceptedMember, BatchAccepted, RefusedMember
+from schemas.tracing import TRACEPARENT, well_formed
 
 router = APIRouter(tags=["documents"])
 
@@ -33,6 +35,9 @@ _TOKEN: dict[int | str, dict[str, Any]] = {
 }
 
 
+_RAW_TYPES = tuple(known.media_type for known in formats() if known.media_type not in intake.JSON_TYPES)
+
+
 def _body(*media_types: str) -> dict[str, Any]:
     json_schema = {"type": "object", "description": "An envelope, a list of them, or {documents: [envelope, …]}."}
     content: dict[str, Any] = {"application/json": {"schema": json_schema, "example": ENVELOPE_EXAMPLE}}
@@ -47,7 +52,7 @@ def _body(*media_types: str) -> dict[str, Any]:
     summary="Publish documents",
     response_model=WriteAccepted | BatchAccepted,
     responses=_TOKEN,
-    openapi_extra=_body("multipart/form-data", "text/markdown", "text/html", "text/plain", "text/x-rst"),
+    openapi_extra=_body("multipart/form-data", *_RAW_TYPES),
 )
 async def publish_documents(
     request: Request,
@@ -68,18 +73,18 @@ async def publish_documents(
         body = await request.body()
         members = intake.split_json(body)
         if members is None:
-            return await _publish_one(service, intake.from_envelope(body, limits))
-        return await _publish_batch(service, intake.from_envelopes(members, limits))
+            return await _publish_one(service, intake.from_envelope(body, limits), _trace(request))
+        return await _publish_batch(service, intake.from_envelopes(members, limits), _trace(request))
     if media_type == "multipart/form-data":
         async with request.form(max_files=service.settings.service.max_batch_documents, max_fields=20) as form:
             candidates = await intake.from_form(form, limits)
-        return await _publish_batch(service, candidates)
+        return await _publish_batch(service, candidates, _trace(request))
     if document_id is None:
         intake.check_media_type(media_type)
         raise ApiProblem(422, "Request does not fit", "A raw body needs `?id=<document id>`.")
     key = intake.document_key(collection, document_id)
     event = intake.from_raw(key, await request.body(), request.headers, limits, title=title, uri=uri, version=version)
-    return await _publish_one(service, event)
+    return await _publish_one(service, event, _trace(request))
 
 
 @router.put(
@@ -88,7 +93,7 @@ async def publish_documents(
     summary="Publish a document under this id",
     response_model=WriteAccepted,
     responses=_TOKEN,
-    openapi_extra=_body("text/markdown", "text/html", "text/plain", "text/x-rst"),
+    openapi_extra=_body(*_RAW_TYPES),
 )
 async def put_document(
     request: Request,
@@ -99,7 +104,10 @@ async def put_document(
     uri: str | None = None,
     version: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> Response:
-    """An envelope (id and collection may be left out), or a raw body with its `Content-Type`."""
+    """A raw body with its `Content-Type`, or an envelope as `application/json` (id and collection may be left out).
+
+    A document that is itself JSON comes as another JSON type, such as `text/json`, or as a file of a form.
+    """
     key = intake.document_key(collection, document_id)
     limits = service.settings.limits
     body = await request.body()
@@ -108,38 +116,45 @@ async def put_document(
         event = intake.from_envelope(body, limits, expected=key)
     else:
         event = intake.from_raw(key, body, request.headers, limits, title=title, uri=uri, version=version)
-    return await _publish_one(service, event)
+    return await _publish_one(service, event, _trace(request))
 
 
 @router.delete(
     "/v1/documents/{document_id:path}", status_code=202, summary="Delete a document", response_model=WriteAccepted
 )
-async def delete_document(document_id: str, service: ServiceOf, collection: Collection = "default") -> Response:
+async def delete_document(
+    request: Request, document_id: str, service: ServiceOf, collection: Collection = "default"
+) -> Response:
     """Deleting what is not there is no error: the log may still hold it on its way."""
-    return await _publish_one(service, DocumentDelete(key=intake.document_key(collection, document_id)))
+    event = DocumentDelete(key=intake.document_key(collection, document_id))
+    return await _publish_one(service, event, _trace(request))
 
 
 def _media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def _publish_one(service: Service, event: DocumentEvent) -> Response:
-    (position,) = await _publish(service, [intake.record_of(event, service.settings.kafka)])
-    return _accepted(WriteAccepted(token=str(position)))
+def _trace(request: Request) -> str | None:
+    return well_formed(request.headers.get(TRACEPARENT))
 
 
-async def _publish(service: Service, records: list[OutgoingRecord]) -> list[Position]:
+async def _publish_one(service: Service, event: DocumentEvent, traceparent: str | None) -> Response:
+    record = intake.record_of(event, service.settings.kafka, traceparent)
+    return _accepted(WriteAccepted(token=str(await _publish(service, record))))
+
+
+async def _publish(service: Service, record: OutgoingRecord) -> Position:
     try:
-        positions = await service.writer.publish(service.topics.documents, records)
+        (position,) = await service.writer.publish(service.topics.documents, [record])
     except RecordRefused as error:
-        raise ApiProblem(413, "Document refused", str(error)) from error
+        raise ApiProblem(413, "Document refused", str(error), members={"reason": "too_large"}) from error
     except BrokerUnavailable as error:
         raise _unavailable(error) from error
-    service.metrics.documents_accepted.inc(len(positions))
-    return positions
+    service.metrics.documents_accepted.inc()
+    return position
 
 
-async def _publish_batch(service: Service, candidates: list[Candidate]) -> Response:
+async def _publish_batch(service: Service, candidates: list[Candidate], traceparent: str | None) -> Response:
     most = service.settings.service.max_batch_documents
     if not candidates or len(candidates) > most:
         raise ApiProblem(422, "Request does not fit", f"A batch has 1 to {most:,} documents, not {len(candidates):,}.")
@@ -147,7 +162,7 @@ async def _publish_batch(service: Service, candidates: list[Candidate]) -> Respo
     records: dict[int, OutgoingRecord] = {}
     for index, candidate in enumerate(candidates):
         try:
-            records[index] = intake.record_of(intake.accepted(candidate), service.settings.kafka)
+            records[index] = intake.record_of(intake.accepted(candidate), service.settings.kafka, traceparent)
         except ApiProblem as problem:
             refused[index] = problem
     confirmed: dict[int, Position] = {}
@@ -184,13 +199,25 @@ async def _publish_batch(service: Service, candidates: list[Candidate]) -> Respo
 async def _publish_members(
     service: Service, records: dict[int, OutgoingRecord], refused: dict[int, ApiProblem]
 ) -> dict[int, Position]:
-    """Positions by index of what the log took; what it did not take is added to `refused`."""
+    """Positions by index of what the log took; what it did not take is added to `refused`.
+
+    A record that the topic does not take also fails those sent in one packet with it, so these go one by one then.
+    """
     indices = list(records)
     try:
         positions = await service.writer.publish(service.topics.documents, list(records.values()))
         confirmed = dict(zip(indices, positions, strict=True))
     except RecordRefused as error:
-        raise ApiProblem(413, "Document refused", str(error)) from error
+        confirmed = {indices[at]: position for at, position in error.confirmed.items()}
+        service.metrics.documents_accepted.inc(len(confirmed))
+        for index in indices:
+            if index in confirmed:
+                continue
+            try:
+                confirmed[index] = await _publish(service, records[index])
+            except ApiProblem as problem:
+                refused[index] = problem
+        return confirmed
     except BrokerUnavailable as error:
         confirmed = {indices[at]: position for at, position in error.confirmed.items()}
         refused.update({index: _unavailable(error) for index in indices if index not in confirmed})

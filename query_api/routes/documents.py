@@ -5,19 +5,22 @@ An id may hold slashes. In a path they may stand as they are (`/v1/documents/gui
 reached with its slash percent-encoded (`/v1/documents/reports%2Fstatus`).
 """
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from indexer.errors import MalformedCursor
 from indexer.parsing import formats
 from query_api.problems import ApiProblem
 from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
+from query_api.streaming.following import FINAL, following_id, last_stage, stages
+from query_api.streaming.sse import MEDIA_TYPE, accepts_events
+from query_api.upkeep.document_status import document_status
 from query_api.writing import intake
 from schemas.api import DocumentPage, DocumentStatus, DocumentSummary
-from schemas.ids import DocumentKey, format_token
+from schemas.clock import rfc3339
+from schemas.ids import DocumentKey
 from schemas.service import DocumentDetail, FormatInfo, PassageText
 
 if TYPE_CHECKING:
@@ -31,6 +34,20 @@ Collection = Annotated[str, Query(max_length=128, description="The collection th
 
 STATUS_SUFFIX = b"/status"
 GRAPH_WAIT_SECONDS = 2.0
+
+STATUS_EXAMPLE = """event: status
+id: d_4bf92f3577b3.0
+data: {"id": "notes/today.md", "status": "pending", "searchable": false, "in_graph": false, "final": false, …}
+
+event: status
+id: d_4bf92f3577b3.1
+data: {"id": "notes/today.md", "status": "indexed", "searchable": true, "in_graph": false, "final": false, …}
+
+event: done
+id: d_4bf92f3577b3.2
+data: {"id": "notes/today.md", "status": "indexed", "searchable": true, "in_graph": true, "final": true, …}
+
+"""
 
 
 @router.get("/v1/documents", summary="List documents")
@@ -53,6 +70,7 @@ async def list_documents(
     "/v1/documents/{document_id:path}",
     summary="A document, or its status",
     response_model=DocumentDetail | DocumentStatus,
+    responses={200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": STATUS_EXAMPLE}}}},
 )
 async def get_document(
     request: Request,
@@ -62,20 +80,36 @@ async def get_document(
     position: Annotated[
         str | None, Query(max_length=64, description="With /status: the token of the write that is asked about.")
     ] = None,
-) -> DocumentDetail | DocumentStatus:
-    """The document as it is indexed; with `/status` at the end of the path, what became of the last write to it."""
+    last_event_id: Annotated[
+        str | None, Header(description="With /status as a stream: the id of the last frame that came.")
+    ] = None,
+) -> Any:
+    """The document as it is indexed; with `/status` at the end of the path, what became of the last write to it.
+
+    With `Accept: text/event-stream`, `/status` follows the document: a frame `status` when it is on its way and when it
+    is searchable, and `done` when it is in the graph, deleted, or a dead letter; then the stream ends.
+    """
     raw_path: bytes = request.scope.get("raw_path") or request.url.path.encode()
     raw_path = raw_path.partition(b"?")[0]
-    if raw_path.endswith(STATUS_SUFFIX) and document_id.endswith("/status"):
-        key = intake.document_key(collection, document_id.removesuffix("/status"))
-        return await _status(service, key, position)
-    return await _detail(service, intake.document_key(collection, document_id))
+    if not (raw_path.endswith(STATUS_SUFFIX) and document_id.endswith("/status")):
+        return await _detail(service, intake.document_key(collection, document_id))
+    key = intake.document_key(collection, document_id.removesuffix("/status"))
+    asked = service.positions_of(position) if position else {}
+    if accepts_events(request.headers.get("accept")):
+        return await _follow(service, key, position, asked, last_event_id)
+    return await _status(service, key, asked)
 
 
-@router.get("/v1/formats", summary="The formats documents may come in")
-async def list_formats() -> list[FormatInfo]:
+@router.get("/v1/formats", summary="The formats documents may come in, with their limits")
+async def list_formats(service: ServiceOf) -> list[FormatInfo]:
     return [
-        FormatInfo(name=known.name, media_types=list(known.media_types), extensions=list(known.extensions))
+        FormatInfo(
+            name=known.name,
+            media_types=list(known.media_types),
+            extensions=list(known.extensions),
+            takes="bytes" if known.takes == "bytes" else "text",
+            limits={"bytes": service.settings.limits.max_document_bytes, **dict(known.limits)},
+        )
         for known in formats()
     ]
 
@@ -122,51 +156,23 @@ def joined_text(passages: "list[PassageRow]") -> str:
     return "".join(pieces)
 
 
-async def _status(service: Service, key: DocumentKey, position: str | None) -> DocumentStatus:
-    asked = service.positions_of(position) if position else {}
+async def _status(service: Service, key: DocumentKey, asked: dict[int, int]) -> DocumentStatus:
     snapshot = service.snapshot()
     tables = tables_of(snapshot)
     row = (await service.read(lambda: tables.documents([key]))).get(key)
-    receipt = service.keeper.receipts.newest(str(key))
-    here: dict[str, Any] = {"id": key.document_id, "collection": key.collection}
-    late = {
-        partition: offset
-        for partition, offset in asked.items()
-        if partition not in tables.positions or tables.positions[partition].offset < offset
-    }
-    if late:
-        return DocumentStatus(
-            **here,
-            **_indexed_state(service, row),
-            status="pending",
-            message=f"The record at {format_token(late)} is not indexed yet.",
-        )
-    if receipt is not None and receipt.outcome == "dead_lettered" and (row is None or receipt.offset > row.offset):
-        return DocumentStatus(
-            **here,
-            **(_indexed_state(service, row) | {"position": f"{receipt.partition}:{receipt.offset}"}),
-            status="dead_lettered",
-            message=receipt.message or receipt.reason,
-        )
-    if row is None:
-        return DocumentStatus(**here, status="unknown", message="No record of this document has been indexed.")
-    return DocumentStatus(**here, **_indexed_state(service, row), status="indexed" if row.live else "deleted")
+    return document_status(key, asked, snapshot, row, service.keeper.receipts)
 
 
-def _indexed_state(service: Service, row: "DocumentRow | None") -> dict[str, Any]:
-    """What searches show of the document now, whatever is on its way."""
-    if row is None:
-        return {}
-    snapshot = service.snapshot()
-    stored = tables_of(snapshot).positions.get(row.partition)
-    held = row.live and snapshot.graph.document(row.key) is not None
-    return {
-        "position": f"{row.partition}:{row.offset}",
-        "version": row.version,
-        "chunks": row.chunks,
-        "searchable": row.live,
-        "in_graph": held and stored is not None and snapshot.graph.position >= stored.graph_offset,
-    }
+async def _follow(
+    service: Service, key: DocumentKey, position: str | None, asked: dict[int, int], last_event_id: str | None
+) -> Response:
+    stream_id = following_id(key, position)
+    told = last_stage(last_event_id, stream_id)
+    if told >= FINAL:
+        return Response(status_code=204)  # which ends the reconnecting of an EventSource
+    service.snapshot()
+    frames = stages(stream_id, lambda: _status(service, key, asked), service.keeper, told)
+    return service.streams.response_of(frames)
 
 
 def _summary(row: "DocumentRow") -> dict[str, Any]:
@@ -179,6 +185,6 @@ def _summary(row: "DocumentRow") -> dict[str, Any]:
         "version": row.version,
         "chunks": row.chunks,
         "position": f"{row.partition}:{row.offset}",
-        "updated_at": datetime.fromtimestamp(row.timestamp_ms / 1000, UTC).isoformat(),
-        "metadata": dict(row.metadata),
+        "updated_at": rfc3339(row.timestamp_ms),
+        "metadata": row.own_metadata,
     }

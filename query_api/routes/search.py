@@ -14,6 +14,7 @@ from query_api.streaming.replay import new_retrieval_id
 from query_api.streaming.sse import MEDIA_TYPE, accepts_events
 from schemas.api import Hit, SearchAnswer, SearchRequest
 from schemas.frames import Done, Meta
+from schemas.tracing import TRACEPARENT, well_formed
 
 router = APIRouter(tags=["search"])
 
@@ -70,22 +71,25 @@ async def search_by_body(
 
 
 async def _answer(request: Request, search: SearchRequest, service: Service, last_event_id: str | None) -> Response:
+    traceparent = well_formed(request.headers.get(TRACEPARENT))
     if not accepts_events(request.headers.get("accept")):
-        return await _or_client_leaves(request, _json(search, service))
+        return await _or_client_leaves(request, _json(search, service, traceparent))
     resumed = service.streams.resumable(last_event_id, search)
     if resumed is not None:
         return service.streams.response(*resumed)
     snapshot = await _or_client_leaves(request, service.snapshot_for(search.after, search.wait_seconds, search.mode))
-    return service.streams.response(service.streams.begin(search, snapshot, instead_of=last_event_id), -1)
+    stream = service.streams.begin(search, snapshot, instead_of=last_event_id, traceparent=traceparent)
+    return service.streams.response(stream, -1)
 
 
-async def _json(search: SearchRequest, service: Service) -> Response:
+async def _json(search: SearchRequest, service: Service, traceparent: str | None) -> Response:
     snapshot = await service.snapshot_for(search.after, search.wait_seconds, search.mode)
     hits: list[Hit] = []
     meta: Meta | None = None
     done: Done | None = None
     try:
-        async with aclosing(service.retriever.retrieve(search, new_retrieval_id(), snapshot)) as parts:
+        retrieving = service.retriever.retrieve(search, new_retrieval_id(), snapshot, traceparent=traceparent)
+        async with aclosing(retrieving) as parts:
             async for part in parts:
                 match part:
                     case Meta():

@@ -73,5 +73,6 @@ def _hit(place: Place, rank: int, texts: Texts, question: Question, topic: str) 
         ranks=place.ranks,
         channels=list(place.ranks),
         source=HitSource(topic=topic, partition=document.partition, offset=document.offset, version=document.version),
-        metadata=dict(document.metadata),
+        page=document.page_at(child.start),
+        metadata=document.own_metadata,
     )

@@ -59,6 +59,7 @@ class RecordedStream:
     retrieval_id: str
     request: SearchRequest
     snapshot: "Snapshot | None"
+    traceparent: str | None = None
     frames: list[bytes] = field(default_factory=list)
     readers: int = 0
     finished: bool = False

@@ -17,6 +17,7 @@ from query_api.writing.provenance import ProvenanceQueue
 from schemas.api import Hit, SearchRequest
 from schemas.frames import Done, Meta, Stage
 from schemas.provenance import Retrieval, RetrievedHit
+from schemas.tracing import trace_id
 
 if TYPE_CHECKING:
     from query_api.reading.snapshot import Snapshot
@@ -30,6 +31,7 @@ class _Account:
 
     request: SearchRequest
     retrieval_id: str
+    traceparent: str | None = None
     at_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
     began: float = field(default_factory=time.perf_counter)
     meta: Meta | None = None
@@ -66,6 +68,7 @@ class _Account:
             failed_channels={} if self.done is None else dict(self.done.failed_channels),
             seconds=seconds,
             outcome=self.outcome,
+            traceparent=self.traceparent,
         )
 
 
@@ -105,15 +108,22 @@ class Retriever:
         self._resumable_seconds = resumable_seconds
 
     async def retrieve(
-        self, request: SearchRequest, retrieval_id: str, snapshot: "Snapshot", *, resumable: bool = False
+        self,
+        request: SearchRequest,
+        retrieval_id: str,
+        snapshot: "Snapshot",
+        *,
+        traceparent: str | None = None,
+        resumable: bool = False,
     ) -> AsyncGenerator[SearchPart, None]:
         """The parts of the answer. Closing the iterator stops the work; the retrieval is recorded all the same.
 
-        A `resumable` one that is cut off is recorded once it can no longer be finished.
+        `traceparent` is the request's own, for the record and the log line. A `resumable` one that is
+        cut off is recorded once it can no longer be finished.
         """
         if self.encoder is None:
             raise SearchUnanswered("The model is not loaded yet.")
-        account = _Account(request, retrieval_id)
+        account = _Account(request, retrieval_id, traceparent)
         parts = self._engine.engine.search(request, retrieval_id, snapshot, self.encoder, self._executor, self._budgets)
         try:
             async with aclosing(parts):
@@ -145,4 +155,5 @@ class Retriever:
             outcome=account.outcome,
             seconds=round(seconds, 4),
             failed_channels=sorted(account.done.failed_channels) if account.done else [],
+            **({"trace": trace_id(account.traceparent)} if account.traceparent else {}),
         )

@@ -1,9 +1,9 @@
 """Searches as Server-Sent Events: frames as they are final, resumed with `Last-Event-ID`, stopped when nobody reads."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 from fastapi import Response
@@ -26,7 +26,20 @@ log = structlog.get_logger(__name__)
 
 MEDIA_TYPE = "text/event-stream"
 
-Retrieve = Callable[[SearchRequest, str, "Snapshot"], AsyncGenerator[SearchPart, None]]
+
+class Retrieve(Protocol):
+    """Runs one search, as `Retriever.retrieve` does."""
+
+    def __call__(
+        self,
+        request: SearchRequest,
+        retrieval_id: str,
+        snapshot: "Snapshot",
+        *,
+        traceparent: str | None,
+        resumable: bool,
+    ) -> AsyncGenerator[SearchPart, None]: ...
+
 
 _NAMES: dict[type[BaseModel], FrameName] = {Meta: "meta", Stage: "stage", Hit: "hit", Done: "done"}
 
@@ -63,9 +76,11 @@ class SearchStreams:
             return None
         return stream, event_id.seq
 
-    def begin(self, request: SearchRequest, snapshot: "Snapshot", *, instead_of: str | None) -> RecordedStream:
+    def begin(
+        self, request: SearchRequest, snapshot: "Snapshot", *, instead_of: str | None, traceparent: str | None = None
+    ) -> RecordedStream:
         """A new retrieval; `instead_of` is the Last-Event-ID of frames that are gone."""
-        stream = RecordedStream(new_retrieval_id(), request, snapshot)
+        stream = RecordedStream(new_retrieval_id(), request, snapshot, traceparent)
         if instead_of is not None:
             stream.append(
                 "reset", Reset(reason=f"The frames after {instead_of[:80]!r} are gone; this is a new retrieval.")
@@ -74,12 +89,19 @@ class SearchStreams:
 
     def response(self, stream: RecordedStream, after_seq: int) -> Response:
         """Raises ApiProblem when as many streams as may be are open."""
+        return self._response(self.frames(stream, after_seq))
+
+    def response_of(self, frames: AsyncIterator[bytes]) -> Response:
+        """A stream of other frames, counted among those of the searches. Raises ApiProblem as `response` does."""
+        return self._response(self._counted(frames))
+
+    def _response(self, frames: AsyncIterator[bytes]) -> Response:
         if self.reading >= self._settings.max_streams:
             raise ApiProblem(
-                503, "Too many streams", "As many searches as may stream at once are open.", retry_after_seconds=1
+                503, "Too many streams", "As many streams as may be at once are open.", retry_after_seconds=1
             )
         return EventSourceResponse(
-            self.frames(stream, after_seq),
+            frames,
             ping=self._settings.keep_alive_seconds,
             ping_message_factory=lambda: ServerSentEvent(comment="keep-alive", sep="\n"),
             send_timeout=self._settings.send_timeout_seconds,
@@ -89,28 +111,36 @@ class SearchStreams:
     async def frames(self, stream: RecordedStream, after_seq: int) -> AsyncIterator[bytes]:
         """The frames after `after_seq`. The search runs while somebody reads; the last one to leave stops it."""
         stream.readers += 1
-        self.reading += 1
-        self._clients.inc()
         self._replay.keep(stream)
         try:
             if not stream.finished and stream.search is None:
                 stream.search = asyncio.create_task(self._search(stream), name=f"search {stream.retrieval_id}")
-            async for frame in stream.frames_after(after_seq):
+            async for frame in self._counted(stream.frames_after(after_seq)):
                 yield frame
         finally:
             stream.readers -= 1
-            self.reading -= 1
-            self._clients.dec()
             if not stream.readers and stream.search is not None:
                 stream.search.cancel()
                 stream.search = None
             self._replay.keep(stream)
 
+    async def _counted(self, frames: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        self.reading += 1
+        self._clients.inc()
+        try:
+            async for frame in frames:
+                yield frame
+        finally:
+            self.reading -= 1
+            self._clients.dec()
+
     async def _search(self, stream: RecordedStream) -> None:
         try:
             if stream.snapshot is None:
                 raise RuntimeError("a stream that is not finished keeps its snapshot")
-            parts = self._retrieve(stream.request, stream.retrieval_id, stream.snapshot)
+            parts = self._retrieve(
+                stream.request, stream.retrieval_id, stream.snapshot, traceparent=stream.traceparent, resumable=True
+            )
             async with aclosing(parts):
                 async for part in parts:
                     stream.append(_NAMES[type(part)], part)

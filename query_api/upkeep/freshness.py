@@ -67,6 +67,8 @@ class SnapshotKeeper:
         self._receipt_at = 0.0
         self._news = asyncio.Event()
         self._swapped = asyncio.Event()
+        self._changed = asyncio.Event()
+        self.changes = 0
         self._waiters = 0
         self.receipts_tail = TopicTail(
             self._topics.indexed,
@@ -129,6 +131,24 @@ class SnapshotKeeper:
         finally:
             self._waiters -= 1
 
+    async def change(self, since: int, seconds: float) -> None:
+        """Wait, at most so long, until `changes` counts more than `since`: newer snapshots, and receipts that came."""
+        self._waiters += 1
+        self._news.set()
+        try:
+            async with asyncio.timeout(seconds):
+                while self.changes <= since:
+                    await self._changed.wait()
+        except TimeoutError:
+            return
+        finally:
+            self._waiters -= 1
+
+    def _tell(self) -> None:
+        self.changes += 1
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
     async def _look(self) -> None:
         """The right generation is opened, its tables are the newest, its graph rests on the newest file."""
         generation = await self._in_thread(current_generation, self._data_dir)
@@ -169,6 +189,7 @@ class SnapshotKeeper:
         self.current = served.snapshot()
         swapped, self._swapped = self._swapped, asyncio.Event()
         swapped.set()
+        self._tell()
 
     async def _until_next_look(self) -> None:
         """Until a receipt comes, or for a time: short while receipts are ahead of the tables or somebody waits."""
@@ -195,6 +216,7 @@ class SnapshotKeeper:
                 self.receipts.add(receipt)
         self._receipt_at = time.monotonic()
         self._news.set()
+        self._tell()
 
     def _on_broken(self, topic: str, record: TailedRecord, error: Exception) -> None:
         self._metrics.broken_records.labels(topic=topic).inc()

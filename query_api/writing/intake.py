@@ -26,6 +26,7 @@ from schemas.events import (
 )
 from schemas.ids import DocumentKey
 from schemas.settings import KafkaSettings, LimitSettings
+from schemas.tracing import TRACEPARENT
 
 JSON_TYPES = frozenset({"application/json", ENVELOPE_TYPE})
 CLOUD_EVENT_TYPE = "application/cloudevents+json"
@@ -192,11 +193,16 @@ def check_media_type(content_type: str) -> None:
         )
 
 
-def record_of(event: DocumentEvent, kafka: KafkaSettings) -> OutgoingRecord:
-    """The record that says so in the log: an envelope, or a null value. Raises ApiProblem for one too large."""
+def record_of(event: DocumentEvent, kafka: KafkaSettings, traceparent: str | None = None) -> OutgoingRecord:
+    """The record that says so in the log: an envelope, or a null value. Raises ApiProblem for one too large.
+
+    `traceparent` is the request's own; the record carries it on.
+    """
     key = str(event.key).encode("utf-8", "surrogatepass")
+    traceparent = traceparent or event.traceparent
+    headers = ((TRACEPARENT, traceparent.encode()),) if traceparent else ()
     if isinstance(event, DocumentDelete):
-        return OutgoingRecord(key, None)
+        return OutgoingRecord(key, None, headers)
     value = msgspec.json.encode(_envelope_of(event))
     if len(value) + len(key) > kafka.max_record_bytes:
         raise refused_event(
@@ -206,7 +212,7 @@ def record_of(event: DocumentEvent, kafka: KafkaSettings) -> OutgoingRecord:
                 "Split it, or raise THALWEG_KAFKA__MAX_RECORD_BYTES.",
             )
         )
-    return OutgoingRecord(key, value)
+    return OutgoingRecord(key, value, headers)
 
 
 def _envelope_of(upsert: DocumentUpsert) -> Envelope:

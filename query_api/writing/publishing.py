@@ -22,6 +22,7 @@ class OutgoingRecord(NamedTuple):
 
     key: bytes
     value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
 
 
 class BrokerUnavailable(Exception):
@@ -36,7 +37,14 @@ class BrokerUnavailable(Exception):
 
 
 class RecordRefused(Exception):
-    """The broker will never take this record: it is larger than the topic allows."""
+    """The broker will never take one of these records: it is larger than the topic allows.
+
+    What it did confirm is in `confirmed` (index of the record → position).
+    """
+
+    def __init__(self, message: str, confirmed: dict[int, Position] | None = None) -> None:
+        super().__init__(message)
+        self.confirmed = confirmed or {}
 
 
 class LogWriter:
@@ -61,7 +69,7 @@ class LogWriter:
             async with asyncio.timeout_at(deadline):
                 producer = await self._connected()
                 for record in records:
-                    sending = await producer.send(topic, record.value, record.key)
+                    sending = await producer.send(topic, record.value, record.key, headers=list(record.headers))
                     sent.append(sending)
         except (KafkaError, OSError) as error:
             raise _failure(error, sent) from error
@@ -109,7 +117,7 @@ def _failure(error: BaseException | None, sent: Sequence["asyncio.Future[Any]"])
         elif future.exception() is None:
             confirmed[index] = _position(future)
     if isinstance(error, MessageSizeTooLargeError):
-        return RecordRefused("The topic does not take a record of this size; raise its max.message.bytes.")
+        return RecordRefused("The topic does not take a record of this size; raise its max.message.bytes.", confirmed)
     reason = "it did not answer in time" if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
     return BrokerUnavailable(f"Kafka did not confirm the write ({reason})", confirmed)
 

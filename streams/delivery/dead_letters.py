@@ -1,21 +1,18 @@
 """Dead letters: records that no retry can help, kept as they came, with what was wrong in their headers.
 
-The headers are Kafka Connect's (`DeadLetterQueueReporter` in Apache Kafka), so that its tools read them, and
-`thalweg.reason`. There is no stack trace and no part of a document in them.
+The headers are those of `schemas.dead_letters`. There is no stack trace and no part of a document in them.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from schemas.dead_letters import CONNECT_PREFIX, OMITTED_HEADER, REASON_HEADER
 from schemas.errors import MalformedEvent
 
 Headers = Sequence[tuple[str, bytes]]
 Stage = Literal["decode", "prepare", "embed", "link", "store"]
 
-CONNECT_PREFIX = "__connect.errors."
-REASON_HEADER = "thalweg.reason"
-OMITTED_HEADER = "thalweg.value.omitted"
 MAX_MESSAGE_CHARACTERS = 2_000
 
 

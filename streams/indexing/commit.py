@@ -13,6 +13,7 @@ from indexer.write.rows import IndexedRows
 from schemas.ids import DocumentKey, Position
 from schemas.receipts import Receipt
 from schemas.settings import LimitSettings
+from schemas.tracing import trace_id
 from streams.delivery.outbox import Outbox
 from streams.errors import RestartNeeded
 from streams.indexing.making import Maker, VectorLookup
@@ -20,6 +21,8 @@ from streams.indexing.records import SourceRecord
 from streams.indexing.slices import Slice
 from streams.metrics import Stopwatch, WorkerMetrics
 from streams.progress.stores import StoreThread
+
+LOGGED_TRACES = 20  # of one slice; the receipts tell all
 
 
 class DocumentWriter(VectorLookup, Protocol):
@@ -57,12 +60,14 @@ class IndexedSlice:
 
     def line(self) -> dict[str, object]:
         """The fields of the slice's one log line."""
+        traces = sorted({trace_id(receipt.traceparent) for receipt in self.receipts if receipt.traceparent})
         return {
             **self.outcomes,
             "chunks": sum(receipt.chunks for receipt in self.receipts),
             "embedded": self.embedded,
             "reached": {partition: stored.offset for partition, stored in self.reached.items()},
             "seconds": {stage: round(seconds, 4) for stage, seconds in self.seconds.items()},
+            **({"traces": traces[:LOGGED_TRACES]} if traces else {}),
         }
 
 

@@ -5,7 +5,6 @@ import os
 
 from indexer.chunking import ChunkingParameters
 from indexer.documents import PreparedDocument
-from indexer.errors import UnparsableDocument
 from indexer.preparing import decode_prepared, encode_task
 from indexer.sandbox import Sandbox, SandboxFailure, SandboxLimits
 from schemas.events import DEFAULT_CONTENT_TYPE, DocumentUpsert
@@ -35,13 +34,7 @@ class Parsers:
     async def prepare(self, upsert: DocumentUpsert) -> PreparedDocument:
         """Raises UnparsableDocument; ParserFailure when no document is to blame."""
         try:
-            task = encode_task(upsert, self._chunking)
-        except OverflowError as error:
-            raise UnparsableDocument(
-                "number_too_large", "A whole number in the metadata is longer than 64 bits; send it as text."
-            ) from error
-        try:
-            answer = await self._sandbox.run(task)
+            answer = await self._sandbox.run(encode_task(upsert, self._chunking))
         except SandboxFailure as failure:
             raise ParserFailure(str(failure)) from failure
         return decode_prepared(answer)

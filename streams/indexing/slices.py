@@ -15,6 +15,7 @@ from schemas.events import DocumentUpsert, decode_document_event
 from schemas.ids import DocumentKey, Position
 from schemas.receipts import Outcome, Receipt
 from schemas.settings import LimitSettings
+from schemas.tracing import traceparent_in
 from streams.delivery.dead_letters import DeadLetter, Stage
 from streams.indexing.making import Made, Refused
 from streams.indexing.ordering import Folded, Held, fold
@@ -47,6 +48,7 @@ class Slice:
     unchanged: set[DocumentKey] = field(default_factory=set)
     refused: dict[Position, tuple[SourceRecord, DeadLetter]] = field(default_factory=dict)
     unknown_fields: int = 0
+    traceparents: dict[Position, str] = field(default_factory=dict)
 
     @classmethod
     def decoded(
@@ -62,6 +64,7 @@ class Slice:
         distinct = list({record.position: record for record in records}.values())
         made = cls(topic, generation, distinct, reached)
         for record in distinct:
+            made._note_trace(record, traceparent_in(record.headers))
             if record.position in condemned:
                 made._bury(record, "store", condemned[record.position])
                 continue
@@ -70,6 +73,7 @@ class Slice:
             except MalformedEvent as error:
                 made._bury(record, "decode", error)
                 continue
+            made._note_trace(record, event.traceparent)
             if isinstance(event, DocumentUpsert):
                 made.unknown_fields += event.unknown_fields
             made.events[event.key].append(DecodedEvent.of(record, event))
@@ -110,6 +114,10 @@ class Slice:
 
     def _bury(self, record: SourceRecord, stage: Stage, error: Exception) -> None:
         self.refused[record.position] = (record, record.letter(self.topic, stage, error))
+
+    def _note_trace(self, record: SourceRecord, traceparent: str | None) -> None:
+        if traceparent is not None:
+            self.traceparents[record.position] = traceparent
 
     def letters(self) -> list[DeadLetter]:
         return [letter for _, letter in self.refused.values()]
@@ -210,6 +218,7 @@ class Slice:
             offset=record.offset,
             generation=self.generation,
             produced_at_ms=record.timestamp_ms,
+            traceparent=self.traceparents.get(record.position),
             **told,
         )
 

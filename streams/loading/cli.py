@@ -23,7 +23,8 @@ Globs = list[str] | None
 @plain_failures()
 def load(
     paths: Annotated[
-        list[str], typer.Argument(help="Files, folders, JSON lines of envelopes (.jsonl, also .gz and .xz), or -.")
+        list[str],
+        typer.Argument(help="Files, folders, JSON lines of envelopes (.jsonl, also .gz, .xz and .zst), or -."),
     ],
     collection: Annotated[str, typer.Option(help="For files, and for envelopes that name none.")] = "default",
     include: Annotated[Globs, typer.Option(help="Take only files of a folder that match this glob.")] = None,
@@ -34,6 +35,9 @@ def load(
     data_dir: DataDir = None,
 ) -> None:
     """Publish documents and follow them until they are searchable.
+
+    A file's id is its path relative to the folder given, or its name where it is named itself; its extension tells its
+    format. So an interrupted load can be repeated: what is indexed already stays as it is.
 
     A line {"id": …, "collection": …, "deleted": true} in JSON lines deletes. What would end as a dead letter is
     refused here and listed; the rest goes in. Prints the token: search with --after TOKEN to see at least these.

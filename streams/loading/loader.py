@@ -12,11 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from schemas.discovery import find_running
 from schemas.errors import MalformedEvent
-from schemas.exits import Unreachable, WrongSetting
+from schemas.exits import Failure, Unreachable, WrongSetting
 from schemas.ids import DocumentKey
 from schemas.topics import TopicNames
 from streams.loading.publishing import Followed, Published, follow, open_producer, open_receipts, publish
-from streams.loading.sources import Record, Refused, Selection, read_sources, require_paths
+from streams.loading.sources import Record, Refused, Selection, Sizes, read_sources, require_paths
 from streams.settings import WorkerSettings
 
 SHOWN_REFUSALS = 20
@@ -72,15 +72,16 @@ class Loader:
         """
         require_paths(paths)
         refused: list[Refused] = []
+        sizes = Sizes(self.settings.limits, self.settings.kafka.max_record_bytes)
 
         def accepted() -> Iterator[Record]:
-            for item in read_sources(paths, selection, self.settings.limits):
+            for item in read_sources(paths, selection, sizes):
                 if isinstance(item, Refused):
                     refused.append(item)
                 else:
                     yield item
 
-        return asyncio.run(self._send(accepted(), refused))
+        return self._run(accepted(), refused)
 
     def delete(self, collection: str, document_ids: Sequence[str]) -> Loaded:
         """Raises WrongSetting for what cannot be a document's id."""
@@ -88,11 +89,21 @@ class Loader:
             keys = [DocumentKey.checked(collection, document_id) for document_id in document_ids]
         except MalformedEvent as error:
             raise WrongSetting(str(error)) from error
-        return asyncio.run(self._send([Record(key, None, (), str(key)) for key in keys], []))
+        return self._run([Record(key, None, (), str(key)) for key in keys], [])
 
-    async def _send(self, records: Iterable[Record], refused: list[Refused]) -> Loaded:
+    def _run(self, records: Iterable[Record], refused: list[Refused]) -> Loaded:
+        published = Published()
+        try:
+            return asyncio.run(self._send(records, refused, published))
+        except KeyboardInterrupt:
+            raise Failure(
+                f"Interrupted; at least {published.records:,} records are in the log. To go on, do the same again: "
+                "what is indexed already stays as it is."
+            ) from None
+
+    async def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
         kafka, servers = self.settings.kafka, self.bootstrap_servers
-        published, followed = Published(), Followed()
+        followed = Followed()
         with self._progress() as progress:
             async with open_receipts(kafka, servers) as receipts, open_producer(kafka, servers) as producer:
                 sending = progress.add_task("published", total=None)

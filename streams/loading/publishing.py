@@ -119,7 +119,10 @@ async def publish(
         waiting.clear()
 
     for record in records:
-        sent = await producer.send(topic, record.value, key=str(record.key).encode(), headers=list(record.headers))
+        try:
+            sent = await producer.send(topic, record.value, key=str(record.key).encode(), headers=list(record.headers))
+        except KafkaError as error:
+            raise Failure(f"{record.origin}: the record cannot be sent: {error}.") from error
         waiting.append((record, sent))
         waiting_bytes += len(record.value or b"")
         if len(waiting) >= IN_FLIGHT_RECORDS or waiting_bytes >= IN_FLIGHT_BYTES:

@@ -1,8 +1,16 @@
-"""What `thalweg load` reads: files, folders and JSON lines, as records for the documents topic."""
+"""What `thalweg load` reads: files, folders and JSON lines, as records for the documents topic.
+
+Ids are computed, not assigned: a file in a folder has its path relative to that folder as its id, with `/` between, and
+a file that is named itself has its name. So the same files give the same ids on every machine and on every run, and a
+load that was interrupted can be repeated: what is indexed already is found unchanged.
+"""
 
 import gzip
+import io
 import lzma
+import re
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -19,7 +27,10 @@ from schemas.ids import DocumentKey
 from schemas.settings import LimitSettings
 
 JSON_LINES_ENDINGS = (".jsonl", ".ndjson")
-COMPRESSED = (".gz", ".xz")
+COMPRESSED = (".gz", ".xz", ".zst")
+RECORD_OVERHEAD_BYTES = 4 * 1024
+_SURROGATES = re.compile(r"[\ud800-\udfff]")  # how Python shows bytes of a file's name that are not UTF-8
+_BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -58,8 +69,8 @@ class Selection:
         return (not self.include or matches(self.include)) and not matches(self.exclude)
 
 
-class _Deletion(msgspec.Struct, frozen=True):
-    """A line `{"id": …, "collection": …, "deleted": true}` deletes the document."""
+class _Head(msgspec.Struct, frozen=True):
+    """What is looked at first: a line `{"id": …, "collection": …, "deleted": true}` deletes the document."""
 
     deleted: bool = False
     id: str = ""
@@ -73,77 +84,144 @@ def require_paths(paths: Sequence[str]) -> None:
             raise Failure(f"There is no file or folder {path!r}.")
 
 
-def read_sources(paths: Sequence[str], selection: Selection, limits: LimitSettings) -> Iterator[Record | Refused]:
-    """Every record the paths hold, in order; `-` is JSON lines on standard input."""
+@dataclass(frozen=True)
+class Sizes:
+    """What is refused for its size: a document's content and metadata, and a record as a whole."""
+
+    limits: LimitSettings
+    max_record_bytes: int
+
+
+def read_sources(paths: Sequence[str], selection: Selection, sizes: Sizes) -> Iterator[Record | Refused]:
+    """Every record the paths hold, in order; `-` is JSON lines on standard input.
+
+    Of several files that would have one id, all but the first are refused.
+    """
+    origins: dict[DocumentKey, str] = {}
     for path in paths:
         if path == "-":
-            yield from _json_lines(sys.stdin.buffer, "standard input", selection, limits)
+            yield from _json_lines(sys.stdin.buffer, "standard input", selection, sizes)
             continue
-        place = Path(path)
-        if place.is_dir():
-            for file in sorted(place.rglob("*")):
-                relative = file.relative_to(place).as_posix()
-                hidden = any(part.startswith(".") for part in relative.split("/"))
-                if file.is_file() and not hidden and selection.takes(relative):
-                    yield from _file(file, relative, selection, limits)
-        else:
-            yield from _file(place, place.name, selection, limits)
+        for file, document_id in _files(Path(path), selection):
+            if _is_json_lines(file):
+                yield from _json_lines_file(file, selection, sizes)
+                continue
+            item = _document(file, document_id, selection, sizes.limits)
+            if isinstance(item, Record) and origins.setdefault(item.key, item.origin) != item.origin:
+                item = Refused(
+                    item.origin,
+                    "duplicate_id",
+                    f"{origins[item.key]} has the id {document_id!r} too; load the folder above both instead.",
+                )
+            yield item
 
 
-def _file(file: Path, document_id: str, selection: Selection, limits: LimitSettings) -> Iterator[Record | Refused]:
-    plain_name = file.name.removesuffix(file.suffix) if file.suffix in COMPRESSED else file.name
-    if plain_name.endswith(JSON_LINES_ENDINGS):
-        with _opened(file) as lines:
-            yield from _json_lines(lines, str(file), selection, limits)
+def _files(place: Path, selection: Selection) -> Iterator[tuple[Path, str]]:
+    """The file itself, or those of a folder in the order of their paths, hidden ones left out; each with its id."""
+    if not place.is_dir():
+        yield place, place.name
         return
+    for file in sorted(place.rglob("*")):
+        relative = file.relative_to(place).as_posix()
+        hidden = any(part.startswith(".") for part in relative.split("/"))
+        if not hidden and selection.takes(relative) and file.is_file():
+            yield file, relative
+
+
+def _document(file: Path, document_id: str, selection: Selection, limits: LimitSettings) -> Record | Refused:
+    try:
+        return _raw_record(file, DocumentKey.checked(selection.collection, document_id), limits)
+    except MalformedEvent as error:
+        return Refused(str(file), error.reason, str(error))
+    except OSError as error:
+        return Refused(str(file), "unreadable", f"The file cannot be read: {error.strerror}.")
+
+
+def _raw_record(file: Path, key: DocumentKey, limits: LimitSettings) -> Record:
+    if _SURROGATES.search(str(key)):
+        raise MalformedEvent("bad_key", "The file's name is not UTF-8; rename it.")
     media_type = media_type_of(file.name)
-    size = file.stat().st_size
     if media_type is None:
-        yield Refused(str(file), "unknown_media_type", f"No format is known for {file.suffix or file.name!r}.")
-    elif size > limits.max_document_bytes:
-        yield Refused(str(file), "too_large", f"{size:,} bytes; the limit is {limits.max_document_bytes:,}.")
-    else:
-        content = file.read_bytes()
-        try:
-            key = DocumentKey.checked(selection.collection, document_id)
-        except MalformedEvent as error:
-            yield Refused(str(file), error.reason, str(error))
-            return
-        if content.strip():
-            yield Record(key, content, (("content-type", media_type.encode()),), str(file))
-        else:
-            yield Refused(str(file), "empty_content", "The file is empty.")
+        raise MalformedEvent("unknown_media_type", f"No format is known for {file.suffix or file.name!r}.")
+    size = file.stat().st_size
+    if size > limits.max_document_bytes:
+        raise MalformedEvent("too_large", f"{size:,} bytes; the limit is {limits.max_document_bytes:,}.")
+    content = file.read_bytes()
+    if not content.strip():
+        raise MalformedEvent("empty_content", "The file is empty.")
+    return Record(key, content, (("content-type", media_type.encode()),), str(file))
+
+
+def _is_json_lines(file: Path) -> bool:
+    name = file.name.lower()
+    plain_name = name.removesuffix(file.suffix.lower()) if file.suffix.lower() in COMPRESSED else name
+    return plain_name.endswith(JSON_LINES_ENDINGS)
+
+
+def _json_lines_file(file: Path, selection: Selection, sizes: Sizes) -> Iterator[Record | Refused]:
+    """The lines of a file, as far as it can be read."""
+    try:
+        with _opened(file) as lines:
+            yield from _json_lines(lines, str(file), selection, sizes)
+    except _BROKEN as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        yield Refused(str(file), "unreadable", f"The file cannot be read to its end: {reason}.")
 
 
 def _opened(file: Path) -> IO[bytes]:
-    if file.suffix == ".gz":
-        return cast("IO[bytes]", gzip.open(file, "rb"))
-    return lzma.open(file, "rb") if file.suffix == ".xz" else file.open("rb")
+    match file.suffix.lower():
+        case ".gz":
+            return cast("IO[bytes]", gzip.open(file, "rb"))
+        case ".xz":
+            return lzma.open(file, "rb")
+        case ".zst":
+            import pyarrow as pa  # a tenth of a second that only this needs
+
+            return io.BufferedReader(pa.input_stream(str(file), compression="zstd"))
+        case _:
+            return file.open("rb")
 
 
-def _json_lines(lines: IO[bytes], name: str, selection: Selection, limits: LimitSettings) -> Iterator[Record | Refused]:
-    for number, raw in enumerate(lines, start=1):
+def _json_lines(lines: IO[bytes], name: str, selection: Selection, sizes: Sizes) -> Iterator[Record | Refused]:
+    for number, raw in enumerate(_bounded_lines(lines, sizes.max_record_bytes), start=1):
+        origin = f"{name}:{number}"
+        if raw is None:
+            yield Refused(origin, "too_large", f"The line is over {sizes.max_record_bytes:,} bytes.")
+            continue
         line = raw.strip()
         if not line:
             continue
-        origin = f"{name}:{number}"
         try:
-            yield _json_line(line, origin, selection, limits)
+            yield _json_line(line, origin, selection, sizes)
         except MalformedEvent as error:
             yield Refused(origin, error.reason, str(error))
 
 
-def _json_line(line: bytes, origin: str, selection: Selection, limits: LimitSettings) -> Record:
+def _bounded_lines(lines: IO[bytes], max_bytes: int) -> Iterator[bytes | None]:
+    """Every line; None for one that is longer, of which no more than `max_bytes` are ever in memory."""
+    while line := lines.readline(max_bytes + 1):
+        if len(line) <= max_bytes:
+            yield line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = lines.readline(max_bytes + 1)
+        yield None
+
+
+def _json_line(line: bytes, origin: str, selection: Selection, sizes: Sizes) -> Record:
     try:
-        deletion = msgspec.json.decode(line, type=_Deletion)
-    except msgspec.DecodeError:
-        deletion = _Deletion()  # the envelope's own decoder says what is wrong with it
-    if deletion.deleted:
-        key = DocumentKey.checked(deletion.collection or selection.collection, deletion.id)
-        return Record(key, None, (), origin)
+        head = msgspec.json.decode(line, type=_Head)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        head = _Head(collection="")  # the envelope's own decoder says what is wrong with it
+    if head.deleted:
+        return Record(DocumentKey.checked(head.collection or selection.collection, head.id), None, (), origin)
     envelope, unknown = decode_envelope(line)
-    if b'"collection"' not in line and selection.collection != envelope.collection:
+    if head.collection is None and selection.collection != envelope.collection:
         envelope = msgspec.structs.replace(envelope, collection=selection.collection)
         line = msgspec.json.encode(envelope)
-    upsert = upsert_from_envelope((envelope, unknown), limits)
+    upsert = upsert_from_envelope((envelope, unknown), sizes.limits)
+    if len(line) + len(str(upsert.key).encode()) + RECORD_OVERHEAD_BYTES > sizes.max_record_bytes:
+        raise MalformedEvent(
+            "too_large", f"As a record it has {len(line):,} bytes; the limit is {sizes.max_record_bytes:,}."
+        )
     return Record(upsert.key, line, (("content-type", ENVELOPE_TYPE.encode()),), origin)

@@ -1,16 +1,24 @@
-"""What the README says is so: its commands exist, its settings are all there, its Python compiles."""
+"""What the README says is so: its commands exist, its settings and formats are all there, its Python compiles.
+
+So is ARCHITECTURE.md's table of bad input: it holds every reason the code gives.
+"""
 
 import ast
 import re
+from pathlib import Path
+from typing import get_args
 
 import pytest
 from typer.main import get_command
 
+from indexer.parsing import formats
+from streams.delivery.dead_letters import Stage
 from tests.settings_table import README, table
 from thalweg import app
 
 TEXT = README.read_text()
 COMMANDS = re.findall(r"\.venv/bin/thalweg ([^\n#]*)", TEXT)
+GIVEN = re.compile(r"(?:MalformedEvent|UnparsableDocument|_refusal|Refused)\((?:\s*\w+(?:\(\w+\))?,)?\s*\"([a-z_]+)\"")
 TARGETS = re.findall(r"^make ([a-z]+)", TEXT, re.MULTILINE)
 
 
@@ -39,3 +47,31 @@ def test_the_python_examples_are_python() -> None:
     assert examples
     for example in examples:
         ast.parse(example)
+
+
+def test_every_format_is_in_the_table() -> None:
+    rows = [line for line in TEXT.splitlines() if line.startswith("| ")]
+    languages = 0
+    for known in formats():
+        if known.module.endswith("source_code"):
+            languages += 1
+            continue
+        [row] = [row for row in rows if row.startswith(f"| {known.name} |")]
+        assert f"`{known.media_type}`" in row
+        assert row.split("|")[3].split() == list(known.extensions)
+    assert f"{languages} languages" in TEXT
+
+
+def test_every_reason_for_a_refusal_is_in_the_table_of_bad_input() -> None:
+    root = README.parent
+    _, _, rest = (root / "ARCHITECTURE.md").read_text().partition("## What becomes of bad input")
+    explained = set(re.findall(r"`([a-z_]+)`", rest.partition("## Glossary")[0]))
+    given = {reason for file in _sources(root) for reason in GIVEN.findall(file.read_text())} - set(get_args(Stage))
+    assert len(given) > 20
+    assert given <= explained
+
+
+def _sources(root: Path) -> list[Path]:
+    return [
+        file for package in ("schemas", "indexer", "streams", "query_api") for file in (root / package).rglob("*.py")
+    ]

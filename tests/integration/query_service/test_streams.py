@@ -10,6 +10,8 @@ import httpx
 import pytest
 from aiokafka import AIOKafkaConsumer
 
+from indexer.generations import FIRST
+from schemas.receipts import Receipt
 from schemas.topics import TopicNames
 from tests.integration.query_service.stage import (
     EVENTS,
@@ -63,6 +65,26 @@ async def test_a_silent_stream_is_kept_alive_by_comments(tmp_path: Path) -> None
                     engine.go_on.set()
         assert ": keep-alive" in lines
         assert "event: done" in lines
+
+
+async def test_a_document_that_is_followed_in_silence_is_kept_alive_by_comments(tmp_path: Path) -> None:
+    make_scripted_generation(tmp_path)
+    engine = ScriptedEngine()
+    settings = settings_for("127.0.0.1:1", "none.", tmp_path, keep_alive_seconds=0.05, provenance_flush_seconds=0)
+    async with serving(settings, load=lambda: engine) as (http, app):
+        stage = Stage(http, app, TopicNames("none."), "127.0.0.1:1", tmp_path)
+        await eventually(lambda: stage.service.readiness().ready)
+        async with http.stream("GET", "/v1/documents/a/status?position=0:0", headers=EVENTS) as response:
+            lines = []
+            async for line in response.aiter_lines():
+                lines.append(line)
+                if line == ": keep-alive" and lines.count(line) == 1:
+                    engine.reader.put(p0=(0, -1))
+                    letter = Receipt(key="default/a", outcome="dead_lettered", partition=0, offset=0, generation=FIRST)
+                    stage.service.keeper.receipts.add(letter)
+        names = [line for line in lines if line.startswith("event: ")]
+        assert names == ["event: status", "event: done"]
+        assert lines.index("event: status") < lines.index(": keep-alive") < lines.index("event: done")
 
 
 @pytest.mark.parametrize("headers", [{}, EVENTS])

@@ -11,7 +11,9 @@ from schemas.ids import DocumentKey
 from schemas.topics import topic_specs
 from streams.kafka.topic_admin import ensure_topics
 from tests.integration.query_service.stage import (
+    EVENTS,
     Stage,
+    frames_of,
     serving,
     settings_for,
 )
@@ -59,6 +61,22 @@ async def test_a_document_is_followed_from_pending_to_indexed_and_read_back(stag
     assert {each["edge"]["kind"] for each in node["neighbours"]} >= {"has_chunk", "about"}
     chunk_id = next(each["node"]["id"] for each in node["neighbours"] if each["node"]["kind"] == "chunk")
     assert (await stage.http.get(f"/v1/chunks/{chunk_id}")).json()["document_id"] == "guides/river.md"
+
+
+async def test_a_document_is_followed_as_a_stream_until_it_is_in_the_graph(stage: Stage) -> None:
+    token = await stage.put("guides/river.md", "# River\n\nThe river is high.")
+    path = f"/v1/documents/guides/river.md/status?position={token}"
+    async with asyncio.timeout(20), stage.http.stream("GET", path, headers=EVENTS) as response:
+        frames = [frame async for frame in frames_of(response)]
+    name, frame_id, body = frames[-1]
+    assert (name, body["status"], body["in_graph"], body["position"]) == ("done", "indexed", True, token)
+    assert frame_id.endswith(".2")
+    assert [each[1] for each in frames] == sorted({each[1] for each in frames}), "none twice, in their order"
+    gone = (await stage.http.delete("/v1/documents/guides/river.md")).json()["token"]
+    path = f"/v1/documents/guides/river.md/status?position={gone}"
+    async with asyncio.timeout(20), stage.http.stream("GET", path, headers=EVENTS) as response:
+        frames = [frame async for frame in frames_of(response)]
+    assert (frames[-1][0], frames[-1][2]["status"], frames[-1][2]["final"]) == ("done", "deleted", True)
 
 
 async def test_batches_and_uploads_are_answered_by_member(stage: Stage) -> None:
@@ -109,4 +127,7 @@ async def test_a_record_the_topic_does_not_take_is_a_413(kafka: str, topic_prefi
         assert "max.message.bytes" in response.json()["detail"]
         batch = [{"id": "a", "content": text}, {"id": "b", "content": "short"}]
         response = await http.post("/v1/documents", json=batch)
-        assert response.status_code == 413
+        assert response.status_code == 202
+        answer = response.json()
+        assert [each["id"] for each in answer["accepted"]] == ["b"]
+        assert [(each["id"], each["status"], each["reason"]) for each in answer["refused"]] == [("a", 413, "too_large")]

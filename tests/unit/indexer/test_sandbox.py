@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from indexer.errors import UnparsableDocument
-from indexer.sandbox import Sandbox, SandboxFailure, SandboxLimits
+from indexer.sandbox import Sandbox, SandboxFailure, SandboxLimits, _Child
 
 TASKS = """
 import os, socket, subprocess, sys, time
@@ -108,6 +108,26 @@ async def test_a_task_over_a_limit_is_ended_and_the_next_one_runs(
     async with Sandbox(function, limits) as sandbox:
         assert await reason_of(sandbox, argument) == "parser_limit"
         assert await sandbox.run(b"echo") == b"echo"
+
+
+async def test_a_task_over_its_cpu_limit_costs_it_once_also_in_a_used_child(
+    function: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+    start = _Child.start
+
+    async def counted(function: str, limits: SandboxLimits) -> _Child:
+        started.append(function)
+        return await start(function, limits)
+
+    monkeypatch.setattr(_Child, "start", counted)
+    async with Sandbox(function, SandboxLimits(cpu_seconds=1, wall_seconds=60)) as sandbox:
+        await sandbox.run(b"echo")
+        assert await reason_of(sandbox, b"spin") == "parser_limit"
+        assert len(started) == 1
+        await sandbox.run(b"echo")
+        assert await reason_of(sandbox, b"exit") == "parser_limit"
+        assert len(started) == 3, "what a used child dies of otherwise may be of an earlier task"
 
 
 async def test_cpu_seconds_are_counted_for_each_task_alone(function: str) -> None:

@@ -20,6 +20,12 @@ from tests.unit.query_api.scripted_engine import make_hit
 
 HIT = json.loads(make_hit(1).model_dump_json(by_alias=True))
 META = {"snapshot": {"positions": "0:7", "generation": "g0001"}}
+POISON = b'{"id": \x00\xff'
+LETTER = {
+    "position": "3:17", "key": "docs/[bold]a", "source": {"topic": "t", "partition": 3, "offset": 9}, "stage": "decode",
+    "reason": "not_json", "message": "The record is not JSON.", "at": "2026-11-22T04:00:00+00:00", "bytes": 9,
+    "omitted": None, "headers": {"content-type": "text/plain"}, "preview": '{"id": \\x00\\xff', "preview_is_all": True,
+}  # fmt: skip
 DONE = {"retrieval_id": "r_1", "hits": 1, "timings": {"total": 0.02}, "failed_channels": {}}
 
 
@@ -36,6 +42,10 @@ class StubClient:
 
     def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         return {"path": path, "params": params}
+
+    def get_bytes(self, path: str, params: dict[str, Any]) -> bytes:
+        assert (path, params) == ("/v1/dead-letters/3:17", {"raw": True})
+        return POISON
 
     def close(self) -> None:
         return
@@ -72,6 +82,32 @@ def test_json_is_the_answer_and_nothing_else(monkeypatch: pytest.MonkeyPatch) ->
     assert json.loads(result.stdout)["path"] == "/v1/search"
     result, _ = run(monkeypatch, "status", "--json")
     assert json.loads(result.stdout) == {"path": "/v1/status", "params": None}
+
+
+class LettersClient(StubClient):
+    """Holds one dead letter."""
+
+    def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        self.asked = {"path": path, "params": params}
+        if path == "/v1/dead-letters":
+            return {"dead_letters": [LETTER], "next_cursor": "3:17", "looked_at": 1}
+        return LETTER
+
+
+def test_dead_letters_are_listed_and_shown_so_that_a_person_sees_what_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+    stub = LettersClient([])
+    monkeypatch.setattr(cli, "_client", lambda url, data_dir: stub)
+    listed = CliRunner().invoke(cli.app, ["dead-letters", "list", "--reason", "not_json", "--since", "2h"])
+    assert listed.exit_code == Exit.OK
+    assert stub.asked["params"] == {"reason": "not_json", "since": "2h", "limit": 20}
+    assert all(word in listed.output for word in ("3:17", "not_json", "docs/[bold]a", "not JSON.", "--cursor 3:17"))
+    shown = CliRunner().invoke(cli.app, ["dead-letters", "show", "3:17"])
+    assert stub.asked["path"] == "/v1/dead-letters/3:17"
+    assert all(word in shown.output for word in ("t 3:9", "at the stage decode", '{"id": \\x00\\xff', "content-type"))
+    as_json = CliRunner().invoke(cli.app, ["dead-letters", "show", "3:17", "--json"])
+    assert json.loads(as_json.stdout) == LETTER
+    raw = CliRunner().invoke(cli.app, ["dead-letters", "show", "3:17", "--raw"])
+    assert raw.stdout_bytes == POISON
 
 
 def test_no_service_is_exit_code_3_and_says_how_to_start_one(tmp_path: Path) -> None:

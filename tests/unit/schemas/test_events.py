@@ -70,6 +70,148 @@ def test_a_binary_cloudevent_carries_its_version() -> None:
     assert (event.version, event.content_type, event.content) == (42, "text/plain", b"Hello.")
 
 
+def test_a_raw_json_document_is_no_envelope() -> None:
+    value = envelope(id="another.md")
+    event = decode(value, content_type="application/json")
+    assert isinstance(event, DocumentUpsert)
+    assert (event.content, event.content_type, event.title) == (value, "application/json", None)
+    said = decode(envelope(title="Guide"), content_type="application/vnd.thalweg.document+json")
+    assert isinstance(said, DocumentUpsert)
+    assert said.title == "Guide"
+
+
+@pytest.mark.parametrize(
+    ("data", "content", "content_type"),
+    [
+        ({"data": "# Hello"}, b"# Hello", "text/markdown"),
+        ({"data": "Hello", "datacontenttype": "text/plain"}, b"Hello", "text/plain"),
+        ({"data": {"content": "Hello"}}, b'{"content":"Hello"}', "application/json"),
+        ({"data_base64": "SGk=", "datacontenttype": "text/html"}, b"Hi", "text/html"),
+        (
+            {"data": json.loads(envelope()), "datacontenttype": "application/vnd.thalweg.document+json"},
+            b"Hello.",
+            "text/markdown",
+        ),
+    ],
+)
+def test_a_structured_cloudevent_carries_any_content(
+    data: dict[str, object], content: bytes, content_type: str
+) -> None:
+    value = json.dumps({"specversion": "1.0", "type": "page.published", "sequence": 3} | data).encode()
+    event = decode(value, content_type="application/cloudevents+json")
+    assert isinstance(event, DocumentUpsert)
+    assert (event.content, event.content_type, event.version) == (content, content_type, 3)
+
+
+def test_a_null_cloudevent_deletes_at_its_version() -> None:
+    headers = [("ce_specversion", b"1.0"), ("ce_type", b"page.deleted"), ("ce_sequence", b"9")]
+    assert decode_document_event(KEY, None, headers, LIMITS) == DocumentDelete(
+        key=DocumentKey("docs", "guide.md"), version=9
+    )
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        ({"subject": "other.md"}, "key_mismatch"),
+        ({"specversion": "0.3"}, "wrong_type"),
+        ({"sequence": "nine"}, "wrong_type"),
+        ({"data_base64": "%"}, "wrong_type"),
+        ({"data": ""}, "empty_content"),
+    ],
+)
+def test_a_bad_cloudevent_is_refused_with_a_reason(attributes: dict[str, str], reason: str) -> None:
+    value = {"specversion": "1.0", "type": "page.published", "data": "Hello."} | attributes
+    with pytest.raises(MalformedEvent) as refusal:
+        decode(json.dumps(value).encode(), content_type="application/cloudevents+json")
+    assert refusal.value.reason == reason
+
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+OTHER = "00-11111111111111111111111111111111-2222222222222222-00"
+STRUCTURED = {"specversion": "1.0", "type": "page.published", "data": "Hello.", "traceparent": OTHER}
+
+
+@pytest.mark.parametrize(
+    ("value", "headers", "trace"),
+    [
+        (envelope(), [("traceparent", TRACE)], TRACE),
+        (None, [("traceparent", TRACE)], TRACE),
+        (b"Hello.", [("content-type", "text/plain"), ("traceparent", TRACE)], TRACE),
+        (b"Hello.", [("ce_specversion", "1.0"), ("ce_type", "a"), ("ce_traceparent", TRACE)], TRACE),
+        (None, [("ce_specversion", "1.0"), ("ce_type", "a.deleted"), ("ce_traceparent", TRACE)], TRACE),
+        (json.dumps(STRUCTURED).encode(), [("content-type", "application/cloudevents+json")], OTHER),
+        (
+            json.dumps(STRUCTURED).encode(),
+            [("content-type", "application/cloudevents+json"), ("traceparent", TRACE)],
+            TRACE,
+        ),
+        (envelope(), [("traceparent", TRACE.upper())], None),
+        (envelope(), [("traceparent", "00-" + "0" * 32 + "-00f067aa0ba902b7-01")], None),
+        (envelope(), [("traceparent", TRACE + "-more")], None),
+        (envelope(), [("traceparent", "cc" + TRACE[2:] + "-what-comes")], "cc" + TRACE[2:] + "-what-comes"),
+        (envelope(), [("traceparent", "ff" + TRACE[2:])], None),
+    ],
+)
+def test_a_trace_is_carried_and_a_malformed_one_ignored(
+    value: bytes | None, headers: list[tuple[str, str]], trace: str | None
+) -> None:
+    event = decode_document_event(KEY, value, [(name, text.encode()) for name, text in headers], LIMITS)
+    assert event.traceparent == trace
+
+
+def nested(levels: int) -> object:
+    value: object = "x"
+    for _ in range(levels):
+        value = {"n": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reason"),
+    [
+        (nested(100), "metadata_too_deep"),
+        (nested(33), "metadata_too_deep"),
+        ({"n": 2**64}, "number_too_large"),
+        ({"n": [{"m": -(2**63) - 1}]}, "number_too_large"),
+        ({"page_starts": [0, 7]}, "reserved_metadata"),
+    ],
+)
+def test_metadata_beyond_the_limits_is_refused(metadata: object, reason: str) -> None:
+    with pytest.raises(MalformedEvent) as refusal:
+        decode_document_event(KEY, envelope(metadata=metadata), [], LimitSettings())
+    assert refusal.value.reason == reason
+
+
+@pytest.mark.parametrize("metadata", [nested(32), {"n": 2**64 - 1}, {"n": -(2**63), "page": 3}])
+def test_metadata_within_the_limits_is_taken(metadata: object) -> None:
+    assert decode_document_event(KEY, envelope(metadata=metadata), [], LimitSettings())
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        (b"docs/", "bad_key"),
+        (b"/guide.md", "bad_key"),
+        (b"docs/a\0b", "bad_key"),
+        (b"docs/" + b"x" * 10_000, "bad_key"),
+        (b"x" * 129 + b"/a", "bad_key"),
+    ],
+)
+def test_a_key_that_names_no_document_is_refused(key: bytes, reason: str) -> None:
+    with pytest.raises(MalformedEvent) as refusal:
+        decode(None, key)
+    assert refusal.value.reason == reason
+    assert len(str(refusal.value)) < 300
+
+
+def test_keys_are_taken_as_they_are_written() -> None:
+    """Slashes and quotes belong to the id; ids that differ by case or by Unicode form are different documents."""
+    spellings = ["a/b//c", 'it\'s "quoted"', "Guide.md", "guide.md", "caf\u00e9", "cafe\u0301"]
+    keys = {decode(None, f"docs/{spelling}".encode()).key for spelling in spellings}
+    assert keys == {DocumentKey("docs", spelling) for spelling in spellings}
+
+
 def test_a_structured_cloudevent_of_a_deleted_type_deletes() -> None:
     value = json.dumps({"specversion": "1.0", "type": "page.deleted", "subject": "guide.md", "sequence": "9"}).encode()
     event = decode(value, content_type="application/cloudevents+json; charset=utf-8")

@@ -1,8 +1,11 @@
 """Reads of `/v1/documents`: what is indexed, and what became of the last write."""
 
+import asyncio
+
+from query_api.upkeep.tailing import TailedRecord
 from schemas.ids import DocumentKey
-from schemas.receipts import Receipt
-from tests.unit.query_api.running_service import Running, problem
+from schemas.receipts import Receipt, encode_receipt
+from tests.unit.query_api.running_service import Running, events, problem
 from tests.waiting import eventually
 
 
@@ -57,6 +60,38 @@ async def test_documents_that_were_dead_lettered_say_why(running: Running) -> No
     assert status["position"] == "0:6"
 
 
+EVENTS = {"Accept": "text/event-stream"}
+
+
+async def test_a_document_is_followed_until_it_is_in_the_graph_or_a_dead_letter(running: Running) -> None:
+    path = "/v1/documents/ada/status"
+    response = await running.http.get(path, params={"collection": "a", "position": "0:5"}, headers=EVENTS)
+    assert response.headers["content-type"].startswith("text/event-stream")
+    [(name, frame_id, body)] = events(response)
+    assert (name, body["status"], body["final"]) == ("done", "indexed", True)
+    again = {**EVENTS, "Last-Event-ID": frame_id}
+    response = await running.http.get(path, params={"collection": "a", "position": "0:5"}, headers=again)
+    assert response.status_code == 204
+
+    following = asyncio.create_task(
+        running.http.get("/v1/documents/broken/status?collection=a&position=0:8", headers=EVENTS)
+    )
+    await eventually(lambda: running.service.streams.reading == 1)
+    running.engine.reader.put(p0=(8, 3))
+    await eventually(lambda: running.service.snapshot().info().positions == "0:8")
+    assert not following.done(), "the tables have reached it, and its receipt has not come"
+    told = (await running.get("/v1/documents/broken/status", collection="a", position="0:8")).json()
+    assert (told["status"], "receipt" in told["message"]) == ("pending", True)
+    letter = Receipt(
+        key="a/broken", outcome="dead_lettered", partition=0, offset=8, generation="g0001", reason="undecodable"
+    )
+    await running.service.keeper._take_receipts([TailedRecord(0, 1, b"a/broken", encode_receipt(letter))])
+    frames = events(await following)
+    assert [(name, body["status"]) for name, _, body in frames] == [("status", "pending"), ("done", "dead_lettered")]
+    assert [frame_id.rpartition(".")[2] for _, frame_id, _ in frames] == ["0", "2"]
+    await eventually(lambda: running.service.streams.reading == 0)
+
+
 async def test_a_deleted_document_is_not_shown(running: Running) -> None:
     del running.engine.reader.pages[DocumentKey("a", "ada")]
     running.engine.reader.put(p0=(9, 3))
@@ -64,6 +99,9 @@ async def test_a_deleted_document_is_not_shown(running: Running) -> None:
     assert (await running.get("/v1/documents/ada", collection="a")).status_code == 404
 
 
-async def test_formats_are_listed(running: Running) -> None:
-    formats = (await running.get("/v1/formats")).json()
-    assert "text/markdown" in [each["media_types"][0] for each in formats]
+async def test_formats_are_listed_with_what_they_take_and_their_limits(running: Running) -> None:
+    listed = {each["name"]: each for each in (await running.get("/v1/formats")).json()}
+    assert listed["Markdown"]["media_types"][0] == "text/markdown"
+    assert (listed["PDF"]["takes"], listed["PDF"]["extensions"]) == ("bytes", [".pdf"])
+    assert listed["PDF"]["limits"]["pages"] == 2_000
+    assert listed["Python"]["limits"] == {"bytes": 10 * 1024 * 1024}

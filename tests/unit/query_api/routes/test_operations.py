@@ -105,7 +105,8 @@ async def test_the_status_is_complete(running: Running) -> None:
 async def test_the_description_of_the_interface_is_complete(running: Running) -> None:
     described = (await running.get("/openapi.json")).json()
     assert set(described["paths"]) == {
-        "/v1/search", "/v1/documents", "/v1/documents/{document_id}", "/v1/formats", "/v1/chunks/{chunk_id}",
+        "/v1/search", "/v1/dead-letters", "/v1/dead-letters/{position}", "/v1/documents",
+        "/v1/documents/{document_id}", "/v1/formats", "/v1/chunks/{chunk_id}",
         "/v1/nodes/{node_id}", "/v1/graph", "/v1/retrievals/{retrieval_id}", "/livez", "/readyz", "/metrics",
         "/v1/status",
     }  # fmt: skip

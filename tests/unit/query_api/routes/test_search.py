@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from indexer.errors import TransientStoreError
 from query_api.searching.engine import SearchUnanswered
@@ -35,6 +36,19 @@ async def test_a_client_that_accepts_events_gets_frames(running: Running) -> Non
         "/v1/search", params={"q": "river"}, headers={"Accept": "text/event-stream", "Last-Event-ID": frames[2][1]}
     )
     assert events(resumed) == frames[3:]
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+async def test_the_trace_of_a_request_goes_into_its_retrieval_and_its_log_line(running: Running, accept: str) -> None:
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    headers = {"Accept": accept, "traceparent": trace}
+    with capture_logs() as logs:
+        response = await running.http.get("/v1/search", params={"q": "river"}, headers=headers)
+    body = response.json() if accept == "application/json" else events(response)[0][2]
+    retrieval = (await running.get(f"/v1/retrievals/{body['retrieval_id']}")).json()
+    assert retrieval["traceparent"] == trace
+    (line,) = [line for line in logs if line["event"] == "search"]
+    assert line["trace"] == "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
 async def test_frames_that_are_gone_are_replaced_by_a_new_retrieval(running: Running) -> None:

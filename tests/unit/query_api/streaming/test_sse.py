@@ -49,7 +49,9 @@ class Streams:
         self.replay = ReplayBuffer(10, 60, 10**9)
         self.of = SearchStreams(self._retrieve, self.replay, self.clients, ServiceBlock(**settings))
 
-    def _retrieve(self, request: SearchRequest, retrieval_id: str, snapshot: Any) -> AsyncGenerator[Any, None]:
+    def _retrieve(
+        self, request: SearchRequest, retrieval_id: str, snapshot: Any, **_: Any
+    ) -> AsyncGenerator[Any, None]:
         return self.engine.search(request, retrieval_id, snapshot, Words(), None, SearchBudgetSettings())  # type: ignore[arg-type]
 
     def begin(self) -> RecordedStream:

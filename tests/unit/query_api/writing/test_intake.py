@@ -1,11 +1,13 @@
 """Documents over HTTP: one envelope or many, files and raw bodies, and the record each becomes."""
 
+import io
 import json
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from starlette.datastructures import FormData, UploadFile
 
 from query_api.problems import ApiProblem
 from query_api.writing import intake
@@ -102,8 +104,45 @@ def test_a_delete_is_a_null_value() -> None:
     assert intake.record_of(DocumentDelete(key=KEY), KAFKA).value is None
 
 
+def test_the_trace_of_a_request_goes_on_in_its_record() -> None:
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    record = intake.record_of(intake.from_envelope(envelope(), LIMITS), KAFKA, trace)
+    assert decode_document_event(record.key, record.value, record.headers, LIMITS).traceparent == trace
+
+
+@pytest.mark.parametrize(
+    ("metadata", "status", "reason"),
+    [
+        ({"a": "x" * 1_000_000}, 413, "metadata_too_large"),
+        ({"page_starts": [0]}, 422, "reserved_metadata"),
+        ({"n": 2**64}, 422, "number_too_large"),
+    ],
+)
+def test_metadata_the_worker_would_not_take_is_refused(metadata: dict[str, Any], status: int, reason: str) -> None:
+    with pytest.raises(ApiProblem) as caught:
+        intake.from_envelope(envelope(metadata=metadata), LIMITS)
+    assert (caught.value.status, caught.value.members["reason"]) == (status, reason)
+
+
 def test_a_record_over_the_topics_limit_is_refused() -> None:
     upsert = DocumentUpsert(key=KEY, content=b"\x01" * (KAFKA.max_record_bytes // 4), content_type="text/plain")
     with pytest.raises(ApiProblem) as caught:
         intake.record_of(upsert, KAFKA)
     assert caught.value.status == 413
+
+
+async def test_a_json_file_of_a_form_is_a_document_and_no_envelope() -> None:
+    value = b'{"title": "Data", "content": "Of a mill."}'
+    form = FormData([("file", UploadFile(io.BytesIO(value), filename="data.json"))])
+    (candidate,) = await intake.from_form(form, LIMITS)
+    upsert = intake.accepted(candidate)
+    assert isinstance(upsert, DocumentUpsert)
+    assert (upsert.content, upsert.content_type, upsert.title) == (value, "application/json", None)
+    record = intake.record_of(upsert, KAFKA)
+    assert decode_document_event(record.key, record.value, record.headers, LIMITS) == upsert
+
+
+def test_a_json_document_comes_raw_under_another_json_type() -> None:
+    upsert = intake.from_raw(KEY, b'{"content": "Of a mill."}', {"content-type": "text/json"}, LIMITS)
+    assert isinstance(upsert, DocumentUpsert)
+    assert (upsert.content, upsert.content_type) == (b'{"content": "Of a mill."}', "text/json")

@@ -1,10 +1,12 @@
 """The numbered commit, story by story, on stores in memory."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from schemas.contributions import decode_contribution
 from schemas.ids import DocumentKey
@@ -223,3 +225,52 @@ def test_slices_keep_both_bounds_and_a_large_record_stands_alone() -> None:
     records = [SourceRecord(0, offset, 0, b"", b"x" * size) for offset, size in enumerate([4, 4, 40, 4, 4, 4, 4])]
     cut = [[record.offset for record in part] for part in slices(records, max_records=3, max_bytes=12)]
     assert cut == [[0, 1], [2], [3, 4, 5], [6]]
+
+
+async def test_a_trace_goes_into_the_receipt_of_its_record_and_into_the_log_line(bench: Bench) -> None:
+    taken = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    refused = "00-11111111111111111111111111111111-00f067aa0ba902b7-00"
+    good, bad = upsert(0), upsert(1, "default/b", content=7)
+    records = [
+        replace(good, headers=(("traceparent", taken.encode()),)),
+        replace(bad, headers=(("traceparent", refused.encode()),)),
+        upsert(2, "default/c"),
+    ]
+    with capture_logs() as logs:
+        await bench.indexer.index(records)
+    receipts = bench.broker.receipts()
+    assert [receipt.traceparent for receipt in receipts] == [taken, refused, None]
+    assert [receipt.outcome for receipt in receipts] == ["indexed", "dead_lettered", "indexed"]
+    (line,) = [line for line in logs if line["event"] == "indexed"]
+    assert line["traces"] == ["1" * 32, "4bf92f3577b34da6a3ce929d0e0e4736"]
+    assert bench.broker.letters()[0]["traceparent"] == refused
+
+
+async def test_ids_that_differ_by_case_or_unicode_form_are_documents_of_their_own(bench: Bench) -> None:
+    keys = [
+        "default/Guide",
+        "default/guide",
+        "default/caf\u00e9",
+        "default/cafe\u0301",
+        "default/a'b\"c",
+        "default/a//b",
+    ]
+    await bench.indexer.index([upsert(offset, key) for offset, key in enumerate(keys)])
+    assert bench.broker.outcomes() == ["indexed"] * len(keys)
+    assert {str(key) for key in bench.documents.rows} == set(keys)
+
+
+async def test_of_one_id_from_two_producers_the_last_record_wins_unless_both_give_versions(bench: Bench) -> None:
+    await bench.indexer.index([upsert(0, text="From one."), upsert(1, text="From the other.")])
+    assert bench.broker.outcomes() == ["superseded", "indexed"]
+    await bench.indexer.index([upsert(2, text="From one.", version=9), upsert(3, text="From the other.", version=8)])
+    assert bench.broker.outcomes()[2:] == ["indexed", "superseded"]
+    assert (bench.documents.rows[A].offset, bench.documents.rows[A].version) == (2, 9)
+
+
+async def test_clocks_that_are_years_off_decide_nothing_within_a_partition(bench: Bench) -> None:
+    ahead, behind = 4_000_000_000_000_000, -1
+    await bench.indexer.index([replace(upsert(0, text="Ahead."), timestamp_ms=ahead)])
+    await bench.indexer.index([replace(upsert(1, text="Behind."), timestamp_ms=behind)])
+    assert bench.broker.outcomes() == ["indexed", "indexed"]
+    assert (bench.documents.rows[A].offset, bench.documents.rows[A].timestamp_ms) == (1, behind)

@@ -1,0 +1,1 @@
+"""Dead letters looked at by people: read from the end of their topic, shown without harm to a terminal."""

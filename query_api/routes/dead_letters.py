@@ -1,0 +1,105 @@
+"""`/v1/dead-letters`: what could not be indexed, newest first, with its bytes and what was wrong."""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+from aiokafka.errors import KafkaError
+from fastapi import APIRouter, Depends, Query, Response
+
+from query_api.dead_letters.describing import LetterRecord, detail
+from query_api.problems import ApiProblem
+from query_api.service import Service, service_of
+from query_api.upkeep.tailing import LogUnavailable
+from schemas.clock import since_ms
+from schemas.dead_letters import DeadLetterDetail, DeadLetterPage
+from schemas.errors import MalformedToken
+from schemas.ids import Position, parse_token
+
+router = APIRouter(tags=["dead letters"])
+
+ServiceOf = Annotated[Service, Depends(service_of)]
+
+BYTES_TYPE = "application/octet-stream"
+
+
+@router.get("/v1/dead-letters", summary="List dead letters")
+async def list_dead_letters(
+    service: ServiceOf,
+    reason: Annotated[str | None, Query(max_length=100, description="Only with this reason.")] = None,
+    since: Annotated[
+        str | None, Query(max_length=64, description="Only from then on: `15m`, `2h`, `7d` ago, or an RFC 3339 time.")
+    ] = None,
+    cursor: Annotated[str | None, Query(max_length=8192, description="The `next_cursor` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
+) -> DeadLetterPage:
+    """Newest first. They are kept for as long as their topic keeps them, 30 days unless that was changed."""
+    try:
+        first_ms = None if since is None else since_ms(since, time.time_ns() // 1_000_000)
+        before = parse_token(cursor) if cursor else {}
+    except MalformedToken as error:
+        raise ApiProblem(400, "Malformed cursor", "Give the `next_cursor` of the page before.") from error
+    except ValueError as error:
+        raise ApiProblem(422, "Request does not fit", f"`since`: {error}") from error
+    async with _reading():
+        return await service.dead_letters.page(reason=reason, since_ms=first_ms, before=before, limit=limit)
+
+
+@router.get(
+    "/v1/dead-letters/{position}",
+    summary="A dead letter, or its bytes",
+    response_model=DeadLetterDetail,
+    responses={200: {"content": {BYTES_TYPE: {"schema": {"type": "string", "format": "binary"}}}}},
+)
+async def get_dead_letter(
+    position: str,
+    service: ServiceOf,
+    raw: Annotated[bool, Query(description="The original bytes, as they came, instead.")] = False,
+) -> DeadLetterDetail | Response:
+    """With the beginning of the original bytes, escaped; all of them, as they came, with `raw=true`."""
+    async with _reading():
+        record = await service.dead_letters.letter(_position(position))
+    if record is None:
+        raise ApiProblem(
+            404,
+            "No such dead letter",
+            f"There is no dead letter at {position[:40]!r}; /v1/dead-letters lists them, for as long as they are kept.",
+        )
+    return _bytes(record) if raw else detail(record)
+
+
+def _position(text: str) -> Position:
+    try:
+        ((partition, offset),) = parse_token(text).items()
+    except ValueError as error:
+        raise ApiProblem(
+            400, "Malformed position", f"{text[:40]!r} is not '<partition>:<offset>', such as '3:17'."
+        ) from error
+    return Position(partition, offset)
+
+
+def _bytes(record: LetterRecord) -> Response:
+    if record.value is None or record.omitted:
+        told = detail(record)
+        where = f"{told.source.topic} at {told.source.partition}:{told.source.offset}" if told.source else "its topic"
+        why = f"were too large to be kept here ({told.omitted}); {where} may still hold them"
+        raise ApiProblem(
+            404, "No bytes", "The record had no value." if record.value is None else f"The original bytes {why}."
+        )
+    return Response(
+        record.value,
+        media_type=BYTES_TYPE,
+        headers={"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"},
+    )
+
+
+@asynccontextmanager
+async def _reading() -> AsyncIterator[None]:
+    try:
+        yield
+    except (KafkaError, OSError, TimeoutError, LogUnavailable) as error:
+        reason = str(error) or "Kafka does not answer"
+        raise ApiProblem(
+            503, "Log out of reach", f"The dead letters cannot be read: {reason}.", retry_after_seconds=5
+        ) from error

@@ -1,0 +1,319 @@
+"""Every form a document may come in, and every kind of bad input with its one outcome, on the whole installation."""
+
+import asyncio
+import json
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import msgspec
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import KafkaError
+
+from schemas.receipts import Receipt, decode_receipt
+from tests.installation import Installation
+from tests.unit.indexer.parsing.made_documents import pdf
+from tests.waiting import wait_until
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+OTHER_TRACE = "00-11111111111111111111111111111111-2222222222222222-00"
+EVENTS = {"Accept": "text/event-stream"}
+
+
+class Sent(NamedTuple):
+    """A record to send. `headers` are (name, text)."""
+
+    key: str | bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, str]] = ()
+    timestamp_ms: int | None = None
+
+
+async def produced(servers: str, records: Sequence[Sent]) -> list[Receipt]:
+    """Publish as any Kafka client would; the receipt of each record."""
+    producer = AIOKafkaProducer(bootstrap_servers=servers, acks="all", max_request_size=16 * 1024 * 1024)
+    receipts = AIOKafkaConsumer("thalweg.indexed.v1", bootstrap_servers=servers, auto_offset_reset="earliest")
+    await producer.start()
+    await receipts.start()
+    try:
+        positions = []
+        for record in records:
+            key = record.key.encode() if isinstance(record.key, str) else record.key
+            headers = [(name, text.encode()) for name, text in record.headers]
+            sent = await producer.send_and_wait(
+                "thalweg.documents.v1", record.value, key=key, headers=headers, timestamp_ms=record.timestamp_ms
+            )
+            positions.append((sent.partition, sent.offset))
+        found: dict[tuple[int, int], Receipt] = {}
+        async with asyncio.timeout(60):
+            while not found.keys() >= set(positions):
+                receipt = decode_receipt((await receipts.getone()).value)
+                found[receipt.partition, receipt.offset] = receipt
+        return [found[position] for position in positions]
+    finally:
+        await receipts.stop()
+        await producer.stop()
+
+
+def publish(thalweg: Installation, *records: Sent) -> list[Receipt]:
+    return asyncio.run(produced(thalweg.kafka, records))
+
+
+def envelope(document_id: str, collection: str, **fields: Any) -> bytes:
+    return msgspec.json.encode({"id": document_id, "collection": collection, "content": "Plain words."} | fields)
+
+
+def document(thalweg: Installation, collection: str, document_id: str) -> dict[str, Any]:
+    answer = httpx.get(f"{thalweg.url}/v1/documents/{document_id}", params={"collection": collection}, timeout=30)
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def test_a_document_in_each_form_is_indexed_and_its_trace_is_in_its_receipt(thalweg: Installation) -> None:
+    structured = {
+        "specversion": "1.0", "type": "page.published", "source": "/cms", "id": "1", "subject": "structured",
+        "sequence": "4", "traceparent": OTHER_TRACE, "data": {"title": "Structured", "content": "A mill wheel turns."},
+    }  # fmt: skip
+    binary = [
+        ("ce_specversion", "1.0"), ("ce_type", "page.published"), ("ce_subject", "binary"), ("ce_sequence", "3"),
+        ("ce_traceparent", TRACE), ("content-type", "text/html"),
+    ]  # fmt: skip
+    receipts = publish(
+        thalweg,
+        Sent("forms/envelope", envelope("envelope", "forms", title="Envelope"), [("traceparent", TRACE)]),
+        Sent("forms/raw", b"# Raw\n\nA raw record.", [("content-type", "text/markdown"), ("thalweg-author", "Ada")]),
+        Sent(
+            "forms/json",
+            b'{"id": "x", "title": "Raw JSON", "content": "Of JSON."}',
+            [("content-type", "application/json")],
+        ),
+        Sent("forms/binary", b"<title>Binary</title><p>An event.</p>", binary),
+        Sent("forms/structured", json.dumps(structured).encode(), [("content-type", "application/cloudevents+json")]),
+    )
+    assert [receipt.outcome for receipt in receipts] == ["indexed"] * 5, receipts
+    assert [receipt.traceparent for receipt in receipts] == [TRACE, None, None, TRACE, OTHER_TRACE]
+    assert [receipt.version for receipt in receipts] == [None, None, None, 3, 4]
+    shown = {name: document(thalweg, "forms", name) for name in ("envelope", "raw", "json", "binary", "structured")}
+    assert {name: (each["title"], each["content_type"]) for name, each in shown.items()} == {
+        "envelope": ("Envelope", "text/markdown"),
+        "raw": ("Raw", "text/markdown"),
+        "json": ("Raw JSON", "application/json"),
+        "binary": ("Binary", "text/html"),
+        "structured": ("Structured", "application/json"),
+    }
+    assert shown["raw"]["metadata"] == {"author": "Ada"}
+
+    gone = {"specversion": "1.0", "type": "page.deleted", "source": "/cms", "id": "2", "sequence": 5}
+    late = structured | {"sequence": "5"}
+    cloud = [("content-type", "application/cloudevents+json")]
+    receipts = publish(
+        thalweg,
+        Sent("forms/structured", json.dumps(gone).encode(), cloud),
+        Sent("forms/structured", json.dumps(late).encode(), cloud),
+        Sent("forms/binary", None, [("ce_specversion", "1.0"), ("ce_type", "page.deleted"), ("ce_sequence", "9")]),
+        *(Sent(f"forms/{name}", None) for name in ("envelope", "raw", "json")),
+    )
+    assert [receipt.outcome for receipt in receipts] == ["deleted", "superseded", *["deleted"] * 4]
+    assert receipts[2].version == 9
+
+
+def test_the_trace_of_a_search_and_of_a_write_is_carried_on(thalweg: Installation) -> None:
+    traced = {"traceparent": TRACE}
+    written = httpx.post(
+        f"{thalweg.url}/v1/documents", json={"id": "a", "collection": "traces", "content": "A weir."}, headers=traced
+    )
+    token = written.json()["token"]
+    answer = httpx.get(
+        f"{thalweg.url}/v1/search", params={"q": "weir", "collection": "traces", "after": token}, headers=traced
+    ).json()
+
+    async def read(topic: str, wanted: Any) -> Any:
+        consumer = AIOKafkaConsumer(topic, bootstrap_servers=thalweg.kafka, auto_offset_reset="earliest")
+        await consumer.start()
+        try:
+            async with asyncio.timeout(20):
+                while True:
+                    record = await consumer.getone()
+                    if wanted(record):
+                        return json.loads(record.value)
+        finally:
+            await consumer.stop()
+
+    receipt = asyncio.run(
+        read("thalweg.indexed.v1", lambda record: record.key == b"traces/a" and TRACE.encode() in record.value)
+    )
+    assert f"{receipt['partition']}:{receipt['offset']}" == token
+    retrieval_id = answer["retrieval_id"].encode()
+    retrieval = asyncio.run(read("thalweg.provenance.v1", lambda record: record.key == retrieval_id))
+    assert retrieval["traceparent"] == TRACE
+    thalweg.run("delete", "a", "--collection", "traces")
+
+
+def nested(levels: int) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = {"n": value}
+    return value
+
+
+TEXT = [("content-type", "text/plain")]
+BAD = {
+    "empty key": (Sent("", b"x", TEXT), "missing_id"),
+    "empty id": (Sent("bad/", b"x", TEXT), "bad_key"),
+    "no slash": (Sent("bad", b"x", TEXT), "bad_key"),
+    "NUL": (Sent("bad/a\0b", b"x", TEXT), "bad_key"),
+    "10 kB": (Sent("bad/" + "k" * 10_000, b"x", TEXT), "bad_key"),
+    "not UTF-8": (Sent(b"bad/\xff", b"x", TEXT), "bad_key"),
+    "another's name": (Sent("bad/one", envelope("two", "bad")), "key_mismatch"),
+    "a PDF that says text": (Sent("bad/lie", pdf([[("p", "Words.")]]), TEXT), "media_type_mismatch"),
+    "text that says PDF": (Sent("bad/lie2", b"Words.", [("content-type", "application/pdf")]), "media_type_mismatch"),
+    "an unheard-of type": (Sent("bad/type", b"x", [("content-type", "image/unheard-of")]), "unknown_media_type"),
+    "an unknown charset": (
+        Sent("bad/charset", b"Fl\xfcsse", [("content-type", "text/plain; charset=klingon")]), "undecodable"
+    ),
+    "nothing to read": (
+        Sent("bad/nothing", b"<style>p {}</style>", [("content-type", "text/html")]), "empty_content"
+    ),
+    "metadata of 1 MB": (Sent("bad/m1", envelope("m1", "bad", metadata={"a": "x" * 1_000_000})), "metadata_too_large"),
+    "metadata 100 deep": (Sent("bad/m2", envelope("m2", "bad", metadata=nested(100))), "metadata_too_deep"),
+    "metadata 10,000 deep": (
+        Sent("bad/m3", b'{"id":"m3","collection":"bad","content":"x","metadata":{"n":' + b"[" * 10_000), "not_json"
+    ),
+    "a reserved name": (Sent("bad/m4", envelope("m4", "bad", metadata={"page_starts": [0]})), "reserved_metadata"),
+    "65 bits": (
+        Sent("bad/m5", b'{"id":"m5","collection":"bad","content":"x","metadata":{"n":18446744073709551616}}'),
+        "number_too_large",
+    ),
+}  # fmt: skip
+
+
+def test_each_kind_of_bad_record_has_one_outcome_and_can_be_looked_at(thalweg: Installation, tmp_path: Path) -> None:
+    receipts = publish(thalweg, *(record for record, _ in BAD.values()))
+    reasons = {what: receipt.reason for what, receipt in zip(BAD, receipts, strict=True)}
+    assert reasons == {what: reason for what, (_, reason) in BAD.items()}
+    assert {receipt.outcome for receipt in receipts} == {"dead_lettered"}
+
+    listed = thalweg.run_json("dead-letters", "list", "--since", "10m", "--limit", "100")["dead_letters"]
+    told = {(letter["source"]["partition"], letter["source"]["offset"]): letter for letter in listed}
+    assert {(receipt.partition, receipt.offset) for receipt in receipts} <= told.keys()
+    times = [letter["at"] for letter in listed]
+    assert times == sorted(times, reverse=True)
+    only = thalweg.run_json("dead-letters", "list", "--reason", "media_type_mismatch", "--since", "10m")
+    assert {letter["key"] for letter in only["dead_letters"]} >= {"bad/lie", "bad/lie2"}
+    assert {letter["reason"] for letter in only["dead_letters"]} == {"media_type_mismatch"}
+
+    position = next(letter["position"] for letter in listed if letter["key"] == "bad/lie")
+    shown = thalweg.run("dead-letters", "show", position).stdout
+    assert all(word in shown for word in ("bad/lie", "media_type_mismatch", "Send it as application/pdf", "%PDF-"))
+    raw = subprocess.run(
+        ["curl", "-s", f"{thalweg.url}/v1/dead-letters/{position}?raw=true"], capture_output=True, check=True
+    )
+    assert raw.stdout == BAD["a PDF that says text"][0].value
+
+
+def test_kafka_itself_refuses_a_record_without_key_and_a_clock_that_is_ahead(thalweg: Installation) -> None:
+    ahead_ms = round(time.time() * 1000) + 20 * 365 * 24 * 60 * 60 * 1000
+    for record in (Sent(None, b"x", TEXT), Sent("bad/ahead", b"x", TEXT, ahead_ms)):
+        with pytest.raises(KafkaError):
+            publish(thalweg, record)
+
+
+def test_odd_input_that_is_none_the_less_good_is_indexed_as_it_is(thalweg: Installation) -> None:
+    ids = ["a//b/", 'it\'s "quoted"', "Guide.md", "guide.md", "caf\u00e9", "cafe\u0301"]
+    day_ms = 24 * 60 * 60 * 1000
+    receipts = publish(
+        thalweg,
+        *(Sent(f"odd/{name}", f"The words of number{at}.".encode(), TEXT) for at, name in enumerate(ids)),
+        Sent("odd/charset", "Die Flüsse.".encode(), [("content-type", "text/plain; charset=klingon")]),
+        Sent("odd/deep", envelope("deep", "odd", metadata=nested(32))),
+        Sent("odd/long", envelope("long", "odd", metadata={"n": 2**64 - 1})),
+        Sent("odd/1970", b"A clock that was never set.", TEXT, 0),
+        Sent("odd/behind", b"A clock that is behind.", TEXT, round(time.time() * 1000) - 9_000 * day_ms),
+        Sent("odd/twice", envelope("twice", "odd", content="From one producer.")),
+        Sent("odd/twice", envelope("twice", "odd", content="From the other.")),
+    )
+    assert [receipt.outcome for receipt in receipts[:-2]] == ["indexed"] * 11
+    assert receipts[-2].outcome in ("indexed", "superseded")
+    assert receipts[-1].outcome == "indexed"
+    for at, name in enumerate(ids):
+        hits = thalweg.search(q=f"number{at}", collection="odd", mode="keyword", k=1)["hits"]
+        assert hits[0]["document_id"] == name
+    assert document(thalweg, "odd", "1970")["updated_at"].startswith("1970-01-01")
+    assert document(thalweg, "odd", "deep")["metadata"] == nested(32)
+    assert document(thalweg, "odd", "long")["metadata"] == {"n": 2**64 - 1}
+    assert "From the other." in document(thalweg, "odd", "twice")["text"]
+    listed = httpx.get(f"{thalweg.url}/v1/documents", params={"collection": "odd"}, timeout=30).json()["documents"]
+    assert {each["id"] for each in listed} == {*ids, "charset", "deep", "long", "1970", "behind", "twice"}
+    thalweg.run("delete", *(each["id"] for each in listed), "--collection", "odd")
+
+
+def test_a_batch_with_bad_members_says_which_and_takes_the_others(thalweg: Installation) -> None:
+    members = [
+        {"id": "good", "collection": "batch", "content": "Words."},
+        {"id": "", "collection": "batch", "content": "Words."},
+        {"id": "deep", "collection": "batch", "content": "Words.", "metadata": nested(100)},
+        {"id": "reserved", "collection": "batch", "content": "Words.", "metadata": {"page_starts": []}},
+        {"id": "also-good", "collection": "batch", "content": "Words."},
+    ]
+    answer = httpx.post(f"{thalweg.url}/v1/documents", json=members, timeout=30)
+    assert answer.status_code == 202
+    assert [each["id"] for each in answer.json()["accepted"]] == ["good", "also-good"]
+    refused = {each["index"]: each["reason"] for each in answer.json()["refused"]}
+    assert refused == {1: "bad_key", 2: "metadata_too_deep", 3: "reserved_metadata"}
+    thalweg.run("delete", "good", "also-good", "--collection", "batch")
+
+
+def test_a_load_cut_short_goes_on_where_it_stopped(thalweg: Installation, tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / "notes").mkdir(exist_ok=True)
+        (tmp_path / "notes" / f"{number}.md").write_text(f"# Note {number}\n\nOf the lock number{number}.")
+    (tmp_path / "data.json").write_text('{"id": "not-me", "title": "Data", "content": "Of the sluice gate."}')
+    (tmp_path / "film.mp4").write_bytes(b"\0")
+    arguments = ("load", str(tmp_path), "--collection", "cut", "--exclude", "*.mp4")
+    first = thalweg.run_json(*arguments, "--include", "[01234].md")
+    assert first["outcomes"] == {"indexed": 5}
+    again = thalweg.run_json(*arguments)
+    assert again["outcomes"] == {"indexed": 2, "unchanged": 5}
+    assert thalweg.run_json(*arguments)["outcomes"] == {"unchanged": 7}
+    shown = document(thalweg, "cut", "data.json")
+    assert (shown["content_type"], shown["title"]) == ("application/json", "Data")
+    text = thalweg.run("load", str(tmp_path), "--collection", "cut", check=False)
+    assert text.returncode == 1
+    assert "refused: 1 unknown_media_type" in text.stdout
+    assert "film.mp4" in text.stdout
+    thalweg.run("delete", "data.json", *(f"notes/{number}.md" for number in range(6)), "--collection", "cut")
+
+
+def test_a_hit_in_a_long_pdf_tells_its_page(thalweg: Installation) -> None:
+    filler = "The harbour lies in the bay and many boats are in it. " * 6
+    pages = [[("p", filler), ("p", f"Here is the pier named quay{n}."), ("p", filler)] for n in range(1, 6)]
+    written = httpx.put(
+        f"{thalweg.url}/v1/documents/long.pdf",
+        params={"collection": "pages"},
+        content=pdf(pages),
+        headers={"content-type": "application/pdf"},
+    )
+    token = written.json()["token"]
+    hit = thalweg.search(q="quay4", collection="pages", mode="keyword", group="chunk", after=token, k=1)["hits"][0]
+    assert "quay4" in hit["text"]
+    assert hit["page"] == 4
+    assert "page_starts" not in hit["metadata"]
+    thalweg.run("delete", "long.pdf", "--collection", "pages")
+
+
+@pytest.mark.parametrize(("content", "last"), [(b"# Locks\n\nA lock.", "indexed"), (b"%PDF-", "dead_lettered")])
+def test_a_write_is_followed_to_its_end(thalweg: Installation, content: bytes, last: str) -> None:
+    path = f"{thalweg.url}/v1/documents/followed-{last}"
+    token = httpx.put(path, content=content, headers={"content-type": "text/markdown"}).json()["token"]
+    told: list[dict[str, Any]] = []
+    with httpx.stream("GET", f"{path}/status", params={"position": token}, headers=EVENTS, timeout=60) as answer:
+        for line in answer.iter_lines():
+            told += [json.loads(data) for data in [line.removeprefix("data: ")] if data != line]
+    assert (told[-1]["status"], told[-1]["final"]) == (last, True)
+    assert told[-1]["in_graph"] is (last == "indexed")
+    wait_until(lambda: httpx.get(f"{path}/status").json()["status"] == last, "the status says the same", 10)
+    httpx.delete(path)

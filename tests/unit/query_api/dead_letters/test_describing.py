@@ -1,0 +1,30 @@
+"""A dead letter in words that do nothing to a terminal."""
+
+import pytest
+
+from query_api.dead_letters.describing import PREVIEW_BYTES, LetterRecord, detail, escaped
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"caf\xc3\xa9", "café"),
+        (b"\x1b]0;owned\x07", "\\x1b]0;owned\\x07"),
+        (b"\xff\x00", "\\xff\\x00"),
+        ("\u202eright to left\u2066".encode(), "\\u202eright to left\\u2066"),
+        (b"one\ntwo", "one\\ntwo"),
+    ],
+)
+def test_what_does_not_print_is_escaped(content: bytes, text: str) -> None:
+    assert escaped(content, 100) == text
+
+
+def test_a_beginning_ends_between_characters() -> None:
+    assert escaped("é".encode() * 3, 3) == "é"
+    assert escaped("é".encode()[:1], 3) == "\\xc3"
+
+
+def test_a_record_that_nobody_wrote_as_a_dead_letter_is_shown_all_the_same() -> None:
+    shown = detail(LetterRecord(0, 5, -1, None, b"x" * (PREVIEW_BYTES + 1), [("note", b"\x00")]))
+    assert (shown.position, shown.key, shown.source, shown.reason) == ("0:5", None, None, "unknown")
+    assert (len(shown.preview), shown.preview_is_all, shown.headers) == (PREVIEW_BYTES, False, {"note": "\\x00"})

@@ -1,0 +1,32 @@
+"""How a load ends that somebody interrupts."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from schemas.exits import Failure
+from schemas.settings import StorageSettings
+from streams.loading.loader import Loaded, Loader
+from streams.loading.publishing import Published
+from streams.loading.sources import Record, Refused, Selection
+from streams.settings import WorkerSettings
+
+
+class InterruptedLoader(Loader):
+    """Somebody presses Ctrl-C once the first record is in the log."""
+
+    async def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
+        for _ in records:
+            published.records += 1
+            raise KeyboardInterrupt
+        raise AssertionError("there was nothing to send")
+
+
+def test_an_interrupted_load_says_how_to_go_on(tmp_path: Path) -> None:
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text("# Words")
+    settings = WorkerSettings(storage=StorageSettings(data_dir=tmp_path / "data"))
+    loader = InterruptedLoader(settings, "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    with pytest.raises(Failure, match=r"at least 1 records are in the log\. To go on, do the same again"):
+        loader.load([str(tmp_path)], Selection())
