@@ -81,7 +81,7 @@ def _load(settings: EmbeddingSettings, kept: Kept | None) -> Encoder:
 
         return EndpointEncoder.open(settings, kept)
     if provider == "sentence-transformers":
-        from indexer.embedding.sentence_transformer import SentenceTransformerEncoder  # brings torch
+        from indexer.embedding.sentence_transformer import SentenceTransformerEncoder
 
         return SentenceTransformerEncoder(settings.model, settings.threads)
     from indexer.embedding.bert_encoder import BertEncoder

@@ -33,8 +33,13 @@ class SentenceTransformerEncoder:
         folder = model_folder(model)
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        import torch  # seconds to import: only those who encode pay
-        from sentence_transformers import SentenceTransformer
+        try:
+            import torch  # seconds to import: only those who encode pay
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            raise IncompatibleGeneration(
+                f"The model {model!r} runs in torch, which is not installed: pip install 'thalweg[torch]'."
+            ) from error
 
         torch.set_num_threads(1)
         self._torch = torch
