@@ -45,7 +45,7 @@ def run(
     monkeypatch: pytest.MonkeyPatch, *arguments: str, events: list[SentEvent] | None = None
 ) -> tuple[Any, StubClient]:
     stub = StubClient(events or [])
-    monkeypatch.setattr(cli, "_client", lambda url, data_dir: stub)
+    monkeypatch.setattr(cli, "service_client", lambda url, data_dir: stub)
     return CliRunner().invoke(cli.app, list(arguments)), stub
 
 
