@@ -23,8 +23,8 @@ _NOT_IN_A_NAME = re.compile(r"[/\s\x00-\x1f\x7f]+")
 
 
 class Corpus(msgspec.Struct, frozen=True):
-    """`envelopes` is {document id in the service: envelope as JSON}; `unfilled` counts documents without any text,
-    which no search can find and which are not published."""
+    """`envelopes` is {document id in the service: envelope as JSON}; `unfilled` counts documents without text and
+    title, which no search can find and which are not published."""
 
     collection: str
     envelopes: Mapping[str, bytes]

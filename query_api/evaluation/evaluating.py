@@ -114,6 +114,7 @@ def judged(
         split=collection.split,
         documents=len(collection.documents),
         unfilled=sum(not document.content for document in collection.documents),
+        title_only=sum(document.is_title_only for document in collection.documents),
         questions=len(collection.questions),
         asked=len(questions),
         loaded=loaded,

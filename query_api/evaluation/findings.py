@@ -46,7 +46,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 class CollectionFindings(msgspec.Struct, frozen=True, kw_only=True):
     """`documents` and `questions` as the folder has them; `asked` of its questions were put.
 
-    `unfilled` documents have no text and were not published. `loaded` tells of the collection in the service, which a
+    `unfilled` documents have neither text nor title and were not published; `title_only` ones have their title as
+    content, and so twice. `loaded` tells of the collection in the service, which a
     pool shares.
     """
 
@@ -54,6 +55,7 @@ class CollectionFindings(msgspec.Struct, frozen=True, kw_only=True):
     split: str
     documents: int
     unfilled: int
+    title_only: int
     questions: int
     asked: int
     loaded: Loaded

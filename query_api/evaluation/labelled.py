@@ -7,6 +7,7 @@ Retrieval Models"): `corpus.jsonl` {_id, title, text, metadata}, `queries.jsonl`
 
 import csv
 import gzip
+import zlib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,6 +34,11 @@ class LabelledDocument(msgspec.Struct, frozen=True, kw_only=True):
     def content(self) -> str:
         """What is published as content: the text, or the title of a document that is nothing but its title."""
         return next((text for text in (self.text, self.title) if text and text.strip()), "")
+
+    @property
+    def is_title_only(self) -> bool:
+        """Whether its content is its title once more, since the service takes no document without content."""
+        return bool(self.content) and not (self.text and self.text.strip())
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +120,7 @@ def _numbered(file: Path) -> Iterator[tuple[int, bytes]]:
             for number, line in enumerate(lines, 1):
                 if line.strip():
                     yield number, line
-    except (gzip.BadGzipFile, EOFError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise WrongSetting(f"{file} is no whole gzip file: {error}. Fetch it again.") from error
 
 
@@ -130,7 +136,7 @@ def _qrels_file(folder: Path, split: str | None) -> Path:
 
 def _read_judgements(file: Path, questions: Collection[str], documents: Collection[str]) -> dict[str, dict[str, int]]:
     judgements: dict[str, dict[str, int]] = {}
-    with file.open(encoding="utf-8", newline="") as lines:
+    with file.open(encoding="utf-8", errors="surrogateescape", newline="") as lines:
         rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
         header = next(rows, [])
         if header != QRELS_HEADER:

@@ -136,6 +136,7 @@ def _wait(
 ) -> None:
     """Until a search by the graph, which comes last, shows the positions `wanted`.
 
+    The search is a retrieval like any other: one record on the provenance topic, once there is an answer.
     How many documents `advance` is told of is reckoned from the offsets that are still to come.
     """
     asked = {"q": "river", "mode": "graph", "k": 1, "collection": collection, "wait_seconds": WAIT_SECONDS}

@@ -30,7 +30,8 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size
 th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; white-space: normal; }
 svg text { font: 12px system-ui, sans-serif; fill: currentColor; }
-svg line, svg polyline { stroke-width: 3; fill: none; } svg .grid { stroke: var(--quiet); stroke-width: .5; }
+svg line, svg polyline { stroke-width: 3; } svg polyline[class] { fill: none; }
+svg .grid { stroke: var(--quiet); stroke-width: .5; }
 .c0 { stroke: #0072b2; fill: #0072b2; } .c1 { stroke: #d55e00; fill: #d55e00; } .c2 { stroke: #009e73; fill: #009e73; }
 .c3 { stroke: #cc79a7; fill: #cc79a7; } .c4 { stroke: #e69f00; fill: #e69f00; } .c5 { stroke: #56b4e9; fill: #56b4e9; }
 .c6 { stroke: #b5a900; fill: #b5a900; } .c7 { stroke: #777; fill: #777; }

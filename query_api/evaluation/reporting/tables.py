@@ -37,7 +37,9 @@ def collection_facts(found: CollectionFindings) -> list[str]:
     asked = f"{found.asked:,} of {found.questions:,} questions ({found.split}), {found.documents:,} documents"
     sentences = [f"{asked}, in the collection {loaded.collection} ({holding})."]
     if found.unfilled:
-        sentences.append(f"{found.unfilled:,} documents have no text and could not be found.")
+        sentences.append(f"{found.unfilled:,} documents have neither text nor title and could not be found.")
+    if found.title_only:
+        sentences.append(f"{found.title_only:,} documents are a title without text, and have it as content too.")
     if loaded.missing:
         shown = ", ".join(loaded.missing[:3])
         sentences.append(f"{len(loaded.missing):,} documents were published and not indexed, such as {shown}.")

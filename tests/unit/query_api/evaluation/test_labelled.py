@@ -24,6 +24,7 @@ def test_a_document_without_text_is_its_title_and_one_without_either_is_empty(tm
     corpus = [*CORPUS, {"_id": "d4", "title": " ", "text": None}, {"_id": "d5"}]
     found = read_folder(write_folder(tmp_path, corpus=corpus))
     assert [document.content for document in found.documents[2:]] == ["Only a title", "", ""]
+    assert [document.is_title_only for document in found.documents] == [False, False, True, False, False]
 
 
 def test_the_split_is_the_named_one_else_dev_else_the_only_one(tmp_path: Path) -> None:
