@@ -72,7 +72,7 @@ def search(
 
     asked = {"q": query, "k": k, "mode": mode, "collection": collection, "group": group, "after": after}
     params = {name: value for name, value in asked.items() if value is not None} | {"wait_seconds": wait_seconds}
-    with closing(_client(url, data_dir)) as client:
+    with closing(service_client(url, data_dir)) as client:
         if as_json:
             _print_json(client.get("/v1/search", params))
             return
@@ -97,7 +97,7 @@ def status(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> 
 
     from query_api.command.showing import show_status
 
-    with closing(_client(url, data_dir)) as client:
+    with closing(service_client(url, data_dir)) as client:
         answer = client.get("/v1/status")
     if as_json:
         _print_json(answer)
@@ -165,7 +165,8 @@ def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {name: block for name, block in kept.items() if block}
 
 
-def _client(url: str | None, data_dir: Path | None) -> "ServiceClient":
+def service_client(url: str | None, data_dir: Path | None) -> "ServiceClient":
+    """A client of the service at `url`, else of the one that runs on the data directory; the key is the settings'."""
     from query_api.command.client import ServiceClient, locate_service
     from query_api.settings import ServiceSettings
 

@@ -18,6 +18,10 @@ SILENCE_SECONDS = 90.0
 JSONObject = dict[str, Any]
 
 
+class NotNow(Failure):
+    """503: what was asked for is not there yet, or the log is out of reach. Trying again may help."""
+
+
 class SentEvent(NamedTuple):
     """A frame as it came; `data` is its JSON body."""
 
@@ -34,7 +38,7 @@ def locate_service(url: str | None, data_dir: Path) -> str:
 
 
 class ServiceClient:
-    """A client of one service. Its methods raise Unreachable, WrongSetting (bad input) or Failure."""
+    """A client of one service. Its methods raise Unreachable, WrongSetting (bad input), NotNow or Failure."""
 
     def __init__(self, url: str, api_key: str | None, transport: httpx.BaseTransport | None = None) -> None:
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
@@ -59,6 +63,14 @@ class ServiceClient:
             response = self._http.get(path, params=params)
             self._check(response)
             return response.content
+
+    def post(self, path: str, body: bytes) -> JSONObject:
+        """The answer to a body of JSON."""
+        with self._failures():
+            response = self._http.post(path, content=body, headers={"Content-Type": "application/json"})
+            self._check(response)
+            answer: JSONObject = response.json()
+            return answer
 
     def events(self, path: str, params: Mapping[str, Any]) -> Iterator[SentEvent]:
         """The frames of a stream, as they come."""
@@ -100,7 +112,7 @@ class ServiceClient:
             raise WrongSetting(f"{text} Put it into THALWEG_SERVICE__API_KEY.")
         if response.status_code in {400, 422}:
             raise WrongSetting(text)
-        raise Failure(text)
+        raise NotNow(text) if response.status_code == 503 else Failure(text)
 
 
 def parse_events(lines: Iterable[str]) -> Iterator[SentEvent]:

@@ -55,7 +55,7 @@ def run(
     monkeypatch: pytest.MonkeyPatch, *arguments: str, events: list[SentEvent] | None = None
 ) -> tuple[Any, StubClient]:
     stub = StubClient(events or [])
-    monkeypatch.setattr(cli, "_client", lambda url, data_dir: stub)
+    monkeypatch.setattr(cli, "service_client", lambda url, data_dir: stub)
     return CliRunner().invoke(cli.app, list(arguments)), stub
 
 
@@ -140,8 +140,8 @@ def test_a_data_directory_that_is_a_file_is_told(tmp_path: Path) -> None:
 
 
 def test_the_commands_import_no_store_no_model_and_no_web_framework() -> None:
-    heavy = "{'torch', 'lancedb', 'kuzu', 'pyarrow', 'fastapi', 'aiokafka', 'numpy'}"
-    modules = "query_api.cli, query_api.command.client, query_api.command.showing"
+    heavy = "{'torch', 'lancedb', 'kuzu', 'pyarrow', 'fastapi', 'aiokafka', 'numpy', 'ir_measures'}"
+    modules = "query_api.cli, query_api.evaluation.cli, query_api.command.client, query_api.command.showing"
     program = f"import sys, {modules}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from rich.console import Console
 
-from query_api.command.client import DEFAULT_URL, ServiceClient, locate_service, parse_events
+from query_api.command.client import DEFAULT_URL, NotNow, ServiceClient, locate_service, parse_events
 from query_api.command.showing import show_end, show_hit, snippet
 from schemas.discovery import Running, announce
 from schemas.exits import Exit, Failure, Unreachable, WrongSetting
@@ -37,7 +37,7 @@ def test_a_stream_is_handed_on_frame_by_frame_with_the_key() -> None:
 
 @pytest.mark.parametrize(
     ("status", "failure"),
-    [(400, WrongSetting), (422, WrongSetting), (401, WrongSetting), (503, Failure), (404, Failure)],
+    [(400, WrongSetting), (422, WrongSetting), (401, WrongSetting), (503, NotNow), (404, Failure)],
 )
 def test_a_problem_is_told_in_its_own_words(status: int, failure: type[Failure]) -> None:
     def answer(request: httpx.Request) -> httpx.Response:

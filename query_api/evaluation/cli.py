@@ -1,0 +1,115 @@
+"""The command `thalweg evaluate`. What it needs to run is imported when it runs, so that `--help` answers at once."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast, get_args
+
+import typer
+
+from query_api.cli import DataDir, Json, Url, service_client
+from schemas.api import MAX_HITS, Group
+from schemas.exits import NoAccess, WrongSetting, plain_failures
+
+if TYPE_CHECKING:
+    from query_api.evaluation.evaluating import Begin
+
+app = typer.Typer()
+
+
+@app.command()
+@plain_failures()
+def evaluate(
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders with corpus.jsonl[.gz], queries.jsonl[.gz] and qrels/<split>.tsv.")
+    ],
+    approach: Annotated[
+        list[str] | None, typer.Option(help="hybrid, vector, keyword or graph; may be repeated.", show_default="all")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Which judgements, qrels/<split>.tsv.", show_default="dev, or the only one")
+    ] = None,
+    questions: Annotated[
+        int | None, typer.Option(min=1, help="Ask at most so many of each folder, evenly spaced.", show_default="all")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", "--k", min=1, max=MAX_HITS, help="Hits asked for and judged.")] = 10,
+    group: Annotated[str, typer.Option(help="What a hit stands for: document, passage or chunk.")] = "document",
+    lower_case: Annotated[bool, typer.Option("--lower-case", help="Ask every question in lower case.")] = False,
+    pool: Annotated[
+        str | None, typer.Option(help="Load all folders into one collection of this name and search it as a whole.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write report.json, report.md and report.html there.", file_okay=False)
+    ] = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Measure how well the running service answers labelled questions, approach beside approach.
+
+    The documents are published into a collection of their own, named after the folder and a hash of its corpus, and
+    kept: a second evaluation of the same corpus finds them there.
+    """
+    from rich.console import Console
+
+    from query_api.evaluation.approaches import approaches_named
+    from query_api.evaluation.evaluating import Plan
+    from query_api.evaluation.evaluating import evaluate as evaluate_service
+    from query_api.evaluation.labelled import read_folder
+    from query_api.evaluation.reporting.files import as_json_text, write_reports
+    from query_api.evaluation.reporting.terminal import show
+
+    if group not in get_args(Group):
+        raise WrongSetting(f"There is no group {group!r}; choose --group from document, passage, chunk.")
+    plan = Plan(
+        approaches=approaches_named(approach or ()),
+        collections=tuple(read_folder(folder, split) for folder in folders),
+        k=k,
+        group=cast("Group", group),
+        questions=questions,
+        lower_case=lower_case,
+        pool=pool,
+    )
+    if out is not None:
+        _make_folder(out)
+    with closing(service_client(url, data_dir)) as client, _progress(quiet=as_json) as begin:
+        found = evaluate_service(plan, client, begin)
+    if out is not None:
+        write_reports(found, out)
+    if as_json:
+        print(as_json_text(found))
+    else:
+        show(Console(soft_wrap=True), found, out)
+
+
+def _make_folder(out: Path) -> None:
+    """Before anything is asked, so that an hour's figures are not lost for want of a place."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise WrongSetting(f"{out} cannot be a folder: a file is in the way. Name another with --out.") from error
+    except PermissionError as error:
+        raise NoAccess(f"This user may not write to {out}. Name another folder with --out.") from error
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> "Iterator[Begin]":
+    """Bars on standard error, one for each step of the evaluation."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        disable=quiet,
+    ) as progress:
+
+        def begin(what: str, parts: int) -> Callable[[int], None]:
+            bar = progress.add_task(what, total=parts)
+            return lambda done: progress.advance(bar, done)
+
+        yield begin

@@ -1,0 +1,1 @@
+"""The figures of an evaluation: arithmetic on lists of numbers, each formula with its source."""

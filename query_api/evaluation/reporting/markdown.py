@@ -1,0 +1,57 @@
+"""The report as Markdown (tables as in GitHub's dialect)."""
+
+from collections.abc import Iterator
+
+from query_api.evaluation.findings import CollectionFindings, Evaluation
+from query_api.evaluation.reporting.tables import (
+    Table,
+    calibration_text,
+    collection_facts,
+    comparisons_table,
+    facts,
+    hardest_table,
+    intervals_table,
+    latency_table,
+    measures_table,
+)
+
+
+def as_markdown(found: Evaluation) -> str:
+    lines = ["# Evaluation", "", facts(found)]
+    for collection in found.collections:
+        lines += _collection(collection, found.level)
+    return "\n".join(lines) + "\n"
+
+
+def _collection(found: CollectionFindings, level: float) -> Iterator[str]:
+    yield from ("", f"## {_cell(found.name)}", "")
+    yield " ".join(collection_facts(found))
+    yield ""
+    yield from (f"- **{approach.name}**: {approach.about}" for approach in found.approaches)
+    for table in (measures_table(found, level), intervals_table(found), comparisons_table(found), latency_table(found)):
+        yield from _table(table)
+    yield from ("", "### Calibration", "")
+    yield from (f"- {calibration_text(approach)}" for approach in found.approaches)
+    yield from _table(hardest_table(found))
+
+
+def _table(table: Table) -> Iterator[str]:
+    if not table.rows:
+        return
+    yield from ("", f"### {table.title}", "")
+    yield _row(table.header)
+    yield _row(["---", *("---:" for _ in table.header[1:])])
+    yield from (_row(row) for row in table.rows)
+    yield from ("", table.note)
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(_cell(cell) for cell in cells)} |"
+
+
+def _cell(text: str) -> str:
+    """On one line, with nothing in it that would end the cell or begin markup."""
+    flat = " ".join(text.split())
+    for character in "\\`*_<|":
+        flat = flat.replace(character, f"\\{character}")
+    return flat

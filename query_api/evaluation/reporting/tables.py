@@ -1,0 +1,162 @@
+"""The tables of a report, as rows of text: what Markdown, the page and the terminal all show."""
+
+from typing import NamedTuple
+
+from query_api.evaluation.figures.uncertainty import Interval
+from query_api.evaluation.findings import ApproachFindings, CollectionFindings, Comparison, Evaluation
+
+HARDEST = 10
+SIGNIFICANT = 0.05
+
+
+class Table(NamedTuple):
+    """Plain text; the first column is a name, the others are figures."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+    note: str
+
+
+def facts(found: Evaluation) -> str:
+    """One sentence: what was asked how."""
+    model = found.service.embedding_model or "no model yet"
+    pooled = f", pooled as {found.pool}" if found.pool else ""
+    lowered = ", questions in lower case" if found.lower_case else ""
+    return (
+        f"Thalweg {found.service.version}, generation {found.service.generation or 'none'}, {model}; {found.k} hits by "
+        f"{found.group}{pooled}{lowered}; {found.made_at}."
+    )
+
+
+def collection_facts(found: CollectionFindings) -> list[str]:
+    """Sentences: what was searched, and what to keep in mind with its figures."""
+    loaded = found.loaded
+    origin = f"{loaded.sent:,} sent now" if loaded.sent else "all there already"
+    holding = f"{loaded.documents:,} documents, {origin}, searchable after {loaded.seconds:.1f} s"
+    asked = f"{found.asked:,} of {found.questions:,} questions ({found.split}), {found.documents:,} documents"
+    sentences = [f"{asked}, in the collection {loaded.collection} ({holding})."]
+    if found.unfilled:
+        sentences.append(f"{found.unfilled:,} documents have neither text nor title and could not be found.")
+    if found.title_only:
+        sentences.append(f"{found.title_only:,} documents are a title without text, and have it as content too.")
+    if loaded.missing:
+        shown = ", ".join(loaded.missing[:3])
+        sentences.append(f"{len(loaded.missing):,} documents were published and not indexed, such as {shown}.")
+    for approach in found.approaches:
+        sentences += [
+            f"{approach.name}: {count:,} answers came without the {channel} channel."
+            for channel, count in approach.failed_channels.items()
+        ]
+    return sentences
+
+
+def measures_table(found: CollectionFindings, level: float) -> Table:
+    first = next(iter(found.approaches)).measures
+    rows = [
+        [approach.name, *(f"{100 * approach.measures[name].mean:.1f}" for name in first)]
+        for approach in found.approaches
+    ]
+    return Table(
+        "Measures",
+        ["approach", *first],
+        rows,
+        f"In percent, of all questions. The next table has intervals: {level:.0%} of the bootstrap distribution.",
+    )
+
+
+def intervals_table(found: CollectionFindings, most: int | None = None) -> Table:
+    """Of the chosen measures, at most so many."""
+    names = chosen_measures(found)[:most]
+    rows = [[each.name, *(with_interval(each.measures[name]) for name in names)] for each in found.approaches]
+    return Table("With intervals", ["approach", *names], rows, "In percent: mean [lower, upper].")
+
+
+def comparisons_table(found: CollectionFindings) -> Table:
+    rows = [
+        [
+            f"{each.ours} − {each.theirs}",
+            each.measure,
+            f"{100 * each.difference.mean:+.1f} [{100 * each.difference.low:+.1f}, {100 * each.difference.high:+.1f}]",
+            p_text(each.difference.p),
+            p_text(each.adjusted_p),
+            _verdict(each),
+        ]
+        for each in found.comparisons
+    ]
+    return Table(
+        "Do they differ?",
+        ["approaches", "measure", "difference", "p", "p, Holm", "verdict"],
+        rows,
+        "Paired, in points of percent; two-sided randomisation test (Smucker et al. 2007), adjusted by Holm for the "
+        f"pairs of a measure; the verdict holds it against {SIGNIFICANT:g}.",
+    )
+
+
+def latency_table(found: CollectionFindings) -> Table:
+    steps = list(dict.fromkeys(step for approach in found.approaches for step in approach.latencies))
+    rows = [[each.name, *(_spread_text(each, step) for step in steps)] for each in found.approaches]
+    return Table(
+        "Latency",
+        ["approach", *steps],
+        rows,
+        "Milliseconds, p50 / p95. The service's own steps and its total; 'first hit' and 'answer' as they came to the "
+        "client, the way over HTTP included. One question at a time.",
+    )
+
+
+def calibration_text(approach: ApproachFindings) -> str:
+    calibration = approach.calibration
+    if calibration is None:
+        return f"{approach.name}: not measured, since no hit carries a confidence."
+    return (
+        f"{approach.name}: expected calibration error {calibration.expected_error:.3f} over {calibration.hits:,} hits "
+        "with a confidence."
+    )
+
+
+def hardest_table(found: CollectionFindings) -> Table:
+    """The questions the first approach does worst on, with the others beside it."""
+    measure = found.main_measure
+    order = sorted(
+        range(found.asked), key=lambda number: (found.approaches[0].questions[number].measures[measure], number)
+    )[:HARDEST]
+    rows = [
+        [
+            found.approaches[0].questions[number].question,
+            *(f"{100 * approach.questions[number].measures[measure]:.0f}" for approach in found.approaches),
+        ]
+        for number in order
+    ]
+    return Table(
+        f"Hardest questions for {found.approaches[0].name}",
+        ["question", *(approach.name for approach in found.approaches)],
+        rows,
+        f"{measure} in percent.",
+    )
+
+
+def chosen_measures(found: CollectionFindings) -> list[str]:
+    """The few measures that a summary shows: nDCG and the others at their usual depths, as far as `k` allows."""
+    there = next(iter(found.approaches)).measures
+    wanted = [found.main_measure, "R@5", "AllGold@5", *(name for name in there if name.startswith(("MRR", "MAP")))]
+    return [name for name in wanted if name in there]
+
+
+def with_interval(interval: Interval) -> str:
+    return f"{100 * interval.mean:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+
+
+def p_text(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _verdict(each: Comparison) -> str:
+    if each.adjusted_p >= SIGNIFICANT:
+        return "not shown"
+    return f"{each.ours if each.difference.mean > 0 else each.theirs} is better"
+
+
+def _spread_text(approach: ApproachFindings, step: str) -> str:
+    spread = approach.latencies.get(step)
+    return f"{1000 * spread.p50:.1f} / {1000 * spread.p95:.1f}" if spread else ""

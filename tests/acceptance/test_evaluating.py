@@ -1,0 +1,112 @@
+"""A labelled folder evaluated as a user does it: loaded through Kafka, asked, reported; the second time it is there.
+
+The story needs no meaning, so it runs on the hashing encoder.
+"""
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.installation import Installation, installation
+
+SUBJECTS = ["heron", "otter", "badger", "falcon", "beaver", "lynx", "salmon", "viper", "marten", "raven"]
+
+
+@pytest.fixture(scope="module")
+def hashing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    with installation(tmp_path_factory.mktemp("evaluating") / "data", THALWEG_EMBEDDING__PROVIDER="hashing") as running:
+        yield running
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Ten documents, the last of them nothing but its title, and four questions, one of them about two documents."""
+    animals = tmp_path / "animals"
+    (animals / "qrels").mkdir(parents=True)
+    documents = [
+        {
+            "_id": str(number),
+            "title": subject.title(),
+            "text": f"The {subject} lives by river {number}.",
+            "metadata": {},
+        }
+        for number, subject in enumerate(SUBJECTS[:9])
+    ]
+    documents.append({"_id": "9", "title": "Raven", "text": "", "metadata": {"kind": "bird"}})
+    with gzip.open(animals / "corpus.jsonl.gz", "wt") as lines:
+        lines.writelines(json.dumps(document) + "\n" for document in documents)
+    questions = ["where does the heron live", "where does the otter live", "badger and falcon", "raven"]
+    (animals / "queries.jsonl").write_text(
+        "".join(json.dumps({"_id": f"q{number}", "text": text}) + "\n" for number, text in enumerate(questions))
+    )
+    judged = ["q0\t0\t1", "q1\t1\t1", "q2\t2\t1", "q2\t3\t1", "q3\t9\t1"]
+    (animals / "qrels" / "dev.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *judged]) + "\n")
+    return animals
+
+
+def test_an_evaluation_loads_once_asks_and_reports(hashing: Installation, folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = hashing.run_json("evaluate", str(folder), "--out", str(out))
+    (found,) = first["collections"]
+    assert (found["documents"], found["asked"], found["split"]) == (10, 4, "dev")
+    assert (found["loaded"]["sent"], found["loaded"]["missing"]) == (10, [])
+    approaches = {approach["name"]: approach for approach in found["approaches"]}
+    assert set(approaches) == {"hybrid", "vector", "keyword", "graph"}
+    keyword = approaches["keyword"]
+    assert keyword["measures"]["R@5"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
+    assert keyword["measures"]["AllGold@5"]["mean"] == 1.0
+    assert keyword["questions"][3]["documents"][0] == "9"
+    assert {"keyword", "texts", "total", "first hit", "answer"} <= keyword["latencies"].keys()
+    assert keyword["calibration"] is None
+    assert json.loads((out / "report.json").read_text()) == first
+    assert "not measured, since no hit carries a confidence" in (out / "report.md").read_text()
+    page = (out / "report.html").read_text()
+    assert "<svg" in page
+    assert "http" not in page.replace("http-equiv", "").replace("over HTTP", "")
+
+    collection = found["loaded"]["collection"]
+    listed = httpx.get(f"{hashing.url}/v1/documents", params={"collection": collection}).json()["documents"]
+    again = hashing.run_json("evaluate", str(folder), "--approach", "keyword", "--group", "passage", "--lower-case")
+    assert again["collections"][0]["loaded"]["collection"] == collection
+    assert again["collections"][0]["loaded"]["sent"] == 0
+    assert again["collections"][0]["approaches"][0]["measures"]["R@5"]["mean"] == 1.0
+    relisted = httpx.get(f"{hashing.url}/v1/documents", params={"collection": collection}).json()["documents"]
+    assert relisted == listed, "nothing was written again"
+
+
+def test_a_load_that_was_cut_off_is_completed_and_a_changed_corpus_is_another(
+    hashing: Installation, folder: Path
+) -> None:
+    first = hashing.run_json("evaluate", str(folder), "--approach", "keyword")["collections"][0]["loaded"]
+    hashing.run("delete", "3", "4", "--collection", first["collection"])
+    again = hashing.run_json("evaluate", str(folder), "--approach", "keyword")["collections"][0]["loaded"]
+    assert (again["collection"], again["sent"], again["documents"]) == (first["collection"], 2, 10)
+
+    lines = gzip.decompress((folder / "corpus.jsonl.gz").read_bytes()).replace(b"river 3", b"lake 3")
+    (folder / "corpus.jsonl.gz").write_bytes(gzip.compress(lines))
+    changed = hashing.run_json("evaluate", str(folder), "--approach", "keyword")["collections"][0]["loaded"]
+    assert changed["collection"] != first["collection"]
+    assert changed["sent"] == 10
+
+
+def test_a_pool_keeps_the_documents_of_two_folders_apart(hashing: Installation, folder: Path) -> None:
+    other = folder.with_name("others")
+    (other / "qrels").mkdir(parents=True)
+    (other / "corpus.jsonl").write_text('{"_id": "0", "title": "Comet", "text": "A comet has a tail."}\n')
+    (other / "queries.jsonl").write_text('{"_id": "q0", "text": "what has a comet"}\n')
+    (other / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq0\t0\t1\n")
+    answer = hashing.run_json("evaluate", str(folder), str(other), "--pool", "both", "--approach", "keyword")
+    assert [found["loaded"]["documents"] for found in answer["collections"]] == [11, 11]
+    assert [found["approaches"][0]["measures"]["R@5"]["mean"] for found in answer["collections"]] == [1.0, 1.0]
+    assert answer["collections"][1]["approaches"][0]["questions"][0]["documents"][0] == "others/0"
+
+
+def test_a_person_sees_a_table(hashing: Installation, folder: Path) -> None:
+    shown = hashing.run("evaluate", str(folder), "--questions", "2").stdout
+    assert "nDCG@10" in shown
+    assert "hybrid" in shown
+    assert "2 of 4 questions" in shown

@@ -1,0 +1,76 @@
+"""The command: what ends it with which exit code, and that nothing is asked before the input is known to be good."""
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from query_api.evaluation import cli
+from schemas.exits import Exit
+from tests.unit.query_api.evaluation.folders import write_folder
+from tests.unit.query_api.evaluation.pretend_service import PretendService
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path / "birds")
+
+
+def run(*arguments: object) -> Any:
+    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+
+
+def test_no_service_is_exit_code_3_and_says_how_to_start_one(folder: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    result = run(folder, "--url", f"http://127.0.0.1:{port}")
+    assert result.exit_code == Exit.UNREACHABLE
+    assert "thalweg up" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--approach", "magic"], "no approach 'magic'"),
+        (["--group", "book"], "no group 'book'"),
+        (["--split", "train"], "choose one with --split"),
+        (["--k", "0"], ""),
+    ],
+)
+def test_a_wrong_option_is_exit_code_2(folder: Path, arguments: list[str], message: str) -> None:
+    result = run(folder, *arguments)
+    assert result.exit_code == Exit.USAGE
+    assert message in result.output
+
+
+def test_a_broken_folder_and_a_place_that_is_none_are_exit_code_2(folder: Path, tmp_path: Path) -> None:
+    assert run(tmp_path / "nowhere").exit_code == Exit.USAGE
+    (tmp_path / "file").touch()
+    result = run(folder, "--out", tmp_path / "file" / "out")
+    assert result.exit_code == Exit.USAGE
+    assert "Name another with --out" in result.output
+    (folder / "corpus.jsonl").unlink()
+    result = run(folder)
+    assert result.exit_code == Exit.USAGE
+    assert "put one there" in result.output
+
+
+def test_figures_go_to_the_terminal_or_as_json_and_into_files(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path
+) -> None:
+    service = PretendService()
+    monkeypatch.setattr(cli, "service_client", lambda url, data_dir: service.client)
+    monkeypatch.setattr(service.client, "close", lambda: None)
+    shown = run(folder, "--approach", "keyword", "--out", tmp_path / "new" / "out")
+    assert shown.exit_code == Exit.OK, shown.output
+    assert "keyword" in shown.output
+    assert "Calibration is not measured" in shown.output
+    assert {file.name for file in (tmp_path / "new" / "out").iterdir()} == {"report.json", "report.md", "report.html"}
+    as_json = run(folder, "--json", "--lower-case", "--questions", 1, "--pool", "p", "--group", "chunk", "-k", 3)
+    answer = json.loads(as_json.stdout)
+    assert (answer["pool"], answer["group"], answer["k"], answer["lower_case"]) == ("p", "chunk", 3, True)
+    assert answer["collections"][0]["asked"] == 1

@@ -1,0 +1,140 @@
+"""An evaluation from folder to findings and reports, against a service in memory; the figures worked by hand."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from query_api.evaluation.approaches import approaches_named
+from query_api.evaluation.evaluating import Plan, comparisons, evaluate
+from query_api.evaluation.findings import CollectionFindings, Evaluation
+from query_api.evaluation.labelled import read_folder
+from query_api.evaluation.reporting.files import as_json_text, write_reports
+from query_api.evaluation.reporting.tables import facts, p_text
+from schemas.exits import Failure
+from tests.unit.query_api.evaluation.folders import write_folder
+from tests.unit.query_api.evaluation.pretend_service import PretendService
+
+LOUD = "a|b <script> *bold*"
+
+
+@pytest.fixture
+def service() -> PretendService:
+    return PretendService()
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    """q1 "Who stands?" has d1 (found first), q2 "Who swims?" has d2 (found), the third finds nothing."""
+    queries = [{"_id": "q1", "text": "Who stands?"}, {"_id": "q2", "text": "swims."}, {"_id": "q3", "text": LOUD}]
+    judged = [("q1", "d1", "1"), ("q2", "d2", "2"), ("q3", "d3", "1")]
+    folder = write_folder(tmp_path / "birds", queries=queries, judged=judged)
+    return Plan(collections=(read_folder(folder),), approaches=approaches_named(["hybrid", "keyword"]), k=5)
+
+
+def only(found: Evaluation) -> CollectionFindings:
+    (collection,) = found.collections
+    return collection
+
+
+def test_every_question_is_asked_in_every_approach_in_turns_after_one_to_warm_up(
+    service: PretendService, plan: Plan
+) -> None:
+    found = only(evaluate(plan, service.client))
+    assert [asked["mode"] for asked in service.asked] == [
+        *("hybrid", "keyword"),
+        *("hybrid", "keyword"),
+        *("keyword", "hybrid"),
+        *("hybrid", "keyword"),
+    ]
+    assert {asked["collection"] for asked in service.asked} == {found.loaded.collection}
+    assert {(asked["k"], asked["group"]) for asked in service.asked} == {("5", "document")}
+    assert [approach.latencies["answer"].answers for approach in found.approaches] == [3, 3]
+
+
+def test_figures_are_those_of_the_answers(service: PretendService, plan: Plan) -> None:
+    found = only(evaluate(plan, service.client))
+    hybrid = found.approaches[0]
+    assert [question.measures["R@5"] for question in hybrid.questions] == [1, 0, 0], "'swims.' is no word of d2"
+    assert hybrid.measures["R@5"].mean == pytest.approx(1 / 3, abs=1e-6)
+    assert hybrid.latencies["total"].p50 == 0.004
+    assert hybrid.latencies["first hit"].answers == 1, "two questions had no hit"
+    assert list(hybrid.latencies) == ["keyword", "texts", "total", "first hit", "answer"]
+    assert hybrid.calibration is None
+    assert {(each.ours, each.theirs, each.adjusted_p) for each in found.comparisons} == {("hybrid", "keyword", 1.0)}
+    assert {each.measure for each in found.comparisons} == {"R@5", "AllGold@5"}, "k is 5: there is no nDCG@10"
+
+
+def test_questions_in_lower_case_and_fewer_of_them(service: PretendService, plan: Plan) -> None:
+    found = only(evaluate(msgspec.structs.replace(plan, lower_case=True, questions=1), service.client))
+    assert {asked["q"] for asked in service.asked} == {"who stands?"}
+    assert (found.asked, found.questions) == (1, 3)
+
+
+def test_confidence_is_calibrated_where_hits_carry_it(service: PretendService, plan: Plan) -> None:
+    service.confidence = 0.75
+    calibration = only(evaluate(plan, service.client)).approaches[0].calibration
+    assert calibration is not None
+    assert (calibration.hits, calibration.expected_error) == (1, 0.25), "one hit, and it is right"
+
+
+def test_a_pool_is_one_collection_for_all_folders(service: PretendService, plan: Plan, tmp_path: Path) -> None:
+    other = read_folder(write_folder(tmp_path / "more"))
+    found = evaluate(
+        msgspec.structs.replace(plan, collections=(*plan.collections, other), pool="all"), service.client
+    ).collections
+    assert len(service.published) == 6
+    assert found[0].loaded == found[1].loaded
+    assert found[0].approaches[0].questions[0].documents == ("birds/d1", "more/d1")
+    assert found[0].approaches[0].measures["MRR@5"].mean == pytest.approx(1 / 3, abs=1e-6)
+    assert found[1].approaches[0].questions[0].measures["MRR@5"] == 0.5
+
+
+@pytest.mark.parametrize(("broken", "message"), [("error", "The disk is gone"), ("cut", "ended in the middle")])
+def test_a_search_that_fails_is_no_search_that_found_nothing(
+    service: PretendService, plan: Plan, broken: str, message: str
+) -> None:
+    service.broken = broken
+    with pytest.raises(Failure, match=message):
+        evaluate(plan, service.client)
+
+
+def test_every_pair_is_compared_and_adjusted_for_their_number() -> None:
+    """Three approaches, 3 questions: a beats b by 1 each time (p 2/8), c equals b (p 1)."""
+    values = {name: {"R@5": of} for name, of in (("a", [1.0] * 3), ("b", [0.0] * 3), ("c", [0.0] * 3))}
+    found = {(each.ours, each.theirs): (each.difference.mean, each.adjusted_p) for each in comparisons(values)}
+    assert found == {("a", "b"): (1, 0.75), ("a", "c"): (1, 0.75), ("b", "c"): (0, 1)}
+    assert comparisons({"a": {"R@5": [1.0]}}) == ()
+
+
+def test_the_three_reports_say_the_same(service: PretendService, plan: Plan, tmp_path: Path) -> None:
+    service.failed_channels = {"graph": "too late"}
+    found = evaluate(plan, service.client)
+    write_reports(found, tmp_path)
+    assert msgspec.json.decode((tmp_path / "report.json").read_bytes(), type=Evaluation) == found
+    assert json.loads(as_json_text(found))["collections"][0]["approaches"][0]["calibration"] is None
+    markdown, page = ((tmp_path / name).read_text() for name in ("report.md", "report.html"))
+    for text in (markdown, page):
+        assert facts(found) in text
+        assert "1 documents are a title without text, and have it as content too." in text
+        assert "hybrid: 3 answers came without the graph channel." in text
+        assert "not measured, since no hit carries a confidence" in text
+        assert "33.3 [0.0, 100.0]" in text
+    assert r"a\|b \<script> \*bold\*" in markdown
+    assert "a|b &lt;script&gt; *bold*" in page
+    for outside in ("<script", "<link", "src=", "href=", "url(", "@import"):
+        assert outside not in page
+
+
+def test_the_page_draws_what_was_found(service: PretendService, plan: Plan, tmp_path: Path) -> None:
+    service.confidence = 0.75
+    write_reports(evaluate(plan, service.client), tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<svg") == 3 + 2, "nDCG, recall, all gold; reliability of each approach"
+    assert "hybrid: 33.3 [0.0, 100.0]" in page
+    assert "1 hits: confidence 0.75, right 1.00" in page
+
+
+def test_small_p_values_are_bounded_not_zero() -> None:
+    assert (p_text(0.0001), p_text(0.0314)) == ("< 0.001", "0.031")
