@@ -122,7 +122,7 @@ def list_dead_letters(
     from query_api.command.showing import show_dead_letters
 
     asked = {"reason": reason, "since": since, "limit": limit, "cursor": cursor}
-    with closing(_client(url, data_dir)) as client:
+    with closing(service_client(url, data_dir)) as client:
         page = client.get("/v1/dead-letters", {name: value for name, value in asked.items() if value is not None})
     if as_json:
         _print_json(page)
@@ -147,7 +147,7 @@ def show_dead_letter(
     from query_api.command.showing import show_dead_letter as show
 
     path = f"/v1/dead-letters/{quote(position, safe=':')}"
-    with closing(_client(url, data_dir)) as client:
+    with closing(service_client(url, data_dir)) as client:
         if raw:
             sys.stdout.buffer.write(client.get_bytes(path, {"raw": True}))
             sys.stdout.buffer.flush()
