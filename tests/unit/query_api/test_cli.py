@@ -96,7 +96,7 @@ class LettersClient(StubClient):
 
 def test_dead_letters_are_listed_and_shown_so_that_a_person_sees_what_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
     stub = LettersClient([])
-    monkeypatch.setattr(cli, "_client", lambda url, data_dir: stub)
+    monkeypatch.setattr(cli, "service_client", lambda url, data_dir: stub)
     listed = CliRunner().invoke(cli.app, ["dead-letters", "list", "--reason", "not_json", "--since", "2h"])
     assert listed.exit_code == Exit.OK
     assert stub.asked["params"] == {"reason": "not_json", "since": "2h", "limit": 20}
