@@ -35,7 +35,7 @@ class ChunkingParameters:
 
     def __post_init__(self) -> None:
         if self.chunk_characters < 20 or not 0 <= self.chunk_overlap <= self.chunk_characters // 2:
-            raise ValueError("A chunk has 20 characters or more; its overlap is at most half of it.")
+            raise ValueError("chunk_characters is 20 or more, and chunk_overlap at most half of it.")
         if self.passage_characters < 2 * self.chunk_characters or not 0 <= self.passage_overlap <= 0.5:
             raise ValueError("A passage has the size of two chunks or more; its overlap is a share of 0 to 0.5.")
 

@@ -72,7 +72,8 @@ def _sentence(problem: Any) -> str:
     variable = "THALWEG_" + "__".join(str(part) for part in problem["loc"]).upper()
     if problem["type"] == "extra_forbidden":
         return f"{variable}: there is no such setting."
-    message = str(problem["msg"]).removeprefix("Value error, ")
+    message = str(problem["msg"]).removeprefix("Value error, ").replace(" items after validation", " characters")
+    message = message.rstrip(".")
     if isinstance(problem["input"], (str, int, float)) and not variable.endswith(_MAY_HOLD_SECRETS):
         return f"{variable}: {message} (it is {problem['input']!r})."
     return f"{variable}: {message}."

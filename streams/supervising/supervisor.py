@@ -185,13 +185,16 @@ class Supervisor:
             yield keeper, task
 
     async def _all_ready(self, kept: Sequence[Kept]) -> None:
-        ready = asyncio.gather(*(keeper.ready.wait() for keeper, _ in kept))
+        async def each_ready() -> None:
+            for keeper, _ in kept:
+                await keeper.ready.wait()
+
         slow = asyncio.get_running_loop().call_later(_SLOW_START_SECONDS, self._say_who_is_slow, kept)
         try:
-            await _first_to_end([ready, *(task for _, task in kept)])
+            async with _background(each_ready()) as ready:
+                await _first_to_end([ready, *(task for _, task in kept)])
         finally:
             slow.cancel()
-            ready.cancel()
 
     def _say_who_is_slow(self, kept: Sequence[Kept]) -> None:
         for keeper, _ in kept:
