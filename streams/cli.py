@@ -127,6 +127,7 @@ def worker(
 ) -> None:
     """Run one worker: documents from the topics into the stores."""
     from streams.loading.loader import bootstrap_servers as find_servers
+    from streams.machine.data_directory import WORKER_LOCK, make_directory, require_free
     from streams.settings import WorkerSettings
 
     blocks = overrides(
@@ -137,6 +138,7 @@ def worker(
     settings = WorkerSettings.load(blocks)
     settings = WorkerSettings.load({**blocks, "kafka": {"bootstrap_servers": find_servers(settings)}})
 
+    require_free(make_directory(settings.storage.data_dir), WORKER_LOCK, "worker")  # before what takes seconds
     from streams.app import run_worker  # Faust, both stores and the model
 
     raise typer.Exit(run_worker(settings))
