@@ -12,8 +12,7 @@ from urllib.parse import quote
 
 import typer
 
-from schemas.discovery import find_running
-from schemas.exits import Failure, complain, plain_failures
+from schemas.exits import Failure, plain_failures
 
 if TYPE_CHECKING:
     from query_api.command.client import ServiceClient
@@ -168,18 +167,13 @@ def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def service_client(url: str | None, data_dir: Path | None) -> "ServiceClient":
     """A client of the service at `url`, else of the one that runs on the data directory; the key is the settings'."""
-    from query_api.command.client import DEFAULT_URL, ServiceClient, locate_service
+    from query_api.command.client import ServiceClient, locate_service
     from query_api.settings import ServiceSettings
 
     settings = ServiceSettings.load(given(storage={"data_dir": data_dir}))
-    if url is None and data_dir is not None and find_running(data_dir) is None:
-        complain(
-            f"Nothing that 'thalweg up' started runs on {data_dir}; asking {DEFAULT_URL}. Name another with --url."
-        )
     key = settings.service.api_key
-    return ServiceClient(
-        locate_service(url, settings.storage.data_dir), None if key is None else key.get_secret_value()
-    )
+    located = locate_service(url, settings.storage.data_dir, named=data_dir is not None)
+    return ServiceClient(located, None if key is None else key.get_secret_value())
 
 
 def _print_json(answer: dict[str, Any]) -> None:

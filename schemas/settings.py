@@ -58,7 +58,7 @@ class EmbeddingSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    provider: Literal["auto", "onnx-int8", "onnx", "sentence-transformers", "openai", "hashing"] = Field(
+    provider: Literal["auto", EmbeddingProvider] = Field(
         "auto",
         description=(
             "What runs the model. `auto`: what the data directory was made with, else `onnx-int8` where the processor "

@@ -21,9 +21,9 @@ class SentenceTransformerEncoder:
     """A sentence-transformers model on the CPU, from packaged weights or a folder; never from a hub.
 
     Each thread computes its own texts alone: threads that share one text's arithmetic wait for each other at every
-    layer, which costs dearly as soon as anything else wants a core. `raw` is the model itself, for measuring what this
-    class adds. Texts go together only when they have the same number of tokens: nothing is padded, so a text's
-    arithmetic does not depend on its neighbours, and no work is spent on padding either.
+    layer, which costs dearly as soon as anything else wants a core. Texts go together only when they have the same
+    number of tokens: nothing is padded, so a text's arithmetic does not depend on its neighbours, and no work is spent
+    on padding either.
     """
 
     provider: EmbeddingProvider = "sentence-transformers"
@@ -43,11 +43,11 @@ class SentenceTransformerEncoder:
 
         torch.set_num_threads(1)
         self._torch = torch
-        self.raw: SentenceTransformer = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+        self._model: SentenceTransformer = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
         self._threads = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="encoder")
         self.model = model
         self.digest = weights_digest(folder)
-        dimension = self.raw.get_embedding_dimension()
+        dimension = self._model.get_embedding_dimension()
         if dimension is None:
             raise IncompatibleGeneration(f"The model {model!r} does not say how long its vectors are.")
         self.dimension = dimension
@@ -68,7 +68,7 @@ class SentenceTransformerEncoder:
             return [[index] for index in range(len(texts))]
         cut = [encodable(text) for text in texts]
         by_length: defaultdict[int, list[int]] = defaultdict(list)
-        features: Any = self.raw.tokenizer(cut, truncation=True, max_length=self.raw.get_max_seq_length())
+        features: Any = self._model.tokenizer(cut, truncation=True, max_length=self._model.get_max_seq_length())
         for index, tokens in enumerate(features["input_ids"]):
             by_length[len(tokens)].append(index)
         return [
@@ -82,7 +82,7 @@ class SentenceTransformerEncoder:
 
     def _forward(self, texts: list[str]) -> NDArray[np.float32]:
         with self._torch.inference_mode():
-            encoded = self.raw.encode(
+            encoded = self._model.encode(
                 [encodable(text) for text in texts],
                 batch_size=BATCH_TEXTS,
                 normalize_embeddings=True,

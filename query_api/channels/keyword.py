@@ -6,5 +6,4 @@ from query_api.reading.snapshot import Candidate, TextSnapshot
 def keyword_channel(text: TextSnapshot, query: str, limit: int, collection: str | None) -> list[Candidate]:
     """The `limit` passages with the highest BM25, best first, equal scores in the order of their ids."""
     found = text.keyword_search(query, limit, collection)
-    ordered = sorted(found, key=lambda passage: (-passage.score, passage.passage_id))
-    return [Candidate(passage.passage_id, passage.score, passage.key) for passage in ordered]
+    return [Candidate(passage.passage_id, passage.score, passage.key) for passage in found]

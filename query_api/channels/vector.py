@@ -14,5 +14,4 @@ def vector_channel(
     Equal cosines stand in the order of their ids, so the same snapshot gives the same list.
     """
     found = text.vector_search(vector, limit, collection)
-    ordered = sorted(found, key=lambda chunk: (-chunk.score, chunk.chunk_id))
-    return [Candidate(chunk.passage_id, chunk.score, chunk.key, chunk.chunk_id) for chunk in ordered]
+    return [Candidate(chunk.passage_id, chunk.score, chunk.key, chunk.chunk_id) for chunk in found]

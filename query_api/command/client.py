@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from schemas.discovery import find_running
-from schemas.exits import Failure, Unreachable, WrongSetting
+from schemas.exits import Failure, Unreachable, WrongSetting, complain
 
 DEFAULT_URL = "http://127.0.0.1:8420"
 CONNECT_SECONDS = 5.0
@@ -29,12 +29,21 @@ class SentEvent(NamedTuple):
     data: JSONObject
 
 
-def locate_service(url: str | None, data_dir: Path) -> str:
-    """The service's address: the one given, else that of what runs on the data directory, else the default one."""
+def locate_service(url: str | None, data_dir: Path, *, named: bool = False) -> str:
+    """The service's address: the one given, else that of what runs on the data directory, else the default one.
+
+    Where somebody has `named` the data directory, the last is told: it may be the service of another.
+    """
     if url:
         return url.rstrip("/")
     running = find_running(data_dir)
-    return running.service_url.rstrip("/") if running else DEFAULT_URL
+    if running is not None:
+        return running.service_url.rstrip("/")
+    if named:
+        complain(
+            f"Nothing that 'thalweg up' started runs on {data_dir}; asking {DEFAULT_URL}. Name another with --url."
+        )
+    return DEFAULT_URL
 
 
 class ServiceClient:

@@ -39,11 +39,11 @@ class TextSnapshot(Protocol):
     def opened_at(self) -> datetime: ...
 
     def vector_search(self, vector: NDArray[np.float32], limit: int, collection: str | None) -> Sequence["FoundChunk"]:
-        """The nearest live chunks, best first. `vector` is (dim,) float32, L2-normalised."""
+        """The nearest live chunks, best first, ties by id. `vector` is (dim,) float32, L2-normalised."""
         ...
 
     def keyword_search(self, query: str, limit: int, collection: str | None) -> Sequence["FoundPassage"]:
-        """The live passages with the highest BM25 over title, headings and text, best first."""
+        """The live passages with the highest BM25 over title, headings and text, best first, ties by id."""
         ...
 
     def revisions(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, str]:

@@ -5,66 +5,38 @@ The last line is one JSON object: passages a second, one question's seconds, nDC
 """
 
 import argparse
-import csv
-import gzip
 import json
-import math
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from indexer.embedding import load_encoder
+from query_api.evaluation.figures.measures import judge
+from query_api.evaluation.labelled import read_folder
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
 PROVIDERS: tuple[EmbeddingProvider, ...] = ("onnx-int8", "onnx", "sentence-transformers")
-Judged = dict[str, dict[str, int]]
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with gzip.open(path, "rt") as lines:
-        return [json.loads(line) for line in lines]
-
-
-def judgements(path: Path) -> Judged:
-    judged: Judged = {}
-    with path.open(newline="") as file:
-        for question, passage, grade in list(csv.reader(file, delimiter="\t"))[1:]:
-            judged.setdefault(question, {})[passage] = int(grade)
-    return judged
-
-
-def ndcg(ranked: Sequence[str], judged: Mapping[str, int], k: int = 10) -> float:
-    """Järvelin, Kekäläinen 2002, with gain = grade."""
-    gained = sum(judged.get(passage, 0) / math.log2(rank + 2) for rank, passage in enumerate(ranked[:k]))
-    ideal = sum(grade / math.log2(rank + 2) for rank, grade in enumerate(sorted(judged.values(), reverse=True)[:k]))
-    return gained / ideal if ideal else 0.0
-
-
-def recall(ranked: Sequence[str], judged: Mapping[str, int], k: int = 5) -> float:
-    wanted = {passage for passage, grade in judged.items() if grade > 0}
-    return len(wanted & set(ranked[:k])) / len(wanted) if wanted else 0.0
 
 
 def measured(folder: Path, provider: EmbeddingProvider) -> dict[str, float]:
     encoder = load_encoder(EmbeddingSettings(provider=provider))
-    corpus, judged = rows(folder / "corpus.jsonl.gz"), judgements(folder / "qrels" / "dev.tsv")
-    questions = [row for row in rows(folder / "queries.jsonl.gz") if row["_id"] in judged]
+    collection = read_folder(folder)
+    corpus, questions = collection.documents, collection.questions
     encoder.encode(["The first text takes longest."])
     started = time.perf_counter()
-    passages = encoder.encode([f"{row['title']}. {row['text']}" for row in corpus])
+    passages = encoder.encode([f"{document.title or ''}. {document.text or ''}" for document in corpus])
     encoded = time.perf_counter()
-    asked = np.concatenate([encoder.encode([row["text"]]) for row in questions])
+    asked = np.concatenate([encoder.encode([question.text]) for question in questions])
     answered = time.perf_counter()
-    names = [row["_id"] for row in corpus]
     best = np.argsort(-(asked @ passages.T), axis=1, kind="stable")[:, :10]
-    ranked = {row["_id"]: [names[at] for at in order] for row, order in zip(questions, best, strict=True)}
+    ranked = {asking.id: [corpus[at].id for at in order] for asking, order in zip(questions, best, strict=True)}
+    values = judge(ranked, collection.judgements, k=10)
     return {
         "passages_per_second": round(len(corpus) / (encoded - started), 1),
         "question_seconds": round((answered - encoded) / len(questions), 5),
-        "ndcg_10": round(float(np.mean([ndcg(ranked[name], judged[name]) for name in ranked])) * 100, 2),
-        "recall_5": round(float(np.mean([recall(ranked[name], judged[name]) for name in ranked])) * 100, 2),
+        "ndcg_10": round(float(np.mean(values["nDCG@10"])) * 100, 2),
+        "recall_5": round(float(np.mean(values["R@5"])) * 100, 2),
     }
 
 
