@@ -46,9 +46,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 class CollectionFindings(msgspec.Struct, frozen=True, kw_only=True):
     """`documents` and `questions` as the folder has them; `asked` of its questions were put.
 
-    `unfilled` documents have neither text nor title and were not published; `title_only` ones have their title as
-    content, and so twice. `loaded` tells of the collection in the service, which a
-    pool shares.
+    `unfilled` documents have neither text nor title and were not published; `title_only` ones have no text. `loaded`
+    tells of the collection in the service, which a pool shares.
     """
 
     name: str
