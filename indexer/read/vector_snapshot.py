@@ -129,7 +129,7 @@ class VectorSnapshot:
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
 
     def keyword_search(self, query: str, limit: int, collection: str | None = None) -> list[FoundPassage]:
-        """The `limit` passages with the highest BM25 over title, headings and text, best first, ties by id.
+        """The `limit` passages with the highest BM25 over title, headings, text and labels, best first, ties by id.
 
         `query` is text, never syntax; one of stop words and signs alone finds nothing.
         """

@@ -43,7 +43,7 @@ class TextSnapshot(Protocol):
         ...
 
     def keyword_search(self, query: str, limit: int, collection: str | None) -> Sequence["FoundPassage"]:
-        """The live passages with the highest BM25 over title, headings and text, best first, ties by id."""
+        """The live passages with the highest BM25 over title, headings, text and labels, best first, ties by id."""
         ...
 
     def revisions(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, str]:
