@@ -101,7 +101,8 @@ async def search(
 
     Everything is read from `snapshot`, so the same request gives the same hits as long as the snapshot is kept, and
     the hits of two pages are those of one page of both lengths. Closing the iterator ends the work that waits; a
-    thread that has begun a store call finishes it unheard. Raises SearchFailed when no channel could answer.
+    thread that has begun a store call finishes it unheard. Raises SearchFailed when no channel could answer,
+    MalformedFilter for filters that this snapshot's documents cannot answer.
     """
     searching = _Search(request, snapshot, encoder, executor, settings)
     yield Meta(
@@ -151,6 +152,7 @@ class _Search:
         self._executor = executor
         self._settings = settings
         self._question = Question(request.q)
+        self._scope = snapshot.text.fields.scope(request.collection, request.conditions)
         self._passages = PassageReader(snapshot.text)
         self._vector: NDArray[np.float32] | None = None
         self._depth = DEPTH
@@ -249,13 +251,13 @@ class _Search:
         return vector
 
     def _by_words(self) -> Awaitable[list[Candidate]]:
-        request, text, depth = self._request, self._snapshot.text, self._depth
-        return self._run(lambda: keyword_channel(text, request.q, depth, request.collection))
+        q, text, depth, scope = self._request.q, self._snapshot.text, self._depth, self._scope
+        return self._run(lambda: keyword_channel(text, q, depth, scope))
 
     def _by_vector(self, vector: NDArray[np.float32]) -> Awaitable[list[Candidate]]:
         self._vector = vector
-        request, text, depth = self._request, self._snapshot.text, self._depth
-        return self._run(lambda: vector_channel(text, vector, depth, request.collection))
+        text, depth, scope = self._snapshot.text, self._depth, self._scope
+        return self._run(lambda: vector_channel(text, vector, depth, scope))
 
     def _look_up_names(self) -> Names:
         return names_in(self._question, self._snapshot.graph, self._request.collection)
@@ -281,7 +283,7 @@ class _Search:
                 names,
                 snapshot.text,
                 self._passages,
-                self._request.collection,
+                self._scope,
                 (found.vector or [])[:DEPTH],
                 None if found.keyword is None else found.keyword[:DEPTH],
                 always=self._request.mode == "graph",

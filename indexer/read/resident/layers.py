@@ -17,7 +17,6 @@ from schemas.ids import DocumentKey
 
 LARGEST_MERGE = 50_000  # rows; larger layers are only rewritten when half of theirs are dead
 MERGE_RATIO = 2
-KEPT_SCOPES = 16  # collections whose rows an index remembers; finding them again costs .3 ms for 100,000 rows
 
 
 class Content(Protocol):

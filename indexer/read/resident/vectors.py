@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.read.resident.layers import KEPT_SCOPES, Layer, Layers, best_rows
+from indexer.read.resident.layers import Layer, Layers, best_rows
+from indexer.read.resident.scope import EVERYTHING, Scope, ScopeRows
 from schemas.ids import DocumentKey
 
 _DECIMALS = 6
@@ -43,22 +44,17 @@ class VectorIndex:
 
     def __init__(self, layers: Layers[Vectors]) -> None:
         self.layers = layers
-        self._searched: dict[str | None, list[NDArray[np.bool_]]] = {}
+        self._rows = ScopeRows(layers.stack)
 
-    def search(self, vector: NDArray[np.float32], limit: int, collection: str | None = None) -> list[NearChunk]:
+    def search(self, vector: NDArray[np.float32], limit: int, scope: Scope = EVERYTHING) -> list[NearChunk]:
         """The `limit` chunks with the highest cosine, best first, ties by id. `vector` is (dimension,) float32."""
         length = float(np.linalg.norm(vector))
         if limit < 1 or not length:
             return []
         unit = vector.astype(np.float64) / length
-        searched = self._searched.get(collection)
-        if searched is None:
-            if len(self._searched) >= KEPT_SCOPES:
-                self._searched.clear()
-            searched = self._searched[collection] = [layer.in_collection(collection) for layer in self.layers.stack]
         found = [
             chunk
-            for layer, mask in zip(self.layers.stack, searched, strict=True)
+            for layer, mask in zip(self.layers.stack, self._rows.of(scope), strict=True)
             for chunk in _nearest(layer, mask, unit, limit)
         ]
         return sorted(found, key=lambda chunk: (-chunk.score, chunk.id))[:limit]

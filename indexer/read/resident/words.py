@@ -1,7 +1,7 @@
 """Keyword search in memory: an inverted index of passages, and BM25 over the collection that is asked."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.read.resident.layers import KEPT_SCOPES, Layer, Layers, best_rows
+from indexer.read.resident.layers import Layer, Layers, best_rows
+from indexer.read.resident.scope import EVERYTHING, KEPT_SCOPES, Scope, ScopeRows
 from schemas.ids import DocumentKey
 
 K1 = 1.2
@@ -82,8 +83,8 @@ class FoundRow(NamedTuple):
     key: DocumentKey
 
 
-class _Scope(NamedTuple):
-    """The rows that one collection's searches look at, by layer, and what BM25 needs to know of them."""
+class _Counted(NamedTuple):
+    """The rows of one collection, by layer, and what BM25 needs to know of them."""
 
     searched: list[NDArray[np.bool_]]
     rows: int
@@ -95,30 +96,34 @@ class WordIndex:
 
     def __init__(self, layers: Layers[Postings]) -> None:
         self.layers = layers
-        self._scopes: dict[str | None, _Scope] = {}
+        self._rows = ScopeRows(layers.stack)
+        self._counted: dict[str | None, _Counted] = {}
 
-    def search(self, terms: Sequence[int], limit: int, collection: str | None = None) -> list[FoundRow]:
+    def search(self, terms: Sequence[int], limit: int, scope: Scope = EVERYTHING) -> list[FoundRow]:
         """The `limit` rows with the highest BM25, best first, ties by id. Only rows with one of the terms are found.
 
         Σ over terms of idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / mean length)), with
         idf = ln(1 + (n - df + .5) / (df + .5)) (Robertson, Zaragoza 2009, section 3.4; the idf as in Lucene). What is
-        counted is the searched collection alone: no other changes its scores.
+        counted is the searched collection alone: no other changes its scores, and no filter does.
         """
-        scope = self._scope(collection)
-        if limit < 1 or not scope.rows:
+        counted = self._counts(scope.collection)
+        if limit < 1 or not counted.rows:
             return []
-        scores = [np.zeros(len(searched), dtype=np.float64) for searched in scope.searched]
+        scores = [np.zeros(len(searched), dtype=np.float64) for searched in counted.searched]
         for term, asked in sorted(Counter(terms).items()):
             postings = [
                 self._postings(layer, term, searched)
-                for layer, searched in zip(self.layers.stack, scope.searched, strict=True)
+                for layer, searched in zip(self.layers.stack, counted.searched, strict=True)
             ]
             df = sum(len(rows) for rows, _, _ in postings)
-            idf = np.log1p((scope.rows - df + 0.5) / (df + 0.5))
+            idf = np.log1p((counted.rows - df + 0.5) / (df + 0.5))
             for of_layer, (rows, counts, lengths) in zip(scores, postings, strict=True):
                 if len(rows):
-                    norm = K1 * (1 - B + B * lengths / scope.mean_length)
+                    norm = K1 * (1 - B + B * lengths / counted.mean_length)
                     of_layer[rows] += asked * idf * counts * (K1 + 1) / (counts + norm)
+        if scope.documents is not None:
+            for of_layer, wanted in zip(scores, self._rows.of(scope), strict=True):
+                of_layer[~wanted] = 0.0
         found = [
             row
             for layer, of_layer in zip(self.layers.stack, scores, strict=True)
@@ -126,18 +131,28 @@ class WordIndex:
         ]
         return sorted(found, key=lambda row: (-row.score, row.id))[:limit]
 
-    def _scope(self, collection: str | None) -> _Scope:
-        scope = self._scopes.get(collection)
-        if scope is None:
-            searched = [layer.in_collection(collection) for layer in self.layers.stack]
+    def leads(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
+        """The first passage of each of these documents that has any."""
+        found = {}
+        for key in keys:
+            for layer in self.layers.stack:
+                span = layer.names.spans.get(key)
+                if span is not None and layer.live[span[0]]:
+                    found[key] = str(layer.names.ids[span[0]])
+        return found
+
+    def _counts(self, collection: str | None) -> _Counted:
+        counted = self._counted.get(collection)
+        if counted is None:
+            searched = self._rows.of(Scope(collection))
             rows = sum(int(mask.sum()) for mask in searched)
             length = sum(
                 int(layer.content.lengths[mask].sum()) for layer, mask in zip(self.layers.stack, searched, strict=True)
             )
-            if len(self._scopes) >= KEPT_SCOPES:
-                self._scopes.clear()
-            scope = self._scopes[collection] = _Scope(searched, rows, max(length / rows, 1.0) if rows else 1.0)
-        return scope
+            if len(self._counted) >= KEPT_SCOPES:
+                self._counted.clear()
+            counted = self._counted[collection] = _Counted(searched, rows, max(length / rows, 1.0) if rows else 1.0)
+        return counted
 
     @staticmethod
     def _postings(

@@ -11,6 +11,7 @@ from indexer.errors import EncoderUnavailable
 from query_api.reading.snapshot import Snapshot
 from query_api.searching.search import SearchBudgets, SearchFailed, SearchSettings, search
 from schemas.api import Hit, SearchRequest
+from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta, Stage
 from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts, world
 
@@ -118,6 +119,24 @@ async def test_the_graph_alone_answers_in_two_hops_and_shows_its_path(executor: 
     assert jane.path[1].chunk_id == alpha[1][0], "the evidence stands in the second chunk"
     assert jane.channels == ["graph"]
     assert jane.score == jane.scores["graph"]
+
+
+@pytest.mark.parametrize("mode", ["vector", "keyword", "graph", "hybrid"])
+async def test_a_filter_holds_in_every_channel(executor: Executor, mode: str) -> None:
+    """The graph may go by way of what is filtered out, but never shows it."""
+    answer = await ask(world(PAGES), executor, mode=mode, collection="wiki", filter=["document!=alpha"])
+    assert "Jane Doe" in answer.titles
+    assert "Alpha Film" not in answer.titles
+    assert not (await ask(world(PAGES), executor, mode=mode, filter=["title=Nobody"])).hits
+
+
+async def test_a_filter_that_the_documents_cannot_answer_is_refused_before_anything_is_searched(
+    executor: Executor,
+) -> None:
+    made = world(PAGES)
+    with pytest.raises(MalformedFilter, match="'colour'"):
+        await ask(made, executor, filter=["colour=red"])
+    assert not made[1].calls
 
 
 async def test_names_are_found_whatever_their_case(executor: Executor) -> None:
