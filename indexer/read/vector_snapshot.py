@@ -18,6 +18,7 @@ from indexer.read.lookups import rows_with, vector_matrix
 from indexer.read.resident.documents import DocumentIndex
 from indexer.read.resident.scope import EVERYTHING, Scope
 from indexer.read.resident.view import ResidentView
+from indexer.read.resident.words import ComparedRows
 from indexer.read.rows import (
     CHUNK_COLUMNS,
     PASSAGE_COLUMNS,
@@ -44,6 +45,7 @@ from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, decode_retrieval
 
 SPARE_HITS = 20  # asked for beyond the limit, in case some are not current
+MOST_SCANNED_CHUNKS = 40_000  # a scan of so many costs what a search by the index does
 LEAST_PROBES = 20  # partitions of the vector index; recall@50 is 1.0 from 5 on for 100,000 clustered vectors
 HITS_A_PROBE = 25  # a partition holds at least 100 rows
 CACHED_DOCUMENTS = 5_000
@@ -100,12 +102,14 @@ class VectorSnapshot:
     def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope = EVERYTHING) -> list[FoundChunk]:
         """The `limit` chunks with the highest cosine, best first, ties by id.
 
-        `vector` is (dimension,) float32. Exact below 40,000 chunks; above, by an index that misses next to nothing.
+        `vector` is (dimension,) float32. Exact where the scope has up to 40,000 chunks; above, by an index that misses
+        next to nothing.
         """
         if vector.shape != (self._dimension,):
             raise ValueError(f"The query vector has shape {vector.shape}; this generation has ({self._dimension},).")
-        if self.resident.vectors is not None:
-            near = self.resident.vectors.search(vector, limit, scope)
+        vectors = self.resident.vectors
+        if vectors is not None and vectors.rows_in(scope) <= MOST_SCANNED_CHUNKS:
+            near = vectors.search(vector, limit, scope)
             return [FoundChunk(chunk.id, chunk.passage_id, chunk.key, chunk.score) for chunk in near]
         few = None if scope.documents is None else [str(key) for key in sorted(scope.documents)]
         if few is not None and len(few) > MOST_LISTED_DOCUMENTS:
@@ -154,6 +158,18 @@ class VectorSnapshot:
     def leads(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         """The first passage of each document that has any. Costs nothing."""
         return self.resident.words.leads(keys)
+
+    def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None = None) -> ComparedRows:
+        """The BM25 of these passages, as `keyword_search` gives it, which of the question's terms each holds, and the
+        idf of those terms. Costs a fraction of a search."""
+        return self.resident.words.compare(terms_of(query), passage_ids, collection)
+
+    def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
+        """(n_passages,) the cosine of each passage's nearest chunk, as `vector_search` gives it; NaN where it is not
+        known, as in an index of too many chunks to be kept in memory."""
+        if self.resident.vectors is None:
+            return np.full(len(passage_ids), np.nan)
+        return self.resident.vectors.cosines(vector, passage_ids)
 
     def revisions(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         """The revisions of the documents that are live. Costs nothing."""

@@ -14,6 +14,7 @@ from schemas.api import SnapshotInfo
 from schemas.ids import DocumentKey, format_token
 
 if TYPE_CHECKING:
+    from indexer.read.resident.words import ComparedRows
     from indexer.read.resident.documents import DocumentIndex
     from indexer.read.rows import ChunkRow, FoundChunk, FoundPassage, PassageRow
     from indexer.tables import DocumentRow
@@ -50,6 +51,14 @@ class TextSnapshot(Protocol):
 
     def keyword_search(self, query: str, limit: int, scope: Scope) -> Sequence["FoundPassage"]:
         """The live passages of the scope with the highest BM25 over title, headings, text; best first, ties by id."""
+        ...
+
+    def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None) -> "ComparedRows":
+        """The BM25 of these passages over the collection, which of the question's terms each holds, the terms' idf."""
+        ...
+
+    def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
+        """(n_passages,) the cosine of each passage's nearest chunk; NaN where the store cannot tell at once."""
         ...
 
     def revisions(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, str]:

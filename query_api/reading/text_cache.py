@@ -18,6 +18,7 @@ from query_api.reading.snapshot import Reached, TextSnapshot
 from schemas.ids import DocumentKey
 
 if TYPE_CHECKING:
+    from indexer.read.resident.words import ComparedRows
     from indexer.read.resident.documents import DocumentIndex
     from indexer.read.rows import ChunkRow, FoundChunk, FoundPassage, PassageRow
     from indexer.tables import DocumentRow
@@ -93,6 +94,12 @@ class CachedText:
 
     def keyword_search(self, query: str, limit: int, scope: Scope) -> "Sequence[FoundPassage]":
         return self._text.keyword_search(query, limit, scope)
+
+    def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None) -> "ComparedRows":
+        return self._text.compare_words(query, passage_ids, collection)
+
+    def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
+        return self._text.compare_vectors(vector, passage_ids)
 
     def revisions(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, str]:
         return self._text.revisions(keys)

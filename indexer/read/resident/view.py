@@ -22,7 +22,7 @@ from indexer.read.resident.words import Postings, WordIndex
 from indexer.tables import CHUNKS, DOCUMENTS, PASSAGES, StoredPosition, store_errors
 from schemas.ids import DocumentKey
 
-MOST_RESIDENT_CHUNKS = 40_000  # a scan of so many costs what an indexed search does; 60 MB
+MOST_RESIDENT_CHUNKS = 400_000  # at 1.5 kB each, with 384 dimensions
 BY_LOOK_UP = 2_000  # documents; more are found sooner by reading the tables from end to end
 OVERLAY_SHARE = 8
 
