@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, Condition, parse_condition
 
-Mode = Literal["hybrid", "vector", "keyword", "graph"]
+Mode = Literal["hybrid", "vector", "keyword", "structured", "graph"]
 Group = Literal["passage", "chunk", "document"]
 Edge = Literal["named", "title_mention", "mentioned_by", "mentioning", "shared_entity", "link", "statement", "residual"]
 
@@ -113,6 +113,11 @@ class Hit(BaseModel):
     ranks: dict[str, int] = Field(default_factory=dict, description="Each channel's own rank, from 1.")
     confidence: float | None = None
     channels: list[str]
+    matches: list[str] = Field(
+        default_factory=list,
+        description="What its document has of what the question asks of fields, as `field=words of the question`.",
+        examples=[["created=December 1958"]],
+    )
     path: list[PathEdge] = Field(default_factory=list)
     source: HitSource
     metadata: dict[str, Any] = Field(default_factory=dict)

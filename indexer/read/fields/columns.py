@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from indexer.read.fields.dates import Span, date_span
 from schemas.filters import Condition
 
+YEARS = range(1500, 2101)
+
 Scalar = str | int | float | bool
 
 
@@ -54,6 +56,13 @@ class Column:
         """(n_distinct, 2) start and end of the values that are dates; NaN for all others."""
         spans = [_span(value, times=self.times) for value in self.distinct]
         return np.array([(np.nan, np.nan) if span is None else span for span in spans], dtype=np.float64).reshape(-1, 2)
+
+    @cached_property
+    def dates(self) -> NDArray[np.float64]:
+        """As `spans`, with whole numbers that can be years read as years."""
+        years = [date_span(str(value)) if type(value) is int and value in YEARS else None for value in self.distinct]
+        read = np.array([(np.nan, np.nan) if span is None else span for span in years], dtype=np.float64).reshape(-1, 2)
+        return np.where(np.isnan(self.spans), read, self.spans)
 
     def rows_with(self, values: NDArray[np.bool_], n_rows: int) -> NDArray[np.bool_]:
         """(n_rows,) bool: those that have one of these of the distinct values."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from indexer.read.fields.columns import Column, flattened, matching
+from indexer.read.fields.phrases import Phrases, hashes_of
 from indexer.read.resident.layers import Layer, Layers
 from indexer.read.resident.scope import KEPT_SCOPES, Scope, ScopeRows
 from schemas.errors import MalformedFilter
@@ -19,9 +20,20 @@ from schemas.ids import DocumentKey
 from schemas.metadata import RESERVED_METADATA
 
 OWN_FIELDS = ("document", "title", "content_type", "uri", "updated", "version")
-RECORD_COLUMNS = ["title", "content_type", "uri", "timestamp_ms", "version", "metadata", "partition", "offset"]
+RECORD_COLUMNS = [
+    "document_id",
+    "title",
+    "content_type",
+    "uri",
+    "timestamp_ms",
+    "version",
+    "metadata",
+    "partition",
+    "offset",
+]
 OF_METADATA = "metadata."
 MAX_NAMED_FIELDS = 40
+MOSTLY = 0.5  # of a field's values
 
 
 @dataclass(frozen=True)
@@ -65,16 +77,38 @@ class Records:
 
     @cached_property
     def own_columns(self) -> Mapping[str, Column]:
-        """The document's own fields but its id."""
         columns = {
             name: Column.of((row, value) for row, value in enumerate(self.stored[name].tolist()) if value is not None)
             for name in ("title", "content_type", "uri")
         }
+        columns["document"] = Column.of(enumerate(self.stored["document_id"].tolist()))
         versions = ((row, v) for row, v in enumerate(self.stored["version"].tolist()) if v is not None)
         return columns | {
             "version": Column.of(versions),
             "updated": Column.of(enumerate(self.stored["timestamp_ms"].tolist()), times=True),
         }
+
+    @cached_property
+    def phrases(self) -> Phrases:
+        """What a text may call these documents by."""
+        own = {name: self.own_columns[name] for name in ("document", "title")}
+        return Phrases.of({**self.metadata_columns, **own})
+
+
+class Called(NamedTuple):
+    """Documents that a phrase stands for by one field: which phrase it was, and their rows, ascending."""
+
+    phrase: int
+    field: str
+    rows: NDArray[np.int64]
+
+
+class Dated(NamedTuple):
+    """A field that holds dates: whose each is, and (n_values, 2) start and end in milliseconds since 1970."""
+
+    field: str
+    rows: NDArray[np.int64]
+    spans: NDArray[np.float64]
 
 
 class DocumentIndex:
@@ -83,7 +117,6 @@ class DocumentIndex:
     def __init__(self, layers: Layers[Records]) -> None:
         self.layers = layers
         self.rows = ScopeRows(layers.stack)
-        self._ids: dict[int, Column] = {}
         self._scopes: dict[tuple[str | None, tuple[Condition, ...]], Scope] = {}
 
     def position(self, key: DocumentKey) -> tuple[int, int] | None:
@@ -110,6 +143,51 @@ class DocumentIndex:
             scope = self._scopes[name] = self._resolved(collection, conditions)
         return scope
 
+    def prepared(self) -> "DocumentIndex":
+        """This, with all made ahead that a search would else wait for."""
+        for layer in self.layers.stack:
+            _ = layer.content.phrases, [column.dates for column in layer.content.metadata_columns.values()]
+        return self
+
+    def live(self, scope: Scope) -> NDArray[np.bool_]:
+        """(n_rows,) over all layers: the rows in a scope. A row's number counts through the layers."""
+        rows = self.rows.of(scope)
+        return np.concatenate(rows) if rows else np.zeros(0, dtype=np.bool_)
+
+    def keys(self, rows: NDArray[np.int64]) -> list[DocumentKey]:
+        """The documents of these rows."""
+        found: list[DocumentKey] = np.concatenate([layer.names.keys for layer in self.layers.stack])[rows].tolist()
+        return found
+
+    def called(self, phrases: Sequence[str], live: NDArray[np.bool_]) -> list[Called]:
+        """The documents among the live rows that these phrases stand for."""
+        hashes, found = hashes_of(phrases), dict[tuple[int, str], list[NDArray[np.int64]]]()
+        for first, layer in self._numbered():
+            for at, field, rows in layer.content.phrases.standing_for(hashes):
+                found.setdefault((at, field), []).append(rows.astype(np.int64) + first)
+        called = [Called(*name, np.unique(np.concatenate(rows))) for name, rows in sorted(found.items())]
+        kept = [each._replace(rows=each.rows[live[each.rows]]) for each in called]
+        return [each for each in kept if len(each.rows)]
+
+    def dated(self, live: NDArray[np.bool_]) -> list[Dated]:
+        """The metadata fields whose values among the live rows are mostly dates, or years as numbers."""
+        found: dict[str, list[tuple[NDArray[np.int64], NDArray[np.float64]]]] = {}
+        for first, layer in self._numbered():
+            for field, column in layer.content.metadata_columns.items():
+                rows = column.rows.astype(np.int64) + first
+                current = live[rows]
+                found.setdefault(field, []).append((rows[current], column.dates[column.codes[current]]))
+        fields = [
+            Dated(field, np.concatenate([rows for rows, _ in each]), np.concatenate([spans for _, spans in each]))
+            for field, each in sorted(found.items())
+        ]
+        told = [(field, ~np.isnan(field.spans[:, 0])) for field in fields]
+        return [
+            Dated(field.field, field.rows[are], field.spans[are])
+            for field, are in told
+            if are.sum() > MOSTLY * len(are)
+        ]
+
     def fields(self, collection: str | None) -> list[str]:
         """The metadata fields that documents of a collection have."""
         found = {
@@ -122,8 +200,6 @@ class DocumentIndex:
 
     def column(self, layer: Layer[Records], field: str) -> Column | None:
         """A field in a layer. `metadata.x` is always the metadata's `x`, also where documents have an own `x`."""
-        if field == "document":
-            return self._document_ids(layer)
         if field in OWN_FIELDS:
             return layer.content.own_columns[field]
         columns = layer.content.metadata_columns
@@ -167,12 +243,12 @@ class DocumentIndex:
                 f"{condition.field!r}: give a date (2001, 2001-01-08), a number, or a text, as the documents have it."
             )
 
+    def _numbered(self) -> Iterator[tuple[int, Layer[Records]]]:
+        """Each layer with the number of its first row."""
+        first = 0
+        for layer in self.layers.stack:
+            yield first, layer
+            first += len(layer.live)
+
     def _searched(self, collection: str | None) -> Iterator[tuple[Layer[Records], NDArray[np.bool_]]]:
         return zip(self.layers.stack, self.rows.of(Scope(collection)), strict=True)
-
-    def _document_ids(self, layer: Layer[Records]) -> Column:
-        column = self._ids.get(id(layer))
-        if column is None:
-            column = Column.of((row, key.document_id) for row, key in enumerate(layer.names.keys.tolist()))
-            self._ids[id(layer)] = column
-        return column

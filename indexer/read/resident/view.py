@@ -84,7 +84,7 @@ class ResidentView:
         if live:
             ids, records = [str(keys[row]) for row in live], Records.of(behind.take(live))
             layers = layers.with_layer(Layer.of(ids, [keys[row] for row in live], records))
-        return DocumentIndex(layers)
+        return DocumentIndex(layers).prepared()
 
     def _words(self, passages: Table, moved: Moved, fresh: Revisions) -> WordIndex:
         layers = self.words.layers.without(moved)
@@ -119,7 +119,7 @@ def _behind(documents: Table, since: Mapping[int, StoredPosition]) -> pa.Table:
             condition = condition | ((col("partition") == lit(partition)) & (col("offset") > lit(position.offset)))
         query = query.where(condition)
     with store_errors("see which documents moved"):
-        return query.select(["collection", "document_id", "revision", *RECORD_COLUMNS]).to_arrow()
+        return query.select(["collection", "revision", *RECORD_COLUMNS]).to_arrow()
 
 
 def _moved(behind: pa.Table, known: Revisions) -> Moved:
