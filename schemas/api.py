@@ -1,12 +1,14 @@
 """The models of the HTTP interface."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, Condition, parse_condition
 
-Mode = Literal["hybrid", "vector", "keyword", "structured", "graph"]
+Mode = Literal["hybrid", "vector", "keyword", "structured", "graph", "rerank"]
+Fusion = Literal["adaptive", "rrf", "weighted"]
+Channel = Literal["vector", "keyword", "structured", "graph"]
 Group = Literal["passage", "chunk", "document"]
 Edge = Literal["named", "title_mention", "mentioned_by", "mentioning", "shared_entity", "link", "statement", "residual"]
 
@@ -21,6 +23,17 @@ def _checked_filter(text: str) -> str:
 
 
 Filter = Annotated[str, StringConstraints(max_length=MAX_FILTER_CHARACTERS), AfterValidator(_checked_filter)]
+
+
+def _split(value: object) -> object:
+    """`a,b` as well as a list; repeated parameters may hold commas too."""
+    given = [value] if isinstance(value, str) else value
+    if isinstance(given, list | tuple) and all(isinstance(each, str) for each in given):
+        return tuple(name.strip() for each in given for name in each.split(","))
+    return value
+
+
+Weight = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)]
 
 
 class SearchRequest(BaseModel):
@@ -48,7 +61,21 @@ class SearchRequest(BaseModel):
     edges: tuple[Edge, ...] = Field(
         (), description="The kinds of edges the graph channel may follow; all when left out."
     )
-    mode: Mode = Field("hybrid", description="All channels fused, or one alone.")
+    mode: Mode = Field(
+        "hybrid",
+        description="All channels fused, or one alone; `rerank` orders what the vector channel finds by the graph.",
+    )
+    channels: Annotated[tuple[Channel, ...], BeforeValidator(_split)] = Field(
+        (), description="What `hybrid` asks, with commas between; all four when left out.", examples=["vector,keyword"]
+    )
+    fusion: Fusion = Field(
+        "adaptive",
+        description="How `hybrid` fuses: by scores, as they are (`adaptive`); by ranks (`rrf`); by weighted min-max of "
+        "the scores (`weighted`).",
+    )
+    vector_weight: Weight | None = Field(None, description="What the vector channel counts in `weighted`; .7.")
+    keyword_weight: Weight | None = Field(None, description="What the keyword channel counts in `weighted`; .3.")
+    graph_weight: Weight | None = Field(None, description="What the graph channel counts beside the others; 1.")
     group: Group = Field(
         "passage", description="One hit for each parent passage, chunk, or document (its best passage)."
     )
@@ -59,6 +86,13 @@ class SearchRequest(BaseModel):
         examples=["3:1042"],
     )
     wait_seconds: float = Field(10.0, ge=0, le=60, description="How long to wait for `after`.")
+
+    @model_validator(mode="after")
+    def _something_counts(self) -> Self:
+        weights = (self.vector_weight, self.keyword_weight, self.graph_weight)
+        if self.fusion == "weighted" and all(weight == 0 for weight in weights):
+            raise ValueError("All weights are 0; give at least one channel a weight above 0.")
+        return self
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

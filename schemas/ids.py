@@ -13,7 +13,7 @@ MAX_DOCUMENT_ID_BYTES = 2048
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _BRACKETED = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
-_POSSESSIVE = re.compile(r"['’]s\b")
+_POSSESSIVE = re.compile(r"['’][sS]\b")
 _NOT_WORD = re.compile(r"[^\w\s+#.&/-]+")
 _EXTENSION = re.compile(r"\.[a-z][a-z0-9]{0,7}$")
 _EDGE_PUNCTUATION = " .-/&_"

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from query_api.channels.query_links import NamedEntity, QueryLink
 from query_api.channels.terms import Parent, Reason
+from query_api.reading.comparing import Compared
 
 
 class Gathered(NamedTuple):
@@ -19,14 +20,15 @@ class Gathered(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """What the graph reached: passage numbers by passage id, scores, the strongest reason for each; and how far the
-    scores may count beside other channels."""
+    """What the graph reached: passage numbers by passage id, scores, the strongest reason for each; how far the scores
+    may count beside other channels; and how all that was found compares with the question."""
 
     gate: float
     numbers: dict[str, int]
     scores: dict[str, float]
     reasons: dict[str, Reason]
     gathered: Gathered | None
+    compared: Compared | None = None
 
 
 NOTHING = Findings(0.0, {}, {}, {}, None)

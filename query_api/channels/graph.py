@@ -1,55 +1,55 @@
 """The graph channel: from the names in a question and the passages that fit it to passages that share no word with it.
 
 1. Look up the titles and entities that the question names: `names_in`.
-2. Take the best three passages as parents, by their text and by these names; see how far the gate opens.
+2. Take the best passages as parents, by their text and by these names; see how far the gate opens.
 3. Weigh each sentence of a parent by what it covers of the question.
-4. Ask the keyword index what the question still asks about the names in the best sentences of the best two parents.
+4. Ask the keyword index what the question still asks about the names in a parent's best sentences.
 5. Follow title mentions, shared entities, links and statements from the parents.
-6. Add up what reaches a passage.
+6. Compare what was reached with the question, and add up.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from indexer.read.resident.scope import EVERYTHING, Scope
+from indexer.read.resident.scope import Scope
 from query_api.channels import terms
+from query_api.channels.adding_up import Sums, open_shares, reached_passages
 from query_api.channels.findings import NOTHING, Findings, Gathered
 from query_api.channels.gating import connected_share, opening
 from query_api.channels.keyword import keyword_channel
-from query_api.channels.parents import choose_parents, pool_of, read_parents
+from query_api.channels.parents import choose_parents, read_parents
 from query_api.channels.query_links import Names
-from query_api.channels.question import Question
-from query_api.channels.residual import residual_query, residual_reaches
-from query_api.channels.terms import Reach, Reason
+from query_api.channels.question import Question, WordWeights
+from query_api.channels.residual import Hop, hop_of, residual_query
+from query_api.channels.terms import Parent, Reach
 from query_api.graph.view import GraphView
+from query_api.reading.comparing import Compared, Comparer
 from query_api.reading.passages import PassageReader
-from query_api.reading.snapshot import Candidate, TextSnapshot
+from query_api.reading.snapshot import TextSnapshot
 
-HOPS = 2  # parents that the keyword index is asked about; a third adds time, not quality
-RESIDUAL_HITS = 30
-MAX_REACHED = 200
-NO_EDGES = ("matches", "continues")  # what the graph holds explains more than what a search found
+RESIDUAL_HITS = 31  # 30, and the parent itself
 
 
 @dataclass(frozen=True)
 class TermWeights:
-    """What each term counts in the sum: the first six from a prototype's tuning, the others by analogy.
+    """What each term counts in the sum; docs/ranking.md tells how they were found.
 
-    `seed` and `prior` count when the graph is asked alone: a parent is then a hit too, and what a reached passage's own
-    text is worth is added; beside other channels these say so themselves.
+    `seed_alone` and `prior` count when the graph is asked alone: a parent is then a hit too, and what a reached
+    passage's own text is worth is added; beside other channels these say so themselves.
     """
 
     named: float = 1.0
     title_mention: float = 0.4
-    telling_title_mention: float = 0.3
+    telling_title_mention: float = 0.4
     shared: float = 0.5
-    residual: float = 0.4
-    sharp_residual: float = 0.3
-    mentioned_by: float = 0.2
+    residual: float = 0.3
+    sharp_residual: float = 0.2
     linked: float = 0.4
-    stated: float = 0.5
-    mentioning: float = 0.5
-    seed: float = 0.5
+    stated: float = 0.4
+    mentioned_by: float = 0.1
+    mentioning: float = 0.1
+    seed: float = 0.2
+    seed_alone: float = 0.5
     prior: float = 0.5
 
 
@@ -60,35 +60,59 @@ def graph_channel(
     text: TextSnapshot,
     passages: PassageReader,
     scope: Scope,
-    vector: Sequence[Candidate],
-    keyword: Sequence[Candidate] | None,
+    comparer: Comparer,
+    found: Compared,
     *,
     always: bool,
+    hops: bool,
+    edges: Collection[str] = (),
     weights: TermWeights = TermWeights(),
 ) -> Findings:
     """Reach passages from the question, whose names (step 1) are looked up before. Blocks: for a thread.
 
-    With `always` the graph is followed whatever the gate says: it is asked alone. Else a closed gate ends the work
-    before it reads anything. `keyword` is None when that channel failed: its index is then not asked again. Raises
-    TransientStoreError.
+    `found` is what the text channels found. With `always` the graph is followed whatever the gate says: it is asked
+    alone. Else a closed gate ends the work before it reads anything. Without `hops` the keyword index, which has failed
+    before, is not asked again. `edges` are the kinds to follow, all when empty. Raises TransientStoreError.
     """
-    chosen = choose_parents(view, names.links, vector, keyword or ())  # 2
+    fitting = dict(zip(found.row_of, found.text.tolist(), strict=True))
+    chosen = choose_parents(view, names.links, fitting)  # 2
     connected = 1.0 if names.links else connected_share(view, list(chosen.weights))
     gate = opening(names.links, names.entities, connected)
     if not gate and not always:
-        return NOTHING
-    parents = read_parents(question, view, passages, chosen, pool_of(keyword or ()))  # 3
+        return NOTHING._replace(compared=found)
+    word_weights = WordWeights.of(question, comparer.weights_of)
+    parents = read_parents(question, view, passages, chosen, word_weights)  # 3
     gathered = Gathered(names.links, names.entities, chosen.prior, parents)
-    queries = [residual_query(question, parent) for parent in parents[: HOPS if keyword is not None else 0]]
-    hops = [keyword_channel(text, query, RESIDUAL_HITS, scope) if query else [] for query in queries]  # 4
-    plain, sharp = residual_reaches(view, parents[: len(hops)], hops)
-    edges = _followed(question, view, gathered, weights, alone=always)  # 5
-    weighted = [*edges, (weights.residual, plain), (weights.sharp_residual, sharp)]
-    return _added_up(view, scope, gathered, weighted, gate, weights.prior if always else 0.0)
+    followed = [_hop(at, question, view, text, parent, scope) for at, parent in enumerate(parents)] if hops else []  # 4
+    leading = [hop for hop in followed if hop is not None] if not edges or "residual" in edges else []
+    reaches = _followed(question, view, gathered, weights, alone=always, edges=edges)  # 5
+    reached = reached_passages(view, scope, found, reaches, leading)  # 6
+    compared = found.followed_by(comparer.of([name for name in reached if name not in found.row_of]))
+    sums = Sums(reached, compared)
+    sums.add_edges(reaches, open_shares(view, comparer, compared, parents))
+    for hop in leading:
+        bm25 = text.compare_words(hop.query, list(reached), scope.collection).bm25
+        sums.add_hop(hop, parents[hop.parent], bm25)
+    sums.close_hops(weights.residual, weights.sharp_residual)
+    if always:
+        sums.add_prior(weights.prior, chosen.prior)
+    return sums.findings(gate, gathered)
+
+
+def _hop(at: int, question: Question, view: GraphView, text: TextSnapshot, parent: Parent, scope: Scope) -> Hop | None:
+    query = residual_query(question, parent, view.title(parent.document))
+    found = keyword_channel(text, query, RESIDUAL_HITS, scope) if query else []
+    return hop_of(at, view.passage_id(parent.passage), query, found)
 
 
 def _followed(
-    question: Question, view: GraphView, gathered: Gathered, weights: TermWeights, *, alone: bool
+    question: Question,
+    view: GraphView,
+    gathered: Gathered,
+    weights: TermWeights,
+    *,
+    alone: bool,
+    edges: Collection[str],
 ) -> list[tuple[float, list[Reach]]]:
     """Step 5: what each term reaches, with the term's weight."""
     parents = gathered.parents
@@ -99,49 +123,15 @@ def _followed(
     def asks(predicate: str) -> float:
         return 1.0 if question.stems_in(predicate.replace("_", " ")) else 0.0
 
-    return [
-        (weights.named, list(terms.named(gathered.links, enter))),
-        (weights.mentioning, list(terms.mentioning(gathered.entities, view))),
-        (weights.seed if alone else 0.0, list(terms.seeds(parents))),
-        (weights.title_mention, plain),
-        (weights.telling_title_mention, telling),
-        (weights.mentioned_by, list(terms.mentioned_by(view, parents))),
-        (weights.shared, list(terms.shared(view, parents, around))),
-        (weights.linked, list(terms.linked(view, parents, enter))),
-        (weights.stated, list(terms.stated(view, parents, enter, asks))),
+    kinds: list[tuple[str, float, Iterable[Reach]]] = [
+        ("named", weights.named, terms.named(gathered.links, enter)),
+        ("mentioning", weights.mentioning, terms.mentioning(gathered.entities, view)),
+        ("title_mention", weights.title_mention, plain),
+        ("title_mention", weights.telling_title_mention, telling),
+        ("mentioned_by", weights.mentioned_by, terms.mentioned_by(view, parents)),
+        ("shared_entity", weights.shared, terms.shared(view, parents, around)),
+        ("link", weights.linked, terms.linked(view, parents, enter)),
+        ("statement", weights.stated, terms.stated(view, parents, enter, asks)),
     ]
-
-
-def _added_up(
-    view: GraphView,
-    scope: Scope,
-    gathered: Gathered,
-    weighted: Iterable[tuple[float, Sequence[Reach]]],
-    gate: float,
-    prior_weight: float,
-) -> Findings:
-    """Step 6: score = Σ weight x strongest reach of each term, + prior weight x prior."""
-    scores: dict[int, float] = {}
-    best: dict[int, tuple[bool, float, Reason]] = {}
-    for weight, reaches in weighted:
-        if not weight:
-            continue
-        for passage, reach in terms.strongest(reaches).items():
-            part = weight * reach.score
-            scores[passage] = scores.get(passage, 0.0) + part
-            is_edge = reach.reason.term not in NO_EDGES
-            if passage not in best or (is_edge, part) > best[passage][:2]:
-                best[passage] = is_edge, part, reach.reason
-    for passage in scores:
-        scores[passage] += prior_weight * gathered.prior.get(passage, 0.0)
-    ordered = sorted(scores, key=lambda passage: (-scores[passage], passage))
-    if scope != EVERYTHING:  # a link may lead out of it
-        ordered = [p for p in ordered if scope.allows(view.document_key(view.document_of_passage(p)))]
-    numbers = {view.passage_id(passage): passage for passage in ordered[:MAX_REACHED]}
-    return Findings(
-        gate,
-        numbers,
-        {identifier: scores[passage] for identifier, passage in numbers.items()},
-        {identifier: best[passage][2] for identifier, passage in numbers.items()},
-        gathered,
-    )
+    wanted = [(weight, list(reaches)) for kind, weight, reaches in kinds if weight and (not edges or kind in edges)]
+    return [*wanted, (weights.seed_alone if alone else weights.seed, list(terms.seeds(parents)))]

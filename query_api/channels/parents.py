@@ -16,10 +16,12 @@ from query_api.ranking import relative_to_best
 from query_api.reading.passages import PassageReader
 from query_api.reading.snapshot import Candidate
 
-PARENTS = 3  # more did not help
+PARENTS = 3  # by their text; more did not help
 NAMED_COUNTS = 0.3
-POOL = 24
+SURELY_NAMED = 0.5  # strength of a name that makes a parent of what it leads to, beside the first three
+MOST_NAMED = 3
 MAX_PARENT_CHARACTERS = 4_000
+MAX_TITLE_TARGETS = 10
 
 
 class ChosenParents(NamedTuple):
@@ -31,50 +33,34 @@ class ChosenParents(NamedTuple):
     via: dict[int, QueryLink]
 
 
-def choose_parents(
-    view: GraphView, links: Sequence[QueryLink], vector: Sequence[Candidate], keyword: Sequence[Candidate]
-) -> ChosenParents:
-    """The best three passages by .5 vector + .5 keyword + .3 query link, each relative to its best.
+def choose_parents(view: GraphView, links: Sequence[QueryLink], fitting: Mapping[str, float]) -> ChosenParents:
+    """The best three passages by text score / best + .3 x query link, and up to three more that the question surely
+    names; a parent counts for as much as the name that leads to it, if that is more.
 
-    Passages that the graph does not hold yet are left out; so are those of score 0.
+    `fitting` is {passage id: text score} of what the text channels found. Passages that the graph does not hold yet are
+    left out; so are those of score 0.
     """
-    by_vector = _numbered(view, relative_to_best(best_scores(vector)))
-    by_words = _numbered(view, relative_to_best(best_scores(keyword)))
-    prior = text_prior(by_vector, by_words)
+    prior = _numbered(view, relative_to_best(fitting))
     named = terms.strongest(terms.named(links, terms.entrances(view, prior)))
     scores = dict(prior)
     for passage, reach in named.items():
         scores[passage] = scores.get(passage, 0.0) + NAMED_COUNTS * reach.score
-    best = sorted(scores, key=lambda passage: (-scores[passage], passage))[:PARENTS]
-    weights = {passage: scores[passage] / scores[best[0]] for passage in best if scores[passage] > 0}
+    ordered = sorted((passage for passage in scores if scores[passage] > 0), key=lambda each: (-scores[each], each))
+    sure = [each for each in ordered[PARENTS:] if each in named and named[each].score >= SURELY_NAMED]
+    chosen = [*ordered[:PARENTS], *sure[:MOST_NAMED]]
+    weights = {
+        passage: max(scores[passage] / scores[chosen[0]], named[passage].score if passage in named else 0.0)
+        for passage in chosen
+    }
     return ChosenParents(prior, weights, {passage: links[reach.reason.origin] for passage, reach in named.items()})
 
 
-def text_prior(vector: Mapping[int, float], keyword: Mapping[int, float]) -> dict[int, float]:
-    """.5 vector + .5 keyword; what a channel lacks counts 0."""
-    return {
-        passage: 0.5 * vector.get(passage, 0.0) + 0.5 * keyword.get(passage, 0.0)
-        for passage in vector.keys() | keyword.keys()
-    }
-
-
-def pool_of(keyword: Sequence[Candidate]) -> list[str]:
-    """The passages whose texts say which of the question's words tell candidates apart."""
-    return list(dict.fromkeys(candidate.passage_id for candidate in keyword[:POOL]))
-
-
 def read_parents(
-    question: Question, view: GraphView, passages: PassageReader, chosen: ChosenParents, pool: Sequence[str]
+    question: Question, view: GraphView, passages: PassageReader, chosen: ChosenParents, word_weights: WordWeights
 ) -> list[Parent]:
-    """The chosen passages with their sentences and entities weighed; those whose text is gone are left out.
-
-    One read brings their texts, and those of the pool that says what each word of the question is worth.
-    """
+    """The chosen passages with their sentences and entities weighed; those whose text is gone are left out."""
     ids = {passage: view.passage_id(passage) for passage in chosen.weights}
-    texts = passages.read([*pool, *ids.values()])
-    word_weights = WordWeights.over(
-        question.stems, (question.stems_in(texts[identifier].text) for identifier in pool if identifier in texts)
-    )
+    texts = passages.read(ids.values())
     parents = []
     for passage, weight in chosen.weights.items():
         row = texts.get(ids[passage])
@@ -98,31 +84,45 @@ def _parent(
     for entity, chunk in zip(mentions.entity.tolist(), mentions.chunk.tolist(), strict=True):
         first_chunks.setdefault(entity, chunk)
     names = {entity: name for entity, (_, name) in view.entity_names(list(first_chunks)).items()}
-    longest_first = sorted(set(names.values()), key=lambda name: (-len(name), name))
-    sentences = tuple(_sentences(question, content, longest_first, word_weights))
+    sentences = tuple(_sentences(question, content, _by_use(view, names), word_weights))
+    shares: dict[str, float] = {}
+    for sentence in sentences:
+        for name in sentence.names:
+            shares[name] = max(shares.get(name, 0.0), sentence.share)
+    written = " ".join(sentence.normalised for sentence in sentences)
     entities = {
-        entity: terms.Held(name, first_chunks[entity], terms.value(_best_share(sentences, name)))
+        entity: terms.Held(name, first_chunks[entity], terms.value(shares.get(name, 0.0)))
         for entity, name in names.items()
+        if name in shares or f" {name} " not in written  # a name made of parts stands nowhere as such
     }
     return Parent(passage, view.document_of_passage(passage), weight, link, sentences, entities)
 
 
+def _by_use(view: GraphView, names: Mapping[int, str]) -> list[str]:
+    """Names in the order in which they take their words: titles first, then names that other passages mention too, the
+    longer first. So `Kiss and Tell` leaves no `Kiss` where both are titles."""
+    keys = np.array(list(names), dtype=np.uint64)
+    targets = np.bincount(view.about(keys).asked, minlength=len(keys)).tolist()
+    frequencies = view.passage_frequencies(keys).tolist()
+    rank = {
+        name: 0 if 0 < documents <= MAX_TITLE_TARGETS else 1 if frequency > 1 else 2
+        for name, documents, frequency in zip(names.values(), targets, frequencies, strict=True)
+    }
+    return sorted(rank, key=lambda name: (rank[name], -len(name), name))
+
+
 def _sentences(
-    question: Question, content: str, longest_first: Sequence[str], word_weights: WordWeights
+    question: Question, content: str, names_in_turn: Sequence[str], word_weights: WordWeights
 ) -> Iterator[Sentence]:
     for start, end in sentence_spans(content):
         sentence = content[start:end]
         normalised = rest = f" {normalise_text(sentence)} "
         names = []
-        for name in longest_first:
+        for name in names_in_turn:
             if f" {name} " in rest:
                 names.append(name)
                 rest = rest.replace(f" {name} ", "  ")
         yield Sentence(sentence, normalised, word_weights.share(question.stems_in(sentence)), tuple(names))
-
-
-def _best_share(sentences: Sequence[Sentence], name: str) -> float:
-    return max((sentence.share for sentence in sentences if f" {name} " in sentence.normalised), default=0.0)
 
 
 def best_scores(candidates: Sequence[Candidate]) -> dict[str, float]:

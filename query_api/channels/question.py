@@ -1,8 +1,7 @@
 """A question taken apart: its words, which of them carry weight, and the spans that may be names."""
 
-import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Self
 
 import Stemmer
@@ -58,19 +57,22 @@ class Question:
     def spans(self) -> list[Span]:
         """Every run of words that may be a name, longest first, then left to right.
 
-        A run counts when it holds a capital or a digit, or has three words and more. A single word must be
+        A run counts when it holds a capital or a digit, or has three words and more; one of stop words alone when each
+        has a capital, as in the name of the band For Against. A single word must be
         capitalised or hold a digit, be no stop word and have three letters. In a question without any capitals behind
         its first word, which says nothing about names, every word counts as capitalised.
         """
         cased = any(any(letter.isupper() for letter in word) for word in self.words[1:])
         marked = [not cased or not word.islower() or any(map(str.isdigit, word)) for word in self.words]
         telling = [word.lower() not in STOP_WORDS for word in self.words]
+        capitals = [at > 0 and word[0].isupper() for at, word in enumerate(self.words)]
         bare = [normalise_text(word) for word in self.words]
         found = []
         for first in range(len(bare)):
             for last in range(first + 1, min(first + MAX_NAME_WORDS, len(bare)) + 1):
                 is_marked = any(marked[first:last])
-                if not any(telling[first:last]) or (not is_marked and last - first < MIN_UNMARKED_WORDS):
+                said = any(telling[first:last]) or (last - first > 1 and all(capitals[first:last]))
+                if not said or (not is_marked and last - first < MIN_UNMARKED_WORDS):
                     continue
                 name = " ".join(bare[first:last]).strip(_EDGES)
                 if name and (last - first > 1 or len(name) >= MIN_SINGLE_WORD_LETTERS):
@@ -79,25 +81,16 @@ class Question:
 
 
 class WordWeights(NamedTuple):
-    """How much each stem of a question tells, over a pool of texts."""
+    """How much each stem of a question tells."""
 
     idf: dict[str, float]
     total: float
 
     @classmethod
-    def over(cls, stems: Sequence[str], pool: Iterable[frozenset[str]]) -> Self:
-        """idf = ln(1 + (n - df + .5) / (df + .5)) over the pool (Robertson, Zaragoza 2009, eq. 3.3).
-
-        The pool is what the channels found, so words that all candidates share weigh little, also where they are rare
-        in the language. Words that no text of the pool holds weigh nothing: no candidate can cover them.
-        """
-        held = list(pool)
-        idf = {}
-        for stem in stems:
-            df = sum(stem in words for words in held)
-            if df:
-                idf[stem] = math.log(1 + (len(held) - df + 0.5) / (df + 0.5))
-        return cls(idf, sum(idf.values()))
+    def of(cls, question: Question, weights_of: Callable[[Sequence[str]], Sequence[float]]) -> Self:
+        """By the idf of the collection; words that no text of it holds weigh nothing: no candidate can cover them."""
+        weights = weights_of([question.word_of_stem[stem] for stem in question.stems])
+        return cls(dict(zip(question.stems, weights, strict=True)), sum(weights))
 
     def share(self, stems: Iterable[str]) -> float:
         """The share of the question's weight that these stems carry, in [0, 1]."""

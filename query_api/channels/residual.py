@@ -4,13 +4,14 @@ It reaches passages about something between question and answer that no title na
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from query_api.channels.parents import best_scores
-from query_api.channels.question import Question
-from query_api.channels.terms import Parent, Reach, Reason
-from query_api.graph.identifiers import MISSING
-from query_api.graph.view import GraphView
-from query_api.ranking import relative_to_best
+import numpy as np
+from numpy.typing import NDArray
+
+from query_api.channels.question import Question, normalise_text
+from query_api.channels.terms import Parent
+from query_api.ranking import ranked
 from query_api.reading.snapshot import Candidate
 
 BEST_SENTENCES = 2
@@ -18,39 +19,46 @@ MAX_NAMES = 12
 SHARPEN_ABOVE = 25
 
 
-def residual_query(question: Question, parent: Parent) -> str:
+class Hop(NamedTuple):
+    """What one parent's residual query found: `best` and `floor` are the highest and the 25th BM25 but for the
+    parent's own passage; `first` the passages found, best first."""
+
+    parent: int
+    query: str
+    best: float
+    floor: float
+    first: tuple[str, ...]
+
+
+def residual_query(question: Question, parent: Parent, title: str) -> str:
     """What the question asks that the parent does not hold, and the names in the parent's two best sentences that the
-    question does not hold; empty without such a name."""
+    question does not hold, but for the parent's own; empty without such a name."""
     held = question.stems_in(" ".join(sentence.text for sentence in parent.sentences))
     open_words = [question.word_of_stem[stem] for stem in question.stems if stem not in held]
+    own = normalise_text(title)
     names = dict.fromkeys(
         name
         for sentence in parent.best_sentences(BEST_SENTENCES)
         for name in sentence.names
-        if not question.names(name)
+        if not question.names(name) and name not in own and own not in name
     )
     return " ".join([*open_words, *list(names)[:MAX_NAMES]]) if names else ""
 
 
-def residual_reaches(
-    view: GraphView, parents: Sequence[Parent], hops: Sequence[Sequence[Candidate]]
-) -> tuple[list[Reach], list[Reach]]:
-    """What the hops found, as (plain, sharpened): w x score relative to the hop's best, and the same for its head."""
-    plain: list[Reach] = []
-    sharp: list[Reach] = []
-    for at, (parent, found) in enumerate(zip(parents, hops, strict=True)):
-        scores = relative_to_best(best_scores(found))
-        heads = sharpened(list(scores.values()))
-        for number, score, head in zip(view.passages(list(scores)).tolist(), scores.values(), heads, strict=True):
-            if number not in (MISSING, parent.passage):
-                plain.append(Reach(number, parent.weight * score, Reason("continues", at)))
-                sharp.append(Reach(number, parent.weight * head, Reason("continues", at)))
+def hop_of(parent: int, passage_id: str, query: str, found: Sequence[Candidate]) -> Hop | None:
+    """None where nothing but the parent itself was found."""
+    scores = {each.passage_id: each.score for each in found if each.passage_id != passage_id}
+    if not scores:
+        return None
+    first = ranked(scores)
+    floor = scores[first[SHARPEN_ABOVE - 1]] if len(first) >= SHARPEN_ABOVE else 0.0
+    return Hop(parent, query, scores[first[0]], floor, tuple(first))
+
+
+def along(hop: Hop, bm25: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How passages of these scores continue a hop, as (plain, sharpened): s / best, and (s - s25) / (best - s25), at
+    least 0."""
+    plain = np.minimum(bm25 / hop.best, 1.0)
+    spread = hop.best - hop.floor
+    sharp = np.clip((bm25 - hop.floor) / spread, 0.0, 1.0) if spread > 0 else np.zeros_like(plain)
     return plain, sharp
-
-
-def sharpened(scores: Sequence[float]) -> list[float]:
-    """Falling scores with a best of 1, stretched so that the 25th becomes 0: (s - s25) / (1 - s25), at least 0."""
-    if len(scores) < SHARPEN_ABOVE:
-        return list(scores)
-    floor = scores[SHARPEN_ABOVE - 1]
-    return [max(0.0, score - floor) / (1 - floor) if floor < 1 else 0.0 for score in scores]

@@ -14,8 +14,8 @@ from schemas.api import SnapshotInfo
 from schemas.ids import DocumentKey, format_token
 
 if TYPE_CHECKING:
-    from indexer.read.resident.words import ComparedRows
     from indexer.read.resident.documents import DocumentIndex
+    from indexer.read.resident.words import ComparedRows
     from indexer.read.rows import ChunkRow, FoundChunk, FoundPassage, PassageRow
     from indexer.tables import DocumentRow
 

@@ -18,8 +18,8 @@ from query_api.reading.snapshot import Reached, TextSnapshot
 from schemas.ids import DocumentKey
 
 if TYPE_CHECKING:
-    from indexer.read.resident.words import ComparedRows
     from indexer.read.resident.documents import DocumentIndex
+    from indexer.read.resident.words import ComparedRows
     from indexer.read.rows import ChunkRow, FoundChunk, FoundPassage, PassageRow
     from indexer.tables import DocumentRow
 

@@ -1,26 +1,42 @@
-"""Channels fused into one order of places: pure, from candidate lists and graph scores to what stands where and why."""
+"""Channels fused into one order of places: pure, from candidate lists and scores to what stands where and why."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from query_api.ranking import in_blocks, ranked, ranks, reciprocal_rank_fusion, weighted_sum
+import numpy as np
+from numpy.typing import NDArray
+
+from query_api.ranking import (
+    COVERAGE_POOL,
+    by_coverage,
+    in_blocks,
+    min_max,
+    ranked,
+    ranks,
+    reciprocal_rank_fusion,
+    relative_to_best,
+    text_score,
+    weighted_sum,
+)
+from query_api.reading.comparing import Compared
 from query_api.reading.snapshot import Candidate
-from schemas.api import Group, Mode
+from schemas.api import Fusion, Group, Mode
 from schemas.ids import DocumentKey
 
 DEPTH = 64  # candidates a text channel gives at first
 DEEPER = 4  # how many times more it gives when a page lies deeper
 
+Scores = Mapping[str, float]
+
 
 @dataclass(frozen=True)
 class FusionWeights:
-    """What each text channel counts in reciprocal rank fusion, and what the fusion counts beside the graph's scores,
-    which are multiplied by how far its gate is open. `structured` is multiplied by how conclusive that channel is."""
+    """What each channel counts; by scores (`adaptive`) only the graph's and the structured channel's do. The graph's
+    is multiplied by how far its gate is open, `structured` by how conclusive that channel is."""
 
-    vector: float = 1.0
-    keyword: float = 1.0
-    text: float = 0.4
+    vector: float = 0.7
+    keyword: float = 0.3
     graph: float = 1.0
     structured: float = 4.0  # above what all others can sum up to
 
@@ -46,89 +62,159 @@ class _Unit(NamedTuple):
     candidate: Candidate
 
 
+class Found(NamedTuple):
+    """What the channels found: lists best first, the graph's scores by passage id, how far its gate is open and how
+    conclusive the structured channel is, both in [0, 1]; how passages compare with the question."""
+
+    vector: Sequence[Candidate]
+    keyword: Sequence[Candidate]
+    graph: Scores
+    structured: Sequence[Candidate] = ()
+    gate: float = 0.0
+    conclusiveness: float = 0.0
+    compared: Compared | None = None
+    idf: NDArray[np.float64] = np.zeros(0)
+
+
 def places(
-    vector: Sequence[Candidate],
-    keyword: Sequence[Candidate],
-    graph: Mapping[str, float],
+    found: Found,
     document_of: Callable[[str], DocumentKey],
     *,
     mode: Mode,
     group: Group,
-    gate: float,
+    fusion: Fusion,
     weights: FusionWeights,
     first: int,
-    structured: Sequence[Candidate] = (),
-    conclusiveness: float = 0.0,
 ) -> list[Place]:
     """The first places in the order of everything found; one channel alone keeps its own order and scores.
 
-    Hybrid score = text weight x RRF(vector, keyword) / best RRF + graph weight x gate x graph score: reciprocal rank
-    fusion decides among texts, and where the gate is open the graph's evidence is added. Ranks of the graph are not
-    fused: how much stronger its first is than its tenth says more than their order.
+    Hybrid, by `fusion`; to each is added structured weight x conclusiveness x that channel's score:
 
-    `vector` and `keyword` are best first, `graph` scores by passage id, `gate` in [0, 1]; `document_of` tells the
-    document of a passage that only the graph found. More candidates of the same lists give a longer order that begins
-    with the shorter one. `structured` adds structured weight x conclusiveness x score.
+    - `adaptive`: text score + gate x graph score, and the first twenty by what they cover together (`by_coverage`).
+    - `rrf`: reciprocal rank fusion of the lists, the graph's among them where its gate is open.
+    - `weighted`: weight x min-max of the scores, of vector, keyword and graph.
+
+    `rerank` orders what the vector channel found by cosine + gate x graph score. `document_of` tells the document of a
+    passage that only the graph found. More candidates of the same lists give a longer order that begins with the
+    shorter one.
     """
     units = {
-        "vector": _units(vector, group),
-        "keyword": _units(keyword, group),
-        "structured": _units(structured, group),
+        "vector": _units(found.vector, group),
+        "keyword": _units(found.keyword, group),
+        "structured": _units(found.structured, group),
     }
-    counts = {
-        "vector": weights.vector,
-        "keyword": weights.keyword,
-        "graph": weights.graph * gate,
-        "structured": weights.structured * conclusiveness,
-    }
-    if mode != "hybrid":
-        counts = {name: float(name == mode) for name in counts}
-    evidence = {unit: counts["graph"] * score for unit, score in graph.items()} if counts["graph"] else {}
-    exact = {
-        unit.name: counts["structured"] * unit.candidate.score for unit in units["structured"] if counts["structured"]
-    }
-    of_lists = [counts["vector"], counts["keyword"], float(mode == "structured")]
+    scores = {name: {unit.name: unit.candidate.score for unit in of} for name, of in units.items()}
+    scores["graph"] = dict(found.graph)
+    used = _used(mode, found)
     blocks: list[dict[str, float]] = []
-    scale = 0.0
     depth = DEPTH
     while True:
-        lists = {name: ranks(unit.name for unit in of if unit.position < depth) for name, of in units.items()}
-        fused = reciprocal_rank_fusion(list(lists.values()), of_lists)
-        scale = scale or weights.text / max(fused.values(), default=1.0)
-        blocks.append(weighted_sum([fused, evidence, exact], [scale, 1.0, float(mode == "hybrid")]))
-        if depth >= max(len(vector), len(keyword)):
+        lists = {
+            name: {unit.name: unit.candidate.score for unit in of if unit.position < depth}
+            for name, of in units.items()
+        }
+        blocks.append(_fused(lists | {"graph": scores["graph"]}, found, mode, fusion, weights))
+        if depth >= max(len(found.vector), len(found.keyword)):
             break
         depth *= DEEPER
-    rankings = lists | {"graph": ranks(ranked(graph))}
-    shown = {name: rankings[name] for name, count in counts.items() if count}
-    scores = {name: {unit.name: unit.candidate.score for unit in of} for name, of in units.items()}
-    scores["graph"] = dict(graph)
-    found = {
+    final = {unit: score for block in reversed(blocks) for unit, score in block.items()}
+    candidates = {
         unit.name: unit.candidate for of in (units["structured"], units["keyword"], units["vector"]) for unit in of
     }
-    final = {unit: score for block in reversed(blocks) for unit, score in block.items()}
-    ordered: list[Place] = []
-    documents: set[DocumentKey] = set()
-    for unit in in_blocks(blocks):
-        if len(ordered) >= first:
-            break
-        candidate = found.get(unit)
-        if group == "document":
-            document = document_of(unit) if candidate is None else candidate.key
-            if document in documents:
-                continue
-            documents.add(document)
-        own = final[unit] if mode == "hybrid" else scores[mode][unit]
-        ordered.append(
+
+    def key_of(unit: str) -> DocumentKey:
+        candidate = candidates.get(unit)
+        return document_of(unit) if candidate is None else candidate.key
+
+    order = in_blocks(blocks)
+    if group == "document":
+        order = _one_each(order, key_of, first)
+    if mode == "hybrid" and fusion == "adaptive":
+        order = _covering(order, final, found)
+    rankings = {name: ranks(ranked(scores[name])) for name in used}
+    placed: list[Place] = []
+    for unit in order[:first]:
+        candidate = candidates.get(unit)
+        own = final[unit]
+        placed.append(
             Place(
                 passage_id=unit if candidate is None else candidate.passage_id,
                 chunk_id=None if candidate is None else candidate.chunk_id,
-                score=min(own, ordered[-1].score) if ordered else own,
-                scores={name: scores[name][unit] for name, ranking in shown.items() if unit in ranking},
-                ranks={name: ranking[unit] for name, ranking in shown.items() if unit in ranking},
+                score=min(own, placed[-1].score) if placed else own,
+                scores={name: scores[name][unit] for name in used if unit in rankings[name]},
+                ranks={name: rankings[name][unit] for name in used if unit in rankings[name]},
             )
         )
-    return ordered
+    return placed
+
+
+def _used(mode: Mode, found: Found) -> list[str]:
+    """The channels that decide in this mode."""
+    if mode not in ("hybrid", "rerank"):
+        return [mode]
+    names = ["vector", "keyword"] if mode == "hybrid" else ["vector"]
+    return [
+        *names,
+        *(["structured"] if mode == "hybrid" and found.conclusiveness else []),
+        *(["graph"] if found.gate else []),
+    ]
+
+
+def _fused(
+    lists: Mapping[str, Scores], found: Found, mode: Mode, fusion: Fusion, weights: FusionWeights
+) -> dict[str, float]:
+    """The scores of one block of candidates."""
+    graph_weight = weights.graph * found.gate
+    if mode == "rerank":
+        return weighted_sum(
+            [lists["vector"], {unit: lists["graph"].get(unit, 0.0) for unit in lists["vector"]}], [1.0, graph_weight]
+        )
+    if mode != "hybrid":
+        return dict(lists[mode])
+    if fusion == "rrf":
+        asked = ["vector", "keyword", *(["graph"] if graph_weight else [])]
+        fused = relative_to_best(reciprocal_rank_fusion([ranks(ranked(lists[name])) for name in asked]))
+    elif fusion == "weighted":
+        fused = weighted_sum(
+            [min_max(lists[name]) for name in ("vector", "keyword", "graph")],
+            [weights.vector, weights.keyword, graph_weight],
+        )
+    else:
+        evidence = {unit: graph_weight * score for unit, score in lists["graph"].items()} if graph_weight else {}
+        fused = weighted_sum([_by_text(lists, evidence, found), evidence], [1.0, 1.0])
+    exact = {unit: found.conclusiveness * score for unit, score in lists["structured"].items() if found.conclusiveness}
+    return weighted_sum([fused, exact], [1.0, weights.structured])
+
+
+def _by_text(lists: Mapping[str, Scores], evidence: Scores, found: Found) -> dict[str, float]:
+    """The text score of every candidate. A further chunk of a passage has its own cosine, and no BM25."""
+    scores: dict[str, float] = {}
+    text = [] if found.compared is None else found.compared.text.tolist()
+    for unit in [*lists["vector"], *lists["keyword"], *lists["structured"], *evidence]:
+        row = None if found.compared is None else found.compared.row_of.get(unit)
+        by_lists = text_score(lists["vector"].get(unit, 0.0), lists["keyword"].get(unit, 0.0))
+        scores[unit] = by_lists if row is None else text[row]
+    return scores
+
+
+def _one_each(order: Sequence[str], key_of: Callable[[str], DocumentKey], first: int) -> list[str]:
+    """The first unit of each document."""
+    documents: dict[DocumentKey, str] = {}
+    for unit in order:
+        documents.setdefault(key_of(unit), unit)
+        if len(documents) >= first:
+            break
+    return list(documents.values())
+
+
+def _covering(order: Sequence[str], final: Scores, found: Found) -> list[str]:
+    """The order, its first places taken so that they cover the question; what cannot be compared keeps its place."""
+    rows = [] if found.compared is None else [found.compared.row_of.get(unit) for unit in order[:COVERAGE_POOL]]
+    if found.compared is None or None in rows:
+        return list(order)
+    held = found.compared.held[np.array(rows, dtype=np.intp)]
+    chosen = by_coverage([final[unit] for unit in order[: len(rows)]], held, found.idf)
+    return [*(order[at] for at in chosen), *order[len(rows) :]]
 
 
 def _units(candidates: Sequence[Candidate], group: Group) -> list[_Unit]:

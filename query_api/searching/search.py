@@ -2,7 +2,8 @@
 
 1. Embed the question; meanwhile ask the keyword index, and which documents have what the question names.
 2. Ask the vector index.
-3. Follow the graph from what these two found and what the question names.
+3. Compare what was found with the question, whichever channel found it; follow the graph from there and from what the
+   question names.
 4. Fuse the channels into one order.
 5. Read the texts of a page of it, and hand out its hits, best first.
 """
@@ -12,7 +13,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,22 +23,25 @@ from indexer.errors import EncoderFailure, TransientStoreError
 from query_api.channels.findings import NOTHING, Findings
 from query_api.channels.graph import TermWeights, graph_channel
 from query_api.channels.keyword import keyword_channel
-from query_api.channels.parents import pool_of
 from query_api.channels.query_links import Names, names_in
 from query_api.channels.question import Question
 from query_api.channels.structured.channel import NOTHING_ASKED, Structured, structured_channel
 from query_api.channels.vector import vector_channel
+from query_api.reading.comparing import Compared, Comparer
 from query_api.reading.passages import PassageReader
 from query_api.reading.snapshot import Candidate, QueryEncoder, Snapshot
-from query_api.searching.fusing import DEEPER, DEPTH, FusionWeights, Place, places
+from query_api.searching.fusing import DEEPER, DEPTH, Found, FusionWeights, Place, places
 from query_api.searching.hits import Texts, hits_of
 from query_api.searching.paths import Trail
-from schemas.api import MAX_HITS, Hit, SearchRequest
+from schemas.api import MAX_HITS, Channel, Hit, Mode, SearchRequest
 from schemas.frames import Done, Meta, Stage
 
 MAX_DEPTH = 16_384
 FIRST_HITS = 20  # read and sent before the rest of a long page
 BATCH_HITS = 200
+LIKELY_PARENTS = 4
+COMPARING_MODES: frozenset[Mode] = frozenset({"hybrid", "graph", "rerank"})
+ALL_CHANNELS: tuple[Channel, ...] = ("vector", "keyword", "structured", "graph")
 MAX_REASON_CHARACTERS = 300
 
 Value = TypeVar("Value")
@@ -162,36 +166,41 @@ class _Search:
         while self._depth < min(request.offset + request.k, MAX_DEPTH):
             self._depth *= DEEPER
         self._found = _Found(None, None, NOTHING)
+        self._asked = _asked(request)
+        self._comparer: Comparer | None = None
+        self._compared: Compared | None = None
         self._trail: Trail | None = None
         self._names: asyncio.Future[Names] | None = None
         self._ahead: asyncio.Task[_Outcome[None]] | None = None
 
     async def stages(self) -> AsyncGenerator[Stage]:
         """Run the channels the mode asks for; a stage as each ends. Raises SearchFailed when none has an answer."""
-        mode = self._request.mode
         async with aclosing(self._text_channels()) as outcomes:
             async for outcome in outcomes:
                 yield self._noted(outcome, _found_by(outcome))
         if "embed" in self.failed:
             self.failed["vector"] = f"The question was not embedded: {self.failed.pop('embed')}"
-        if mode in ("hybrid", "graph"):
+        if self._request.mode in COMPARING_MODES:
+            await self._compare()
+        if "graph" in self._asked:
             reached = await self._by_graph()
             yield self._noted(reached, len(self._found.graph.scores))
-        asked = {"vector", "keyword"} if mode == "hybrid" else {mode}
-        if asked <= self.failed.keys() and not self._found.graph.scores:
+        needed = self._asked - {"graph"} if self._request.mode != "graph" else {"graph"}
+        needed = needed - {"structured"} or needed
+        if needed <= self.failed.keys() and not self._found.graph.scores:
             raise SearchFailed(" ".join(f"{name}: {reason}." for name, reason in sorted(self.failed.items())))
 
     async def _text_channels(self) -> AsyncGenerator[_Outcome[Any]]:
         """Steps 1 and 2; what the channels find is kept, how they ended is handed out as it happens."""
-        mode, budgets = self._request.mode, self._settings.budgets
+        budgets, seeding = self._settings.budgets, self._request.mode == "graph"
         running: set[asyncio.Task[_Outcome[Any]]] = set()
-        if mode in ("hybrid", "graph"):
+        if "graph" in self._asked:
             self._names = asyncio.ensure_future(self._run(self._look_up_names))
-        if mode in ("hybrid", "structured"):
+        if "structured" in self._asked:
             running.add(_begin("structured", budgets.structured_seconds, self._by_fields()))
-        if mode not in ("vector", "structured"):
+        if "keyword" in self._asked or seeding:
             running.add(_begin("keyword", budgets.keyword_seconds, self._by_words()))
-        if mode not in ("keyword", "structured"):
+        if "vector" in self._asked or seeding:
             running.add(_begin("embed", budgets.embed_seconds, self._run(self._embed)))
         try:
             while running:
@@ -223,6 +232,7 @@ class _Search:
         """Every place up to the end of the page, and at least one more if there is one."""
         needed = self._request.offset + self._request.k + 1
         while True:
+            await self._compare_rest()
             found = self._places(needed)
             full = any(len(given or ()) >= self._depth for given in (self._found.vector, self._found.keyword))
             if len(found) >= needed or not full or self._depth >= MAX_DEPTH or self._request.mode == "graph":
@@ -282,13 +292,14 @@ class _Search:
         graph = self._snapshot.graph
         names = await asyncio.shield(naming)
         leads = (graph.passages_of_document(link.document)[:1] for link in names.links)
-        wanted = [*pool_of(keyword), *(graph.passage_id(passage) for lead in leads for passage in lead)]
+        likely = (candidate.passage_id for candidate in keyword[:LIKELY_PARENTS])
+        wanted = [*likely, *(graph.passage_id(passage) for lead in leads for passage in lead)]
         await self._run(lambda: self._passages.read(wanted))
 
     async def _reach(self) -> Findings:
         """The graph starts from the first candidates only, so that a deeper page starts it from the same."""
-        found, snapshot = self._found, self._snapshot
-        if self._names is None:
+        snapshot, comparer, compared = self._snapshot, self._comparer, self._compared
+        if self._names is None or comparer is None or compared is None:
             return NOTHING
         names = await self._names
         return await self._run(
@@ -299,9 +310,11 @@ class _Search:
                 snapshot.text,
                 self._passages,
                 self._scope,
-                (found.vector or [])[:DEPTH],
-                None if found.keyword is None else found.keyword[:DEPTH],
+                comparer,
+                compared,
                 always=self._request.mode == "graph",
+                hops="keyword" not in self.failed,
+                edges=self._request.edges,
                 weights=self._settings.terms,
             )
         )
@@ -311,8 +324,42 @@ class _Search:
         outcome = await _within("graph", self._settings.budgets.graph_seconds, self._reach())
         if outcome.value is not None:
             self._found = self._found._replace(graph=outcome.value)
+            self._compared = outcome.value.compared or self._compared
             self._trail = Trail(self._question, snapshot.graph, outcome.value)
         return outcome
+
+    async def _compare(self) -> None:
+        """Compare the first candidates of every channel with the question: what the graph starts from."""
+        text, request, found = self._snapshot.text, self._request, self._found
+        known: dict[str, float] = {}
+        for candidate in found.vector or ():
+            known.setdefault(candidate.passage_id, candidate.score)
+
+        def compare() -> tuple[Comparer, Compared]:
+            words = found.keyword is not None
+            comparer = Comparer(text, request.q, request.collection, self._vector, known, words=words)
+            return comparer, comparer.of(self._candidates(DEPTH))
+
+        outcome = await _within("compare", self._settings.budgets.graph_seconds, self._run(compare))
+        self.timings["compare"] = round(outcome.seconds, 6)
+        if outcome.value is not None:
+            self._comparer, self._compared = outcome.value
+
+    async def _compare_rest(self) -> None:
+        """Compare what deeper lists brought."""
+        comparer, compared = self._comparer, self._compared
+        if comparer is None or compared is None:
+            return
+        rest = [name for name in self._candidates(self._depth) if name not in compared.row_of]
+        if rest:
+            more = await _within("compare", self._settings.budgets.graph_seconds, self._run(lambda: comparer.of(rest)))
+            self._compared = compared if more.value is None else compared.followed_by(more.value)
+
+    def _candidates(self, depth: int) -> list[str]:
+        """The passages of the first `depth` candidates of the text channels, and of all structured ones."""
+        found = self._found
+        lists = ((found.vector or ())[:depth], (found.keyword or ())[:depth], found.structured.candidates)
+        return list(dict.fromkeys(candidate.passage_id for each in lists for candidate in each))
 
     async def _deepen(self) -> None:
         """Ask the text channels again, for more. A channel that now fails keeps what it gave before."""
@@ -327,19 +374,24 @@ class _Search:
         self.timings["deepen"] = round(self.timings.get("deepen", 0.0) + time.perf_counter() - began, 6)
 
     def _places(self, first: int) -> list[Place]:
-        found, graph = self._found, self._snapshot.graph
+        found, graph, request = self._found, self._snapshot.graph, self._request
         return places(
-            found.vector or [],
-            found.keyword or [],
-            found.graph.scores,
+            Found(
+                found.vector or [],
+                found.keyword or [],
+                found.graph.scores,
+                found.structured.candidates,
+                found.graph.gate,
+                1.0 if request.mode == "structured" else found.structured.conclusiveness,
+                self._compared,
+                np.zeros(0) if self._comparer is None else self._comparer.idf,
+            ),
             lambda passage_id: graph.document_key(graph.document_of_passage(found.graph.numbers[passage_id])),
-            mode=self._request.mode,
-            group=self._request.group,
-            gate=found.graph.gate,
-            weights=self._settings.fusion,
+            mode=request.mode,
+            group=request.group,
+            fusion=request.fusion,
+            weights=_weights(self._settings.fusion, request),
             first=first,
-            structured=found.structured.candidates,
-            conclusiveness=1.0 if self._request.mode == "structured" else found.structured.conclusiveness,
         )
 
     # Steps.
@@ -353,6 +405,23 @@ class _Search:
         if outcome.error is not None:
             self.failed[outcome.name] = outcome.error
         return Stage(name=outcome.name, seconds=round(outcome.seconds, 6), candidates=candidates, error=outcome.error)
+
+
+def _asked(request: SearchRequest) -> frozenset[Channel]:
+    """The channels that this request asks."""
+    match request.mode:
+        case "hybrid":
+            return frozenset(request.channels or ALL_CHANNELS)
+        case "rerank":
+            return frozenset({"vector", "graph"})
+        case mode:
+            return frozenset({mode})
+
+
+def _weights(weights: FusionWeights, request: SearchRequest) -> FusionWeights:
+    """The weights, but for those that the request gives."""
+    given = {"vector": request.vector_weight, "keyword": request.keyword_weight, "graph": request.graph_weight}
+    return replace(weights, **{name: weight for name, weight in given.items() if weight is not None})
 
 
 def _found_by(outcome: _Outcome[Any]) -> int:

@@ -1,0 +1,125 @@
+"""The graph channel's sum: what reaches each passage, term by term, beside what the passage itself holds."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.read.resident.scope import EVERYTHING, Scope
+from query_api.channels import terms
+from query_api.channels.findings import Findings, Gathered
+from query_api.channels.residual import Hop, along
+from query_api.channels.terms import Parent, Reach, Reason
+from query_api.graph.identifiers import MISSING
+from query_api.graph.view import GraphView
+from query_api.reading.comparing import Compared, Comparer
+
+MAX_REACHED = 300
+OPEN_WORDS_COUNT = 0.5
+BESIDE_PARENTS = ("names", "mentioned_in", "matches")  # reasons that leave no parent behind
+NO_EDGES = ("matches", "continues")  # what the graph holds explains more than what a search found
+
+Weighted = Sequence[tuple[float, Sequence[Reach]]]
+
+
+def reached_passages(
+    view: GraphView, scope: Scope, found: Compared, reaches: Weighted, hops: Sequence[Hop]
+) -> dict[str, int]:
+    """{passage id: number} of what can be scored: what the text channels and the hops found, as far as the graph holds
+    it, and the 300 that the edges reach most strongly, as far as the scope allows them."""
+    names = list(dict.fromkeys([*found.row_of, *(name for hop in hops for name in hop.first)]))
+    numbers = dict(zip(names, view.passages(names).tolist(), strict=True))
+    reached = {name: number for name, number in numbers.items() if number != MISSING}
+    sums: dict[int, float] = {}
+    for weight, of_term in reaches:
+        for passage, reach in terms.strongest(of_term).items():
+            sums[passage] = sums.get(passage, 0.0) + weight * reach.score
+    ordered = sorted(sums, key=lambda passage: (-sums[passage], passage))
+    if scope != EVERYTHING:  # a link may lead out of it
+        ordered = [each for each in ordered if scope.allows(view.document_key(view.document_of_passage(each)))]
+    return reached | {view.passage_id(passage): passage for passage in ordered[:MAX_REACHED]}
+
+
+def open_shares(
+    view: GraphView, comparer: Comparer, compared: Compared, parents: Sequence[Parent]
+) -> NDArray[np.float64]:
+    """(n_parents, n_passages) the share of what the question still asks after each parent that each passage holds: by
+    the idf of the words that the parent does not hold."""
+    held = comparer.of([view.passage_id(parent.passage) for parent in parents]).held
+    still_open = np.where(held, 0.0, comparer.idf)
+    totals = still_open.sum(axis=1, keepdims=True)
+    shares: NDArray[np.float64] = (still_open / np.where(totals > 0, totals, 1.0)) @ compared.held.T
+    return shares
+
+
+class Sums:
+    """Score = Σ weight x strongest reach of each term. An edge from a parent counts by up to a half more, by the open
+    share of the passage it leads to."""
+
+    def __init__(self, reached: Mapping[str, int], compared: Compared) -> None:
+        """`compared` holds every reached passage."""
+        self._names = list(reached)
+        self._numbers = reached
+        self._compared = compared
+        self._place = {number: place for place, number in enumerate(reached.values())}
+        self._rows = np.array([compared.row_of[name] for name in reached], dtype=np.intp)
+        self._scores = np.zeros(len(reached))
+        self._plain = np.zeros(len(reached))
+        self._sharp = np.zeros(len(reached))
+        self._leading = np.full(len(reached), MISSING)
+        self._best: dict[int, tuple[float, Reason]] = {}
+
+    def add_edges(self, reaches: Weighted, shares: NDArray[np.float64]) -> None:
+        """`shares` is (n_parents, n_compared)."""
+        factors = 1.0 + OPEN_WORDS_COUNT * shares[:, self._rows]
+        for weight, of_term in reaches:
+            strongest: dict[int, tuple[float, Reason]] = {}
+            for passage, score, reason in of_term:
+                place = self._place.get(passage)
+                if place is None:
+                    continue
+                if reason.term not in BESIDE_PARENTS:
+                    score *= factors[reason.origin, place]
+                if place not in strongest or score > strongest[place][0]:
+                    strongest[place] = score, reason
+            for place, (score, reason) in strongest.items():
+                self._scores[place] += weight * score
+                if reason.term not in NO_EDGES and weight * score > self._best.get(place, (0.0, reason))[0]:
+                    self._best[place] = weight * score, reason
+
+    def add_hop(self, hop: Hop, parent: Parent, bm25: NDArray[np.float64]) -> None:
+        """`bm25` is (n_reached,), of the hop's query. Nothing leads from a parent to itself."""
+        weight = parent.weight
+        plain, sharp = along(hop, bm25)
+        if (own := self._place.get(parent.passage)) is not None:
+            plain[own] = sharp[own] = 0.0
+        self._leading = np.where(weight * plain > self._plain, hop.parent, self._leading)
+        self._plain = np.maximum(self._plain, weight * plain)
+        self._sharp = np.maximum(self._sharp, weight * sharp)
+
+    def close_hops(self, plain_weight: float, sharp_weight: float) -> None:
+        self._scores += plain_weight * self._plain + sharp_weight * self._sharp
+
+    def add_prior(self, weight: float, prior: Mapping[int, float]) -> None:
+        """`prior` is {passage number: how well it fits by its text}."""
+        for passage, score in prior.items():
+            place = self._place.get(passage)
+            if place is not None and self._scores[place]:
+                self._scores[place] += weight * score
+
+    def findings(self, gate: float, gathered: Gathered) -> Findings:
+        reasons = {place: Reason("continues", int(at)) for place, at in enumerate(self._leading) if at != MISSING}
+        for at, parent in enumerate(gathered.parents):
+            reasons[self._place.get(parent.passage, MISSING)] = Reason("matches", at)
+        reasons |= {place: reason for place, (_, reason) in self._best.items()}
+        found = [place for place in np.flatnonzero(self._scores).tolist() if place in reasons]
+        found.sort(key=lambda place: (-self._scores[place], self._names[place]))
+        names = [self._names[place] for place in found]
+        return Findings(
+            gate,
+            {name: self._numbers[name] for name in names},
+            dict(zip(names, self._scores[found].tolist(), strict=True)),
+            {name: reasons[place] for name, place in zip(names, found, strict=True)},
+            gathered,
+            self._compared,
+        )

@@ -1,0 +1,81 @@
+"""How passages compare with a question, however they were found: exact cosine, exact BM25, the words they hold."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.terms import terms_of
+from query_api.ranking import text_score
+from query_api.reading.snapshot import TextSnapshot
+
+
+class Compared(NamedTuple):
+    """Passages beside a question: rows are passages, columns of `held` the distinct terms of the question."""
+
+    row_of: Mapping[str, int]
+    cosine: NDArray[np.float64]  # (n,)
+    bm25: NDArray[np.float64]  # (n,)
+    held: NDArray[np.bool_]  # (n, n_terms)
+
+    @property
+    def text(self) -> NDArray[np.float64]:
+        """(n,) how well each fits by its text."""
+        return text_score(self.cosine, self.bm25)
+
+    def followed_by(self, other: "Compared") -> "Compared":
+        row_of = {**self.row_of, **{name: row + len(self.row_of) for name, row in other.row_of.items()}}
+        return Compared(
+            row_of,
+            np.concatenate([self.cosine, other.cosine]),
+            np.concatenate([self.bm25, other.bm25]),
+            np.concatenate([self.held, other.held]),
+        )
+
+
+class Comparer:
+    """One question over one state of the text stores. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        text: TextSnapshot,
+        query: str,
+        collection: str | None,
+        vector: NDArray[np.float32] | None,
+        known_cosines: Mapping[str, float],
+        *,
+        words: bool,
+    ) -> None:
+        """`vector` is None where the question has none; without `words` BM25 counts nothing. `known_cosines` are those
+        of passages that a vector search found: no other passage has one above the lowest of them."""
+        self._text = text
+        self._query = query
+        self._collection = collection
+        self._vector = vector
+        self._known = known_cosines
+        self._floor = min(known_cosines.values(), default=0.0)
+        self._words = words
+        self.terms = tuple(dict.fromkeys(terms_of(query)))
+        self.idf: NDArray[np.float64] = text.compare_words(query, (), collection).idf
+
+    def of(self, passage_ids: Sequence[str]) -> Compared:
+        """These passages, each once. Raises TransientStoreError."""
+        names = list(dict.fromkeys(passage_ids))
+        words = self._text.compare_words(self._query, names, self._collection)
+        bm25 = words.bm25 if self._words else np.zeros(len(names))
+        return Compared(dict(zip(names, range(len(names)), strict=True)), self._cosines(names), bm25, words.held)
+
+    def weights_of(self, words: Sequence[str]) -> list[float]:
+        """What each of these words of the question tells: the highest idf of its terms, 0 for a word that the
+        collection does not hold."""
+        idf = dict(zip(self.terms, self.idf.tolist(), strict=True))
+        return [max((idf.get(term, 0.0) for term in terms_of(word)), default=0.0) for word in words]
+
+    def _cosines(self, names: Sequence[str]) -> NDArray[np.float64]:
+        if self._vector is None:
+            return np.zeros(len(names))
+        cosines = self._text.compare_vectors(self._vector, names)
+        for row in np.flatnonzero(np.isnan(cosines)).tolist():
+            cosines[row] = self._known.get(names[row], self._floor)
+        return cosines
