@@ -24,7 +24,12 @@ def evaluate(
         list[Path], typer.Argument(help="Folders with corpus.jsonl[.gz], queries.jsonl[.gz] and qrels/<split>.tsv.")
     ],
     approach: Annotated[
-        list[str] | None, typer.Option(help="hybrid, vector, keyword or graph; may be repeated.", show_default="all")
+        list[str] | None,
+        typer.Option(
+            help="hybrid, vector, keyword, structured, graph, rerank, rrf-2, rrf-3 or weighted; may be repeated. The "
+            "others are compared with the first.",
+            show_default="all",
+        ),
     ] = None,
     split: Annotated[
         str | None, typer.Option(help="Which judgements, qrels/<split>.tsv.", show_default="dev, or the only one")
@@ -37,6 +42,9 @@ def evaluate(
     lower_case: Annotated[bool, typer.Option("--lower-case", help="Ask every question in lower case.")] = False,
     pool: Annotated[
         str | None, typer.Option(help="Load all folders into one collection of this name and search it as a whole.")
+    ] = None,
+    within: Annotated[
+        str | None, typer.Option(help="Load nothing; ask in this collection of the service, as it is.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write report.json, report.md and report.html there.", file_okay=False)
@@ -52,12 +60,12 @@ def evaluate(
     """
     from rich.console import Console
 
-    from query_api.evaluation.approaches import approaches_named
     from query_api.evaluation.evaluating import Plan
     from query_api.evaluation.evaluating import evaluate as evaluate_service
-    from query_api.evaluation.labelled import read_folder
     from query_api.evaluation.reporting.files import as_json_text, write_reports
     from query_api.evaluation.reporting.terminal import show
+    from query_api.judging.approaches import approaches_named
+    from query_api.judging.labelled import read_folder
 
     if group not in get_args(Group):
         raise WrongSetting(f"There is no group {group!r}; choose --group from document, passage, chunk.")
@@ -69,6 +77,7 @@ def evaluate(
         questions=questions,
         lower_case=lower_case,
         pool=pool,
+        within=within,
     )
     if out is not None:
         _make_folder(out)

@@ -78,7 +78,10 @@ class PretendService:
             if document["collection"] == asked["collection"] and words & set(document["content"].lower()[:-1].split())
         ]
         frames: list[tuple[str, dict[str, Any]]] = [("meta", {})]
-        frames += [("hit", {"document_id": id_, "confidence": self.confidence}) for id_ in found[: int(asked["k"])]]
+        frames += [
+            ("hit", {"document_id": id_, "score": 1.0, "confidence": self.confidence})
+            for id_ in found[: int(asked["k"])]
+        ]
         frames.append(("done", {"timings": TIMINGS, "failed_channels": self.failed_channels}))
         if self.broken == "error":
             frames[-1] = ("error", {"title": "Search not answered", "detail": "The disk is gone."})

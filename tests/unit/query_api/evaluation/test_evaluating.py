@@ -6,12 +6,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from query_api.evaluation.approaches import approaches_named
-from query_api.evaluation.evaluating import Plan, comparisons, evaluate
-from query_api.evaluation.findings import CollectionFindings, Evaluation
-from query_api.evaluation.labelled import read_folder
+from query_api.evaluation.evaluating import Plan, evaluate
 from query_api.evaluation.reporting.files import as_json_text, write_reports
 from query_api.evaluation.reporting.tables import facts, p_text
+from query_api.judging.approaches import approaches_named
+from query_api.judging.findings import CollectionFindings, Evaluation
+from query_api.judging.judged import comparisons
+from query_api.judging.labelled import read_folder
 from schemas.exits import Failure
 from tests.unit.query_api.evaluation.folders import write_folder
 from tests.unit.query_api.evaluation.pretend_service import PretendService
@@ -100,11 +101,11 @@ def test_a_search_that_fails_is_no_search_that_found_nothing(
         evaluate(plan, service.client)
 
 
-def test_every_pair_is_compared_and_adjusted_for_their_number() -> None:
-    """Three approaches, 3 questions: a beats b by 1 each time (p 2/8), c equals b (p 1)."""
+def test_the_first_is_compared_with_each_other_and_adjusted_for_their_number() -> None:
+    """Three approaches, 3 questions: a beats b and c by 1 each time (p 2/8 each)."""
     values = {name: {"R@5": of} for name, of in (("a", [1.0] * 3), ("b", [0.0] * 3), ("c", [0.0] * 3))}
     found = {(each.ours, each.theirs): (each.difference.mean, each.adjusted_p) for each in comparisons(values)}
-    assert found == {("a", "b"): (1, 0.75), ("a", "c"): (1, 0.75), ("b", "c"): (0, 1)}
+    assert found == {("a", "b"): (1, 0.5), ("a", "c"): (1, 0.5)}
     assert comparisons({"a": {"R@5": [1.0]}}) == ()
 
 

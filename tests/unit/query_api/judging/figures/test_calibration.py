@@ -2,7 +2,7 @@
 
 import pytest
 
-from query_api.evaluation.figures.calibration import ReliabilityBin, calibrate
+from query_api.judging.figures.calibration import ReliabilityBin, calibrate
 
 
 def test_two_bins_worked_by_hand() -> None:
