@@ -1,4 +1,7 @@
-"""The commands `thalweg evaluate` and `thalweg questions`. What it needs to run is imported when it runs, so that `--help` answers at once."""
+"""The commands `thalweg evaluate` and `thalweg questions`.
+
+What they need to run is imported when they run, so that `--help` answers at once.
+"""
 
 import json
 from collections.abc import Callable, Iterator

@@ -18,6 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from query_api.evaluation.generating.fields import date_in
 from query_api.evaluation.generating.made import Made, Material, Step
 from query_api.evaluation.generating.reading import IndexedDocument
 from query_api.evaluation.generating.vocabulary import sentences, words
@@ -25,7 +26,7 @@ from query_api.evaluation.generating.vocabulary import sentences, words
 SENTENCE_WORDS = (8, 40)
 GIVEN_WORDS = 3
 LEAST_HOLDERS = 3
-MASK = "this"
+MASK = "___"
 
 _RELATED = {
     "superseded_by": "the document that superseded “{}”",
@@ -68,7 +69,7 @@ def _by_relation(material: Material, chance: random.Random) -> Iterator[Made]:
         by_field = Counter(field for field, _ in first.relations)
         for field, target in chance.sample(first.relations, len(first.relations)):
             last = material.by_id[target]
-            single = [name for name, values in last.fields.items() if len(values) == 1]
+            single = [name for name, held in last.fields.items() if len(held) == 1 and date_in(held[0]) is None]
             if by_field[field] > 1 or not single or _quotes(last, title):
                 continue
             wording = _RELATED.get(field, f"the document that “{{}}” {_verb(field)}").format(title)
