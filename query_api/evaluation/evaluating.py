@@ -5,7 +5,7 @@
 3. Judge the rankings; means, intervals, comparisons, calibration, latencies.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import msgspec
@@ -49,7 +49,7 @@ def evaluate(plan: Plan, client: ServiceClient, begin: Begin = lambda _what, _pa
         raise WrongSetting("--pool loads into a collection and --within takes one as it is: give one of the two.")
     status = client.get("/v1/status")
     searchable = _searchable(plan, client, begin)  # 1
-    asked: list[tuple[Setting, Mapping[str, list[Asked]], Mapping[str, str]]] = []
+    asked: list[tuple[Setting, dict[str, list[Asked]], dict[str, str]]] = []
     for number, collection in enumerate(plan.collections):
         setting = _setting(plan, collection, searchable[number])
         asking = Asking(collection=setting.loaded.collection, k=plan.k, group=plan.group, lower_case=plan.lower_case)

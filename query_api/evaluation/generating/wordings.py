@@ -18,8 +18,8 @@ T = TypeVar("T")
 
 PHRASE_WORDS = (4, 6)
 SENTENCE_WORDS = (10, 40)
-LEAST_WORDS = 5
-DROPPED = 0.25  # of a sentence's telling words, the rarest
+LEAST_WORDS = 4
+DROPPED = 0.5  # of a sentence's telling words, the rarest
 CHANGED = 0.5  # of what is left, as far as there are other forms
 TRIES = 8
 

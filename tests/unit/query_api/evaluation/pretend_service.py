@@ -24,6 +24,7 @@ class PretendService:
         self.failed_channels: dict[str, str] = {}
         self.asked: list[dict[str, str]] = []
         self.broken: str | None = None
+        self.refused_modes: set[str] = set()
         self.client = ServiceClient("http://127.0.0.1:1", None, httpx.MockTransport(self._answer))
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
@@ -70,6 +71,8 @@ class PretendService:
         )
 
     def _stream(self, asked: dict[str, str]) -> httpx.Response:
+        if asked["mode"] in self.refused_modes:
+            return httpx.Response(422, json={"title": "Request does not fit", "detail": f"No mode {asked['mode']}."})
         self.asked.append(asked)
         words = set(asked["q"].lower().strip("?").split())
         found = [

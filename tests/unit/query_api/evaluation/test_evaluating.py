@@ -13,7 +13,7 @@ from query_api.judging.approaches import approaches_named
 from query_api.judging.findings import CollectionFindings, Evaluation
 from query_api.judging.judged import comparisons
 from query_api.judging.labelled import read_folder
-from schemas.exits import Failure
+from schemas.exits import Failure, WrongSetting
 from tests.unit.query_api.evaluation.folders import write_folder
 from tests.unit.query_api.evaluation.pretend_service import PretendService
 
@@ -139,3 +139,42 @@ def test_the_page_draws_what_was_found(service: PretendService, plan: Plan, tmp_
 
 def test_small_p_values_are_bounded_not_zero() -> None:
     assert (p_text(0.0001), p_text(0.0314)) == ("< 0.001", "0.031")
+
+
+def test_an_approach_the_service_refuses_is_told_and_left_out(service: PretendService, plan: Plan) -> None:
+    service.refused_modes = {"keyword"}
+    found = only(evaluate(plan, service.client))
+    assert [approach.name for approach in found.approaches] == ["hybrid"]
+    assert found.not_offered == {"keyword": "Request does not fit: No mode keyword."}
+    service.refused_modes = {"hybrid", "keyword"}
+    with pytest.raises(WrongSetting, match="offers none of these approaches"):
+        evaluate(plan, service.client)
+
+
+def test_a_collection_is_taken_as_it_is_if_it_holds_what_is_judged(service: PretendService, plan: Plan) -> None:
+    loaded = only(evaluate(plan, service.client)).loaded
+    sent = len(service.published)
+    found = only(evaluate(msgspec.structs.replace(plan, within=loaded.collection), service.client))
+    assert len(service.published) == sent
+    assert (found.loaded.collection, found.loaded.sent) == (loaded.collection, 0)
+    del service.searchable["d2"]
+    with pytest.raises(WrongSetting, match="1 judged documents are not in the collection"):
+        evaluate(msgspec.structs.replace(plan, within=loaded.collection), service.client)
+    with pytest.raises(WrongSetting, match="is empty, or there is none"):
+        evaluate(msgspec.structs.replace(plan, within="nowhere"), service.client)
+    with pytest.raises(WrongSetting, match="give one of the two"):
+        evaluate(msgspec.structs.replace(plan, within="a", pool="b"), service.client)
+
+
+def test_the_other_sets_teach_what_a_confidence_is_worth(service: PretendService, plan: Plan, tmp_path: Path) -> None:
+    """In "more" two of three hits of .75 are right, so that is what the one right hit of "birds" is held against."""
+    service.confidence = 0.75
+    other = read_folder(write_folder(tmp_path / "more"))
+    alone = only(evaluate(plan, service.client)).approaches[0]
+    assert alone.left_out_calibration is None
+    found = evaluate(msgspec.structs.replace(plan, collections=(*plan.collections, other)), service.client)
+    left_out = found.collections[0].approaches[0].left_out_calibration
+    assert left_out is not None
+    more = found.collections[1].approaches[0].calibration
+    assert more is not None
+    assert left_out.expected_error == pytest.approx(1 - more.bins[0].right)
