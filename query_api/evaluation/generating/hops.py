@@ -9,7 +9,7 @@ approach the same half and hide what is measured: whether the step from A to B i
 
 What makes it one path, each a property of texts and none of a ranking: A's title is that of A alone; the relation, or
 the sentence, names one document; B does not quote A's title; and of B's names no word stands in the question that A
-does not give (so B is not simply asked for). The words a link question gives of B are such as several documents have:
+does not give (so B is not simply asked for). The words a link question gives of B are such as other documents have too:
 they tell B from other neighbours of A, not from the whole collection. No question is dropped because a search finds it.
 """
 
@@ -25,7 +25,7 @@ from query_api.evaluation.generating.vocabulary import sentences, words
 
 SENTENCE_WORDS = (8, 40)
 GIVEN_WORDS = 3
-LEAST_HOLDERS = 3
+LEAST_HOLDERS = 2
 MASK = "___"
 
 _RELATED = {

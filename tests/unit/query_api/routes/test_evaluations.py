@@ -1,11 +1,12 @@
 """`/v1/evaluations`: questions in a request, progress, a report, and what is refused."""
 
-import asyncio
 from typing import Any
 
 import pytest
 
+from query_api.judging.in_process import Evaluations
 from tests.unit.query_api.running_service import Running
+from tests.waiting import eventually
 
 QUESTIONS = [
     {"id": "q1", "text": "river", "relevant": {"notes/river.md": 1, "ada": 0}, "kind": "exact"},
@@ -15,11 +16,10 @@ ASKED = {"collection": "a", "questions": QUESTIONS, "approaches": ["hybrid", "ke
 
 
 async def finished(running: Running, evaluation_id: str) -> dict[str, Any]:
-    async with asyncio.timeout(20):
-        while True:
-            state: dict[str, Any] = (await running.get(f"/v1/evaluations/{evaluation_id}")).json()
-            if state["status"] != "running":
-                return state
+    evaluations: Evaluations = running.http._transport.app.state.evaluations  # type: ignore[attr-defined]
+    await eventually(lambda: evaluations.get(evaluation_id).status != "running")  # type: ignore[union-attr]
+    state: dict[str, Any] = (await running.get(f"/v1/evaluations/{evaluation_id}")).json()
+    return state
 
 
 async def test_an_evaluation_is_accepted_followed_and_reported(running: Running) -> None:
