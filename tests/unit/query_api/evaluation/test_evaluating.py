@@ -167,14 +167,13 @@ def test_a_collection_is_taken_as_it_is_if_it_holds_what_is_judged(service: Pret
 
 
 def test_the_other_sets_teach_what_a_confidence_is_worth(service: PretendService, plan: Plan, tmp_path: Path) -> None:
-    """In "more" two of three hits of .75 are right, so that is what the one right hit of "birds" is held against."""
+    """In "more" one of two hits of .75 is right, so the one hit of "birds", which is right, counts as one of .5."""
     service.confidence = 0.75
-    other = read_folder(write_folder(tmp_path / "more"))
-    alone = only(evaluate(plan, service.client)).approaches[0]
-    assert alone.left_out_calibration is None
+    corpus = [{"_id": name, "title": name, "text": "A lynx sleeps."} for name in ("m1", "m2")]
+    queries = [{"_id": "q1", "text": "lynx"}]
+    other = read_folder(write_folder(tmp_path / "more", corpus, queries, [("q1", "m1", "1")]))
+    assert only(evaluate(plan, service.client)).approaches[0].left_out_calibration is None
     found = evaluate(msgspec.structs.replace(plan, collections=(*plan.collections, other)), service.client)
     left_out = found.collections[0].approaches[0].left_out_calibration
     assert left_out is not None
-    more = found.collections[1].approaches[0].calibration
-    assert more is not None
-    assert left_out.expected_error == pytest.approx(1 - more.bins[0].right)
+    assert (left_out.hits, left_out.expected_error) == (1, 0.5)
