@@ -136,7 +136,7 @@ class Evaluations:
             except Exception as error:  # edge of a background task: whoever asks for the evaluation is told
                 run.status, run.message = (
                     "failed",
-                    f"{error or type(error).__name__} Start it again once that is mended.",
+                    f"{str(error) or type(error).__name__} Start it again once that is mended.",
                 )
                 log.warning("evaluation failed", evaluation=run.id, exc_info=error)
         log.info(

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from query_api.judging.in_process import Evaluations
+from query_api.searching.engine import SearchUnanswered
 from tests.unit.query_api.running_service import Running
 from tests.waiting import eventually
 
@@ -90,3 +91,11 @@ async def test_an_unknown_one_is_404(running: Running) -> None:
     answer = await running.get("/v1/evaluations/e_0")
     assert answer.status_code == 404
     assert "kept until the service stops" in answer.json()["detail"]
+
+
+async def test_a_search_that_breaks_ends_it_with_the_reason(running: Running) -> None:
+    running.engine.fail_at, running.engine.failure = 0, SearchUnanswered("The disk is gone.")
+    begun = await running.http.post("/v1/evaluations", json=ASKED)
+    failed = await finished(running, begun.json()["id"])
+    assert (failed["status"], failed["report"]) == ("failed", None)
+    assert failed["message"].startswith("The disk is gone.")
