@@ -108,8 +108,10 @@ def _approaches(asked: EvaluationRequest) -> tuple[Approach, ...]:
 
 
 async def _documents(service: Service, asked: EvaluationRequest) -> list[LabelledDocument]:
-    """The collection's documents. Raises ApiProblem 404 for an empty one, 422 for a judgement of what it lacks, 503 while
-    searches are not answered yet."""
+    """The collection's documents.
+
+    Raises ApiProblem 404 for an empty one, 422 for a judgement of what it lacks, 503 while searches are not answered.
+    """
     tables = tables_of(await service.snapshot_for(None, 0.0, "hybrid"))
     found: list[LabelledDocument] = []
     cursor: str | None = None
