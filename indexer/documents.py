@@ -66,6 +66,11 @@ def page_at(page_starts: Sequence[int], offset: int) -> int | None:
     return bisect_right(page_starts, offset) or None
 
 
+def said_in_title(text: str, title: str) -> bool:
+    """Whether a text adds nothing to the title it stands under: it is the title, or what follows a series' number."""
+    return f" {title}".endswith(f" {text}")
+
+
 class Passage(msgspec.Struct, frozen=True):
     """A parent chunk, about 1,400 characters: `text[start:end]` of one section (index `section`)."""
 

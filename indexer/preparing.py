@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 
 from indexer.chunking import ChunkingParameters, chunk
-from indexer.documents import Chunk, ParsedDocument, PreparedDocument, Section
+from indexer.documents import Chunk, ParsedDocument, PreparedDocument, Section, said_in_title
 from indexer.extracting import Places, about_names, document_title, extract_facts, extract_mentions, resolve_links
-from indexer.parsing import parse
+from indexer.parsing import parse, parse_title
 from schemas.events import DocumentUpsert
 from schemas.metadata import PAGE_STARTS
 
-EXTRACTOR_VERSION = "rules-1"
+EXTRACTOR_VERSION = "rules-2"
 
 
 class PreparationTask(msgspec.Struct, frozen=True):
@@ -26,12 +26,15 @@ def prepare(upsert: DocumentUpsert, chunking: ChunkingParameters) -> PreparedDoc
 
     Pure: equal arguments give equal results, on every machine. Raises UnparsableDocument.
 
-    1. Parse the content into canonical text.
+    1. Parse the content into canonical text; of a document without content the title is the text.
     2. Chunk it.
     3. Extract names, mentions, facts and links.
     """
     # 1.
-    parsed = parse(upsert.content, upsert.content_type)
+    if upsert.title and upsert.is_title_only:
+        parsed = parse_title(upsert.title)
+    else:
+        parsed = parse(upsert.content, upsert.content_type)
     title = document_title(upsert, parsed)
     # 2.
     chunked = chunk(upsert.key, parsed, chunking)
@@ -79,7 +82,9 @@ def _with_pages(metadata: dict[str, Any], parsed: ParsedDocument) -> dict[str, A
 
 
 def _embedding_text(title: str, section: Section, one: Chunk) -> str:
-    """Title and own heading are carried to every chunk: `<title>. <heading>: <text>`."""
+    """Title and own heading are carried to every chunk: `<title>. <heading>: <text>`. A title is not said twice."""
+    if said_in_title(one.text, title):
+        return title
     heading = section.headings[-1] if section.headings else ""
     if not heading or heading.casefold() == title.casefold() or heading.casefold() in title.casefold():
         return f"{title}. {one.text}"

@@ -56,9 +56,13 @@ def serve(
 def search(
     query: Annotated[str, typer.Argument(help="The question, in plain words.")],
     k: Annotated[int, typer.Option("-k", "--k", min=1, help="Hits.")] = 10,
-    mode: Annotated[str, typer.Option(help="hybrid, vector, keyword or graph.")] = "hybrid",
+    mode: Annotated[str, typer.Option(help="hybrid, vector, keyword, structured or graph.")] = "hybrid",
     collection: Annotated[str | None, typer.Option(help="This collection only.")] = None,
     group: Annotated[str, typer.Option(help="One hit a passage, chunk or document.")] = "passage",
+    filters: Annotated[
+        list[str] | None,
+        typer.Option("--filter", help="Only documents with field=value, a|b, !=, <, <=, >, >=; may be repeated."),
+    ] = None,
     after: Annotated[str | None, typer.Option(help="A token from a write: show at least that.")] = None,
     wait_seconds: Annotated[float, typer.Option(min=0, max=60, help="How long to wait for --after.")] = 10.0,
     as_json: Json = False,
@@ -70,8 +74,16 @@ def search(
 
     from query_api.command.showing import show_end, show_hit
 
-    asked = {"q": query, "k": k, "mode": mode, "collection": collection, "group": group, "after": after}
-    params = {name: value for name, value in asked.items() if value is not None} | {"wait_seconds": wait_seconds}
+    asked = {
+        "q": query,
+        "k": k,
+        "mode": mode,
+        "collection": collection,
+        "group": group,
+        "filter": filters,
+        "after": after,
+    }
+    params = {name: value for name, value in asked.items() if value not in (None, [])} | {"wait_seconds": wait_seconds}
     with closing(service_client(url, data_dir)) as client:
         if as_json:
             _print_json(client.get("/v1/search", params))

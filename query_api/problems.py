@@ -136,7 +136,8 @@ def _sentence(problem: Mapping[str, Any], request: Request) -> str:
         return "The body is to be a JSON object, sent with `Content-Type: application/json`."
     if problem["type"] == "missing":
         return f"`{where}` is missing."
-    return f"`{where}`: {problem['msg']}{_given(problem.get('input'))}."
+    message = problem["msg"].removeprefix("Value error, ")
+    return f"`{where}`: {message}{_given(problem.get('input'))}."
 
 
 def _given(value: object) -> str:

@@ -17,6 +17,7 @@ class SearchBudgetSettings(BaseModel):
     embed_seconds: float = Field(2.0, gt=0, le=600, description="Turning the question into a vector.")
     vector_seconds: float = Field(2.0, gt=0, le=600, description="The vector index; raise it for cold, large tables.")
     keyword_seconds: float = Field(2.0, gt=0, le=600, description="The keyword index; raise it with the one above.")
+    structured_seconds: float = Field(1.0, gt=0, le=600, description="Documents' own fields, in memory.")
     graph_seconds: float = Field(2.0, gt=0, le=600, description="Following the graph in memory.")
     texts_seconds: float = Field(5.0, gt=0, le=600, description="Reading the hits' texts; late here fails the search.")
 

@@ -2,14 +2,25 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-Mode = Literal["hybrid", "vector", "keyword", "graph"]
+from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, Condition, parse_condition
+
+Mode = Literal["hybrid", "vector", "keyword", "structured", "graph"]
 Group = Literal["passage", "chunk", "document"]
+Edge = Literal["named", "title_mention", "mentioned_by", "mentioning", "shared_entity", "link", "statement", "residual"]
 
 MAX_QUERY_CHARACTERS = 10_000
 MAX_HITS = 1_000
 MAX_OFFSET = 10_000
+
+
+def _checked_filter(text: str) -> str:
+    parse_condition(text)
+    return text
+
+
+Filter = Annotated[str, StringConstraints(max_length=MAX_FILTER_CHARACTERS), AfterValidator(_checked_filter)]
 
 
 class SearchRequest(BaseModel):
@@ -27,6 +38,16 @@ class SearchRequest(BaseModel):
     k: int = Field(10, ge=1, le=MAX_HITS, description="Hits a page.")
     offset: int = Field(0, ge=0, le=MAX_OFFSET, description="Hits to pass over: the `next_offset` of the page before.")
     collection: str | None = Field(None, max_length=128, description="Search this collection only; all when left out.")
+    filter: Annotated[tuple[Filter, ...], Field(max_length=MAX_FILTERS)] = Field(
+        (),
+        description="Only documents that all of these let through: `field=value`, `field=a|b`, `!=`, `<`, `<=`, `>`, "
+        "`>=`. Fields are those of the metadata (`author.name` for nested ones) and `document`, `title`, "
+        "`content_type`, `uri`, `updated`, `version`. Dates are as long as they say: `updated>=2026`.",
+        examples=[["status=Final|Active", "created>=2001-01"]],
+    )
+    edges: tuple[Edge, ...] = Field(
+        (), description="The kinds of edges the graph channel may follow; all when left out."
+    )
     mode: Mode = Field("hybrid", description="All channels fused, or one alone.")
     group: Group = Field(
         "passage", description="One hit for each parent passage, chunk, or document (its best passage)."
@@ -38,6 +59,10 @@ class SearchRequest(BaseModel):
         examples=["3:1042"],
     )
     wait_seconds: float = Field(10.0, ge=0, le=60, description="How long to wait for `after`.")
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        return tuple(map(parse_condition, self.filter))
 
 
 class SnapshotInfo(BaseModel):
@@ -88,6 +113,11 @@ class Hit(BaseModel):
     ranks: dict[str, int] = Field(default_factory=dict, description="Each channel's own rank, from 1.")
     confidence: float | None = None
     channels: list[str]
+    matches: list[str] = Field(
+        default_factory=list,
+        description="What its document has of what the question asks of fields, as `field=words of the question`.",
+        examples=[["created=December 1958"]],
+    )
     path: list[PathEdge] = Field(default_factory=list)
     source: HitSource
     metadata: dict[str, Any] = Field(default_factory=dict)

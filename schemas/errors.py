@@ -14,3 +14,7 @@ class MalformedEvent(ValueError):
 
 class MalformedToken(ValueError):
     """A token (`after`) that is not a comma-separated list of `<partition>:<offset>`."""
+
+
+class MalformedFilter(ValueError):
+    """A filter of a search that is not in the syntax, or asks what a collection's documents cannot answer."""

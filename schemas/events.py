@@ -29,6 +29,8 @@ JSONValue = Any  # what msgspec makes of JSON: None, bool, int, float, str, list
 class DocumentUpsert(msgspec.Struct, frozen=True, kw_only=True):
     """A document as it should now be. `links` name documents: an id of the same collection, or `collection/id`.
 
+    Content may be blank where there is a title: then the title is its text.
+
     `traceparent` is the producer's W3C trace context; it does not count for the revision.
     """
 
@@ -42,6 +44,11 @@ class DocumentUpsert(msgspec.Struct, frozen=True, kw_only=True):
     links: list[str] = []
     unknown_fields: int = 0
     traceparent: str | None = None
+
+    @property
+    def is_title_only(self) -> bool:
+        """Whether its title is all there is to read: blank content beside a title that is not."""
+        return not self.content.strip() and bool(self.title and self.title.strip())
 
     @property
     def revision(self) -> str:
@@ -191,7 +198,7 @@ def _envelope_content(envelope: Envelope) -> bytes:
     if envelope.content is not None:
         return envelope.content.encode("utf-8", "surrogatepass")
     if envelope.content_base64 is None:
-        raise MalformedEvent("empty_content", "The envelope has neither `content` nor `content_base64`.")
+        return b""
     try:
         return base64.b64decode(envelope.content_base64, validate=True)
     except (binascii.Error, ValueError) as error:
@@ -217,8 +224,11 @@ def _checked(event: DocumentUpsert, limits: LimitSettings) -> DocumentUpsert:
             f"The content has {len(event.content):,} bytes; the limit is {limits.max_document_bytes:,}. "
             "Split the document or raise THALWEG_LIMITS__MAX_DOCUMENT_BYTES.",
         )
-    if not event.content.strip():
-        raise MalformedEvent("empty_content", "The content is empty; to delete a document send a null value.")
+    if not event.content.strip() and not event.is_title_only:
+        raise MalformedEvent(
+            "empty_content",
+            "The content is empty, and no title stands for it; send either, or a null value to delete the document.",
+        )
     check_metadata(event.metadata, limits)
     return event
 

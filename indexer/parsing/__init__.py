@@ -17,11 +17,12 @@ from typing import cast
 
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
-from indexer.parsing.decoding import decode_text
+from indexer.parsing.assembling import TextAssembler
+from indexer.parsing.decoding import clean, decode_text
 from indexer.parsing.registry import Format, format_of, formats, media_type_of, readable
 from indexer.parsing.signatures import check_signature
 
-__all__ = ["Format", "formats", "media_type_of", "parse"]
+__all__ = ["Format", "formats", "media_type_of", "parse", "parse_title"]
 
 
 def parse(content: bytes, content_type: str) -> ParsedDocument:
@@ -44,6 +45,17 @@ def parse(content: bytes, content_type: str) -> ParsedDocument:
         raise UnparsableDocument("too_deep", f"The {known.name} nests too deep to be read.") from error
     if not parsed.text:
         raise _empty(known)
+    return parsed
+
+
+def parse_title(title: str) -> ParsedDocument:
+    """A document that is nothing but its title, which is its text too.
+
+    Raises UnparsableDocument, `empty_content`, for a title of blanks and control characters.
+    """
+    parsed = TextAssembler().finish(clean(title))
+    if not parsed.text:
+        raise UnparsableDocument("empty_content", "Nothing readable is in the title, and there is no content.")
     return parsed
 
 

@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 
 from indexer.read.cursors import read_cursor, write_cursor
 from indexer.read.lookups import rows_with, vector_matrix
+from indexer.read.resident.documents import DocumentIndex
+from indexer.read.resident.scope import EVERYTHING, Scope
 from indexer.read.resident.view import ResidentView
+from indexer.read.resident.words import ComparedRows
 from indexer.read.rows import (
     CHUNK_COLUMNS,
     PASSAGE_COLUMNS,
@@ -42,9 +45,11 @@ from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, decode_retrieval
 
 SPARE_HITS = 20  # asked for beyond the limit, in case some are not current
+MOST_SCANNED_CHUNKS = 40_000  # a scan of so many costs what a search by the index does
 LEAST_PROBES = 20  # partitions of the vector index; recall@50 is 1.0 from 5 on for 100,000 clustered vectors
 HITS_A_PROBE = 25  # a partition holds at least 100 rows
 CACHED_DOCUMENTS = 5_000
+MOST_LISTED_DOCUMENTS = 2_000  # in a condition of the table; of more, hits are fetched until enough are in the scope
 
 CONTENT_DOCUMENT_COLUMNS = [
     "key",
@@ -94,16 +99,23 @@ class VectorSnapshot:
         self.positions = dict(positions)
         self.opened_at = opened_at
 
-    def vector_search(self, vector: NDArray[np.float32], limit: int, collection: str | None = None) -> list[FoundChunk]:
+    def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope = EVERYTHING) -> list[FoundChunk]:
         """The `limit` chunks with the highest cosine, best first, ties by id.
 
-        `vector` is (dimension,) float32. Exact below 40,000 chunks; above, by an index that misses next to nothing.
+        `vector` is (dimension,) float32. Exact where the scope has up to 40,000 chunks; above, by an index that misses
+        next to nothing.
         """
         if vector.shape != (self._dimension,):
             raise ValueError(f"The query vector has shape {vector.shape}; this generation has ({self._dimension},).")
-        if self.resident.vectors is not None:
-            near = self.resident.vectors.search(vector, limit, collection)
+        vectors = self.resident.vectors
+        if vectors is not None and vectors.rows_in(scope) <= MOST_SCANNED_CHUNKS:
+            near = vectors.search(vector, limit, scope)
             return [FoundChunk(chunk.id, chunk.passage_id, chunk.key, chunk.score) for chunk in near]
+        few = None if scope.documents is None else [str(key) for key in sorted(scope.documents)]
+        if few is not None and len(few) > MOST_LISTED_DOCUMENTS:
+            few = None
+        if few == []:
+            return []
         wanted = ["id", "passage_id", "collection", "document_id", "revision", "_distance"]
 
         def fetch(count: int) -> list[dict[str, Any]]:
@@ -116,25 +128,48 @@ class VectorSnapshot:
                 .minimum_nprobes(LEAST_PROBES + count // HITS_A_PROBE)
                 .maximum_nprobes(0)
             )
-            if collection is not None:
-                query = query.where(col("collection") == lit(collection))
+            if few:
+                query = query.where(col("key").isin(few))
+            elif scope.collection is not None:
+                query = query.where(col("collection") == lit(scope.collection))
             with store_errors("search the chunks"):
                 return _dicts(query.select(wanted).limit(count).to_arrow())
 
         found = [
             FoundChunk(row["id"], row["passage_id"], key, 1.0 - row["_distance"])
-            for row, key in self._current_hits(limit, fetch)
+            for row, key in self._current_hits(limit, fetch, scope)
             if math.isfinite(row["_distance"])
         ]
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
 
-    def keyword_search(self, query: str, limit: int, collection: str | None = None) -> list[FoundPassage]:
-        """The `limit` passages with the highest BM25 over title, headings and text, best first, ties by id.
+    def keyword_search(self, query: str, limit: int, scope: Scope = EVERYTHING) -> list[FoundPassage]:
+        """The `limit` passages with the highest BM25 over title, headings, text and labels, best first, ties by id.
 
         `query` is text, never syntax; one of stop words and signs alone finds nothing.
         """
-        found = self.resident.words.search(terms_of(query), limit, collection)
+        found = self.resident.words.search(terms_of(query), limit, scope)
         return [FoundPassage(row.id, row.key, row.score) for row in found]
+
+    @property
+    def fields(self) -> DocumentIndex:
+        """What the live documents say of themselves, in memory."""
+        return self.resident.documents
+
+    def leads(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
+        """The first passage of each document that has any. Costs nothing."""
+        return self.resident.words.leads(keys)
+
+    def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None = None) -> ComparedRows:
+        """The BM25 of these passages, as `keyword_search` gives it, which of the question's terms each holds, and the
+        idf of those terms. Costs a fraction of a search."""
+        return self.resident.words.compare(terms_of(query), passage_ids, collection)
+
+    def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
+        """(n_passages,) the cosine of each passage's nearest chunk, as `vector_search` gives it; NaN where it is not
+        known, as in an index of too many chunks to be kept in memory."""
+        if self.resident.vectors is None:
+            return np.full(len(passage_ids), np.nan)
+        return self.resident.vectors.cosines(vector, passage_ids)
 
     def revisions(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         """The revisions of the documents that are live. Costs nothing."""
@@ -241,9 +276,9 @@ class VectorSnapshot:
         return [row for row in rows if self.resident.revision(row.key) == row.revision]
 
     def _current_hits(
-        self, limit: int, fetch: Callable[[int], list[dict[str, Any]]]
+        self, limit: int, fetch: Callable[[int], list[dict[str, Any]]], scope: Scope
     ) -> list[tuple[dict[str, Any], DocumentKey]]:
-        """Hits of current revisions with their documents: at least `limit`, if there are that many."""
+        """Hits of current revisions in the scope, with their documents: at least `limit`, if there are that many."""
         if limit < 1:
             return []
         asked = limit + max(SPARE_HITS, limit // 4)
@@ -252,7 +287,7 @@ class VectorSnapshot:
             current: dict[str, tuple[dict[str, Any], DocumentKey]] = {}
             for row in rows:
                 key = DocumentKey(row["collection"], row["document_id"])
-                if self.resident.revision(key) == row["revision"]:
+                if scope.allows(key) and self.resident.revision(key) == row["revision"]:
                     current.setdefault(row["id"], (row, key))
             if len(current) >= limit or len(rows) < asked:
                 return list(current.values())

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from indexer.documents import PreparedDocument
+from indexer.documents import Passage, PreparedDocument, said_in_title
+from indexer.labels import label_text
 from indexer.tables import PASSAGES_SCHEMA, RETRIEVALS_SCHEMA, DocumentRow, chunks_schema
 from indexer.terms import terms_of
 from schemas.ids import sha256_hex
@@ -83,9 +84,7 @@ def passages_table(documents: Iterable[IndexedRows]) -> pa.Table:
         common = _common(document.row, prepared.revision)
         for passage in prepared.chunked.passages:
             headings = prepared.chunked.sections[passage.section].headings
-            search_text = "\n".join(
-                [prepared.title, *(name for name in headings if name != prepared.title), passage.text]
-            )
+            search_text = _search_text(prepared, passage, headings)
             rows.append(
                 common
                 | {
@@ -102,6 +101,20 @@ def passages_table(documents: Iterable[IndexedRows]) -> pa.Table:
                 }
             )
     return pa.Table.from_pylist(rows, schema=PASSAGES_SCHEMA)
+
+
+def _search_text(prepared: PreparedDocument, passage: Passage, headings: Sequence[str]) -> str:
+    """What the words of a passage are taken from: title, headings and text, each once.
+
+    The first passage has the labels of the metadata too. On every passage they would make an author's name the more
+    common, and so the less telling, the longer the documents are, and fill a list of hits with one document.
+    """
+    said = [prepared.title, *headings]
+    if not said_in_title(passage.text, prepared.title):
+        said.append(passage.text)
+    if passage.ordinal == 0:
+        said.append(label_text(prepared.metadata))
+    return "\n".join(text for text in dict.fromkeys(said) if text)
 
 
 def retrievals_table(retrievals: Iterable[tuple[str, Retrieval]]) -> pa.Table:

@@ -11,6 +11,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from indexer.read.resident.scope import EVERYTHING, Scope
 from query_api.channels import terms
 from query_api.channels.findings import NOTHING, Findings, Gathered
 from query_api.channels.gating import connected_share, opening
@@ -58,7 +59,7 @@ def graph_channel(
     names: Names,
     text: TextSnapshot,
     passages: PassageReader,
-    collection: str | None,
+    scope: Scope,
     vector: Sequence[Candidate],
     keyword: Sequence[Candidate] | None,
     *,
@@ -79,11 +80,11 @@ def graph_channel(
     parents = read_parents(question, view, passages, chosen, pool_of(keyword or ()))  # 3
     gathered = Gathered(names.links, names.entities, chosen.prior, parents)
     queries = [residual_query(question, parent) for parent in parents[: HOPS if keyword is not None else 0]]
-    hops = [keyword_channel(text, query, RESIDUAL_HITS, collection) if query else [] for query in queries]  # 4
+    hops = [keyword_channel(text, query, RESIDUAL_HITS, scope) if query else [] for query in queries]  # 4
     plain, sharp = residual_reaches(view, parents[: len(hops)], hops)
     edges = _followed(question, view, gathered, weights, alone=always)  # 5
     weighted = [*edges, (weights.residual, plain), (weights.sharp_residual, sharp)]
-    return _added_up(view, collection, gathered, weighted, gate, weights.prior if always else 0.0)
+    return _added_up(view, scope, gathered, weighted, gate, weights.prior if always else 0.0)
 
 
 def _followed(
@@ -113,7 +114,7 @@ def _followed(
 
 def _added_up(
     view: GraphView,
-    collection: str | None,
+    scope: Scope,
     gathered: Gathered,
     weighted: Iterable[tuple[float, Sequence[Reach]]],
     gate: float,
@@ -134,8 +135,8 @@ def _added_up(
     for passage in scores:
         scores[passage] += prior_weight * gathered.prior.get(passage, 0.0)
     ordered = sorted(scores, key=lambda passage: (-scores[passage], passage))
-    if collection is not None:  # a link may lead into another collection
-        ordered = [passage for passage in ordered if view.collection_of_passage(passage) == collection]
+    if scope != EVERYTHING:  # a link may lead out of it
+        ordered = [p for p in ordered if scope.allows(view.document_key(view.document_of_passage(p)))]
     numbers = {view.passage_id(passage): passage for passage in ordered[:MAX_REACHED]}
     return Findings(
         gate,

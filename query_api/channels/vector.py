@@ -3,15 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.read.resident.scope import Scope
 from query_api.reading.snapshot import Candidate, TextSnapshot
 
 
-def vector_channel(
-    text: TextSnapshot, vector: NDArray[np.float32], limit: int, collection: str | None
-) -> list[Candidate]:
+def vector_channel(text: TextSnapshot, vector: NDArray[np.float32], limit: int, scope: Scope) -> list[Candidate]:
     """The `limit` nearest chunks, all of them, best first; `vector` is (dim,) float32, L2-normalised.
 
     Equal cosines stand in the order of their ids, so the same snapshot gives the same list.
     """
-    found = text.vector_search(vector, limit, collection)
+    found = text.vector_search(vector, limit, scope)
     return [Candidate(chunk.passage_id, chunk.score, chunk.key, chunk.chunk_id) for chunk in found]

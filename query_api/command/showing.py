@@ -13,7 +13,7 @@ JSONObject = dict[str, Any]
 
 
 def show_hit(console: Console, hit: JSONObject) -> None:
-    """Rank, title, section, score by channel, a snippet, and how the graph came to it."""
+    """Rank, title, section, score by channel, a snippet, what was asked of its fields, and how the graph came to it."""
     section = " › ".join(heading for heading in hit["section"] if heading != hit["title"])
     scores = "  ".join(f"{channel} {score:.3g}" for channel, score in hit["scores"].items())
     title = escape(hit["title"])
@@ -26,6 +26,8 @@ def show_hit(console: Console, hit: JSONObject) -> None:
         highlight=False,
     )
     console.print(f"     {escape(snippet(hit['text']))}", highlight=False)
+    if hit.get("matches"):
+        console.print(f"     [cyan]has {escape(', '.join(hit['matches']))}[/cyan]", highlight=False)
     for step in hit["path"]:
         edge = f"     [cyan]{escape(step['from'])} ─{escape(step['edge'])}→ {escape(step['to'])}[/cyan]"
         console.print(edge, highlight=False)

@@ -42,7 +42,7 @@ def corpus_of(collections: Sequence[LabelledCollection], pool: str | None = None
         served_id(each, document.id, pool): document
         for each in collections
         for document in each.documents
-        if document.content
+        if not document.is_empty
     }
     state = hashlib.sha256(CONTENT_TYPE.encode())
     for document_id, document in sorted(published.items()):
@@ -58,7 +58,7 @@ def corpus_of(collections: Sequence[LabelledCollection], pool: str | None = None
         envelopes[document_id] = msgspec.json.encode(
             {"id": document_id, "collection": collection, "content_type": CONTENT_TYPE, **_fields(document)}
         )
-    unfilled = sum(not document.content for each in collections for document in each.documents)
+    unfilled = sum(document.is_empty for each in collections for document in each.documents)
     return Corpus(collection, envelopes, unfilled)
 
 
@@ -68,4 +68,4 @@ def served_id(collection: LabelledCollection, document_id: str, pool: str | None
 
 
 def _fields(document: LabelledDocument) -> dict[str, Any]:
-    return {"title": document.title or None, "content": document.content, "metadata": document.metadata or {}}
+    return {"title": document.title or None, "content": document.text or "", "metadata": document.metadata or {}}

@@ -79,8 +79,8 @@ class KindFindings(msgspec.Struct, frozen=True, kw_only=True):
 class CollectionFindings(msgspec.Struct, frozen=True, kw_only=True):
     """`documents` and `questions` as the folder has them; `asked` of its questions were put.
 
-    `unfilled` documents have neither text nor title and were not published; `title_only` ones have their title as
-    content, and so twice. `loaded` tells of the collection in the service, which a pool shares. `kinds` are empty
+    `unfilled` documents have neither text nor title and were not published; `title_only` ones have no text.
+    `loaded` tells of the collection in the service, which a pool shares. `kinds` are empty
     where no question's metadata names one. `not_offered` is {approach: why the service refused it}.
     """
 

@@ -65,7 +65,7 @@ def judged(
         name=collection.name,
         split=collection.split,
         documents=len(collection.documents),
-        unfilled=sum(not document.content for document in collection.documents),
+        unfilled=sum(document.is_empty for document in collection.documents),
         title_only=sum(document.is_title_only for document in collection.documents),
         questions=len(collection.questions),
         asked=len(setting.questions),

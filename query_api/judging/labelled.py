@@ -31,14 +31,14 @@ class LabelledDocument(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] | None = None
 
     @property
-    def content(self) -> str:
-        """What is published as content: the text, or the title of a document that is nothing but its title."""
-        return next((text for text in (self.text, self.title) if text and text.strip()), "")
+    def is_empty(self) -> bool:
+        """Whether it has neither text nor title: the service takes no such document."""
+        return not any(text and text.strip() for text in (self.text, self.title))
 
     @property
     def is_title_only(self) -> bool:
-        """Whether its content is its title once more, since the service takes no document without content."""
-        return bool(self.content) and not (self.text and self.text.strip())
+        """Whether its title is all there is to find it by."""
+        return not self.is_empty and not (self.text and self.text.strip())
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):

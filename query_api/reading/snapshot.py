@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.read.resident.scope import Scope
 from query_api.graph.view import GraphView
 from schemas.api import SnapshotInfo
 from schemas.ids import DocumentKey, format_token
 
 if TYPE_CHECKING:
+    from indexer.read.resident.documents import DocumentIndex
+    from indexer.read.resident.words import ComparedRows
     from indexer.read.rows import ChunkRow, FoundChunk, FoundPassage, PassageRow
     from indexer.tables import DocumentRow
 
@@ -37,17 +40,33 @@ class TextSnapshot(Protocol):
     def positions(self) -> Mapping[int, Reached]: ...
     @property
     def opened_at(self) -> datetime: ...
-
-    def vector_search(self, vector: NDArray[np.float32], limit: int, collection: str | None) -> Sequence["FoundChunk"]:
-        """The nearest live chunks, best first, ties by id. `vector` is (dim,) float32, L2-normalised."""
+    @property
+    def fields(self) -> "DocumentIndex":
+        """What the live documents say of themselves: filters are resolved by it."""
         ...
 
-    def keyword_search(self, query: str, limit: int, collection: str | None) -> Sequence["FoundPassage"]:
-        """The live passages with the highest BM25 over title, headings and text, best first, ties by id."""
+    def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope) -> Sequence["FoundChunk"]:
+        """The nearest live chunks of the scope, best first, ties by id. `vector` is (dim,) float32, L2-normalised."""
+        ...
+
+    def keyword_search(self, query: str, limit: int, scope: Scope) -> Sequence["FoundPassage"]:
+        """The live passages of the scope with the highest BM25 over title, headings, text; best first, ties by id."""
+        ...
+
+    def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None) -> "ComparedRows":
+        """The BM25 of these passages over the collection, which of the question's terms each holds, the terms' idf."""
+        ...
+
+    def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
+        """(n_passages,) the cosine of each passage's nearest chunk; NaN where the store cannot tell at once."""
         ...
 
     def revisions(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, str]:
         """The revisions of the documents that are live. Costs nothing."""
+        ...
+
+    def leads(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, str]:
+        """The first passage of each document that has any. Costs nothing."""
         ...
 
     def documents(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, "DocumentRow"]: ...

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.read.resident.scope import Scope
 from query_api.reading.snapshot import Reached, TextSnapshot
 from schemas.ids import DocumentKey
 
 if TYPE_CHECKING:
+    from indexer.read.resident.documents import DocumentIndex
+    from indexer.read.resident.words import ComparedRows
     from indexer.read.rows import ChunkRow, FoundChunk, FoundPassage, PassageRow
     from indexer.tables import DocumentRow
 
@@ -79,11 +82,24 @@ class CachedText:
     def opened_at(self) -> datetime:
         return self._text.opened_at
 
-    def vector_search(self, vector: NDArray[np.float32], limit: int, collection: str | None) -> "Sequence[FoundChunk]":
-        return self._text.vector_search(vector, limit, collection)
+    @property
+    def fields(self) -> "DocumentIndex":
+        return self._text.fields
 
-    def keyword_search(self, query: str, limit: int, collection: str | None) -> "Sequence[FoundPassage]":
-        return self._text.keyword_search(query, limit, collection)
+    def leads(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, str]:
+        return self._text.leads(keys)
+
+    def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope) -> "Sequence[FoundChunk]":
+        return self._text.vector_search(vector, limit, scope)
+
+    def keyword_search(self, query: str, limit: int, scope: Scope) -> "Sequence[FoundPassage]":
+        return self._text.keyword_search(query, limit, scope)
+
+    def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None) -> "ComparedRows":
+        return self._text.compare_words(query, passage_ids, collection)
+
+    def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
+        return self._text.compare_vectors(vector, passage_ids)
 
     def revisions(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, str]:
         return self._text.revisions(keys)

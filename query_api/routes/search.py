@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable
 from contextlib import aclosing
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
@@ -13,8 +13,12 @@ from query_api.service import Service, service_of
 from query_api.streaming.replay import new_retrieval_id
 from query_api.streaming.sse import MEDIA_TYPE, accepts_events
 from schemas.api import Hit, SearchAnswer, SearchRequest
+from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta
 from schemas.tracing import TRACEPARENT, well_formed
+
+if TYPE_CHECKING:
+    from query_api.reading.snapshot import Snapshot
 
 router = APIRouter(tags=["search"])
 
@@ -77,13 +81,24 @@ async def _answer(request: Request, search: SearchRequest, service: Service, las
     resumed = service.streams.resumable(last_event_id, search)
     if resumed is not None:
         return service.streams.response(*resumed)
-    snapshot = await _or_client_leaves(request, service.snapshot_for(search.after, search.wait_seconds, search.mode))
+    snapshot = await _or_client_leaves(request, _snapshot(search, service))
     stream = service.streams.begin(search, snapshot, instead_of=last_event_id, traceparent=traceparent)
     return service.streams.response(stream, -1)
 
 
-async def _json(search: SearchRequest, service: Service, traceparent: str | None) -> Response:
+async def _snapshot(search: SearchRequest, service: Service) -> "Snapshot":
+    """The snapshot to read, whose documents have the fields that the filters name. Raises ApiProblem."""
     snapshot = await service.snapshot_for(search.after, search.wait_seconds, search.mode)
+    if search.filter:
+        try:
+            await service.read(lambda: snapshot.text.fields.scope(search.collection, search.conditions))
+        except MalformedFilter as error:
+            raise ApiProblem(422, "Request does not fit", str(error)) from error
+    return snapshot
+
+
+async def _json(search: SearchRequest, service: Service, traceparent: str | None) -> Response:
+    snapshot = await _snapshot(search, service)
     hits: list[Hit] = []
     meta: Meta | None = None
     done: Done | None = None

@@ -16,12 +16,13 @@ DEEPER = 4  # how many times more it gives when a page lies deeper
 @dataclass(frozen=True)
 class FusionWeights:
     """What each text channel counts in reciprocal rank fusion, and what the fusion counts beside the graph's scores,
-    which are multiplied by how far its gate is open."""
+    which are multiplied by how far its gate is open. `structured` is multiplied by how conclusive that channel is."""
 
     vector: float = 1.0
     keyword: float = 1.0
     text: float = 0.4
     graph: float = 1.0
+    structured: float = 4.0  # above what all others can sum up to
 
 
 class Place(NamedTuple):
@@ -56,6 +57,8 @@ def places(
     gate: float,
     weights: FusionWeights,
     first: int,
+    structured: Sequence[Candidate] = (),
+    conclusiveness: float = 0.0,
 ) -> list[Place]:
     """The first places in the order of everything found; one channel alone keeps its own order and scores.
 
@@ -65,21 +68,34 @@ def places(
 
     `vector` and `keyword` are best first, `graph` scores by passage id, `gate` in [0, 1]; `document_of` tells the
     document of a passage that only the graph found. More candidates of the same lists give a longer order that begins
-    with the shorter one.
+    with the shorter one. `structured` adds structured weight x conclusiveness x score.
     """
-    units = {"vector": _units(vector, group), "keyword": _units(keyword, group)}
-    counts = {"vector": weights.vector, "keyword": weights.keyword, "graph": weights.graph * gate}
+    units = {
+        "vector": _units(vector, group),
+        "keyword": _units(keyword, group),
+        "structured": _units(structured, group),
+    }
+    counts = {
+        "vector": weights.vector,
+        "keyword": weights.keyword,
+        "graph": weights.graph * gate,
+        "structured": weights.structured * conclusiveness,
+    }
     if mode != "hybrid":
         counts = {name: float(name == mode) for name in counts}
     evidence = {unit: counts["graph"] * score for unit, score in graph.items()} if counts["graph"] else {}
+    exact = {
+        unit.name: counts["structured"] * unit.candidate.score for unit in units["structured"] if counts["structured"]
+    }
+    of_lists = [counts["vector"], counts["keyword"], float(mode == "structured")]
     blocks: list[dict[str, float]] = []
     scale = 0.0
     depth = DEPTH
     while True:
         lists = {name: ranks(unit.name for unit in of if unit.position < depth) for name, of in units.items()}
-        fused = reciprocal_rank_fusion(list(lists.values()), [counts["vector"], counts["keyword"]])
+        fused = reciprocal_rank_fusion(list(lists.values()), of_lists)
         scale = scale or weights.text / max(fused.values(), default=1.0)
-        blocks.append(weighted_sum([fused, evidence], [scale, 1.0]))
+        blocks.append(weighted_sum([fused, evidence, exact], [scale, 1.0, float(mode == "hybrid")]))
         if depth >= max(len(vector), len(keyword)):
             break
         depth *= DEEPER
@@ -87,7 +103,9 @@ def places(
     shown = {name: rankings[name] for name, count in counts.items() if count}
     scores = {name: {unit.name: unit.candidate.score for unit in of} for name, of in units.items()}
     scores["graph"] = dict(graph)
-    found = {unit.name: unit.candidate for of in (units["keyword"], units["vector"]) for unit in of}
+    found = {
+        unit.name: unit.candidate for of in (units["structured"], units["keyword"], units["vector"]) for unit in of
+    }
     final = {unit: score for block in reversed(blocks) for unit, score in block.items()}
     ordered: list[Place] = []
     documents: set[DocumentKey] = set()

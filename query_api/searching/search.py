@@ -1,6 +1,6 @@
 """One search, from the question to its hits: channels in parallel within their budgets, fused, assembled, streamed.
 
-1. Embed the question; ask the keyword index meanwhile.
+1. Embed the question; meanwhile ask the keyword index, and which documents have what the question names.
 2. Ask the vector index.
 3. Follow the graph from what these two found and what the question names.
 4. Fuse the channels into one order.
@@ -25,13 +25,14 @@ from query_api.channels.keyword import keyword_channel
 from query_api.channels.parents import pool_of
 from query_api.channels.query_links import Names, names_in
 from query_api.channels.question import Question
+from query_api.channels.structured.channel import NOTHING_ASKED, Structured, structured_channel
 from query_api.channels.vector import vector_channel
 from query_api.reading.passages import PassageReader
 from query_api.reading.snapshot import Candidate, QueryEncoder, Snapshot
 from query_api.searching.fusing import DEEPER, DEPTH, FusionWeights, Place, places
 from query_api.searching.hits import Texts, hits_of
 from query_api.searching.paths import Trail
-from schemas.api import Hit, SearchRequest
+from schemas.api import MAX_HITS, Hit, SearchRequest
 from schemas.frames import Done, Meta, Stage
 
 MAX_DEPTH = 16_384
@@ -53,13 +54,14 @@ class SearchBudgets:
     embed_seconds: float = 2.0
     vector_seconds: float = 2.0
     keyword_seconds: float = 2.0
+    structured_seconds: float = 1.0
     graph_seconds: float = 2.0
     texts_seconds: float = 5.0
 
     @property
     def total_seconds(self) -> float:
         """The longest a search can take."""
-        beside = max(self.keyword_seconds, self.embed_seconds + self.vector_seconds)
+        beside = max(self.keyword_seconds, self.structured_seconds, self.embed_seconds + self.vector_seconds)
         return beside + self.graph_seconds + self.texts_seconds
 
 
@@ -87,6 +89,7 @@ class _Found(NamedTuple):
     vector: Sequence[Candidate] | None
     keyword: Sequence[Candidate] | None
     graph: Findings
+    structured: Structured = NOTHING_ASKED
 
 
 async def search(
@@ -101,7 +104,8 @@ async def search(
 
     Everything is read from `snapshot`, so the same request gives the same hits as long as the snapshot is kept, and
     the hits of two pages are those of one page of both lengths. Closing the iterator ends the work that waits; a
-    thread that has begun a store call finishes it unheard. Raises SearchFailed when no channel could answer.
+    thread that has begun a store call finishes it unheard. Raises SearchFailed when no channel could answer,
+    MalformedFilter for filters that this snapshot's documents cannot answer.
     """
     searching = _Search(request, snapshot, encoder, executor, settings)
     yield Meta(
@@ -151,6 +155,7 @@ class _Search:
         self._executor = executor
         self._settings = settings
         self._question = Question(request.q)
+        self._scope = snapshot.text.fields.scope(request.collection, request.conditions)
         self._passages = PassageReader(snapshot.text)
         self._vector: NDArray[np.float32] | None = None
         self._depth = DEPTH
@@ -166,7 +171,7 @@ class _Search:
         mode = self._request.mode
         async with aclosing(self._text_channels()) as outcomes:
             async for outcome in outcomes:
-                yield self._noted(outcome, 1 if outcome.name == "embed" else len(outcome.value or ()))
+                yield self._noted(outcome, _found_by(outcome))
         if "embed" in self.failed:
             self.failed["vector"] = f"The question was not embedded: {self.failed.pop('embed')}"
         if mode in ("hybrid", "graph"):
@@ -182,9 +187,11 @@ class _Search:
         running: set[asyncio.Task[_Outcome[Any]]] = set()
         if mode in ("hybrid", "graph"):
             self._names = asyncio.ensure_future(self._run(self._look_up_names))
-        if mode != "vector":
+        if mode in ("hybrid", "structured"):
+            running.add(_begin("structured", budgets.structured_seconds, self._by_fields()))
+        if mode not in ("vector", "structured"):
             running.add(_begin("keyword", budgets.keyword_seconds, self._by_words()))
-        if mode != "keyword":
+        if mode not in ("keyword", "structured"):
             running.add(_begin("embed", budgets.embed_seconds, self._run(self._embed)))
         try:
             while running:
@@ -204,6 +211,8 @@ class _Search:
                 return {_begin("vector", budgets.vector_seconds, self._by_vector(vector))}
             case _Outcome("vector", _, list() as found):
                 self._found = self._found._replace(vector=found)
+            case _Outcome("structured", _, Structured() as structured):
+                self._found = self._found._replace(structured=structured)
             case _Outcome("keyword", _, list() as found):
                 self._found = self._found._replace(keyword=found)
                 if self._names is not None:
@@ -230,7 +239,9 @@ class _Search:
         self.timings["texts"] = round(self.timings.get("texts", 0.0) + outcome.seconds, 6)
         if outcome.value is None:
             raise SearchFailed(f"The texts of the hits: {outcome.error}")
-        return list(hits_of(page, first_rank, outcome.value, self._question, trail, snapshot.documents_topic))
+        found = hits_of(page, first_rank, outcome.value, self._question, trail, snapshot.documents_topic)
+        matches = self._found.structured.matches
+        return [hit.model_copy(update={"matches": list(matches.get(hit.passage_id, ()))}) for hit in found]
 
     async def _texts(self, wanted: Sequence[str], evidence: set[str]) -> Texts:
         """The passages, the chunks of these and of those that hold evidence, the documents they are of."""
@@ -249,13 +260,19 @@ class _Search:
         return vector
 
     def _by_words(self) -> Awaitable[list[Candidate]]:
-        request, text, depth = self._request, self._snapshot.text, self._depth
-        return self._run(lambda: keyword_channel(text, request.q, depth, request.collection))
+        q, text, depth, scope = self._request.q, self._snapshot.text, self._depth, self._scope
+        return self._run(lambda: keyword_channel(text, q, depth, scope))
+
+    def _by_fields(self) -> Awaitable[Structured]:
+        """As many whatever the page, so that a deeper one begins with the same."""
+        q, text, scope = self._request.q, self._snapshot.text, self._scope
+        limit = MAX_HITS if self._request.mode == "structured" else DEPTH
+        return self._run(lambda: structured_channel(text, q, limit, scope))
 
     def _by_vector(self, vector: NDArray[np.float32]) -> Awaitable[list[Candidate]]:
         self._vector = vector
-        request, text, depth = self._request, self._snapshot.text, self._depth
-        return self._run(lambda: vector_channel(text, vector, depth, request.collection))
+        text, depth, scope = self._snapshot.text, self._depth, self._scope
+        return self._run(lambda: vector_channel(text, vector, depth, scope))
 
     def _look_up_names(self) -> Names:
         return names_in(self._question, self._snapshot.graph, self._request.collection)
@@ -281,7 +298,7 @@ class _Search:
                 names,
                 snapshot.text,
                 self._passages,
-                self._request.collection,
+                self._scope,
                 (found.vector or [])[:DEPTH],
                 None if found.keyword is None else found.keyword[:DEPTH],
                 always=self._request.mode == "graph",
@@ -321,6 +338,8 @@ class _Search:
             gate=found.graph.gate,
             weights=self._settings.fusion,
             first=first,
+            structured=found.structured.candidates,
+            conclusiveness=1.0 if self._request.mode == "structured" else found.structured.conclusiveness,
         )
 
     # Steps.
@@ -334,6 +353,17 @@ class _Search:
         if outcome.error is not None:
             self.failed[outcome.name] = outcome.error
         return Stage(name=outcome.name, seconds=round(outcome.seconds, 6), candidates=candidates, error=outcome.error)
+
+
+def _found_by(outcome: _Outcome[Any]) -> int:
+    """How many candidates a step brought; embedding a question brings one vector."""
+    match outcome.value:
+        case Structured(candidates):
+            return len(candidates)
+        case np.ndarray():
+            return 1
+        case found:
+            return len(found or ())
 
 
 def _begin(name: str, seconds: float, step: Awaitable[Any]) -> asyncio.Task[_Outcome[Any]]:

@@ -17,7 +17,6 @@ from schemas.ids import DocumentKey
 
 LARGEST_MERGE = 50_000  # rows; larger layers are only rewritten when half of theirs are dead
 MERGE_RATIO = 2
-KEPT_SCOPES = 16  # collections whose rows an index remembers; finding them again costs .3 ms for 100,000 rows
 
 
 class Content(Protocol):
@@ -59,6 +58,11 @@ class Names:
         of_documents = [numbers.setdefault(key.collection, len(numbers)) for key in self.spans]
         rows = [end - start for start, end in self.spans.values()]
         return numbers, np.repeat(np.array(of_documents, dtype=np.int32), rows)
+
+    @cached_property
+    def row_of(self) -> Mapping[str, int]:
+        """The row of each id."""
+        return dict(zip(self.ids.tolist(), range(len(self.ids)), strict=True))
 
     def kept(self, rows: NDArray[np.bool_]) -> "Names":
         return self if rows.all() else Names(self.ids[rows], self.keys[rows])
@@ -106,6 +110,13 @@ class Layer(Generic[C]):
             older.content.followed_by(newer.content),
             np.concatenate([older.live, newer.live]),
         )
+
+    def rows_of(self, ids: Sequence[str]) -> NDArray[np.intp]:
+        """(n_ids,) the live row of each id; -1 where there is none."""
+        row_of = self.names.row_of
+        rows = np.fromiter((row_of.get(identifier, -1) for identifier in ids), dtype=np.intp, count=len(ids))
+        rows[~self.live[rows]] = -1
+        return rows
 
     def in_collection(self, collection: str | None) -> NDArray[np.bool_]:
         """(n_rows,) bool: live and of this collection, or of any for None."""

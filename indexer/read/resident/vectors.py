@@ -1,15 +1,19 @@
 """Exact vector search in memory, for as many chunks as that is the fastest way for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.read.resident.layers import KEPT_SCOPES, Layer, Layers, best_rows
+from indexer.read.resident.layers import Layer, Layers, best_rows
+from indexer.read.resident.scope import EVERYTHING, Scope, ScopeRows
 from schemas.ids import DocumentKey
+
+MOST_RUNS = 256  # runs of rows that are multiplied each by itself; with more, all rows are
 
 _DECIMALS = 6
 _MARGIN = 1e-5  # far above what float32 sums of 1,000 products are wrong by, and above what rounding moves
@@ -30,6 +34,16 @@ class Vectors:
             np.concatenate([self.matrix, other.matrix]), np.concatenate([self.passage_ids, other.passage_ids])
         )
 
+    @cached_property
+    def spans(self) -> Mapping[str, tuple[int, int]]:
+        """The first row of each passage, and the one behind its last: chunks of a passage lie side by side."""
+        spans, start = {}, 0
+        for passage_id, group in groupby(self.passage_ids.tolist()):
+            end = start + sum(1 for _ in group)
+            spans[passage_id] = start, end
+            start = end
+        return spans
+
 
 class NearChunk(NamedTuple):
     score: float
@@ -43,37 +57,46 @@ class VectorIndex:
 
     def __init__(self, layers: Layers[Vectors]) -> None:
         self.layers = layers
-        self._searched: dict[str | None, list[NDArray[np.bool_]]] = {}
+        self._rows = ScopeRows(layers.stack)
 
-    def search(self, vector: NDArray[np.float32], limit: int, collection: str | None = None) -> list[NearChunk]:
+    def search(self, vector: NDArray[np.float32], limit: int, scope: Scope = EVERYTHING) -> list[NearChunk]:
         """The `limit` chunks with the highest cosine, best first, ties by id. `vector` is (dimension,) float32."""
         length = float(np.linalg.norm(vector))
         if limit < 1 or not length:
             return []
         unit = vector.astype(np.float64) / length
-        searched = self._searched.get(collection)
-        if searched is None:
-            if len(self._searched) >= KEPT_SCOPES:
-                self._searched.clear()
-            searched = self._searched[collection] = [layer.in_collection(collection) for layer in self.layers.stack]
         found = [
             chunk
-            for layer, mask in zip(self.layers.stack, searched, strict=True)
+            for layer, mask in zip(self.layers.stack, self._rows.of(scope), strict=True)
             for chunk in _nearest(layer, mask, unit, limit)
         ]
         return sorted(found, key=lambda chunk: (-chunk.score, chunk.id))[:limit]
 
-    @cached_property
-    def rows(self) -> int:
-        return self.layers.rows
+    def cosines(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
+        """(n_passages,) the highest cosine of each passage's chunks, as `search` gives it; NaN for one without any."""
+        unit = vector.astype(np.float64) / (float(np.linalg.norm(vector)) or 1.0)
+        found = np.full(len(passage_ids), np.nan)
+        for layer in self.layers.stack:
+            spans = layer.content.spans
+            held = [(at, spans[name]) for at, name in enumerate(passage_ids) if name in spans]
+            held = [(at, span) for at, span in held if layer.live[span[0]]]
+            if held:
+                rows = np.concatenate([np.arange(*span) for _, span in held])
+                firsts = np.cumsum([0, *(end - start for _, (start, end) in held[:-1])])
+                products = (layer.content.matrix[rows] * unit).sum(axis=1)
+                found[[at for at, _ in held]] = np.round(np.maximum.reduceat(products, firsts), _DECIMALS)
+        return found
+
+    def rows_in(self, scope: Scope) -> int:
+        """How many chunks a search of this scope compares."""
+        return sum(int(np.count_nonzero(mask)) for mask in self._rows.of(scope))
 
 
 def _nearest(
     layer: Layer[Vectors], searched: NDArray[np.bool_], unit: NDArray[np.float64], limit: int
 ) -> Iterator[NearChunk]:
     """Found in single precision, whose last bits depend on where a row lies in memory; told in double."""
-    roughly = layer.content.matrix @ unit.astype(np.float32)
-    roughly[~searched] = -np.inf
+    roughly = _products(layer.content.matrix, searched, unit.astype(np.float32))
     best = best_rows(roughly, limit, _MARGIN)
     cosines = np.round((layer.content.matrix[best] * unit).sum(axis=1), _DECIMALS)
     names = zip(
@@ -84,3 +107,18 @@ def _nearest(
     )
     for score, (identifier, passage_id, key) in zip(cosines.tolist(), names, strict=True):
         yield NearChunk(score, identifier, passage_id, key)
+
+
+def _products(
+    matrix: NDArray[np.float32], searched: NDArray[np.bool_], unit: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """(n_rows,) the products of the searched rows, -inf for the others; rows that lie together are taken together."""
+    edges = np.flatnonzero(np.diff(searched.view(np.int8), prepend=0, append=0))
+    if len(edges) > MOST_RUNS:
+        products: NDArray[np.float32] = matrix @ unit
+        products[~searched] = -np.inf
+        return products
+    products = np.full(len(matrix), -np.inf, dtype=np.float32)
+    for start, end in edges.reshape(-1, 2).tolist():
+        np.matmul(matrix[start:end], unit, out=products[start:end])
+    return products

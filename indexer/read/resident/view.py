@@ -7,7 +7,7 @@ position: a document's row holds the partition and offset of the record that mov
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,13 +15,14 @@ from lancedb.expr import col, lit
 from lancedb.table import Table
 
 from indexer.read.lookups import rows_with, vector_matrix
+from indexer.read.resident.documents import RECORD_COLUMNS, DocumentIndex, Records
 from indexer.read.resident.layers import Layer, Layers
 from indexer.read.resident.vectors import VectorIndex, Vectors
 from indexer.read.resident.words import Postings, WordIndex
 from indexer.tables import CHUNKS, DOCUMENTS, PASSAGES, StoredPosition, store_errors
 from schemas.ids import DocumentKey
 
-MOST_RESIDENT_CHUNKS = 40_000  # a scan of so many costs what an indexed search does; 60 MB
+MOST_RESIDENT_CHUNKS = 400_000  # at 1.5 kB each, with 384 dimensions
 BY_LOOK_UP = 2_000  # documents; more are found sooner by reading the tables from end to end
 OVERLAY_SHARE = 8
 
@@ -37,6 +38,7 @@ class ResidentView:
     """One state of the tables. Immutable. `vectors` is None once there are more than `most_chunks` of them."""
 
     revisions: Revisions
+    documents: DocumentIndex
     words: WordIndex
     vectors: VectorIndex | None
     most_chunks: int
@@ -47,20 +49,42 @@ class ResidentView:
 
     @classmethod
     def empty(cls, most_chunks: int = MOST_RESIDENT_CHUNKS) -> "ResidentView":
-        return cls({}, WordIndex(Layers()), VectorIndex(Layers()), most_chunks)
+        return cls({}, DocumentIndex(Layers()), WordIndex(Layers()), VectorIndex(Layers()), most_chunks)
 
     def at(self, tables: Mapping[str, Table], since: Mapping[int, StoredPosition]) -> "ResidentView":
         """The view of these tables, pinned to versions that belong together; `since` are the positions of this view's
         own: a writer moves no document for a record at or before them. Raises TransientStoreError when they cannot be
         read."""
-        moved = _moved(tables[DOCUMENTS], self.revisions, since)
+        behind = _behind(tables[DOCUMENTS], since)
+        documents = self._documents(behind)
+        moved = _moved(behind, self.revisions)
         if not moved:
-            return self
+            return self if documents is self.documents else replace(self, documents=documents)
         fresh: Revisions = {key: revision for key, revision in moved.items() if revision is not None}
         with ThreadPoolExecutor(1) as beside:
             vectors = beside.submit(self._vectors, tables[CHUNKS], moved, fresh)
             words = self._words(tables[PASSAGES], moved, fresh)
-            return ResidentView(self._revised(moved), words, vectors.result(), self.most_chunks)
+            return ResidentView(self._revised(moved), documents, words, vectors.result(), self.most_chunks)
+
+    def _documents(self, behind: pa.Table) -> DocumentIndex:
+        """A record may change a document's time and version alone, so what counts here is the record's position."""
+        keys = _keys(behind)
+        positions = zip(behind["partition"].to_pylist(), behind["offset"].to_pylist(), strict=True)
+        newest = {key: (row, position) for row, (key, position) in enumerate(zip(keys, positions, strict=True))}
+        revisions = behind["revision"].to_pylist()
+        changed = {
+            key: row
+            for key, (row, position) in newest.items()
+            if self.documents.position(key) != (position if revisions[row] is not None else None)
+        }
+        if not changed:
+            return self.documents
+        layers = self.documents.layers.without(changed)
+        live = sorted(row for row in changed.values() if revisions[row] is not None)
+        if live:
+            ids, records = [str(keys[row]) for row in live], Records.of(behind.take(live))
+            layers = layers.with_layer(Layer.of(ids, [keys[row] for row in live], records))
+        return DocumentIndex(layers).prepared()
 
     def _words(self, passages: Table, moved: Moved, fresh: Revisions) -> WordIndex:
         layers = self.words.layers.without(moved)
@@ -86,8 +110,8 @@ class ResidentView:
         return ChainMap(above, below)
 
 
-def _moved(documents: Table, known: Revisions, since: Mapping[int, StoredPosition]) -> Moved:
-    """The documents whose revision is not the known one, among those moved by records behind `since`."""
+def _behind(documents: Table, since: Mapping[int, StoredPosition]) -> pa.Table:
+    """The rows of the documents moved by records behind `since`."""
     query = documents.search()
     if since:
         condition = ~col("partition").isin(list(since))
@@ -95,11 +119,12 @@ def _moved(documents: Table, known: Revisions, since: Mapping[int, StoredPositio
             condition = condition | ((col("partition") == lit(partition)) & (col("offset") > lit(position.offset)))
         query = query.where(condition)
     with store_errors("see which documents moved"):
-        rows = query.select(["collection", "document_id", "revision"]).to_arrow()
-    found = zip(
-        rows["collection"].to_pylist(), rows["document_id"].to_pylist(), rows["revision"].to_pylist(), strict=True
-    )
-    newest = {DocumentKey(collection, name): revision for collection, name, revision in found}
+        return query.select(["collection", "revision", *RECORD_COLUMNS]).to_arrow()
+
+
+def _moved(behind: pa.Table, known: Revisions) -> Moved:
+    """The documents whose revision is not the known one."""
+    newest = dict(zip(_keys(behind), behind["revision"].to_pylist(), strict=True))
     return {key: revision for key, revision in newest.items() if (known.get(key) or None) != revision}
 
 

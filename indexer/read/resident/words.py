@@ -1,7 +1,8 @@
 """Keyword search in memory: an inverted index of passages, and BM25 over the collection that is asked."""
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -9,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.read.resident.layers import KEPT_SCOPES, Layer, Layers, best_rows
+from indexer.read.resident.layers import Layer, Layers, best_rows
+from indexer.read.resident.scope import EVERYTHING, KEPT_SCOPES, Scope, ScopeRows
 from schemas.ids import DocumentKey
 
 K1 = 1.2
@@ -70,6 +72,16 @@ class Postings:
             return slice(0, 0)
         return slice(int(self.starts[at]), int(self.starts[at + 1]))
 
+    def counted(self, where: slice, rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Of the asked rows those that hold the term whose postings are at `where`, as indices into `rows`, and how
+        often each holds it."""
+        holding = self.rows[where]
+        if not len(holding):
+            return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.float64)
+        at = np.minimum(np.searchsorted(holding, rows), len(holding) - 1)
+        found = np.flatnonzero(holding[at] == rows)
+        return found, self.counts[where][at[found]].astype(np.float64)
+
     @cached_property
     def term_of_each(self) -> NDArray[np.uint32]:
         """(n_postings,) the term of every posting."""
@@ -82,12 +94,29 @@ class FoundRow(NamedTuple):
     key: DocumentKey
 
 
-class _Scope(NamedTuple):
-    """The rows that one collection's searches look at, by layer, and what BM25 needs to know of them."""
+class _Counted(NamedTuple):
+    """The rows of one collection, by layer, and what BM25 needs to know of them."""
 
     searched: list[NDArray[np.bool_]]
     rows: int
     mean_length: float
+
+    def idf(self, df: int) -> float:
+        """ln(1 + (n - df + .5) / (df + .5)); 0 for a term that no row holds."""
+        return math.log1p((self.rows - df + 0.5) / (df + 0.5)) if df else 0.0
+
+    def saturated(self, counts: NDArray[np.float64], lengths: NDArray[np.int32]) -> NDArray[np.float64]:
+        """tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / mean length))."""
+        parts: NDArray[np.float64] = counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths / self.mean_length))
+        return parts
+
+
+class ComparedRows(NamedTuple):
+    """How rows compare with asked terms: their BM25, which of the terms each holds, and what each term is worth."""
+
+    bm25: NDArray[np.float64]  # (n_rows,) 0 where a row holds none of the terms, or is not there
+    held: NDArray[np.bool_]  # (n_rows, n_terms)
+    idf: NDArray[np.float64]  # (n_terms,) of the collection; 0 for a term that no row of it holds
 
 
 class WordIndex:
@@ -95,30 +124,32 @@ class WordIndex:
 
     def __init__(self, layers: Layers[Postings]) -> None:
         self.layers = layers
-        self._scopes: dict[str | None, _Scope] = {}
+        self._rows = ScopeRows(layers.stack)
+        self._counted: dict[str | None, _Counted] = {}
 
-    def search(self, terms: Sequence[int], limit: int, collection: str | None = None) -> list[FoundRow]:
+    def search(self, terms: Sequence[int], limit: int, scope: Scope = EVERYTHING) -> list[FoundRow]:
         """The `limit` rows with the highest BM25, best first, ties by id. Only rows with one of the terms are found.
 
         Σ over terms of idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / mean length)), with
         idf = ln(1 + (n - df + .5) / (df + .5)) (Robertson, Zaragoza 2009, section 3.4; the idf as in Lucene). What is
-        counted is the searched collection alone: no other changes its scores.
+        counted is the searched collection alone: no other changes its scores, and no filter does.
         """
-        scope = self._scope(collection)
-        if limit < 1 or not scope.rows:
+        counted = self._counts(scope.collection)
+        if limit < 1 or not counted.rows:
             return []
-        scores = [np.zeros(len(searched), dtype=np.float64) for searched in scope.searched]
+        scores = [np.zeros(len(searched), dtype=np.float64) for searched in counted.searched]
         for term, asked in sorted(Counter(terms).items()):
             postings = [
                 self._postings(layer, term, searched)
-                for layer, searched in zip(self.layers.stack, scope.searched, strict=True)
+                for layer, searched in zip(self.layers.stack, counted.searched, strict=True)
             ]
-            df = sum(len(rows) for rows, _, _ in postings)
-            idf = np.log1p((scope.rows - df + 0.5) / (df + 0.5))
+            weight = asked * counted.idf(sum(len(rows) for rows, _, _ in postings))
             for of_layer, (rows, counts, lengths) in zip(scores, postings, strict=True):
                 if len(rows):
-                    norm = K1 * (1 - B + B * lengths / scope.mean_length)
-                    of_layer[rows] += asked * idf * counts * (K1 + 1) / (counts + norm)
+                    of_layer[rows] += weight * counted.saturated(counts, lengths)
+        if scope.documents is not None:
+            for of_layer, wanted in zip(scores, self._rows.of(scope), strict=True):
+                of_layer[~wanted] = 0.0
         found = [
             row
             for layer, of_layer in zip(self.layers.stack, scores, strict=True)
@@ -126,18 +157,50 @@ class WordIndex:
         ]
         return sorted(found, key=lambda row: (-row.score, row.id))[:limit]
 
-    def _scope(self, collection: str | None) -> _Scope:
-        scope = self._scopes.get(collection)
-        if scope is None:
-            searched = [layer.in_collection(collection) for layer in self.layers.stack]
+    def compare(self, terms: Sequence[int], ids: Sequence[str], collection: str | None = None) -> ComparedRows:
+        """The BM25 of these rows, as `search` gives it, whether or not they are among its best.
+
+        The columns of `held` and `idf` are the distinct terms in the order in which they first stand in `terms`.
+        """
+        counted = self._counts(collection)
+        asked = Counter(terms)
+        bm25 = np.zeros(len(ids), dtype=np.float64)
+        held = np.zeros((len(ids), len(asked)), dtype=np.bool_)
+        idf = np.zeros(len(asked), dtype=np.float64)
+        stack = list(zip(self.layers.stack, counted.searched, strict=True))
+        wanted = [layer.rows_of(ids) for layer, _ in stack]
+        for column, (term, times) in enumerate(asked.items()):
+            places = [(layer.content, layer.content.of_term(term), searched) for layer, searched in stack]
+            df = sum(int(np.count_nonzero(searched[content.rows[at]])) for content, at, searched in places)
+            idf[column] = counted.idf(df)
+            for (content, at, _), rows in zip(places, wanted, strict=True):
+                found, counts = content.counted(at, rows)
+                held[found, column] = True
+                bm25[found] += times * idf[column] * counted.saturated(counts, content.lengths[rows[found]])
+        return ComparedRows(bm25, held, idf)
+
+    def leads(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
+        """The first passage of each of these documents that has any."""
+        found = {}
+        for key in keys:
+            for layer in self.layers.stack:
+                span = layer.names.spans.get(key)
+                if span is not None and layer.live[span[0]]:
+                    found[key] = str(layer.names.ids[span[0]])
+        return found
+
+    def _counts(self, collection: str | None) -> _Counted:
+        counted = self._counted.get(collection)
+        if counted is None:
+            searched = self._rows.of(Scope(collection))
             rows = sum(int(mask.sum()) for mask in searched)
             length = sum(
                 int(layer.content.lengths[mask].sum()) for layer, mask in zip(self.layers.stack, searched, strict=True)
             )
-            if len(self._scopes) >= KEPT_SCOPES:
-                self._scopes.clear()
-            scope = self._scopes[collection] = _Scope(searched, rows, max(length / rows, 1.0) if rows else 1.0)
-        return scope
+            if len(self._counted) >= KEPT_SCOPES:
+                self._counted.clear()
+            counted = self._counted[collection] = _Counted(searched, rows, max(length / rows, 1.0) if rows else 1.0)
+        return counted
 
     @staticmethod
     def _postings(

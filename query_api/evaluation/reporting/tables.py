@@ -39,7 +39,7 @@ def collection_facts(found: CollectionFindings) -> list[str]:
     if found.unfilled:
         sentences.append(f"{found.unfilled:,} documents have neither text nor title and could not be found.")
     if found.title_only:
-        sentences.append(f"{found.title_only:,} documents are a title without text, and have it as content too.")
+        sentences.append(f"{found.title_only:,} documents are a title without text.")
     if loaded.missing:
         shown = ", ".join(loaded.missing[:3])
         sentences.append(f"{len(loaded.missing):,} documents were published and not indexed, such as {shown}.")

@@ -11,11 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexer.generations import Generation
+from indexer.read.resident.scope import Scope
 from indexer.read.vectors import VectorReader, VectorSnapshot
 from indexer.tables import StoredPosition
 from indexer.write.maintenance import MaintenanceParameters
 from indexer.write.rows import IndexedRows
 from indexer.write.vectors import VectorWriter
+from schemas.filters import parse_condition
 from tests.integration.text_stores.sample_rows import (
     DIMENSION,
     document,
@@ -40,7 +42,10 @@ def found(snapshot: VectorSnapshot) -> dict[str, object]:
     live, _ = snapshot.list_documents(None, None, 1_000)
     return {
         "words": [
-            [(hit.passage_id, hit.key, round(hit.score, 9)) for hit in snapshot.keyword_search(query, 200, collection)]
+            [
+                (hit.passage_id, hit.key, round(hit.score, 9))
+                for hit in snapshot.keyword_search(query, 200, Scope(collection))
+            ]
             for collection in COLLECTIONS
             for query in ("river floods", "sea banks hill river", "absent")
         ],
@@ -48,8 +53,15 @@ def found(snapshot: VectorSnapshot) -> dict[str, object]:
             [(hit.chunk_id, hit.passage_id, hit.key, round(hit.score, 5)) for hit in hits]
             for collection in COLLECTIONS
             for query in queries
-            for hits in [snapshot.vector_search(query, 200, collection)]
+            for hits in [snapshot.vector_search(query, 200, Scope(collection))]
         ],
+        "filtered": [
+            snapshot.fields.scope(collection, [parse_condition(each)])
+            for collection in COLLECTIONS
+            for each in ("title=d0|d1", "updated>=2023-11-14T22:13:20.003Z", "words=2.5", "version=7", "document!=d2")
+            if live
+        ],
+        "leads": snapshot.leads([row.key for row in live]),
         "documents": [row.key for row in live],
         "revisions": snapshot.revisions([row.key for row in live]),
         "positions": snapshot.positions,
@@ -125,6 +137,42 @@ def test_a_great_many_documents_that_move_at_once_are_read_from_end_to_end(
     for turn in range(3):
         writer.replace([document(f"d{number}", f"River {turn}. Sea {number}") for number in range(turn, 9)])
         assert_like_fresh(generation, reader)
+
+
+def test_a_record_that_changes_only_the_documents_time_and_version_is_followed(
+    generation: Generation, writer: VectorWriter
+) -> None:
+    reader = VectorReader.open(generation)
+    made = document("a", "River")
+    for offset, version in ((3, 1), (4, 2), (5, 7)):
+        row = replace(made.row, offset=offset, version=version, timestamp_ms=made.row.timestamp_ms + offset)
+        writer.replace([replace(made, row=row)])
+        snapshot = assert_like_fresh(generation, reader)
+        scope = snapshot.fields.scope("default", [parse_condition(f"version={version}")])
+        assert scope.documents == {made.row.key}
+        writer.store_positions({0: StoredPosition(offset, 0)})
+
+
+@pytest.mark.parametrize("listed", [0, 3, 2_000])
+@pytest.mark.parametrize("resident", [0, 1_000])
+def test_a_filtered_search_finds_all_there_is_wherever_the_vectors_are(
+    generation: Generation, writer: VectorWriter, monkeypatch: pytest.MonkeyPatch, listed: int, resident: int
+) -> None:
+    """Also where the documents let through are the farthest of all, and too many to be listed in a condition."""
+    monkeypatch.setattr("indexer.read.vector_snapshot.MOST_LISTED_DOCUMENTS", listed)
+    writer.replace([document(f"d{number:03}", f"River {number}", offset=number) for number in range(120)])
+    snapshot = VectorReader.open(generation, most_resident_chunks=resident).snapshot()
+    query = vector_of("d000. River 0")
+    order = [hit.key for hit in snapshot.vector_search(query, 1_000)]
+    farthest = order[-5:]
+    scope = snapshot.fields.scope(
+        "default", [parse_condition("document=" + "|".join(key.document_id for key in farthest))]
+    )
+    assert [hit.key for hit in snapshot.vector_search(query, 3, scope)] == farthest[:3]
+    assert [hit.key for hit in snapshot.vector_search(query, 50, scope)] == farthest
+    assert {hit.key for hit in snapshot.keyword_search("river", 50, scope)} == set(farthest)
+    nobody = snapshot.fields.scope("default", [parse_condition("title=nobody")])
+    assert snapshot.vector_search(query, 5, nobody) == snapshot.keyword_search("river", 5, nobody) == []
 
 
 class Stop(Exception):

@@ -5,6 +5,7 @@ import pytest
 
 from indexer.errors import IncompatibleGeneration
 from indexer.generations import Generation
+from indexer.read.resident.scope import Scope
 from indexer.read.vectors import VectorReader
 from indexer.tables import StoredPosition
 from indexer.write.rows import IndexedRows
@@ -113,8 +114,8 @@ def test_names_that_look_like_filters_are_only_names(generation: Generation, wri
     assert_stored(generation, documents[1:])
     snapshot = VectorReader.open(generation).snapshot()
     assert snapshot.documents([DocumentKey("x", "t0' OR '1'='1")]) == {}
-    assert snapshot.keyword_search("Text", 10, collection="nowhere' OR '1'='1") == []
-    hits = snapshot.keyword_search("Text", 10, collection=documents[1].row.key.collection)
+    assert snapshot.keyword_search("Text", 10, Scope("nowhere' OR '1'='1")) == []
+    hits = snapshot.keyword_search("Text", 10, Scope(documents[1].row.key.collection))
     assert [hit.key for hit in hits] == [documents[1].row.key]
 
 

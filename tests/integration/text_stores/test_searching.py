@@ -5,6 +5,7 @@ import pytest
 
 from indexer.errors import MalformedCursor
 from indexer.generations import Generation
+from indexer.read.resident.scope import Scope
 from indexer.read.vectors import VectorReader, VectorSnapshot
 from indexer.write.maintenance import MaintenanceParameters
 from indexer.write.rows import IndexedRows
@@ -47,8 +48,8 @@ def test_search_keeps_to_a_collection(generation: Generation, writer: VectorWrit
         generation, writer, document("a", "River", collection="wet"), document("a", "River", collection="dry")
     )
     for hits in (
-        snapshot.vector_search(vector_of("a. River"), 5, collection="dry"),
-        snapshot.keyword_search("river", 5, collection="dry"),
+        snapshot.vector_search(vector_of("a. River"), 5, Scope("dry")),
+        snapshot.keyword_search("river", 5, Scope("dry")),
     ):
         assert [hit.key.collection for hit in hits] == ["dry"]
 

@@ -1,5 +1,6 @@
 """From a document event to everything that can be known without the encoder."""
 
+import msgspec
 import pytest
 
 from indexer.chunking import ChunkingParameters
@@ -57,6 +58,26 @@ def test_title_and_heading_are_carried_to_every_chunk() -> None:
 def test_a_heading_that_is_the_title_is_not_said_twice() -> None:
     prepared = prepare(upsert(b"# Rivers\n\nThey flow.", title="Rivers"), ChunkingParameters())
     assert prepared.embedding_texts == ("PEP 8 – Rivers. They flow.",)
+
+
+@pytest.mark.parametrize("content_type", ["text/markdown", "application/pdf", "application/x-nothing"])
+def test_a_document_without_content_is_its_title(content_type: str) -> None:
+    prepared = prepare(upsert(b" \n", content_type, title=" The  Heron\x07of Zürich. "), ChunkingParameters())
+    (only,) = prepared.chunked.chunks
+    assert (only.text, only.start, only.end) == ("The Heron of Zürich.", 0, 20)
+    assert prepared.chunked.passages[0].text == only.text
+
+
+def test_a_text_that_is_the_title_is_not_embedded_twice() -> None:
+    assert prepare(upsert(b"", title="The Heron"), ChunkingParameters()).embedding_texts == ("PEP 8 – The Heron",)
+    other = msgspec.structs.replace(upsert(b"", title="The Heron"), key=DocumentKey("birds", "heron"))
+    assert prepare(other, ChunkingParameters()).embedding_texts == ("The Heron",)
+
+
+def test_a_title_of_control_characters_is_nothing_to_read() -> None:
+    with pytest.raises(UnparsableDocument) as refusal:
+        prepare(upsert(b"", title="\x01\x07"), ChunkingParameters())
+    assert refusal.value.reason == "empty_content"
 
 
 def test_the_same_document_travels_as_bytes() -> None:

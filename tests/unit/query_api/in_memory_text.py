@@ -6,14 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from indexer.errors import TransientStoreError
+from indexer.read.resident.documents import DocumentIndex, Records
+from indexer.read.resident.layers import Layer, Layers
+from indexer.read.resident.scope import EVERYTHING, Scope
 from indexer.read.rows import ChunkRow, FoundChunk, FoundPassage, PassageRow
-from indexer.tables import DocumentRow, StoredPosition
+from indexer.tables import DocumentRow, StoredPosition, documents_table
 from query_api.graph.view import GraphView
 from query_api.reading.snapshot import Snapshot
 from schemas.contributions import (
@@ -40,6 +44,7 @@ class Page:
     links: Sequence[str] = ()
     collection: str = "wiki"
     revision: str = "1"
+    metadata: Mapping[str, Any] = field(default_factory=lambda: {"lang": "en"})
 
     @property
     def key(self) -> DocumentKey:
@@ -127,24 +132,31 @@ class InMemoryText:
     positions: dict[int, StoredPosition] = field(default_factory=lambda: {0: StoredPosition(7, 7)})
     opened_at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
 
-    def vector_search(self, vector: NDArray[np.float32], limit: int, collection: str | None) -> list[FoundChunk]:
+    def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope) -> list[FoundChunk]:
         self._enter("vector_search")
         found = []
-        for page, at, chunk, text in self._chunks(collection):
+        for page, at, chunk, text in self._chunks(scope):
             score = float(self.encoder.encode([f"{page.title} {text}"])[0] @ vector)
             found.append(FoundChunk(chunk, page.passage_ids()[at], page.key, score))
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
 
-    def keyword_search(self, query: str, limit: int, collection: str | None) -> list[FoundPassage]:
+    def keyword_search(self, query: str, limit: int, scope: Scope) -> list[FoundPassage]:
         self._enter("keyword_search")
         wanted = set(_words(query))
         found = []
-        for page in self._pages(collection):
+        for page in self._pages(scope):
             for identifier, texts in zip(page.passage_ids(), page.passages, strict=True):
                 score = float(len(wanted & set(_words(f"{page.title} {' '.join(texts)}"))))
                 if score:
                     found.append(FoundPassage(identifier, page.key, score))
         return sorted(found, key=lambda hit: (-hit.score, hit.passage_id))[:limit]
+
+    @cached_property
+    def fields(self) -> DocumentIndex:
+        return index_of([_row(page) for page in self.pages.values()])
+
+    def leads(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
+        return {key: self.pages[key].passage_ids()[0] for key in keys if key in self.pages}
 
     def revisions(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         return {key: self.pages[key].revision for key in keys if key in self.pages}
@@ -169,7 +181,7 @@ class InMemoryText:
         self._enter("chunks_of_passages")
         wanted = set(passage_ids)
         found: dict[str, list[ChunkRow]] = {}
-        for ordinal, (page, at, chunk, text) in enumerate(self._chunks(None)):
+        for ordinal, (page, at, chunk, text) in enumerate(self._chunks(EVERYTHING)):
             parent = page.passage_ids()[at]
             if parent in wanted:
                 row = ChunkRow(chunk, page.key, page.revision, ordinal, parent, [], 0, len(text), text)
@@ -183,11 +195,11 @@ class InMemoryText:
         if method in self.broken:
             raise TransientStoreError(f"Could not {method}: the disk is gone")
 
-    def _pages(self, collection: str | None) -> list[Page]:
-        return [page for page in self.pages.values() if collection in (None, page.collection)]
+    def _pages(self, scope: Scope) -> list[Page]:
+        return [page for page in self.pages.values() if scope.allows(page.key)]
 
-    def _chunks(self, collection: str | None) -> list[tuple[Page, int, str, str]]:
-        return [(page, at, chunk, text) for page in self._pages(collection) for chunk, at, text in page.chunks()]
+    def _chunks(self, scope: Scope) -> list[tuple[Page, int, str, str]]:
+        return [(page, at, chunk, text) for page in self._pages(scope) for chunk, at, text in page.chunks()]
 
 
 def world(pages: Sequence[Page]) -> tuple[Snapshot, InMemoryText, WordCounts]:
@@ -204,5 +216,13 @@ def _words(text: str) -> list[str]:
 
 
 def _row(page: Page) -> DocumentRow:
-    metadata: dict[str, Any] = {"lang": "en"}
-    return DocumentRow(page.key, 1, 0, 5, 0, page.revision, "text/plain", page.title, None, metadata)
+    return DocumentRow(page.key, 1, 0, 5, 0, page.revision, "text/plain", page.title, None, page.metadata)
+
+
+def index_of(rows: Sequence[DocumentRow]) -> DocumentIndex:
+    """The resident index of these documents, in one layer."""
+    if not rows:
+        return DocumentIndex(Layers())
+    keys = [row.key for row in rows]
+    layer = Layer.of([str(key) for key in keys], keys, Records.of(documents_table(rows)))
+    return DocumentIndex(Layers[Records]().with_layer(layer))

@@ -3,6 +3,7 @@
 import base64
 import json
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -101,6 +102,18 @@ def test_a_structured_cloudevent_carries_any_content(
     event = decode(value, content_type="application/cloudevents+json")
     assert isinstance(event, DocumentUpsert)
     assert (event.content, event.content_type, event.version) == (content, content_type, 3)
+
+
+@pytest.mark.parametrize("fields", [{"content": ""}, {"content": " \n"}, {"content": None}, {"content_base64": ""}])
+def test_an_envelope_with_a_title_needs_no_content(fields: dict[str, Any]) -> None:
+    nothing = {"content": None} | fields
+    upsert = decode(envelope(title="On the Heron", **nothing))
+    assert isinstance(upsert, DocumentUpsert)
+    assert upsert.is_title_only
+    assert not decode(envelope(title="On the Heron")).is_title_only
+    with pytest.raises(MalformedEvent) as refusal:
+        decode(envelope(title=" ", **nothing))
+    assert refusal.value.reason == "empty_content"
 
 
 def test_a_null_cloudevent_deletes_at_its_version() -> None:

@@ -1,5 +1,8 @@
 """The rows a batch puts into the tables."""
 
+from dataclasses import replace
+
+import msgspec
 import numpy as np
 import pytest
 
@@ -27,8 +30,23 @@ def test_a_passage_is_searched_by_title_headings_and_text_each_once() -> None:
     table = passages_table([document("a", "One. Two", title="Numbers")])
     assert table.schema.equals(PASSAGES_SCHEMA, check_metadata=True)
     [row] = table.to_pylist()
-    assert row["terms"] == terms_of("Numbers Detail One two")
+    assert row["terms"] == terms_of("Numbers Detail One two é")
     assert (row["title"], row["section"], row["text"]) == ("Numbers", ["Numbers", "Detail"], "One. Two")
+
+
+def test_a_text_that_is_the_title_is_searched_once() -> None:
+    [row] = passages_table([document("a", "Numbers", title="Numbers")]).to_pylist()
+    assert row["terms"] == terms_of("Numbers Detail é")
+
+
+def test_the_labels_of_the_metadata_are_searched_with_the_first_passage() -> None:
+    plain = document("a", "One", "Two", title="Numbers")
+    assert plain.prepared is not None
+    labels = {"year": 1958, "authors": ["Prieve, B. G."], "published": "May 1975", "status": "draft"}
+    described = replace(plain, prepared=msgspec.structs.replace(plain.prepared, metadata=labels))
+    first, second = passages_table([described]).to_pylist()
+    assert first["terms"] == terms_of("Numbers Detail One Prieve B. G. draft")
+    assert second["terms"] == terms_of("Numbers Detail Two")
 
 
 def test_a_batch_of_tombstones_makes_no_rows() -> None:

@@ -28,7 +28,8 @@ def test_a_document_becomes_an_envelope_of_plain_text(tmp_path: Path) -> None:
         "content": "The heron stands in the river.",
         "metadata": {"year": 1958},
     }
-    assert json.loads(made.envelopes["d3"])["content"] == "Only a title"
+    title_only = json.loads(made.envelopes["d3"])
+    assert (title_only["title"], title_only["content"]) == ("Only a title", "")
 
 
 def test_the_name_changes_with_the_corpus_and_not_with_its_order(tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ def test_a_folder_is_read_plain_or_compressed(tmp_path: Path, compressed: bool) 
     assert [question.id for question in found.questions] == ["q1", "q2"], "a question without a judgement is not asked"
 
 
-def test_a_document_without_text_is_its_title_and_one_without_either_is_empty(tmp_path: Path) -> None:
+def test_a_document_without_text_is_its_title_and_one_without_a_title_too_is_empty(tmp_path: Path) -> None:
     corpus = [*CORPUS, {"_id": "d4", "title": " ", "text": None}, {"_id": "d5"}]
     found = read_folder(write_folder(tmp_path, corpus=corpus))
-    assert [document.content for document in found.documents[2:]] == ["Only a title", "", ""]
+    assert [document.is_empty for document in found.documents] == [False, False, False, True, True]
     assert [document.is_title_only for document in found.documents] == [False, False, True, False, False]
 
 

@@ -86,3 +86,31 @@ def test_deeper_candidates_append_to_the_order_and_scores_never_rise() -> None:
     assert fuse([*head, *tail], keyword, first=7) == long[:7]
     scores = [score for _, score in long]
     assert scores == sorted(scores, reverse=True)
+
+
+def test_structured_candidates_are_added_as_far_as_the_channel_is_conclusive() -> None:
+    def order(conclusiveness: float, mode: Mode = "hybrid") -> list[tuple[str, float, dict[str, int]]]:
+        ordered = places(
+            [found("a", 0.9), found("b", 0.8)],
+            [],
+            {},
+            lambda passage: DocumentKey("c", passage),
+            mode=mode,
+            group="passage",
+            gate=0.0,
+            weights=FusionWeights(text=0.5, structured=4.0),
+            first=10,
+            structured=[found("z", 1.0), found("b", 0.5)],
+            conclusiveness=conclusiveness,
+        )
+        return [(place.passage_id, place.score, place.ranks) for place in ordered]
+
+    b_alone = 0.5 * 61 / 62
+    assert order(1.0) == [
+        ("z", pytest.approx(4.0), {"structured": 1}),
+        ("b", pytest.approx(2.0 + b_alone), {"vector": 2, "structured": 2}),
+        ("a", pytest.approx(0.5), {"vector": 1}),
+    ]
+    assert [name for name, _, _ in order(0.1)] == ["b", "a", "z"]
+    assert [(name, ranks) for name, _, ranks in order(0.0)] == [("a", {"vector": 1}), ("b", {"vector": 2})]
+    assert [(name, score) for name, score, _ in order(1.0, "structured")] == [("z", 1.0), ("b", 0.5)]

@@ -11,6 +11,7 @@ from indexer.errors import EncoderUnavailable
 from query_api.reading.snapshot import Snapshot
 from query_api.searching.search import SearchBudgets, SearchFailed, SearchSettings, search
 from schemas.api import Hit, SearchRequest
+from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta, Stage
 from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts, world
 
@@ -86,11 +87,11 @@ async def test_the_parts_come_in_order_and_tell_which_state_was_read(executor: E
     assert isinstance(meta, Meta)
     assert (meta.snapshot.generation, meta.snapshot.graph_position, meta.snapshot.positions) == ("g0001", 3, "0:7")
     names = [type(part).__name__ for part in rest]
-    assert names == ["Stage"] * 4 + ["Hit"] * 4 + ["Done"]
-    assert set(answer.stages) == {"embed", "vector", "keyword", "graph"}
+    assert names == ["Stage"] * 5 + ["Hit"] * 4 + ["Done"]
+    assert set(answer.stages) == {"embed", "vector", "keyword", "structured", "graph"}
     assert [hit.rank for hit in answer.hits] == [1, 2, 3, 4]
     assert answer.done.next_offset is None
-    assert set(answer.done.timings) == {"embed", "vector", "keyword", "graph", "texts"}
+    assert set(answer.done.timings) == {"embed", "vector", "keyword", "structured", "graph", "texts"}
 
 
 async def test_a_hit_says_where_it_comes_from_and_how_each_channel_saw_it(executor: Executor) -> None:
@@ -118,6 +119,52 @@ async def test_the_graph_alone_answers_in_two_hops_and_shows_its_path(executor: 
     assert jane.path[1].chunk_id == alpha[1][0], "the evidence stands in the second chunk"
     assert jane.channels == ["graph"]
     assert jane.score == jane.scores["graph"]
+
+
+@pytest.mark.parametrize("mode", ["vector", "keyword", "graph", "hybrid"])
+async def test_a_filter_holds_in_every_channel(executor: Executor, mode: str) -> None:
+    """The graph may go by way of what is filtered out, but never shows it."""
+    answer = await ask(world(PAGES), executor, mode=mode, collection="wiki", filter=["document!=alpha"])
+    assert "Jane Doe" in answer.titles
+    assert "Alpha Film" not in answer.titles
+    assert not (await ask(world(PAGES), executor, mode=mode, filter=["title=Nobody"])).hits
+
+
+async def test_a_question_for_a_document_by_its_fields_is_answered_by_them_and_says_so(executor: Executor) -> None:
+    proposals = [
+        Page(f"pep-{number:04}", f"Idea {number}", [["A proposal."]], metadata={"author": author})
+        for number, author in enumerate(["Ann Lee", "Bo Ek", "Cy Dee"])
+    ]
+    for mode in ("hybrid", "structured"):
+        answer = await ask(world(proposals), executor, q="proposals by Cy Dee", mode=mode)
+        assert answer.titles[0] == "Idea 2"
+        assert (answer.hits[0].matches, answer.hits[0].scores["structured"]) == (["author=Cy Dee"], 1.0)
+        assert answer.stages["structured"].candidates == 1
+    assert (await ask(world(proposals), executor, q="a proposal", mode="structured")).hits == []
+
+
+async def test_a_late_structured_channel_is_left_out_and_the_answer_says_so(
+    executor: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = threading.Event()
+    made = world(PAGES)
+    monkeypatch.setattr(InMemoryText, "leads", lambda *_: release.wait(10) and {})
+    settings = SearchSettings(budgets=SearchBudgets(structured_seconds=0.02))
+    made[1].pages = {page.key: page for page in [*PAGES, Page("pep-0007", "Seven", [["nothing"]])]}
+    try:
+        answer = await ask(made, executor, q="pep 7", settings=settings)
+    finally:
+        release.set()
+    assert answer.done.failed_channels == {"structured": "no answer within 0.02 s"}
+
+
+async def test_a_filter_that_the_documents_cannot_answer_is_refused_before_anything_is_searched(
+    executor: Executor,
+) -> None:
+    made = world(PAGES)
+    with pytest.raises(MalformedFilter, match="'colour'"):
+        await ask(made, executor, filter=["colour=red"])
+    assert not made[1].calls
 
 
 async def test_names_are_found_whatever_their_case(executor: Executor) -> None:

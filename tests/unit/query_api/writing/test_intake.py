@@ -71,6 +71,17 @@ def test_a_raw_body_takes_its_metadata_from_headers() -> None:
     assert event.content_type == "text/html; charset=utf-8"
 
 
+def test_a_title_may_stand_alone_in_an_envelope_and_not_beside_an_empty_file() -> None:
+    upsert = intake.from_envelope(envelope(title="The Heron", content=""), LIMITS)
+    assert isinstance(upsert, DocumentUpsert)
+    assert upsert.is_title_only
+    record = intake.record_of(upsert, KAFKA)
+    assert decode_document_event(record.key, record.value, [], LIMITS) == upsert
+    with pytest.raises(ApiProblem) as caught:
+        intake.from_raw(KEY, b"", {"content-type": "text/plain"}, LIMITS, title="The Heron")
+    assert caught.value.members["reason"] == "empty_content"
+
+
 def test_the_record_says_what_the_document_says() -> None:
     upsert = DocumentUpsert(
         key=KEY,

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from indexer.read.resident.layers import KEPT_SCOPES, Layer, Layers
+from indexer.read.resident.layers import Layer, Layers
+from indexer.read.resident.scope import KEPT_SCOPES, Scope
 from indexer.read.resident.vectors import NearChunk, VectorIndex, Vectors
 from schemas.ids import DocumentKey
 from tests.unit.indexer.read.resident.histories import COLLECTIONS, State, Step, after, steps
@@ -75,15 +76,15 @@ def test_limits_and_queries_without_a_direction() -> None:
     assert [chunk.id for chunk in rows.search(query, 1)] == ["1"]
     assert rows.search(np.zeros(DIMENSION, dtype=np.float32), 5) == []
     assert rows.search(np.full(DIMENSION, np.nan, dtype=np.float32), 5) == []
-    assert rows.search(query, 5, "b") == VectorIndex(Layers()).search(query, 5) == []
+    assert rows.search(query, 5, Scope("b")) == VectorIndex(Layers()).search(query, 5) == []
 
 
 def test_many_collections_are_searched_without_being_remembered_all() -> None:
     rows = index({DocumentKey(f"c{number}", "x"): [(f"{number}", [number])] for number in range(KEPT_SCOPES * 3)})
     for _ in range(2):
         for number in range(KEPT_SCOPES * 3):
-            assert [chunk.id for chunk in rows.search(vector(1), 5, f"c{number}")] == [str(number)]
-    assert len(rows._searched) <= KEPT_SCOPES
+            assert [chunk.id for chunk in rows.search(vector(1), 5, Scope(f"c{number}"))] == [str(number)]
+    assert len(rows._rows._kept) <= KEPT_SCOPES
 
 
 @settings(deadline=None)
@@ -100,8 +101,8 @@ def test_any_history_finds_what_an_index_made_from_what_is_left_finds(
     query = vector(seed)
     for layers, state in states:  # the old ones too, now that all newer ones are made
         for collection in (None, *COLLECTIONS, "none"):
-            found = VectorIndex(layers).search(query, limit, collection)
-            assert found == index(state).search(query, limit, collection)
+            found = VectorIndex(layers).search(query, limit, Scope(collection))
+            assert found == index(state).search(query, limit, Scope(collection))
             expected = plain_search(state, query, limit, collection)
             assert [chunk.score for chunk in found] == pytest.approx([chunk.score for chunk in expected], abs=6e-7)
             known = {chunk.id: chunk for chunk in plain_search(state, query, 1_000, collection)}

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexer.read.resident.layers import KEPT_SCOPES, Layer, Layers
+from indexer.read.resident.layers import Layer, Layers
+from indexer.read.resident.scope import KEPT_SCOPES, Scope
 from indexer.read.resident.words import Postings, WordIndex
 from schemas.ids import DocumentKey
 from tests.unit.indexer.read.resident.histories import COLLECTIONS, TERMS, Rows, State, Step, after, steps
@@ -85,7 +86,13 @@ def test_limits() -> None:
 
 def test_what_is_not_there_is_not_found() -> None:
     rows = index(one_by_one([("x", [1]), ("empty", [])]))
-    assert rows.search([], 5) == rows.search([0], 5) == rows.search([2**32 - 1], 5) == rows.search([1], 5, "b") == []
+    assert (
+        rows.search([], 5)
+        == rows.search([0], 5)
+        == rows.search([2**32 - 1], 5)
+        == rows.search([1], 5, Scope("b"))
+        == []
+    )
     assert WordIndex(Layers()).search([1], 5) == []
     assert index(one_by_one([("empty", [])])).search([1], 5) == []
 
@@ -114,8 +121,8 @@ def test_many_collections_are_searched_without_being_remembered_all() -> None:
     )
     for _ in range(2):
         for number in range(KEPT_SCOPES * 3):
-            assert [row.id for row in rows.search([1], 5, f"c{number}")] == [str(number)]
-    assert len(rows._scopes) <= KEPT_SCOPES
+            assert [row.id for row in rows.search([1], 5, Scope(f"c{number}"))] == [str(number)]
+    assert len(rows._rows._kept) <= KEPT_SCOPES
 
 
 @settings(deadline=None)
@@ -132,8 +139,8 @@ def test_any_history_finds_what_an_index_made_from_what_is_left_finds(
         fresh = index(state)
         assert layers.rows == sum(map(len, state.values()))
         for collection in (None, *COLLECTIONS, "none"):
-            found = WordIndex(layers).search(terms, limit, collection)
-            assert found == fresh.search(terms, limit, collection)
+            found = WordIndex(layers).search(terms, limit, Scope(collection))
+            assert found == fresh.search(terms, limit, Scope(collection))
             expected = plain_bm25(state, terms, limit, collection)
             assert [row.score for row in found] == pytest.approx([score for _, score in expected], rel=1e-9)
             assert {row.id: row.key for row in found}.items() <= {
@@ -152,4 +159,4 @@ def test_one_collection_never_changes_the_scores_of_another(
         alone, beside = followed(alone, of_a), followed(beside, of_a)
     for step in other:
         beside = followed(beside, Step({key: rows for key, rows in step.moved.items() if key.collection == "b"}))
-    assert WordIndex(beside).search(terms, 10, "a") == WordIndex(alone).search(terms, 10)
+    assert WordIndex(beside).search(terms, 10, Scope("a")) == WordIndex(alone).search(terms, 10)

@@ -1,0 +1,170 @@
+"""One field of many documents, and which of them a filter lets through."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.read.fields.dates import Span, date_span
+from schemas.filters import Condition
+
+YEARS = range(1500, 2101)
+
+Scalar = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Column:
+    """The values of one field, each distinct one once. A row may have none, or several where the field is a list."""
+
+    distinct: tuple[Scalar, ...]
+    codes: NDArray[np.int32]  # (n_values,) which distinct value
+    rows: NDArray[np.int32]  # (n_values,) whose it is
+    times: bool = False  # the values are milliseconds since 1970
+
+    @classmethod
+    def of(cls, values: Iterable[tuple[int, Scalar]], *, times: bool = False) -> "Column":
+        """From pairs of row and value."""
+        numbers: dict[tuple[type, Scalar], int] = {}
+        pairs = [(numbers.setdefault((type(value), value), len(numbers)), row) for row, value in values]
+        made = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+        return cls(tuple(value for _, value in numbers), made[:, 0], made[:, 1], times)
+
+    @cached_property
+    def texts(self) -> NDArray[np.object_]:
+        """(n_distinct,) casefolded; true and false as JSON writes them."""
+        return np.array([_text(value) for value in self.distinct], dtype=np.object_)
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """(n_distinct,) the values that are numbers; NaN for all others."""
+        return np.array(
+            [float(v) if isinstance(v, int | float) and not isinstance(v, bool) else np.nan for v in self.distinct]
+        )
+
+    @cached_property
+    def numerals(self) -> NDArray[np.float64]:
+        """(n_distinct,) the values that are numbers or texts of one; NaN for all others."""
+        read = [_number(value) if isinstance(value, str) else None for value in self.distinct]
+        return np.array([n if v is None else v for v, n in zip(read, self.numbers.tolist(), strict=True)])
+
+    @cached_property
+    def spans(self) -> NDArray[np.float64]:
+        """(n_distinct, 2) start and end of the values that are dates; NaN for all others."""
+        spans = [_span(value, times=self.times) for value in self.distinct]
+        return np.array([(np.nan, np.nan) if span is None else span for span in spans], dtype=np.float64).reshape(-1, 2)
+
+    @cached_property
+    def dates(self) -> NDArray[np.float64]:
+        """As `spans`, with whole numbers that can be years read as years."""
+        years = [date_span(str(value)) if type(value) is int and value in YEARS else None for value in self.distinct]
+        read = np.array([(np.nan, np.nan) if span is None else span for span in years], dtype=np.float64).reshape(-1, 2)
+        return np.where(np.isnan(self.spans), read, self.spans)
+
+    def rows_with(self, values: NDArray[np.bool_], n_rows: int) -> NDArray[np.bool_]:
+        """(n_rows,) bool: those that have one of these of the distinct values."""
+        found = np.zeros(n_rows, dtype=np.bool_)
+        found[self.rows[values[self.codes]]] = True
+        return found
+
+    def equal(self, wanted: str) -> NDArray[np.bool_]:
+        """(n_distinct,) bool. By number where the value is one, by date where both are (a day is in its year), else
+        by text without regard to case."""
+        same: NDArray[np.bool_] = np.zeros(len(self.distinct), dtype=np.bool_)
+        if not self.times:
+            same |= self.texts == wanted.casefold()
+            number = _number(wanted)
+            if number is not None:
+                same |= self.numbers == number
+        span = date_span(wanted)
+        if span is not None:
+            same |= (self.spans[:, 0] >= span.start) & (self.spans[:, 1] <= span.end)
+        return same
+
+    def ordered(self, operator: str, wanted: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """(holds, comparable), each (n_distinct,) bool: `value operator wanted`, and whether that means anything.
+
+        A date is > a year when it is behind the whole of it, and >= when it is not before it.
+        """
+        number, span = (None if self.times else _number(wanted)), date_span(wanted)
+        plain = np.isnan(self.spans[:, 0]) & np.isnan(self.numerals)
+        dated = ~np.isnan(self.spans[:, 0]) & (span is not None)
+        holds: NDArray[np.bool_] = np.zeros(len(self.distinct), dtype=np.bool_)
+        if span is not None:
+            starts, ends = self.spans[:, 0], self.spans[:, 1]
+            by_date = {
+                ">": starts >= span.end,
+                ">=": starts >= span.start,
+                "<": ends <= span.start,
+                "<=": ends <= span.end,
+            }
+            holds |= dated & by_date[operator]
+        comparable = dated
+        if number is not None:
+            numeric = ~np.isnan(self.numerals)
+            holds = np.where(numeric, _compared(self.numerals, operator, number), holds)
+            comparable = comparable | numeric
+        elif span is None:
+            texts = np.zeros(len(self.distinct), dtype=np.bool_)
+            texts[plain] = _compared(self.texts[plain], operator, wanted.casefold())
+            holds, comparable = texts, plain
+        return holds, comparable
+
+
+def matching(column: Column, condition: Condition, n_rows: int) -> tuple[NDArray[np.bool_], bool]:
+    """((n_rows,) bool: the rows a condition lets through, whether any value could be compared).
+
+    A list matches if one of its members does. `!=` lets through what has none of the values, also where it has no
+    value at all.
+    """
+    if condition.operator in ("=", "!="):
+        same = np.zeros(len(column.distinct), dtype=np.bool_)
+        for wanted in condition.values:
+            same |= column.equal(wanted)
+        rows = column.rows_with(same, n_rows)
+        return (rows if condition.operator == "=" else ~rows), True
+    holds, comparable = column.ordered(condition.operator, condition.values[0])
+    return column.rows_with(holds, n_rows), bool(comparable.any())
+
+
+def flattened(metadata: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Scalar]]:
+    """The values of metadata with their dotted paths; each member of a list by itself, nothing for null."""
+    for name, value in metadata.items():
+        yield from _of_value(f"{prefix}{name}", value)
+
+
+def _of_value(path: str, value: Any) -> Iterator[tuple[str, Scalar]]:
+    if isinstance(value, Mapping):
+        yield from flattened(value, f"{path}.")
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for member in value:
+            yield from _of_value(path, member)
+    elif isinstance(value, str | int | float):
+        yield path, value
+
+
+def _compared(values: NDArray[Any], operator: str, wanted: float | str) -> NDArray[np.bool_]:
+    results = {">": values > wanted, ">=": values >= wanted, "<": values < wanted, "<=": values <= wanted}
+    return np.asarray(results[operator], dtype=np.bool_)
+
+
+def _text(value: Scalar) -> str:
+    return str(value).casefold()
+
+
+def _number(text: str) -> float | None:
+    if not any(map(str.isdigit, text)):
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _span(value: Scalar, *, times: bool) -> Span | None:
+    if times:
+        return Span(int(value), int(value) + 1)
+    return date_span(value) if isinstance(value, str) else None

@@ -1,0 +1,254 @@
+"""The live documents' own fields in memory: which documents a filter lets through, and which a text names."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from indexer.read.fields.columns import Column, flattened, matching
+from indexer.read.fields.phrases import Phrases, hashes_of
+from indexer.read.resident.layers import Layer, Layers
+from indexer.read.resident.scope import KEPT_SCOPES, Scope, ScopeRows
+from schemas.errors import MalformedFilter
+from schemas.filters import Condition
+from schemas.ids import DocumentKey
+from schemas.metadata import RESERVED_METADATA
+
+OWN_FIELDS = ("document", "title", "content_type", "uri", "updated", "version")
+RECORD_COLUMNS = [
+    "document_id",
+    "title",
+    "content_type",
+    "uri",
+    "timestamp_ms",
+    "version",
+    "metadata",
+    "partition",
+    "offset",
+]
+OF_METADATA = "metadata."
+MAX_NAMED_FIELDS = 40
+MOSTLY = 0.5  # of a field's values
+
+
+@dataclass(frozen=True)
+class Records:
+    """What the rows of `documents` say, a row a document. Columns are made at their first use."""
+
+    stored: Mapping[str, NDArray[Any]]  # {column of RECORD_COLUMNS: (n_rows,)}
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> "Records":
+        exact = {"timestamp_ms", "partition", "offset"}
+        return cls(
+            {
+                name: rows[name].to_numpy()
+                if name in exact
+                else np.array([*rows[name].to_pylist(), None], np.object_)[:-1]
+                for name in RECORD_COLUMNS
+            }
+        )
+
+    def kept(self, rows: NDArray[np.bool_]) -> "Records":
+        return self if rows.all() else Records({name: values[rows] for name, values in self.stored.items()})
+
+    def followed_by(self, other: "Records") -> "Records":
+        return Records({name: np.concatenate([values, other.stored[name]]) for name, values in self.stored.items()})
+
+    def position(self, row: int) -> tuple[int, int]:
+        """Partition and offset of the record that made a row."""
+        return int(self.stored["partition"][row]), int(self.stored["offset"][row])
+
+    @cached_property
+    def metadata_columns(self) -> Mapping[str, Column]:
+        """{dotted path: the values under it}."""
+        decoder = msgspec.json.Decoder(dict)
+        found: dict[str, list[tuple[int, str | int | float | bool]]] = {}
+        for row, text in enumerate(self.stored["metadata"].tolist()):
+            for path, value in flattened(decoder.decode(text)):
+                if path.partition(".")[0] not in RESERVED_METADATA:
+                    found.setdefault(path, []).append((row, value))
+        return {path: Column.of(values) for path, values in found.items()}
+
+    @cached_property
+    def own_columns(self) -> Mapping[str, Column]:
+        columns = {
+            name: Column.of((row, value) for row, value in enumerate(self.stored[name].tolist()) if value is not None)
+            for name in ("title", "content_type", "uri")
+        }
+        columns["document"] = Column.of(enumerate(self.stored["document_id"].tolist()))
+        versions = ((row, v) for row, v in enumerate(self.stored["version"].tolist()) if v is not None)
+        return columns | {
+            "version": Column.of(versions),
+            "updated": Column.of(enumerate(self.stored["timestamp_ms"].tolist()), times=True),
+        }
+
+    @cached_property
+    def phrases(self) -> Phrases:
+        """What a text may call these documents by."""
+        own = {name: self.own_columns[name] for name in ("document", "title")}
+        return Phrases.of({**self.metadata_columns, **own})
+
+
+class Called(NamedTuple):
+    """Documents that a phrase stands for by one field: which phrase it was, and their rows, ascending."""
+
+    phrase: int
+    field: str
+    rows: NDArray[np.int64]
+
+
+class Dated(NamedTuple):
+    """A field that holds dates: whose each is, and (n_values, 2) start and end in milliseconds since 1970."""
+
+    field: str
+    rows: NDArray[np.int64]
+    spans: NDArray[np.float64]
+
+
+class DocumentIndex:
+    """Layers of records. Immutable; safe to use from several threads."""
+
+    def __init__(self, layers: Layers[Records]) -> None:
+        self.layers = layers
+        self.rows = ScopeRows(layers.stack)
+        self._scopes: dict[tuple[str | None, tuple[Condition, ...]], Scope] = {}
+
+    def position(self, key: DocumentKey) -> tuple[int, int] | None:
+        """Partition and offset of the record a live document comes from."""
+        for layer in self.layers.stack:
+            span = layer.names.spans.get(key)
+            if span is not None and layer.live[span[0]]:
+                return layer.content.position(span[0])
+        return None
+
+    def scope(self, collection: str | None, conditions: Sequence[Condition]) -> Scope:
+        """The documents that all conditions let through. Remembered, so that asking again costs nothing.
+
+        Raises MalformedFilter for a field that no document of the collection has, and for a comparison that means
+        nothing for any of its values. Of a collection without documents nothing is said.
+        """
+        if not conditions:
+            return Scope(collection)
+        name = collection, tuple(conditions)
+        scope = self._scopes.get(name)
+        if scope is None:
+            if len(self._scopes) >= KEPT_SCOPES:
+                self._scopes.clear()
+            scope = self._scopes[name] = self._resolved(collection, conditions)
+        return scope
+
+    def prepared(self) -> "DocumentIndex":
+        """This, with all made ahead that a search would else wait for."""
+        for layer in self.layers.stack:
+            _ = layer.content.phrases, [column.dates for column in layer.content.metadata_columns.values()]
+        return self
+
+    def live(self, scope: Scope) -> NDArray[np.bool_]:
+        """(n_rows,) over all layers: the rows in a scope. A row's number counts through the layers."""
+        rows = self.rows.of(scope)
+        return np.concatenate(rows) if rows else np.zeros(0, dtype=np.bool_)
+
+    def keys(self, rows: NDArray[np.int64]) -> list[DocumentKey]:
+        """The documents of these rows."""
+        found: list[DocumentKey] = np.concatenate([layer.names.keys for layer in self.layers.stack])[rows].tolist()
+        return found
+
+    def called(self, phrases: Sequence[str], live: NDArray[np.bool_]) -> list[Called]:
+        """The documents among the live rows that these phrases stand for."""
+        hashes, found = hashes_of(phrases), dict[tuple[int, str], list[NDArray[np.int64]]]()
+        for first, layer in self._numbered():
+            for at, field, rows in layer.content.phrases.standing_for(hashes):
+                found.setdefault((at, field), []).append(rows.astype(np.int64) + first)
+        called = [Called(*name, np.unique(np.concatenate(rows))) for name, rows in sorted(found.items())]
+        kept = [each._replace(rows=each.rows[live[each.rows]]) for each in called]
+        return [each for each in kept if len(each.rows)]
+
+    def dated(self, live: NDArray[np.bool_]) -> list[Dated]:
+        """The metadata fields whose values among the live rows are mostly dates, or years as numbers."""
+        found: dict[str, list[tuple[NDArray[np.int64], NDArray[np.float64]]]] = {}
+        for first, layer in self._numbered():
+            for field, column in layer.content.metadata_columns.items():
+                rows = column.rows.astype(np.int64) + first
+                current = live[rows]
+                found.setdefault(field, []).append((rows[current], column.dates[column.codes[current]]))
+        fields = [
+            Dated(field, np.concatenate([rows for rows, _ in each]), np.concatenate([spans for _, spans in each]))
+            for field, each in sorted(found.items())
+        ]
+        told = [(field, ~np.isnan(field.spans[:, 0])) for field in fields]
+        return [
+            Dated(field.field, field.rows[are], field.spans[are])
+            for field, are in told
+            if are.sum() > MOSTLY * len(are)
+        ]
+
+    def fields(self, collection: str | None) -> list[str]:
+        """The metadata fields that documents of a collection have."""
+        found = {
+            path
+            for layer, live in self._searched(collection)
+            for path, column in layer.content.metadata_columns.items()
+            if live[column.rows].any()
+        }
+        return sorted(found)
+
+    def column(self, layer: Layer[Records], field: str) -> Column | None:
+        """A field in a layer. `metadata.x` is always the metadata's `x`, also where documents have an own `x`."""
+        if field in OWN_FIELDS:
+            return layer.content.own_columns[field]
+        columns = layer.content.metadata_columns
+        return columns.get(field) or columns.get(field.removeprefix(OF_METADATA))
+
+    def _resolved(self, collection: str | None, conditions: Sequence[Condition]) -> Scope:
+        searched = list(self._searched(collection))
+        let_through = [live.copy() for _, live in searched]
+        for condition in conditions:
+            known = comparable = False
+            for at, (layer, live) in enumerate(searched):
+                column = self.column(layer, condition.field)
+                if column is None:
+                    let_through[at] &= condition.operator == "!="
+                    continue
+                matched, meant = matching(column, condition, len(live))
+                known |= bool(live[column.rows].any())
+                comparable |= meant
+                let_through[at] &= matched
+            if any(live.any() for _, live in searched):
+                self._check(condition, collection, known=known, comparable=comparable)
+        keys = [
+            key
+            for (layer, _), rows in zip(searched, let_through, strict=True)
+            for key in layer.names.keys[rows].tolist()
+        ]
+        return Scope(collection, frozenset(keys))
+
+    def _check(self, condition: Condition, collection: str | None, *, known: bool, comparable: bool) -> None:
+        if not known and condition.field not in OWN_FIELDS:
+            named = [*OWN_FIELDS, *self.fields(collection)]
+            more = f" and {len(named) - MAX_NAMED_FIELDS} more" if len(named) > MAX_NAMED_FIELDS else ""
+            where = "any collection" if collection is None else f"collection {collection!r}"
+            raise MalformedFilter(
+                f"No document of {where} has a field {condition.field[:80]!r}; there are "
+                f"{', '.join(named[:MAX_NAMED_FIELDS])}{more}."
+            )
+        if known and not comparable:
+            raise MalformedFilter(
+                f"{condition.values[0][:80]!r} cannot be compared by {condition.operator} with any value of "
+                f"{condition.field!r}: give a date (2001, 2001-01-08), a number, or a text, as the documents have it."
+            )
+
+    def _numbered(self) -> Iterator[tuple[int, Layer[Records]]]:
+        """Each layer with the number of its first row."""
+        first = 0
+        for layer in self.layers.stack:
+            yield first, layer
+            first += len(layer.live)
+
+    def _searched(self, collection: str | None) -> Iterator[tuple[Layer[Records], NDArray[np.bool_]]]:
+        return zip(self.layers.stack, self.rows.of(Scope(collection)), strict=True)

@@ -1,0 +1,105 @@
+"""The structured channel: the documents that have what a question names, as candidates with the reason for each.
+
+1. Recognise what the question asks of documents' own fields.
+2. Add up, for each document, the weights of what it has.
+3. Take the best documents, each by its passage that fits the question's words best.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.read.resident.scope import Scope
+from query_api.channels.structured.constraints import Constraint, Recognised, recognise
+from query_api.reading.snapshot import Candidate, TextSnapshot
+from schemas.ids import DocumentKey
+
+LEAST_SHARE = 0.5  # of what was asked, that a candidate has
+MOST_ALIKE = 2_000  # documents with one score; what more of them share decides nothing
+PASSAGES_A_DOCUMENT = 4
+SILENT_BELOW, SURE_FROM = 0.5, 0.8  # shares of the question's words that are covered
+NAMED_BY_ID = 0.1
+
+
+class Structured(NamedTuple):
+    """What the channel found, best first; how far it may decide beside other channels, in [0, 1]; what each passage's
+    document has of what was asked, as `field=words of the question`."""
+
+    candidates: Sequence[Candidate]
+    conclusiveness: float
+    matches: dict[str, tuple[str, ...]]
+
+
+NOTHING_ASKED = Structured((), 0.0, {})
+
+
+def structured_channel(text: TextSnapshot, question: str, limit: int, scope: Scope) -> Structured:
+    """At most `limit` documents. Silent for a question that names nothing. Blocks: for a thread."""
+    documents = text.fields
+    live = documents.live(scope)
+    recognised = recognise(question, documents, live)  # 1
+    if not recognised.constraints:
+        return NOTHING_ASKED
+    scores = _scores(recognised.constraints, len(live))  # 2
+    rows = _best(scores, limit)
+    if not len(rows):
+        return NOTHING_ASKED
+    keys = documents.keys(rows)
+    score_of = dict(zip(keys, scores[rows].tolist(), strict=True))
+    fitting: dict[DocumentKey, tuple[str, float]] = {}  # 3
+    for passage in text.keyword_search(question, PASSAGES_A_DOCUMENT * max(limit, len(keys)), scope.within(keys)):
+        fitting.setdefault(passage.key, (passage.passage_id, passage.score))
+    leads = text.leads([key for key in keys if key not in fitting])
+    placed = {
+        key: fitting[key] if key in fitting else (leads[key], 0.0) for key in keys if key in fitting or key in leads
+    }
+    ordered = sorted(placed, key=lambda key: (-score_of[key], -placed[key][1], key))[:limit]
+    row_of = dict(zip(keys, rows.tolist(), strict=True))
+    matches = {
+        placed[key][0]: tuple(c.label for c in recognised.constraints if _has(c.rows, row_of[key])) for key in ordered
+    }
+    candidates = [Candidate(placed[key][0], round(score_of[key], 6), key) for key in ordered]
+    return Structured(candidates, conclusiveness(recognised), matches)
+
+
+def conclusiveness(recognised: Recognised) -> float:
+    """How far what was recognised is all that was asked: 0 up to half of the telling words, 1 from .8 on.
+
+    A question that names a document by its id is about that document at least a little.
+    """
+    share = (recognised.covered - SILENT_BELOW) / (SURE_FROM - SILENT_BELOW)
+    by_id = any(constraint.label.startswith("document=") for constraint in recognised.constraints)
+    return round(min(1.0, max(share, NAMED_BY_ID if by_id else 0.0)), 6)
+
+
+def _scores(constraints: Sequence[Constraint], n_rows: int) -> NDArray[np.float64]:
+    """(n_rows,) Σ weight of what a row has / Σ weight of what is asked. Being one of the documents named, by id or
+    title, is one thing, however many are named."""
+    total = sum(constraint.weight for constraint in constraints if not constraint.identity)
+    scores = np.zeros(n_rows, dtype=np.float64)
+    named = np.zeros(n_rows, dtype=np.float64)
+    for constraint in constraints:
+        if constraint.identity:
+            named[constraint.rows] = np.maximum(named[constraint.rows], constraint.weight)
+        else:
+            scores[constraint.rows] += constraint.weight
+    identity = max((constraint.weight for constraint in constraints if constraint.identity), default=0.0)
+    return np.round((scores + named) / (total + identity), 9)
+
+
+def _best(scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
+    """The rows with the highest scores: whole groups of equal ones until there are `limit`."""
+    chosen: list[NDArray[np.int64]] = []
+    for score in sorted(set(scores[scores >= LEAST_SHARE].tolist()), reverse=True):
+        rows = np.flatnonzero(scores == score)
+        if len(rows) > MOST_ALIKE or sum(map(len, chosen)) >= limit:
+            break
+        chosen.append(rows)
+    return np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
+
+
+def _has(rows: NDArray[np.int64], row: int) -> bool:
+    at = int(np.searchsorted(rows, row))
+    return at < len(rows) and int(rows[at]) == row

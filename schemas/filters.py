@@ -1,0 +1,40 @@
+"""The syntax of filters: `field=value`, `!=`, `<`, `<=`, `>`, `>=`, and `field=a|b` for one of several values."""
+
+import re
+from typing import Literal, NamedTuple, cast
+
+from schemas.errors import MalformedFilter
+
+Operator = Literal["=", "!=", "<", "<=", ">", ">="]
+
+MAX_FILTERS = 32
+MAX_FILTER_CHARACTERS = 2_000
+SYNTAX = "a filter is `field=value`, `field!=value` or one with <, <=, >, >=; `field=a|b` takes one of several values"
+
+_CONDITION = re.compile(r"\s*([^=<>!|]*?)\s*(!=|<=|>=|=|<|>)(.*)", re.DOTALL)
+_BAR = re.compile(r"(?<!\\)\|")
+
+
+class Condition(NamedTuple):
+    """One filter. Several `values` mean any of them; only `=` and `!=` have more than one."""
+
+    field: str
+    operator: Operator
+    values: tuple[str, ...]
+
+
+def parse_condition(text: str) -> Condition:
+    r"""Read one filter. Blanks around field and values do not count; `\|` is a bar that belongs to a value.
+
+    Raises MalformedFilter, with a sentence.
+    """
+    match = _CONDITION.fullmatch(text)
+    if match is None or not match[1]:
+        raise MalformedFilter(f"{text[:60]!r} is no filter: {SYNTAX}")
+    operator = cast("Operator", match[2])
+    values = tuple(value.replace("\\|", "|").strip() for value in _BAR.split(match[3]))
+    if not all(values):
+        raise MalformedFilter(f"{text[:60]!r} lacks a value: {SYNTAX}")
+    if len(values) > 1 and operator not in ("=", "!="):
+        raise MalformedFilter(f"{text[:60]!r} compares with several values; `{operator}` takes one")
+    return Condition(match[1], operator, values)

@@ -1,0 +1,138 @@
+"""Filters against documents in memory: what each lets through, what is refused, and that no history shows."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from indexer.read.resident.documents import DocumentIndex, Records
+from indexer.read.resident.layers import Layer, Layers
+from indexer.tables import DocumentRow, documents_table
+from schemas.errors import MalformedFilter
+from schemas.filters import parse_condition
+from schemas.ids import DocumentKey
+
+DAY_MS = 86_400_000
+
+
+def row(name: str, metadata: dict[str, Any], collection: str = "c", **own: Any) -> DocumentRow:
+    given_fields: dict[str, Any] = {"title": name.title(), "timestamp_ms": 0, "content_type": "text/plain"} | own
+    version = given_fields.pop("version", None)
+    return DocumentRow(DocumentKey(collection, name), version, 0, 1, revision="r", metadata=metadata, **given_fields)
+
+
+def layer_of(*rows: DocumentRow) -> Layer[Records]:
+    keys = [each.key for each in rows]
+    return Layer.of([str(key) for key in keys], keys, Records.of(documents_table(rows)))
+
+
+PROPOSALS = [
+    row(
+        "pep-1", {"status": "Active", "authors": ["Ann Lee", "Bo Ek"], "created": "13-Jun-2000", "pages": 12}, version=3
+    ),
+    row("pep-2", {"status": "withdrawn", "authors": ["Bo Ek"], "created": "2001-07-07", "pages": 9.5}),
+    row("pep-3", {"status": "Final", "nested": {"topic": {"name": "Typing"}}, "created": "July, 2001", "draft": True}),
+    row(
+        "note",
+        {"version": "3.10", "pages": "100"},
+        uri="file:n.md",
+        timestamp_ms=365 * DAY_MS,
+        content_type="text/html",
+    ),
+    row("pep-1", {"secret": 1}, "other"),
+]
+
+
+def through(*filters: str, collection: str | None = "c", rows: list[DocumentRow] | None = None) -> set[str]:
+    index = DocumentIndex(Layers[Records]().with_layer(layer_of(*(rows or PROPOSALS))))
+    scope = index.scope(collection, [parse_condition(text) for text in filters])
+    assert scope.documents is not None
+    assert all(scope.allows(key) for key in scope.documents)
+    return {key.document_id for key in scope.documents}
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (["status=final"], {"pep-3"}),
+        (["status=Final|WITHDRAWN"], {"pep-2", "pep-3"}),
+        (["status!=Final"], {"pep-1", "pep-2", "note"}),
+        (["authors=bo ek"], {"pep-1", "pep-2"}),
+        (["authors=bo ek", "status=active"], {"pep-1"}),
+        (["authors!=Ann Lee"], {"pep-2", "pep-3", "note"}),
+        (["nested.topic.name=typing"], {"pep-3"}),
+        (["draft=true"], {"pep-3"}),
+        (["created=2001"], {"pep-2", "pep-3"}),
+        (["created=2001-07"], {"pep-2", "pep-3"}),
+        (["created=7 July 2001"], {"pep-2"}),
+        (["created>2000"], {"pep-2", "pep-3"}),
+        (["created>=2000"], {"pep-1", "pep-2", "pep-3"}),
+        (["created<2001"], {"pep-1"}),
+        (["created<=2001-06"], {"pep-1"}),
+        (["pages>9", "pages<=12"], {"pep-1", "pep-2"}),
+        (["pages>99"], {"note"}),
+        (["pages=9.50"], {"pep-2"}),
+        (["status>b"], {"pep-2", "pep-3"}),
+        (["document=pep-1|note"], {"pep-1", "note"}),
+        (["title=Pep-2"], {"pep-2"}),
+        (["content_type=text/html"], {"note"}),
+        (["uri=file:n.md"], {"note"}),
+        (["updated<1971"], {"pep-1", "pep-2", "pep-3"}),
+        (["updated=1971-01-01"], {"note"}),
+        (["version=3"], {"pep-1"}),
+        (["metadata.version=3.10"], {"note"}),
+        (["metadata.version=3.1"], set()),
+    ],
+)
+def test_a_filter_lets_through(filters: list[str], expected: set[str]) -> None:
+    assert through(*filters) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("author=Bo Ek", "no.* field 'author'; there are document, title, .*authors, created, .*nested.topic.name"),
+        ("created>=banana", "'banana' cannot be compared by >= with any value of 'created'"),
+        ("updated<yesterday", "'yesterday' cannot be compared"),
+        ("secret=1", "collection 'c' has a field 'secret'"),
+    ],
+)
+def test_what_the_documents_cannot_answer_is_refused(text: str, says: str) -> None:
+    with pytest.raises(MalformedFilter, match=f"(?i){says}"):
+        through(text)
+
+
+def test_a_collection_without_documents_lets_nothing_through() -> None:
+    assert through("anything=1", collection="empty") == set()
+
+
+def test_all_collections_are_filtered_at_once_by_what_any_of_them_has() -> None:
+    assert through("secret=1", collection=None) == {"pep-1"}
+
+
+def test_what_a_parser_put_beside_the_metadata_is_no_field() -> None:
+    with pytest.raises(MalformedFilter):
+        through("page_starts=0", rows=[row("a", {"page_starts": [0, 7], "b": 1})])
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.none() | st.integers(0, 3)), max_size=30))
+def test_documents_that_come_change_and_go_leave_no_trace(history: list[tuple[int, int | None]]) -> None:
+    layers, state = Layers[Records](), {}
+    for name, value in history:
+        key = DocumentKey("c", str(name))
+        layers = layers.without([key])
+        state.pop(key, None)
+        if value is not None:
+            layers = layers.with_layer(layer_of(row(str(name), {"value": value, f"field{value}": [value, "x"]})))
+            state[key] = value
+        index = DocumentIndex(layers)
+        for wanted in range(4):
+            expected = {key for key, held in state.items() if held == wanted}
+            if expected:
+                assert index.scope("c", [parse_condition(f"value={wanted}")]).documents == expected
+                assert index.scope(None, [parse_condition(f"field{wanted}=x")]).documents == expected
+            elif state:
+                with pytest.raises(MalformedFilter):
+                    index.scope("c", [parse_condition(f"field{wanted}=x")])
+        assert index.fields("c") == sorted({"value"} | {f"field{held}" for held in state.values()} if state else [])
