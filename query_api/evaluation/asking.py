@@ -6,28 +6,13 @@ from typing import Any, Protocol
 
 import msgspec
 
-from query_api.evaluation.approaches import Approach
-from query_api.evaluation.labelled import Question
+from query_api.judging.answers import Asked
+from query_api.judging.approaches import Approach
+from query_api.judging.labelled import Question
 from schemas.api import MAX_QUERY_CHARACTERS, Group
-from schemas.exits import Failure
+from schemas.exits import Failure, WrongSetting
 
 JSONObject = dict[str, Any]
-
-
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What came back for one question in one approach.
-
-    `documents` and `confidences` are those of the hits, best first; `stages` the seconds the service's answer gives
-    for each of its steps, `first_hit_seconds` and `seconds` those until the first hit and the end had come here.
-    """
-
-    question_id: str
-    documents: tuple[str, ...]
-    confidences: tuple[float | None, ...]
-    stages: Mapping[str, float]
-    first_hit_seconds: float | None
-    seconds: float
-    failed_channels: Mapping[str, str]
 
 
 class FrameSource(Protocol):
@@ -36,42 +21,62 @@ class FrameSource(Protocol):
     def events(self, path: str, params: Mapping[str, Any]) -> Iterable[tuple[str, JSONObject]]: ...
 
 
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """What all searches of a collection's questions have in common."""
+
+    collection: str
+    k: int
+    group: Group
+    lower_case: bool = False
+
+    def parameters(self, question: Question, approach: Approach) -> dict[str, Any]:
+        text = (question.text.lower() if self.lower_case else question.text)[:MAX_QUERY_CHARACTERS]
+        return {"q": text, "k": self.k, "collection": self.collection, "group": self.group, **approach.parameters}
+
+
+def offered(
+    source: FrameSource, asking: Asking, question: Question, approaches: Sequence[Approach]
+) -> tuple[tuple[Approach, ...], dict[str, str]]:
+    """The approaches that the service takes, and {approach: why not} of the others.
+
+    Each is asked the question once before anything counts, so opening a connection and waking up is nobody's latency.
+    Raises WrongSetting when it takes none, with the reason of the first.
+    """
+    taken, refused = [], {}
+    for approach in approaches:
+        try:
+            ask(source, question.id, asking.parameters(question, approach))
+        except WrongSetting as refusal:
+            refused[approach.name] = str(refusal)
+        else:
+            taken.append(approach)
+    if not taken:
+        raise WrongSetting(f"The service offers none of these approaches. {next(iter(refused.values()))}")
+    return tuple(taken), refused
+
+
 def ask_all(
     source: FrameSource,
-    collection: str,
+    asking: Asking,
     questions: Sequence[Question],
     approaches: Sequence[Approach],
-    *,
-    k: int,
-    group: Group,
-    lower_case: bool = False,
     advance: Callable[[int], None] = lambda _: None,
 ) -> dict[str, list[Asked]]:
     """{approach: an answer for each question, in the order of `questions`}.
 
-    The first question is asked once in each approach before anything counts, so that opening a connection and waking
-    up is nobody's latency; the approaches of a question then take turns at being first, since the first one finds the
-    question's texts cold.
+    The approaches of a question take turns at being first, since the first one finds the question's texts cold.
     """
     answers: dict[str, list[Asked]] = {approach.name: [] for approach in approaches}
-
-    def put(question: Question, approach: Approach) -> Asked:
-        text = (question.text.lower() if lower_case else question.text)[:MAX_QUERY_CHARACTERS]
-        asked = {"q": text, "k": k, "collection": collection, "group": group, **approach.parameters}
-        return ask(source, question.id, asked)
-
-    for approach in approaches:
-        put(questions[0], approach)
     for number, question in enumerate(questions):
         first = number % len(approaches)
         for approach in [*approaches[first:], *approaches[:first]]:
-            answers[approach.name].append(put(question, approach))
+            answers[approach.name].append(ask(source, question.id, asking.parameters(question, approach)))
             advance(1)
     return answers
 
 
 def ask(source: FrameSource, question_id: str, asked: Mapping[str, Any]) -> Asked:
-    """One search. Raises Failure when its stream ends in an error or in the middle."""
+    """One search. Raises Failure when its stream ends in an error or in the middle, WrongSetting when it is refused."""
     began = time.perf_counter()
     hits: list[JSONObject] = []
     first_hit: float | None = None
@@ -85,6 +90,7 @@ def ask(source: FrameSource, question_id: str, asked: Mapping[str, Any]) -> Aske
             return Asked(
                 question_id=question_id,
                 documents=tuple(hit["document_id"] for hit in hits),
+                scores=tuple(hit["score"] for hit in hits),
                 confidences=tuple(hit.get("confidence") for hit in hits),
                 stages=body["timings"],
                 first_hit_seconds=first_hit,

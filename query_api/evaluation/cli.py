@@ -1,5 +1,9 @@
-"""The command `thalweg evaluate`. What it needs to run is imported when it runs, so that `--help` answers at once."""
+"""The commands `thalweg evaluate` and `thalweg questions`.
 
+What they need to run is imported when they run, so that `--help` answers at once.
+"""
+
+import json
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -24,19 +28,30 @@ def evaluate(
         list[Path], typer.Argument(help="Folders with corpus.jsonl[.gz], queries.jsonl[.gz] and qrels/<split>.tsv.")
     ],
     approach: Annotated[
-        list[str] | None, typer.Option(help="hybrid, vector, keyword or graph; may be repeated.", show_default="all")
+        list[str] | None,
+        typer.Option(
+            help="hybrid, vector, keyword, structured, graph, rerank, rrf-2, rrf-3 or weighted; may be repeated. The "
+            "others are compared with the first.",
+            show_default="all",
+        ),
     ] = None,
     split: Annotated[
         str | None, typer.Option(help="Which judgements, qrels/<split>.tsv.", show_default="dev, or the only one")
     ] = None,
-    questions: Annotated[
-        int | None, typer.Option(min=1, help="Ask at most so many of each folder, evenly spaced.", show_default="all")
+    most_questions: Annotated[
+        int | None,
+        typer.Option(
+            "--questions", min=1, help="Ask at most so many of each folder, evenly spaced.", show_default="all"
+        ),
     ] = None,
     k: Annotated[int, typer.Option("-k", "--k", min=1, max=MAX_HITS, help="Hits asked for and judged.")] = 10,
     group: Annotated[str, typer.Option(help="What a hit stands for: document, passage or chunk.")] = "document",
     lower_case: Annotated[bool, typer.Option("--lower-case", help="Ask every question in lower case.")] = False,
     pool: Annotated[
         str | None, typer.Option(help="Load all folders into one collection of this name and search it as a whole.")
+    ] = None,
+    within: Annotated[
+        str | None, typer.Option(help="Load nothing; ask in this collection of the service, as it is.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write report.json, report.md and report.html there.", file_okay=False)
@@ -52,12 +67,12 @@ def evaluate(
     """
     from rich.console import Console
 
-    from query_api.evaluation.approaches import approaches_named
     from query_api.evaluation.evaluating import Plan
     from query_api.evaluation.evaluating import evaluate as evaluate_service
-    from query_api.evaluation.labelled import read_folder
     from query_api.evaluation.reporting.files import as_json_text, write_reports
     from query_api.evaluation.reporting.terminal import show
+    from query_api.judging.approaches import approaches_named
+    from query_api.judging.labelled import read_folder
 
     if group not in get_args(Group):
         raise WrongSetting(f"There is no group {group!r}; choose --group from document, passage, chunk.")
@@ -66,9 +81,10 @@ def evaluate(
         collections=tuple(read_folder(folder, split) for folder in folders),
         k=k,
         group=cast("Group", group),
-        questions=questions,
+        questions=most_questions,
         lower_case=lower_case,
         pool=pool,
+        within=within,
     )
     if out is not None:
         _make_folder(out)
@@ -80,6 +96,45 @@ def evaluate(
         print(as_json_text(found))
     else:
         show(Console(soft_wrap=True), found, out)
+
+
+@app.command()
+@plain_failures()
+def questions(
+    collection: Annotated[str, typer.Argument(help="A collection of the running service, loaded and searchable.")],
+    out: Annotated[Path, typer.Option(help="The folder to write; it must not hold labelled questions yet.")],
+    kinds: Annotated[
+        str, typer.Option(help="Kinds, comma-separated: exact, structured, semantic, temporal, multi-hop.")
+    ] = "exact,structured,semantic,temporal,multi-hop",
+    count: Annotated[int, typer.Option(min=1, max=100_000, help="Questions of each kind, at most.")] = 50,
+    seed: Annotated[int, typer.Option(help="Another seed, another set; the same one, the same set.")] = 1,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Make labelled questions from what is indexed, with their answers; no language model.
+
+    The folder is one that `thalweg evaluate FOLDER --within COLLECTION` reads. Each question's metadata has its kind
+    and the path to its answer. It says so where the collection gives fewer of a kind than asked for.
+    """
+    from query_api.evaluation.generating.folder import write_folder
+    from query_api.evaluation.generating.making import kinds_named, make_questions
+    from query_api.evaluation.generating.reading import read_collection
+
+    wanted = kinds_named(kinds)
+    _make_folder(out)
+    with closing(service_client(url, data_dir)) as client, _progress(quiet=as_json) as begin:
+        documents = read_collection(client, collection, begin)
+    made = make_questions(collection, documents, wanted, count, seed)
+    write_folder(made, out)
+    counts = made.counts(wanted)
+    if as_json:
+        print(json.dumps({"collection": collection, "seed": seed, "documents": len(documents), "questions": counts}))
+        return
+    for kind, number in counts.items():
+        fewer = "" if number == count else f" ({count:,} were asked for; the collection gives no more)"
+        print(f"{number:6,}  {kind}{fewer}")
+    print(f"In {out}; ask them with: thalweg evaluate {out} --within {collection}")
 
 
 def _make_folder(out: Path) -> None:

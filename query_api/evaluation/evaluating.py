@@ -1,47 +1,37 @@
 """One evaluation, from labelled collections to what was found: a function of frozen inputs and a service to ask.
 
-1. Make each collection, or the pool of them, searchable.
-2. Put every question in every approach.
+1. Make each collection, or the pool of them, searchable; or take one that is there.
+2. Put every question in every approach that the service offers.
 3. Judge the rankings; means, intervals, comparisons, calibration, latencies.
 """
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
-from itertools import combinations
 
 import msgspec
 
 from query_api.command.client import ServiceClient
-from query_api.evaluation.approaches import Approach
-from query_api.evaluation.asking import Asked, ask_all
+from query_api.evaluation.asking import Asking, ask_all, offered
 from query_api.evaluation.corpus import corpus_of, served_id
-from query_api.evaluation.figures.calibration import Calibration, calibrate
-from query_api.evaluation.figures.latency import latencies
-from query_api.evaluation.figures.measures import judge
-from query_api.evaluation.figures.uncertainty import LEVEL, RESAMPLES, bootstrap, compare, holm
-from query_api.evaluation.findings import (
-    ApproachFindings,
-    CollectionFindings,
-    Comparison,
-    Evaluation,
-    QuestionFindings,
-    ServiceFacts,
-)
-from query_api.evaluation.labelled import LabelledCollection, Question, spread_out
-from query_api.evaluation.loading import Loaded, load
+from query_api.evaluation.loading import load, there_already
+from query_api.judging.answers import Asked
+from query_api.judging.approaches import Approach
+from query_api.judging.figures.uncertainty import LEVEL, RESAMPLES
+from query_api.judging.findings import Evaluation, Loaded, ServiceFacts
+from query_api.judging.judged import Setting, judged, predictions
+from query_api.judging.labelled import LabelledCollection, spread_out
 from schemas.api import Group
-
-COMPARED = ("nDCG@10", "R@5", "AllGold@5", "MRR@10")
-
-Judgements = Mapping[str, Mapping[str, int]]
+from schemas.exits import WrongSetting
 
 Begin = Callable[[str, int], Callable[[int], None]]
 """Called with a step and its number of parts as it begins; what it returns is told of parts that are done."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to evaluate. `questions` are at most so many of each collection; with `pool` they share a collection."""
+    """What to evaluate. `questions` are at most so many of each collection; with `pool` they share a collection.
+
+    With `within` nothing is loaded: the questions are put to this collection of the service, as it is.
+    """
 
     collections: tuple[LabelledCollection, ...]
     approaches: tuple[Approach, ...]
@@ -50,33 +40,35 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     questions: int | None = None
     lower_case: bool = False
     pool: str | None = None
+    within: str | None = None
 
 
 def evaluate(plan: Plan, client: ServiceClient, begin: Begin = lambda _what, _parts: lambda _done: None) -> Evaluation:
     """Load, ask, judge. Raises the client's failures, and those of `load` and `ask`; what was loaded stays loaded."""
+    if plan.within is not None and plan.pool is not None:
+        raise WrongSetting("--pool loads into a collection and --within takes one as it is: give one of the two.")
     status = client.get("/v1/status")
-    corpora = {}
-    if plan.pool is not None:
-        corpus = corpus_of(plan.collections, plan.pool)
-        loaded = load(client, corpus, begin(f"searchable: {plan.pool}", len(corpus.envelopes)))
-        corpora = dict.fromkeys(range(len(plan.collections)), loaded)
-    findings = []
+    searchable = _searchable(plan, client, begin)  # 1
+    asked: list[tuple[Setting, dict[str, list[Asked]], dict[str, str]]] = []
     for number, collection in enumerate(plan.collections):
-        if number not in corpora:
-            corpus = corpus_of([collection])
-            corpora[number] = load(client, corpus, begin(f"searchable: {collection.name}", len(corpus.envelopes)))  # 1
-        questions = spread_out(collection.questions, plan.questions)
-        answers = ask_all(  # 2
-            client,
-            corpora[number].collection,
-            questions,
-            plan.approaches,
-            k=plan.k,
-            group=plan.group,
-            lower_case=plan.lower_case,
-            advance=begin(f"asked: {collection.name}", len(questions) * len(plan.approaches)),
-        )
-        findings.append(judged(plan, collection, questions, answers, corpora[number]))  # 3
+        setting = _setting(plan, collection, searchable[number])
+        asking = Asking(collection=setting.loaded.collection, k=plan.k, group=plan.group, lower_case=plan.lower_case)
+        approaches, not_offered = offered(client, asking, setting.questions[0], plan.approaches)
+        advance = begin(f"asked: {collection.name}", len(setting.questions) * len(approaches))
+        answers = ask_all(client, asking, setting.questions, approaches, advance)  # 2
+        asked.append((setting, answers, not_offered))
+    predicted = [
+        {name: predictions(given, setting.judgements) for name, given in answers.items()}
+        for setting, answers, _ in asked
+    ]
+    findings = []
+    for number, (setting, answers, not_offered) in enumerate(asked):  # 3
+        others = {
+            name: [each for at, of in enumerate(predicted) if at != number for each in of.get(name, ())]
+            for name in answers
+        }
+        approaches = tuple(approach for approach in plan.approaches if approach.name in answers)
+        findings.append(judged(setting, approaches, answers, not_offered=not_offered, others=others))
     return Evaluation(
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         service=ServiceFacts(status["version"], status["generation"], status["embedding_model"]),
@@ -90,90 +82,33 @@ def evaluate(plan: Plan, client: ServiceClient, begin: Begin = lambda _what, _pa
     )
 
 
-def judged(
-    plan: Plan,
-    collection: LabelledCollection,
-    questions: Sequence[Question],
-    answers: Mapping[str, Sequence[Asked]],
-    loaded: Loaded,
-) -> CollectionFindings:
-    """What the answers come to. Arithmetic only."""
-    judgements = {
-        question.id: {
-            served_id(collection, document, plan.pool): grade
-            for document, grade in collection.judgements[question.id].items()
-        }
-        for question in questions
-    }
-    values = {
-        name: judge({asked.question_id: asked.documents for asked in given}, judgements, plan.k)
-        for name, given in answers.items()
-    }
-    return CollectionFindings(
-        name=collection.name,
-        split=collection.split,
-        documents=len(collection.documents),
-        unfilled=sum(document.is_empty for document in collection.documents),
-        title_only=sum(document.is_title_only for document in collection.documents),
-        questions=len(collection.questions),
-        asked=len(questions),
-        loaded=loaded,
-        approaches=tuple(
-            _approach_findings(approach, questions, answers[approach.name], values[approach.name], judgements)
-            for approach in plan.approaches
-        ),
-        comparisons=comparisons(values),
-    )
-
-
-def comparisons(values: Mapping[str, Mapping[str, Sequence[float]]]) -> tuple[Comparison, ...]:
-    """Every pair of approaches on each of the COMPARED measures, of {approach: {measure: value of each question}}."""
-    found: list[Comparison] = []
-    pairs = list(combinations(values, 2))
-    for measure in COMPARED:
-        if not pairs or measure not in values[pairs[0][0]]:
+def _searchable(plan: Plan, client: ServiceClient, begin: Begin) -> list[Loaded]:
+    """For each collection of the plan, where it is in the service."""
+    if plan.within is not None:
+        return [there_already(client, plan.within, collection) for collection in plan.collections]
+    pools = [plan.collections] * len(plan.collections) if plan.pool else [(each,) for each in plan.collections]
+    found: list[Loaded] = []
+    for pool in pools:
+        if plan.pool and found:
+            found.append(found[0])
             continue
-        differences = [compare(values[ours][measure], values[theirs][measure]) for ours, theirs in pairs]
-        adjusted = holm([difference.p for difference in differences])
-        found += [
-            Comparison(measure=measure, ours=ours, theirs=theirs, difference=difference, adjusted_p=p)
-            for (ours, theirs), difference, p in zip(pairs, differences, adjusted, strict=True)
-        ]
-    return tuple(found)
+        corpus = corpus_of(pool, plan.pool)
+        name = plan.pool or pool[0].name
+        found.append(load(client, corpus, begin(f"searchable: {name}", len(corpus.envelopes))))
+    return found
 
 
-def _approach_findings(
-    approach: Approach,
-    questions: Sequence[Question],
-    answers: Sequence[Asked],
-    values: Mapping[str, Sequence[float]],
-    judgements: Judgements,
-) -> ApproachFindings:
-    return ApproachFindings(
-        name=approach.name,
-        about=approach.about,
-        measures={measure: bootstrap(of_questions) for measure, of_questions in values.items()},
-        latencies=latencies(answers),
-        calibration=_calibration(answers, judgements),
-        failed_channels=Counter(channel for answer in answers for channel in answer.failed_channels),
-        questions=tuple(
-            QuestionFindings(
-                question_id=question.id,
-                question=question.text,
-                documents=answer.documents,
-                measures={measure: round(of_questions[number], 6) for measure, of_questions in values.items()},
-            )
-            for number, (question, answer) in enumerate(zip(questions, answers, strict=True))
-        ),
-    )
-
-
-def _calibration(answers: Sequence[Asked], judgements: Judgements) -> Calibration | None:
-    return calibrate(
-        [
-            (confidence, judgements[answer.question_id].get(document, 0) > 0)
-            for answer in answers
-            for document, confidence in zip(answer.documents, answer.confidences, strict=True)
-            if confidence is not None
-        ]
+def _setting(plan: Plan, collection: LabelledCollection, loaded: Loaded) -> Setting:
+    questions = spread_out(collection.questions, plan.questions)
+    served = {document.id: served_id(collection, document.id, plan.pool) for document in collection.documents}
+    return Setting(
+        collection=collection,
+        questions=questions,
+        judgements={
+            question.id: {served[document]: grade for document, grade in collection.judgements[question.id].items()}
+            for question in questions
+        },
+        metadata={served[document.id]: document.metadata or {} for document in collection.documents},
+        loaded=loaded,
+        k=plan.k,
     )

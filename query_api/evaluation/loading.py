@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-import msgspec
-
 from query_api.command.client import NotNow, ServiceClient
 from query_api.evaluation.corpus import Corpus
+from query_api.judging.findings import Loaded
+from query_api.judging.labelled import LabelledCollection
 from schemas.exits import Failure, WrongSetting
 from schemas.ids import format_token, parse_token
 
@@ -25,20 +25,6 @@ PAUSE_SECONDS = 1.0
 SHOWN = 3
 
 Advance = Callable[[int], None]
-
-
-class Loaded(msgspec.Struct, frozen=True, kw_only=True):
-    """How a corpus came to be searchable: `sent` documents were published now, the others were there.
-
-    `missing` were published and are not there all the same: dead letters. `token` covers the whole corpus.
-    """
-
-    collection: str
-    documents: int
-    sent: int
-    missing: tuple[str, ...]
-    token: str
-    seconds: float
 
 
 def load(
@@ -175,3 +161,26 @@ def reached_by(tokens: Iterable[str]) -> dict[int, int]:
         for partition, offset in parse_token(token).items():
             reached[partition] = max(reached.get(partition, -1), offset)
     return reached
+
+
+def there_already(client: ServiceClient, collection: str, labelled: LabelledCollection) -> Loaded:
+    """A collection taken as it is. Raises WrongSetting when it lacks a document that is judged."""
+    began = time.monotonic()
+    held = listed(client, collection)
+    if not held:
+        raise WrongSetting(f"The collection {collection!r} is empty, or there is none. Name another with --within.")
+    judged = {document for grades in labelled.judgements.values() for document in grades}
+    strange = sorted(judged - held.keys())
+    if strange:
+        raise WrongSetting(
+            f"{len(strange)} judged documents are not in the collection {collection!r}, such as "
+            f"{', '.join(strange[:SHOWN])}. Name the collection the questions are about, or leave --within out."
+        )
+    return Loaded(
+        collection=collection,
+        documents=len(held),
+        sent=0,
+        missing=(),
+        token="",
+        seconds=round(time.monotonic() - began, 3),
+    )

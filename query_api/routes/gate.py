@@ -12,7 +12,7 @@ from query_api.problems import ApiProblem
 from query_api.settings import ServiceBlock
 
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
-WRITES_PATH = "/v1/documents"
+LARGE_BODY_PATHS = ("/v1/documents", "/v1/evaluations")
 SMALL_BODY_BYTES = 256 * 1024
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -36,7 +36,7 @@ class Gate:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        limit = self._max_request_bytes if scope["path"].startswith(WRITES_PATH) else SMALL_BODY_BYTES
+        limit = self._max_request_bytes if scope["path"].startswith(LARGE_BODY_PATHS) else SMALL_BODY_BYTES
         try:
             self._check_caller(scope, headers)
             check_declared_length(headers, limit)

@@ -100,6 +100,7 @@ class Retriever:
         resumable_seconds: float,
     ) -> None:
         self.encoder: RestingEncoder | None = None
+        self.under_way = 0
         self._engine = engine
         self._executor = executor
         self._budgets = budgets
@@ -125,6 +126,7 @@ class Retriever:
             raise SearchUnanswered("The model is not loaded yet.")
         account = _Account(request, retrieval_id, traceparent)
         parts = self._engine.engine.search(request, retrieval_id, snapshot, self.encoder, self._executor, self._budgets)
+        self.under_way += 1
         try:
             async with aclosing(parts):
                 async for part in parts:
@@ -134,6 +136,7 @@ class Retriever:
             account.outcome = "failed"
             raise
         finally:
+            self.under_way -= 1
             self._close(account, resumable=resumable)
 
     def _close(self, account: _Account, *, resumable: bool) -> None:

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from tests.installation import Installation, installation
+from tests.waiting import wait_until
 
 SUBJECTS = ["heron", "otter", "badger", "falcon", "beaver", "lynx", "salmon", "viper", "marten", "raven"]
 
@@ -55,7 +56,8 @@ def test_an_evaluation_loads_once_asks_and_reports(hashing: Installation, folder
     assert (found["documents"], found["asked"], found["split"]) == (10, 4, "dev")
     assert (found["loaded"]["sent"], found["loaded"]["missing"]) == (10, [])
     approaches = {approach["name"]: approach for approach in found["approaches"]}
-    assert set(approaches) == {"hybrid", "vector", "keyword", "graph"}
+    assert set(approaches) >= {"hybrid", "vector", "keyword", "graph"}
+    assert not set(approaches) & found["not_offered"].keys()
     keyword = approaches["keyword"]
     assert keyword["measures"]["R@5"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
     assert keyword["measures"]["AllGold@5"]["mean"] == 1.0
@@ -110,3 +112,31 @@ def test_a_person_sees_a_table(hashing: Installation, folder: Path) -> None:
     assert "nDCG@10" in shown
     assert "hybrid" in shown
     assert "2 of 4 questions" in shown
+
+
+def test_questions_made_of_what_is_indexed_are_asked_of_it(hashing: Installation, folder: Path, tmp_path: Path) -> None:
+    collection = hashing.run_json("evaluate", str(folder), "--approach", "keyword")["collections"][0]["loaded"][
+        "collection"
+    ]
+    made = hashing.run_json(
+        "questions", collection, "--kinds", "exact", "--count", "5", "--out", str(tmp_path / "made")
+    )
+    assert made == {"collection": collection, "seed": 1, "documents": 10, "questions": {"exact": 5}}
+    asked = ["evaluate", str(tmp_path / "made"), "--within", collection, "--approach", "keyword"]
+    [found] = hashing.run_json(*asked)["collections"]
+    assert found["kinds"][0]["kind"] == "exact"
+    assert found["approaches"][0]["measures"]["R@5"]["mean"] == 1.0
+
+
+def test_the_service_evaluates_itself_on_questions_in_a_request(hashing: Installation, folder: Path) -> None:
+    collection = hashing.run_json("evaluate", str(folder), "--approach", "keyword")["collections"][0]["loaded"][
+        "collection"
+    ]
+    question = {"id": "q", "text": "where does the heron live", "relevant": {"0": 1}}
+    asked = {"collection": collection, "questions": [question], "approaches": ["keyword"]}
+    begun = httpx.post(f"{hashing.url}/v1/evaluations", json=asked)
+    assert begun.status_code == 202, begun.text
+    address = f"{hashing.url}{begun.headers['location']}"
+    wait_until(lambda: httpx.get(address).json()["status"] != "running", "the evaluation to end")
+    [found] = httpx.get(address).json()["report"]["collections"]
+    assert found["approaches"][0]["measures"]["R@5"]["mean"] == 1.0

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import msgspec
 
-from query_api.evaluation.findings import Evaluation
 from query_api.evaluation.reporting.markdown import as_markdown
 from query_api.evaluation.reporting.page import as_page
+from query_api.judging.findings import Evaluation
 
 
 def as_json_text(found: Evaluation) -> str:

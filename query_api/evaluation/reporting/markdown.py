@@ -2,18 +2,15 @@
 
 from collections.abc import Iterator
 
-from query_api.evaluation.findings import CollectionFindings, Evaluation
 from query_api.evaluation.reporting.tables import (
     Table,
+    all_tables,
     calibration_text,
     collection_facts,
-    comparisons_table,
     facts,
     hardest_table,
-    intervals_table,
-    latency_table,
-    measures_table,
 )
+from query_api.judging.findings import CollectionFindings, Evaluation
 
 
 def as_markdown(found: Evaluation) -> str:
@@ -28,7 +25,7 @@ def _collection(found: CollectionFindings, level: float) -> Iterator[str]:
     yield " ".join(collection_facts(found))
     yield ""
     yield from (f"- **{approach.name}**: {approach.about}" for approach in found.approaches)
-    for table in (measures_table(found, level), intervals_table(found), comparisons_table(found), latency_table(found)):
+    for table in all_tables(found, level):
         yield from _table(table)
     yield from ("", "### Calibration", "")
     yield from (f"- {calibration_text(approach)}" for approach in found.approaches)

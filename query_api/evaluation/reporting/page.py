@@ -3,20 +3,17 @@
 from collections.abc import Iterator
 from html import escape
 
-from query_api.evaluation.figures.measures import CUTOFFS
-from query_api.evaluation.findings import CollectionFindings, Evaluation
 from query_api.evaluation.reporting.plots import curves, marks, reliability
 from query_api.evaluation.reporting.tables import (
     Table,
+    all_tables,
     calibration_text,
     collection_facts,
-    comparisons_table,
     facts,
     hardest_table,
-    intervals_table,
-    latency_table,
-    measures_table,
 )
+from query_api.judging.figures.measures import CUTOFFS
+from query_api.judging.findings import CollectionFindings, Evaluation
 
 # The colours are those of Okabe and Ito (2008), which people with any kind of colour vision can tell apart.
 STYLE = """
@@ -34,7 +31,7 @@ svg line, svg polyline { stroke-width: 3; } svg polyline[class] { fill: none; }
 svg .grid { stroke: var(--quiet); stroke-width: .5; }
 .c0 { stroke: #0072b2; fill: #0072b2; } .c1 { stroke: #d55e00; fill: #d55e00; } .c2 { stroke: #009e73; fill: #009e73; }
 .c3 { stroke: #cc79a7; fill: #cc79a7; } .c4 { stroke: #e69f00; fill: #e69f00; } .c5 { stroke: #56b4e9; fill: #56b4e9; }
-.c6 { stroke: #b5a900; fill: #b5a900; } .c7 { stroke: #777; fill: #777; }
+.c6 { stroke: #b5a900; fill: #b5a900; } .c7 { stroke: #777; fill: #777; } .c8 { stroke: #855c33; fill: #855c33; }
 """
 
 
@@ -53,7 +50,7 @@ def _collection(found: CollectionFindings, level: float) -> Iterator[str]:
     yield f'<h2>{escape(found.name)}</h2><p class="facts">{escape(" ".join(collection_facts(found)))}</p><ul>'
     yield from (f"<li><b>{escape(each.name)}</b>: {escape(each.about)}</li>" for each in found.approaches)
     yield f'</ul><div class="plots">{"".join(_plots(found, level))}</div>'
-    for table in (measures_table(found, level), intervals_table(found), comparisons_table(found), latency_table(found)):
+    for table in all_tables(found, level):
         yield _table(table)
     yield "<h3>Calibration</h3><ul>"
     yield from (f"<li>{escape(calibration_text(approach))}</li>" for approach in found.approaches)

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-from query_api.evaluation.figures.calibration import Calibration
-from query_api.evaluation.figures.uncertainty import Interval
+from query_api.judging.figures.calibration import Calibration
+from query_api.judging.figures.uncertainty import Interval
 
 WIDTH = 560
 LEFT = 110
@@ -14,7 +14,7 @@ ROW = 30
 TOP = 14
 HEIGHT = 260
 BOTTOM = 40
-COLOURS = 8
+COLOURS = 9
 
 _TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from query_api.evaluation.figures.uncertainty import Interval
-from query_api.evaluation.findings import ApproachFindings, CollectionFindings, Comparison, Evaluation
+from query_api.judging.figures.uncertainty import Interval
+from query_api.judging.findings import ApproachFindings, CollectionFindings, Comparison, Evaluation
 
 HARDEST = 10
 SIGNIFICANT = 0.05
@@ -43,12 +43,26 @@ def collection_facts(found: CollectionFindings) -> list[str]:
     if loaded.missing:
         shown = ", ".join(loaded.missing[:3])
         sentences.append(f"{len(loaded.missing):,} documents were published and not indexed, such as {shown}.")
+    sentences += [f"{name}: not offered by this service. {reason}" for name, reason in found.not_offered.items()]
     for approach in found.approaches:
         sentences += [
             f"{approach.name}: {count:,} answers came without the {channel} channel."
             for channel, count in approach.failed_channels.items()
         ]
     return sentences
+
+
+def all_tables(found: CollectionFindings, level: float) -> tuple[Table, ...]:
+    """Those of a report, in their order, but for the questions it ends with; empty ones have no rows."""
+    return (
+        measures_table(found, level),
+        intervals_table(found),
+        kinds_table(found),
+        comparisons_table(found),
+        thresholds_table(found),
+        diversity_table(found),
+        latency_table(found),
+    )
 
 
 def measures_table(found: CollectionFindings, level: float) -> Table:
@@ -77,7 +91,7 @@ def comparisons_table(found: CollectionFindings) -> Table:
         [
             f"{each.ours} − {each.theirs}",
             each.measure,
-            f"{100 * each.difference.mean:+.1f} [{100 * each.difference.low:+.1f}, {100 * each.difference.high:+.1f}]",
+            _difference_text(each),
             p_text(each.difference.p),
             p_text(each.adjusted_p),
             _verdict(each),
@@ -89,7 +103,65 @@ def comparisons_table(found: CollectionFindings) -> Table:
         ["approaches", "measure", "difference", "p", "p, Holm", "verdict"],
         rows,
         "Paired, in points of percent; two-sided randomisation test (Smucker et al. 2007), adjusted by Holm for the "
-        f"pairs of a measure; the verdict holds it against {SIGNIFICANT:g}.",
+        f"comparisons of a measure; the verdict holds it against {SIGNIFICANT:g}.",
+    )
+
+
+def kinds_table(found: CollectionFindings) -> Table:
+    """A row for each kind of question: R@5 of every approach, and the first one against the best single channel."""
+    names = [approach.name for approach in found.approaches]
+    rows = []
+    for kind in found.kinds:
+        measure = "R@5" if "R@5" in kind.measures[names[0]] else found.main_measure
+        against = next((each for each in kind.against_best if each.measure == measure), None)
+        rows.append(
+            [
+                f"{kind.kind} ({kind.questions:,})",
+                *(f"{100 * kind.measures[name][measure].mean:.1f}" for name in names),
+                ""
+                if against is None
+                else f"{against.theirs}: {_difference_text(against)}, p {p_text(against.difference.p)}",
+            ]
+        )
+    return Table(
+        "By kind of question",
+        ["kind", *names, "against the best channel"],
+        rows,
+        f"R@5 in percent. Last: {names[0]} minus the single channel that is best on these very questions, in points of "
+        "percent, with the p-value of the randomisation test.",
+    )
+
+
+def thresholds_table(found: CollectionFindings) -> Table:
+    rows = [
+        [
+            approach.name,
+            f"{each.at:.4g}",
+            *(f"{100 * share:.1f}" for share in (each.kept, each.precision, each.recall, each.unanswered)),
+        ]
+        for approach in found.approaches
+        for each in approach.thresholds
+    ]
+    return Table(
+        "What a threshold would do",
+        ["approach", "score of at least", "hits kept", "of them right", "right ones kept", "without a hit"],
+        rows,
+        "In percent, the last of the questions. Thresholds stand at quantiles of the approach's own scores.",
+    )
+
+
+def diversity_table(found: CollectionFindings) -> Table:
+    rows = [
+        [approach.name, *("" if share is None else f"{100 * share:.1f}" for share in shares)]
+        for approach in found.approaches
+        for shares in [(approach.diversity.sources, approach.diversity.categories, approach.diversity.years)]
+    ]
+    return Table(
+        "Diversity",
+        ["approach", "documents", "categories", "years"],
+        rows,
+        "Distinct ones among an answer's hits, in percent of the most that so many hits could show; by the documents' "
+        "metadata, empty where it tells nothing.",
     )
 
 
@@ -109,9 +181,11 @@ def calibration_text(approach: ApproachFindings) -> str:
     calibration = approach.calibration
     if calibration is None:
         return f"{approach.name}: not measured, since no hit carries a confidence."
+    left_out = approach.left_out_calibration
+    learnt = "" if left_out is None else f"; {left_out.expected_error:.3f} as the evaluation's other sets would have it"
     return (
         f"{approach.name}: expected calibration error {calibration.expected_error:.3f} over {calibration.hits:,} hits "
-        "with a confidence."
+        f"with a confidence{learnt}."
     )
 
 
@@ -149,6 +223,11 @@ def with_interval(interval: Interval) -> str:
 
 def p_text(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _difference_text(each: Comparison) -> str:
+    low, high = 100 * each.difference.low, 100 * each.difference.high
+    return f"{100 * each.difference.mean:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
 def _verdict(each: Comparison) -> str:

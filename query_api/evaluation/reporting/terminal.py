@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from query_api.evaluation.findings import Evaluation
 from query_api.evaluation.reporting.tables import calibration_text, collection_facts, facts, intervals_table
+from query_api.judging.findings import Evaluation
 
 SHOWN = 3
 WIDTH = 200

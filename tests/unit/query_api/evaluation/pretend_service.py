@@ -24,6 +24,7 @@ class PretendService:
         self.failed_channels: dict[str, str] = {}
         self.asked: list[dict[str, str]] = []
         self.broken: str | None = None
+        self.refused_modes: set[str] = set()
         self.client = ServiceClient("http://127.0.0.1:1", None, httpx.MockTransport(self._answer))
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
@@ -70,6 +71,8 @@ class PretendService:
         )
 
     def _stream(self, asked: dict[str, str]) -> httpx.Response:
+        if asked["mode"] in self.refused_modes:
+            return httpx.Response(422, json={"title": "Request does not fit", "detail": f"No mode {asked['mode']}."})
         self.asked.append(asked)
         words = set(asked["q"].lower().strip("?").split())
         found = [
@@ -78,7 +81,10 @@ class PretendService:
             if document["collection"] == asked["collection"] and words & set(document["content"].lower()[:-1].split())
         ]
         frames: list[tuple[str, dict[str, Any]]] = [("meta", {})]
-        frames += [("hit", {"document_id": id_, "confidence": self.confidence}) for id_ in found[: int(asked["k"])]]
+        frames += [
+            ("hit", {"document_id": id_, "score": 1.0, "confidence": self.confidence})
+            for id_ in found[: int(asked["k"])]
+        ]
         frames.append(("done", {"timings": TIMINGS, "failed_channels": self.failed_channels}))
         if self.broken == "error":
             frames[-1] = ("error", {"title": "Search not answered", "detail": "The disk is gone."})

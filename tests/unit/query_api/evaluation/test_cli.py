@@ -20,7 +20,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> Any:
-    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(cli.app, ["evaluate", *(str(argument) for argument in arguments)])
 
 
 def test_no_service_is_exit_code_3_and_says_how_to_start_one(folder: Path) -> None:

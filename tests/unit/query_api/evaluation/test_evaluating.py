@@ -6,13 +6,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from query_api.evaluation.approaches import approaches_named
-from query_api.evaluation.evaluating import Plan, comparisons, evaluate
-from query_api.evaluation.findings import CollectionFindings, Evaluation
-from query_api.evaluation.labelled import read_folder
+from query_api.evaluation.evaluating import Plan, evaluate
 from query_api.evaluation.reporting.files import as_json_text, write_reports
 from query_api.evaluation.reporting.tables import facts, p_text
-from schemas.exits import Failure
+from query_api.judging.approaches import approaches_named
+from query_api.judging.findings import CollectionFindings, Evaluation
+from query_api.judging.judged import comparisons
+from query_api.judging.labelled import read_folder
+from schemas.exits import Failure, WrongSetting
 from tests.unit.query_api.evaluation.folders import write_folder
 from tests.unit.query_api.evaluation.pretend_service import PretendService
 
@@ -100,11 +101,11 @@ def test_a_search_that_fails_is_no_search_that_found_nothing(
         evaluate(plan, service.client)
 
 
-def test_every_pair_is_compared_and_adjusted_for_their_number() -> None:
-    """Three approaches, 3 questions: a beats b by 1 each time (p 2/8), c equals b (p 1)."""
+def test_the_first_is_compared_with_each_other_and_adjusted_for_their_number() -> None:
+    """Three approaches, 3 questions: a beats b and c by 1 each time (p 2/8 each)."""
     values = {name: {"R@5": of} for name, of in (("a", [1.0] * 3), ("b", [0.0] * 3), ("c", [0.0] * 3))}
     found = {(each.ours, each.theirs): (each.difference.mean, each.adjusted_p) for each in comparisons(values)}
-    assert found == {("a", "b"): (1, 0.75), ("a", "c"): (1, 0.75), ("b", "c"): (0, 1)}
+    assert found == {("a", "b"): (1, 0.5), ("a", "c"): (1, 0.5)}
     assert comparisons({"a": {"R@5": [1.0]}}) == ()
 
 
@@ -138,3 +139,41 @@ def test_the_page_draws_what_was_found(service: PretendService, plan: Plan, tmp_
 
 def test_small_p_values_are_bounded_not_zero() -> None:
     assert (p_text(0.0001), p_text(0.0314)) == ("< 0.001", "0.031")
+
+
+def test_an_approach_the_service_refuses_is_told_and_left_out(service: PretendService, plan: Plan) -> None:
+    service.refused_modes = {"keyword"}
+    found = only(evaluate(plan, service.client))
+    assert [approach.name for approach in found.approaches] == ["hybrid"]
+    assert found.not_offered == {"keyword": "Request does not fit: No mode keyword."}
+    service.refused_modes = {"hybrid", "keyword"}
+    with pytest.raises(WrongSetting, match="offers none of these approaches"):
+        evaluate(plan, service.client)
+
+
+def test_a_collection_is_taken_as_it_is_if_it_holds_what_is_judged(service: PretendService, plan: Plan) -> None:
+    loaded = only(evaluate(plan, service.client)).loaded
+    sent = len(service.published)
+    found = only(evaluate(msgspec.structs.replace(plan, within=loaded.collection), service.client))
+    assert len(service.published) == sent
+    assert (found.loaded.collection, found.loaded.sent) == (loaded.collection, 0)
+    del service.searchable["d2"]
+    with pytest.raises(WrongSetting, match="1 judged documents are not in the collection"):
+        evaluate(msgspec.structs.replace(plan, within=loaded.collection), service.client)
+    with pytest.raises(WrongSetting, match="is empty, or there is none"):
+        evaluate(msgspec.structs.replace(plan, within="nowhere"), service.client)
+    with pytest.raises(WrongSetting, match="give one of the two"):
+        evaluate(msgspec.structs.replace(plan, within="a", pool="b"), service.client)
+
+
+def test_the_other_sets_teach_what_a_confidence_is_worth(service: PretendService, plan: Plan, tmp_path: Path) -> None:
+    """In "more" one of two hits of .75 is right, so the one hit of "birds", which is right, counts as one of .5."""
+    service.confidence = 0.75
+    corpus = [{"_id": name, "title": name, "text": "A lynx sleeps."} for name in ("m1", "m2")]
+    queries = [{"_id": "q1", "text": "lynx"}]
+    other = read_folder(write_folder(tmp_path / "more", corpus, queries, [("q1", "m1", "1")]))
+    assert only(evaluate(plan, service.client)).approaches[0].left_out_calibration is None
+    found = evaluate(msgspec.structs.replace(plan, collections=(*plan.collections, other)), service.client)
+    left_out = found.collections[0].approaches[0].left_out_calibration
+    assert left_out is not None
+    assert (left_out.hits, left_out.expected_error) == (1, 0.5)

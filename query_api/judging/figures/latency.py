@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from query_api.evaluation.asking import Asked
+from query_api.judging.answers import Asked
 
 
 class Spread(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from query_api.evaluation.figures.uncertainty import Interval, bootstrap, compare, holm, randomisation_p
+from query_api.judging.figures.uncertainty import Interval, bootstrap, compare, holm, randomisation_p
 
 
 def test_equal_values_leave_no_doubt() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from query_api.evaluation.figures.calibration import ReliabilityBin, calibrate
+from query_api.judging.figures.calibration import ReliabilityBin, calibrate, recalibrated
 
 
 def test_two_bins_worked_by_hand() -> None:
@@ -29,3 +29,19 @@ def test_the_borders_belong_to_the_bin_below_and_nothing_to_the_first() -> None:
 
 def test_hits_without_confidence_are_said_to_be_so() -> None:
     assert calibrate([]) is None
+
+
+def test_what_the_other_sets_teach_is_held_against_this_one() -> None:
+    """In the others' bin of .9 half is right; here all is: recalibrated confidence .5, so an error of .5."""
+    others = [(0.85, True), (0.85, False)]
+    found = recalibrated([(0.9, True), (0.86, True)], others)
+    assert found is not None
+    assert (found.hits, found.expected_error) == (2, 0.5)
+
+
+def test_a_bin_the_others_leave_empty_keeps_its_confidence() -> None:
+    found = recalibrated([(0.25, False)], [(0.95, True)])
+    assert found is not None
+    assert found.expected_error == 0.25
+    assert recalibrated([(0.25, False)], []) is None
+    assert recalibrated([], [(0.95, True)]) is None

@@ -37,8 +37,7 @@ def calibrate(predictions: Sequence[tuple[float, bool]], bins: int = BINS) -> Ca
         return None
     sorted_in: list[list[tuple[float, bool]]] = [[] for _ in range(bins)]
     for confidence, right in predictions:
-        upper = next((number for number in range(bins) if confidence <= (number + 1) / bins), bins - 1)
-        sorted_in[upper].append((confidence, right))
+        sorted_in[_bin(confidence, bins)].append((confidence, right))
     found = tuple(
         ReliabilityBin(
             low=number / bins,
@@ -52,3 +51,26 @@ def calibrate(predictions: Sequence[tuple[float, bool]], bins: int = BINS) -> Ca
     )
     error = sum(each.hits * abs(each.right - each.confidence) for each in found) / len(predictions)
     return Calibration(len(predictions), round(error, 6), found)
+
+
+def recalibrated(
+    predictions: Sequence[tuple[float, bool]], others: Sequence[tuple[float, bool]], bins: int = BINS
+) -> Calibration | None:
+    """The calibration `predictions` would have if each confidence were replaced by the share that was right in its bin
+    of the `others` (histogram binning: Zadrozny and Elkan 2001, "Obtaining calibrated probability estimates from
+    decision trees and naive Bayesian classifiers"); a bin the others leave empty keeps its confidence.
+
+    With the sets of an evaluation left out in turn it tells whether one mapping holds for sets it was not made on.
+    None where either has no confidence.
+    """
+    if not predictions or not others:
+        return None
+    learnt = calibrate(others, bins)
+    right = {} if learnt is None else {each.low: each.right for each in learnt.bins}
+    return calibrate(
+        [(right.get(_bin(confidence, bins) / bins, confidence), relevant) for confidence, relevant in predictions], bins
+    )
+
+
+def _bin(confidence: float, bins: int) -> int:
+    return next((number for number in range(bins) if confidence <= (number + 1) / bins), bins - 1)

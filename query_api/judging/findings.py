@@ -4,11 +4,27 @@ from collections.abc import Mapping
 
 import msgspec
 
-from query_api.evaluation.figures.calibration import Calibration
-from query_api.evaluation.figures.latency import Spread
-from query_api.evaluation.figures.uncertainty import Difference, Interval
-from query_api.evaluation.loading import Loaded
+from query_api.judging.figures.calibration import Calibration
+from query_api.judging.figures.diversity import Diversity
+from query_api.judging.figures.latency import Spread
+from query_api.judging.figures.thresholds import Threshold
+from query_api.judging.figures.uncertainty import Difference, Interval
 from schemas.api import Group
+
+
+class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+    """How a corpus came to be searchable: `sent` documents were published now, the others were there.
+
+    `missing` were published and are not there all the same: dead letters. `token` covers the whole corpus. Where a
+    collection is searched that was there before, nothing was sent and `token` is empty.
+    """
+
+    collection: str
+    documents: int
+    sent: int
+    missing: tuple[str, ...]
+    token: str
+    seconds: float
 
 
 class QuestionFindings(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,13 +38,17 @@ class QuestionFindings(msgspec.Struct, frozen=True, kw_only=True):
 
 class ApproachFindings(msgspec.Struct, frozen=True, kw_only=True):
     """`measures` are means over the questions with their intervals. `calibration` is null where no hit carries a
-    confidence. `failed_channels` counts answers that a channel was missing from: figures to be read with care."""
+    confidence, `left_out_calibration`, by what the evaluation's other sets teach, also where there is no other set.
+    `failed_channels` counts answers that a channel was missing from: figures to be read with care."""
 
     name: str
     about: str
     measures: Mapping[str, Interval]
     latencies: Mapping[str, Spread]
     calibration: Calibration | None
+    left_out_calibration: Calibration | None
+    thresholds: tuple[Threshold, ...]
+    diversity: Diversity
     failed_channels: Mapping[str, int]
     questions: tuple[QuestionFindings, ...]
 
@@ -43,11 +63,25 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     adjusted_p: float
 
 
+class KindFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """The questions whose metadata name one `kind`: {approach: {measure: mean with its interval}}.
+
+    `against_best` is the first approach minus the single channel that is best on these very questions, a choice that
+    favours the channel; empty where the first is a channel itself, or no channel was asked.
+    """
+
+    kind: str
+    questions: int
+    measures: Mapping[str, Mapping[str, Interval]]
+    against_best: tuple[Comparison, ...]
+
+
 class CollectionFindings(msgspec.Struct, frozen=True, kw_only=True):
     """`documents` and `questions` as the folder has them; `asked` of its questions were put.
 
-    `unfilled` documents have neither text nor title and were not published; `title_only` ones have no text. `loaded`
-    tells of the collection in the service, which a pool shares.
+    `unfilled` documents have neither text nor title and were not published; `title_only` ones have no text.
+    `loaded` tells of the collection in the service, which a pool shares. `kinds` are empty
+    where no question's metadata names one. `not_offered` is {approach: why the service refused it}.
     """
 
     name: str
@@ -60,6 +94,8 @@ class CollectionFindings(msgspec.Struct, frozen=True, kw_only=True):
     loaded: Loaded
     approaches: tuple[ApproachFindings, ...]
     comparisons: tuple[Comparison, ...]
+    kinds: tuple[KindFindings, ...]
+    not_offered: Mapping[str, str]
 
     @property
     def main_measure(self) -> str:

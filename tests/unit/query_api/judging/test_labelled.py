@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from query_api.evaluation.labelled import Question, read_folder, spread_out
+from query_api.judging.labelled import Question, read_folder, spread_out
 from schemas.exits import Exit, WrongSetting
 from tests.unit.query_api.evaluation.folders import CORPUS, QUERIES, write_folder
 

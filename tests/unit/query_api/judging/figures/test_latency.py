@@ -1,13 +1,14 @@
 """Latencies, against numbers worked by hand."""
 
-from query_api.evaluation.asking import Asked
-from query_api.evaluation.figures.latency import Spread, latencies, spread
+from query_api.judging.answers import Asked
+from query_api.judging.figures.latency import Spread, latencies, spread
 
 
 def asked(stages: dict[str, float], first_hit: float | None, seconds: float) -> Asked:
     return Asked(
         question_id="q",
         documents=(),
+        scores=(),
         confidences=(),
         stages=stages,
         first_hit_seconds=first_hit,

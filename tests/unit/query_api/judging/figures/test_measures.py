@@ -4,7 +4,7 @@ from math import log2
 
 import pytest
 
-from query_api.evaluation.figures.measures import judge, measure_names
+from query_api.judging.figures.measures import judge, measure_names
 
 
 def test_one_ranking_of_documents_worked_by_hand() -> None:

@@ -1,0 +1,1 @@
+"""What answers to labelled questions come to: questions, approaches, figures, findings. It asks nobody over a wire."""

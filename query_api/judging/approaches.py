@@ -1,0 +1,65 @@
+"""The approaches that can be held side by side: each a name and what it adds to the request of a search.
+
+A new way to search becomes comparable by one entry here, as soon as `/v1/search` takes its parameters. A service that
+does not take them yet says so when it is first asked, and the approach is left out.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from schemas.exits import WrongSetting
+
+
+class Approach(msgspec.Struct, frozen=True):
+    """`parameters` are those of `/v1/search` that make it this approach; `single` says that it is one channel alone."""
+
+    name: str
+    about: str
+    parameters: Mapping[str, str]
+    single: bool = False
+
+
+_KNOWN = (
+    Approach(
+        "hybrid", "the full engine: all channels, fused adaptively, as a search is by default", {"mode": "hybrid"}
+    ),
+    Approach("vector", "nearest chunks by the model alone", {"mode": "vector"}, single=True),
+    Approach("keyword", "BM25 alone", {"mode": "keyword"}, single=True),
+    Approach("structured", "fields and values of the documents alone", {"mode": "structured"}, single=True),
+    Approach("graph", "the graph alone, started from what vector and keyword find", {"mode": "graph"}, single=True),
+    Approach("rerank", "what the vector channel finds, put into another order by the graph", {"mode": "rerank"}),
+    Approach(
+        "rrf-2",
+        "vector and keyword by reciprocal rank fusion",
+        {"mode": "hybrid", "fusion": "rrf", "channels": "vector,keyword"},
+    ),
+    Approach(
+        "rrf-3",
+        "vector, keyword and graph by reciprocal rank fusion",
+        {"mode": "hybrid", "fusion": "rrf", "channels": "vector,keyword,graph"},
+    ),
+    Approach(
+        "weighted",
+        ".7 vector and .3 graph, each channel's scores brought to [0, 1] by its least and greatest",
+        {
+            "mode": "hybrid",
+            "fusion": "weighted",
+            "channels": "vector,graph",
+            "vector_weight": "0.7",
+            "graph_weight": "0.3",
+        },
+    ),
+)
+APPROACHES = {approach.name: approach for approach in _KNOWN}
+
+
+def approaches_named(names: Sequence[str]) -> tuple[Approach, ...]:
+    """These, each once; all of them where none is named. The first is what the others are compared with.
+
+    Raises WrongSetting for a name that is not known.
+    """
+    for name in names:
+        if name not in APPROACHES:
+            raise WrongSetting(f"There is no approach {name!r}; choose --approach from {', '.join(APPROACHES)}.")
+    return tuple(APPROACHES[name] for name in dict.fromkeys(names or APPROACHES))

@@ -1,0 +1,144 @@
+"""`/v1/evaluations`: labelled questions about documents that are here, put to this service by itself."""
+
+from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import ValidationError
+
+from query_api.judging.approaches import Approach, approaches_named
+from query_api.judging.in_process import AnotherRuns, Evaluations, ServedFacts, search_request
+from query_api.judging.labelled import LabelledDocument
+from query_api.problems import ApiProblem
+from query_api.searching.engine import SearchPart, tables_of
+from query_api.service import Service, not_ready, service_of
+from query_api.streaming.replay import new_retrieval_id
+from schemas.api import SearchRequest
+from schemas.evaluations import EvaluationList, EvaluationRequest, EvaluationState
+from schemas.exits import WrongSetting
+
+router = APIRouter(tags=["evaluations"])
+
+PAGE_DOCUMENTS = 1_000
+MAX_DOCUMENTS = 200_000
+SHOWN = 3
+
+ServiceOf = Annotated[Service, Depends(service_of)]
+
+
+async def evaluations_of(request: Request) -> Evaluations:
+    """Those of the app a request came to."""
+    evaluations: Evaluations = request.app.state.evaluations
+    return evaluations
+
+
+EvaluationsOf = Annotated[Evaluations, Depends(evaluations_of)]
+
+
+def evaluations_over(service: Service) -> Evaluations:
+    """An app's evaluations, by the engine its searches are answered by."""
+
+    def search(request: SearchRequest, threads: ThreadPoolExecutor) -> AsyncGenerator[SearchPart, None]:
+        encoder = service.retriever.encoder
+        if encoder is None:
+            raise not_ready("The model is not loaded yet.")
+        engine, budgets = service.engine.engine, service.settings.service.budgets
+        return engine.search(request, new_retrieval_id(), service.snapshot(), encoder, threads, budgets)
+
+    def facts() -> ServedFacts:
+        served, encoder = service.keeper.served, service.retriever.encoder
+        return ServedFacts(
+            service.version,
+            None if served is None else served.generation.name,
+            None if encoder is None else encoder.model,
+        )
+
+    return Evaluations(search, lambda: service.retriever.under_way > 0, facts)
+
+
+@router.post("/v1/evaluations", summary="Evaluate searches on labelled questions", status_code=202)
+async def begin_evaluation(
+    asked: EvaluationRequest, service: ServiceOf, evaluations: EvaluationsOf, response: Response
+) -> EvaluationState:
+    """Every question is put in every approach, behind the searches of others; `GET` with the id tells how far it is,
+    and has the report when it is done. One at a time; the last twenty are kept until the service stops."""
+    approaches = _approaches(asked)
+    documents = await _documents(service, asked)
+    try:
+        state = evaluations.begin(asked, approaches, documents)
+    except AnotherRuns as error:
+        raise ApiProblem(
+            409, "Another evaluation runs", "One evaluation runs at a time; GET /v1/evaluations tells how far it is."
+        ) from error
+    response.headers["Location"] = f"/v1/evaluations/{state.id}"
+    return state
+
+
+@router.get("/v1/evaluations", summary="Evaluations, newest first")
+async def list_evaluations(evaluations: EvaluationsOf) -> EvaluationList:
+    return EvaluationList(evaluations=evaluations.listed())
+
+
+@router.get("/v1/evaluations/{evaluation_id}", summary="An evaluation, with its report once it is done")
+async def get_evaluation(evaluation_id: str, evaluations: EvaluationsOf) -> EvaluationState:
+    state = evaluations.get(evaluation_id)
+    if state is None:
+        raise ApiProblem(
+            404,
+            "No such evaluation",
+            f"There is no evaluation {evaluation_id[:80]!r}: the last twenty are kept until the service stops.",
+        )
+    return state
+
+
+def _approaches(asked: EvaluationRequest) -> tuple[Approach, ...]:
+    try:
+        approaches = approaches_named(asked.approaches)
+    except WrongSetting as error:
+        raise ApiProblem(422, "Unknown approach", str(error).replace("choose --approach from", "there are")) from error
+    for approach in approaches:
+        try:
+            search_request(asked, asked.questions[0].text, approach)
+        except ValidationError as error:
+            raise ApiProblem(
+                422, "Approach not offered", f"This service does not offer {approach.name!r}; leave it out."
+            ) from error
+    return approaches
+
+
+async def _documents(service: Service, asked: EvaluationRequest) -> list[LabelledDocument]:
+    """The collection's documents.
+
+    Raises ApiProblem 404 for an empty one, 422 for a judgement of what it lacks, 503 while searches are not answered.
+    """
+    tables = tables_of(await service.snapshot_for(None, 0.0, "hybrid"))
+    found: list[LabelledDocument] = []
+    cursor: str | None = None
+    while True:
+        after = cursor
+        rows, cursor = await service.read(lambda: tables.list_documents(asked.collection, after, PAGE_DOCUMENTS))  # noqa: B023  (awaited at once)
+        found += (
+            LabelledDocument(id=row.key.document_id, title=row.title, text=row.title, metadata=row.own_metadata)
+            for row in rows
+        )
+        if cursor is None:
+            break
+        if len(found) > MAX_DOCUMENTS:
+            raise ApiProblem(
+                422, "Collection too large", f"Evaluations take collections of up to {MAX_DOCUMENTS:,} documents."
+            )
+    if not found:
+        raise ApiProblem(
+            404, "No such collection", f"The collection {asked.collection!r} holds no document; load it first."
+        )
+    held = {document.id for document in found}
+    strange = sorted({document for question in asked.questions for document in question.relevant} - held)
+    if strange:
+        raise ApiProblem(
+            422,
+            "Unknown document",
+            f"{len(strange)} judged documents are not in the collection {asked.collection!r}, such as "
+            f"{', '.join(name[:80] for name in strange[:SHOWN])}. Load them, or take their judgements out.",
+        )
+    return found
