@@ -8,6 +8,7 @@ from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, Condition, parse
 
 Mode = Literal["hybrid", "vector", "keyword", "structured", "graph"]
 Group = Literal["passage", "chunk", "document"]
+Intent = Literal["explain", "compare", "find", "summarise", "path", "quiz", "relation", "general"]
 Edge = Literal["named", "title_mention", "mentioned_by", "mentioning", "shared_entity", "link", "statement", "residual"]
 
 MAX_QUERY_CHARACTERS = 10_000
@@ -49,6 +50,7 @@ class SearchRequest(BaseModel):
         (), description="The kinds of edges the graph channel may follow; all when left out."
     )
     mode: Mode = Field("hybrid", description="All channels fused, or one alone.")
+    intent: Intent | None = Field(None, description="What kind of question it is; told by rules when left out.")
     group: Group = Field(
         "passage", description="One hit for each parent passage, chunk, or document (its best passage)."
     )
@@ -63,6 +65,13 @@ class SearchRequest(BaseModel):
     @property
     def conditions(self) -> tuple[Condition, ...]:
         return tuple(map(parse_condition, self.filter))
+
+
+class Understanding(BaseModel):
+    """How a question was read, by rules. It tells; it does not change what is found."""
+
+    intent: Intent
+    parts: tuple[str, ...] = Field((), description="What is compared, or the sentences; none for one piece.")
 
 
 class SnapshotInfo(BaseModel):
@@ -127,6 +136,7 @@ class SearchAnswer(BaseModel):
     retrieval_id: str
     query: str
     mode: Mode
+    understanding: Understanding | None = None
     snapshot: SnapshotInfo
     hits: list[Hit]
     timings: dict[str, float] = Field(description="Seconds by stage.")
