@@ -10,6 +10,7 @@ Mode = Literal["hybrid", "vector", "keyword", "structured", "graph", "rerank"]
 Fusion = Literal["adaptive", "rrf", "weighted"]
 Channel = Literal["vector", "keyword", "structured", "graph"]
 Group = Literal["passage", "chunk", "document"]
+Intent = Literal["explain", "compare", "find", "summarise", "path", "quiz", "relation", "general"]
 Edge = Literal["named", "title_mention", "mentioned_by", "mentioning", "shared_entity", "link", "statement", "residual"]
 
 MAX_QUERY_CHARACTERS = 10_000
@@ -76,6 +77,7 @@ class SearchRequest(BaseModel):
     vector_weight: Weight | None = Field(None, description="What the vector channel counts in `weighted`; .7.")
     keyword_weight: Weight | None = Field(None, description="What the keyword channel counts in `weighted`; .3.")
     graph_weight: Weight | None = Field(None, description="What the graph channel counts beside the others; 1.")
+    intent: Intent | None = Field(None, description="What kind of question it is; told by rules when left out.")
     group: Group = Field(
         "passage", description="One hit for each parent passage, chunk, or document (its best passage)."
     )
@@ -97,6 +99,13 @@ class SearchRequest(BaseModel):
     @property
     def conditions(self) -> tuple[Condition, ...]:
         return tuple(map(parse_condition, self.filter))
+
+
+class Understanding(BaseModel):
+    """How a question was read, by rules. It tells; it does not change what is found."""
+
+    intent: Intent
+    parts: tuple[str, ...] = Field((), description="What is compared, or the sentences; none for one piece.")
 
 
 class SnapshotInfo(BaseModel):
@@ -161,6 +170,7 @@ class SearchAnswer(BaseModel):
     retrieval_id: str
     query: str
     mode: Mode
+    understanding: Understanding | None = None
     snapshot: SnapshotInfo
     hits: list[Hit]
     timings: dict[str, float] = Field(description="Seconds by stage.")

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from schemas.api import Hit, Mode, SnapshotInfo
+from schemas.api import Hit, Mode, SnapshotInfo, Understanding
 
 FrameName = Literal["meta", "stage", "hit", "done", "error", "reset", "status"]
 
@@ -19,6 +19,7 @@ class Meta(BaseModel):
     query: str
     mode: Mode
     collection: str | None
+    understanding: Understanding | None = None
     snapshot: SnapshotInfo
     budget_seconds: float
 

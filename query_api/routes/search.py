@@ -121,6 +121,7 @@ async def _json(search: SearchRequest, service: Service, traceparent: str | None
         retrieval_id=meta.retrieval_id,
         query=search.q,
         mode=search.mode,
+        understanding=meta.understanding,
         snapshot=meta.snapshot,
         hits=hits,
         timings=done.timings,

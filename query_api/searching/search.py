@@ -26,6 +26,7 @@ from query_api.channels.keyword import keyword_channel
 from query_api.channels.query_links import Names, names_in
 from query_api.channels.question import Question
 from query_api.channels.structured.channel import NOTHING_ASKED, Structured, structured_channel
+from query_api.channels.understanding import understood
 from query_api.channels.vector import vector_channel
 from query_api.reading.comparing import Compared, Comparer
 from query_api.reading.passages import PassageReader
@@ -117,6 +118,7 @@ async def search(
         query=request.q,
         mode=request.mode,
         collection=request.collection,
+        understanding=understood(request.q, request.intent),
         snapshot=snapshot.info(),
         budget_seconds=settings.budgets.total_seconds,
     )

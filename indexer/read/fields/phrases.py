@@ -16,6 +16,7 @@ MAX_VALUE_CHARACTERS = 300
 LITERAL = "="  # before an id as it is spelt, which its words alone do not tell
 
 _EXTENSION = re.compile(r"\.[a-z][a-z0-9]{0,4}$", re.IGNORECASE)
+_NUMBERED = re.compile(r"^\w+ \d+\s+[–—:-]\s+")  # `PEP 8 – ` before a title
 _PARTS = re.compile(r"[;,|]|\band\b")
 
 
@@ -94,6 +95,7 @@ def _phrases(field: str, value: str) -> Iterator[str]:
         return
     yield whole
     if field == "title":
+        yield phrase_of(_NUMBERED.sub("", value))
         return
     parts = [phrase_of(part) for part in _PARTS.split(value)]
     if len(parts) == 2:

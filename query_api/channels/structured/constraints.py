@@ -23,7 +23,7 @@ IDENTITY = ("document", "title")
 
 # Words that people put around fields, by the beginnings of the fields' names they speak of.
 _CUES = {
-    "author": word_set("author authors authored by written wrote writer writers write"),
+    "author": word_set("author authors authored by written wrote writer writers write propose proposed proposes"),
     "creator": word_set("author authors by created creator creators made"),
     "created": word_set("created written started begun dated"),
     "date": word_set("dated published appeared written date"),

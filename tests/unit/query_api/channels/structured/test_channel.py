@@ -18,7 +18,14 @@ PAGES = [
     page(
         "pep-0008", "Style Guide", "How code is laid out.", author=["Ann Lee"], status="Active", created="05-Jul-2001"
     ),
-    page("pep-0020", "The Zen", "Beautiful code.", author=["Bo Ek"], status="Active", created="19-Aug-2004"),
+    page(
+        "pep-0020",
+        "PEP 20 – The Zen of It",
+        "Beautiful code.",
+        author=["Bo Ek"],
+        status="Active",
+        created="19-Aug-2004",
+    ),
     page(
         "pep-0102", "Micro Releases", "A code cycle.", author="Bo Ek, Ann Lee", status="Withdrawn", created="2001-01-22"
     ),
@@ -41,6 +48,7 @@ def ask(question: str, scope: Scope = EVERYTHING, limit: int = 10) -> Structured
         ("what does CACM 1 say", "CACM-0001", ("document=CACM 1",)),
         ("show guide/intro.md", "guide/intro.md", ("document=guide/intro.md",)),
         ("Algebraic Language", "CACM-0001", ("title=Algebraic Language",)),
+        ("The Zen of It", "pep-0020", ("title=The Zen of It",)),
         ("papers by A. J. Perlis", "CACM-0001", ("authors=A. J. Perlis",)),
         ("papers by Perlis", "CACM-0001", ("authors=Perlis",)),
         ("anything in December 1958", "CACM-0001", ("date=in December 1958",)),

@@ -1,0 +1,72 @@
+"""What kind of question is asked, and the parts it falls into: by rules, without looking at any document."""
+
+import re
+from collections.abc import Sequence
+
+from indexer.sentences import sentence_spans
+from schemas.api import Intent, Understanding
+
+MAX_PARTS = 4
+LEAST_WORDS_OF_A_SENTENCE = 3
+
+# The first that fits tells; the kinds that say most of what is wanted stand first.
+_INTENTS: Sequence[tuple[Intent, str]] = (
+    ("quiz", r"\b(?:quiz|flash ?cards?|test me|test my knowledge|multiple[- ]choice|exam questions?)\b"),
+    (
+        "path",
+        (r"\b(?:learning path|path from|steps? (?:from|to learn)|prerequisites?|what (?:should|must) i "
+        r"(?:learn|know|read) (?:first|before)|in what order|roadmap)\b"),
+    ),
+    (
+        "compare",
+        (r"\b(?:compare[ds]?|comparing|comparison|vs\.?|versus|differen(?:ce|ces|t from)|differs? from|in contrast to|"
+        r"(?:both|same) .{1,80} and|advantages? of .{1,80} over)(?!\w)"),
+    ),
+    ("summarise", r"\b(?:summari[sz]e|summary|overview|outline|gist|main points|key points|tl;?dr)\b"),
+    (
+        "relation",
+        (r"\b(?:related? to|relation(?:ship)?s? (?:between|of|to)|connect(?:ed|ion|s)? (?:between|to|with)|"
+        r"links? between|depends? on|lead(?:s|ing)? to|have to do with)\b"),
+    ),
+    ("explain", (r"^\W*(?:please )?(?:why|how (?!many|much|long|old|far|often|big|tall|large)|explain|describe|define|"
+                r"what (?:is|are|does|do) (?:an? |the )?[\w-]+(?: [\w-]+){0,2} ?(?:mean|\?|$))")),
+    (
+        "find",
+        (r"^\W*(?:please )?(?:who|whose|whom|when|where|which|what|how (?:many|much|long|old|far|often|big|tall|large)|"
+        r"find|show|list|give|search|get|name|look up)\b"),
+    ),
+)  # fmt: skip
+_PATTERNS = [(intent, re.compile(pattern, re.IGNORECASE)) for intent, pattern in _INTENTS]
+
+_THING = r"[^,;:?!]{2,120}?"
+_END = r"\s*(?:[?!.;:,]|$)"
+_COMPARISONS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\bcompar(?:e|ing|ison (?:of|between))\s+(?P<a>{_THING})\s+(?:and|with|to|against)\s+(?P<b>{_THING}){_END}",
+        rf"\bdifferences?\s+between\s+(?P<a>{_THING})\s+and\s+(?P<b>{_THING}){_END}",
+        rf"(?:^|[?!.;:,]\s*|\bis\s+|\bare\s+)(?P<a>{_THING})\s+(?:vs\.?|versus)\s+(?P<b>{_THING}){_END}",
+        rf"\bhow\s+(?:is|are|does|do)\s+(?P<a>{_THING})\s+differ(?:ent)?\s+from\s+(?P<b>{_THING}){_END}",
+    )
+)
+
+
+def understood(question: str, intent: Intent | None = None) -> Understanding:
+    """The question's kind, unless the caller says it, and its parts: none for a question that is one piece."""
+    return Understanding(intent=intent or intent_of(question), parts=parts_of(question))
+
+
+def intent_of(question: str) -> Intent:
+    """By the first rule that fits; `general` when none does."""
+    return next((intent for intent, pattern in _PATTERNS if pattern.search(question)), "general")
+
+
+def parts_of(question: str) -> tuple[str, ...]:
+    """The two things compared, else the sentences of three words or more where there are several; at most four."""
+    for pattern in _COMPARISONS:
+        match = pattern.search(question)
+        if match is not None:
+            return match["a"].strip(), match["b"].strip()
+    sentences = [question[start:end] for start, end in sentence_spans(question)]
+    whole = [sentence for sentence in sentences if len(sentence.split()) >= LEAST_WORDS_OF_A_SENTENCE]
+    return tuple(whole[:MAX_PARTS]) if len(whole) > 1 else ()
