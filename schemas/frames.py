@@ -21,6 +21,7 @@ class Meta(BaseModel):
     collection: str | None
     snapshot: SnapshotInfo
     budget_seconds: float
+    cached: bool = False
 
 
 class Stage(BaseModel):
@@ -38,6 +39,8 @@ class Done(BaseModel):
     timings: dict[str, float]
     failed_channels: dict[str, str] = Field(default_factory=dict)
     next_offset: int | None
+    next_cursor: str | None = None
+    notes: list[str] = Field(default_factory=list)
 
 
 class StreamError(BaseModel):

@@ -141,6 +141,10 @@ class VectorSnapshot:
         found = {key: self.resident.revision(key) for key in keys}
         return {key: revision for key, revision in found.items() if revision is not None}
 
+    def holds(self, collection: str) -> bool:
+        """Whether a live document is in the collection. Costs nothing."""
+        return self.resident.words.holds(collection)
+
     def documents(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
         """The rows of the documents that are known, live or deleted."""
         wanted = dict.fromkeys(keys)

@@ -77,13 +77,13 @@ async def _answer(request: Request, search: SearchRequest, service: Service, las
     resumed = service.streams.resumable(last_event_id, search)
     if resumed is not None:
         return service.streams.response(*resumed)
-    snapshot = await _or_client_leaves(request, service.snapshot_for(search.after, search.wait_seconds, search.mode))
+    snapshot = await _or_client_leaves(request, service.snapshot_for(search))
     stream = service.streams.begin(search, snapshot, instead_of=last_event_id, traceparent=traceparent)
     return service.streams.response(stream, -1)
 
 
 async def _json(search: SearchRequest, service: Service, traceparent: str | None) -> Response:
-    snapshot = await service.snapshot_for(search.after, search.wait_seconds, search.mode)
+    snapshot = await service.snapshot_for(search)
     hits: list[Hit] = []
     meta: Meta | None = None
     done: Done | None = None
@@ -111,6 +111,9 @@ async def _json(search: SearchRequest, service: Service, traceparent: str | None
         timings=done.timings,
         failed_channels=done.failed_channels,
         next_offset=done.next_offset,
+        next_cursor=done.next_cursor,
+        cached=meta.cached,
+        notes=done.notes,
     )
     return Response(answer.model_dump_json(by_alias=True), media_type="application/json")
 

@@ -126,6 +126,10 @@ class WordIndex:
         ]
         return sorted(found, key=lambda row: (-row.score, row.id))[:limit]
 
+    def holds(self, collection: str) -> bool:
+        """Whether any row is of this collection."""
+        return self._scope(collection).rows > 0
+
     def _scope(self, collection: str | None) -> _Scope:
         scope = self._scopes.get(collection)
         if scope is None:
