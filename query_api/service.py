@@ -165,7 +165,9 @@ class Service:
             snapshot = snapshot_of_page(search, search.cursor, self.kept, self.snapshot().generation)
             if asked is not None and not covers(snapshot, asked, graph=graph):
                 raise ApiProblem(
-                    400, "Snapshot too old", "The cursor's snapshot does not show `after`: begin again without `cursor`."
+                    400,
+                    "Snapshot too old",
+                    "The cursor's snapshot does not show `after`: begin again without `cursor`.",
                 )
             return snapshot
         return self.snapshot() if asked is None else await self.reach(asked, search.wait_seconds, graph=graph)

@@ -27,6 +27,7 @@ from indexer.read.rows import (
     chunk_rows,
     passage_rows,
 )
+from indexer.read.usage import UsageTables
 from indexer.tables import (
     CHUNKS,
     DOCUMENTS,
@@ -87,6 +88,7 @@ class VectorSnapshot:
         snapshots of one version may share it."""
         self._connection = connection
         self._tables = tables
+        self.usage = UsageTables(connection)
         self.resident = resident
         self.known_documents = known_documents
         self._dimension: int = tables[CHUNKS].schema.field("vector").type.list_size

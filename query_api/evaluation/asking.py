@@ -57,7 +57,7 @@ def ask_all(
 
     def put(question: Question, approach: Approach) -> Asked:
         text = (question.text.lower() if lower_case else question.text)[:MAX_QUERY_CHARACTERS]
-        asked = {"q": text, "k": k, "collection": collection, "group": group, **approach.parameters}
+        asked = {"q": text, "k": k, "collection": collection, "group": group, "cache": False, **approach.parameters}
         return ask(source, question.id, asked)
 
     for approach in approaches:

@@ -47,7 +47,9 @@ def snapshot_of_page(request: SearchRequest, cursor: str, kept: KeptSnapshots, g
     return snapshot
 
 
-def next_cursor(request: SearchRequest, snapshot: "Snapshot", next_offset: int | None, kept: KeptSnapshots) -> str | None:
+def next_cursor(
+    request: SearchRequest, snapshot: "Snapshot", next_offset: int | None, kept: KeptSnapshots
+) -> str | None:
     """The cursor of the page after the one that `request` asked for; None on the last one that can be had."""
     if next_offset is None or next_offset > MAX_OFFSET:
         return None

@@ -193,7 +193,6 @@ def _notes(request: SearchRequest, snapshot: "Snapshot", done: Done) -> list[str
         return []
     if tables_of(snapshot).holds(request.collection):
         return []
-    return [
-        f"No document is in the collection {request.collection[:80]!r} at this snapshot. Look whether its name is right "
-        "(GET /v1/documents lists documents with theirs); if you have just written to it, search with `after`."
-    ]
+    empty = f"No document is in the collection {request.collection[:80]!r} at this snapshot."
+    advice = "Look whether its name is right (GET /v1/documents lists documents with theirs)"
+    return [f"{empty} {advice}; if you have just written to it, search with `after`."]
