@@ -56,14 +56,14 @@ class ServiceBlock(BaseModel):
         8,
         ge=0,
         le=256,
-        description="Snapshots kept for cursors, at most; each shares what did not change with the newest one. Raise it "
-        "where documents change while people turn pages.",
+        description="Snapshots kept for cursors, at most; each shares with the newest one what did not change. Raise "
+        "it where documents change while people turn pages.",
     )
     cursor_seconds: float = Field(
         300.0,
         ge=0,
         le=480,
-        description="How long a cursor's snapshot is kept after a first page was read from it; then the cursor gets 410.",
+        description="How long a snapshot is kept after a first page was read from it; then its cursors get 410.",
     )
     cache_entries: int = Field(100, ge=0, description="Answers in the cache of results, at most; 0 turns it off.")
     cache_seconds: float = Field(300.0, ge=0, description="How long an answer stays in the cache of results, at most.")
