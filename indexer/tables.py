@@ -21,6 +21,7 @@ PASSAGES = "passages"
 DOCUMENTS = "documents"
 POSITIONS = "positions"
 RETRIEVALS = "retrievals"
+FEEDBACK = "feedback"
 
 MIB = 1024 * 1024
 INDEX_CACHE_BYTES = 512 * MIB
@@ -35,6 +36,7 @@ PRIMARY_KEYS = {
     DOCUMENTS: "key",
     POSITIONS: "partition",
     RETRIEVALS: "retrieval_id",
+    FEEDBACK: "feedback_id",
 }
 PRIMARY_KEY_MARK = {"lance-schema:unenforced-primary-key:position": "1"}
 
@@ -122,6 +124,23 @@ RETRIEVALS_SCHEMA = pa.schema(
         pa.field("collection", pa.string()),
         required("mode", pa.string()),
         required("chunk_ids", STRINGS),
+        required("body", pa.binary()),
+        pa.field("ranks", pa.list_(pa.int32())),
+        pa.field("seconds", pa.float64()),
+        pa.field("outcome", pa.string()),
+        pa.field("cached", pa.bool_()),
+        pa.field("offset", pa.int32()),
+    ]
+)  # what may be null is missing from rows of earlier programs
+
+FEEDBACK_SCHEMA = pa.schema(
+    [
+        primary_key("feedback_id", pa.string()),
+        required("retrieval_id", pa.string()),
+        required("chunk_id", pa.string()),
+        required("rating", pa.float64()),
+        required("at_ms", pa.int64()),
+        required("log_offset", pa.int64()),
         required("body", pa.binary()),
     ]
 )

@@ -14,10 +14,10 @@ from query_api.routes import (
     evaluations,
     graph,
     operations,
-    retrievals,
     search,
 )
 from query_api.routes.gate import Gate
+from query_api.routes.usage import analytics, cache, retrievals
 from query_api.searching.engine import Engine, load_engine
 from query_api.service import Service
 from query_api.settings import ServiceSettings
@@ -65,10 +65,12 @@ def create_app(
         documents,
         chunks,
         graph,
-        retrievals,
         dead_letters,
         operations,
         evaluations,
+        retrievals,
+        analytics,
+        cache,
     ):
         app.include_router(routes.router)
     return app

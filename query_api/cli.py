@@ -86,7 +86,7 @@ def search(
     params = {name: value for name, value in asked.items() if value not in (None, [])} | {"wait_seconds": wait_seconds}
     with closing(service_client(url, data_dir)) as client:
         if as_json:
-            _print_json(client.get("/v1/search", params))
+            print_json(client.get("/v1/search", params))
             return
         console = Console(soft_wrap=True)
         meta: dict[str, Any] = {}
@@ -112,7 +112,7 @@ def status(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> 
     with closing(service_client(url, data_dir)) as client:
         answer = client.get("/v1/status")
     if as_json:
-        _print_json(answer)
+        print_json(answer)
     else:
         show_status(Console(soft_wrap=True), answer)
 
@@ -137,7 +137,7 @@ def list_dead_letters(
     with closing(service_client(url, data_dir)) as client:
         page = client.get("/v1/dead-letters", {name: value for name, value in asked.items() if value is not None})
     if as_json:
-        _print_json(page)
+        print_json(page)
     else:
         show_dead_letters(Console(soft_wrap=True), page)
 
@@ -166,7 +166,7 @@ def show_dead_letter(
             return
         letter = client.get(path)
     if as_json:
-        _print_json(letter)
+        print_json(letter)
     else:
         show(Console(soft_wrap=True), letter)
 
@@ -188,5 +188,6 @@ def service_client(url: str | None, data_dir: Path | None) -> "ServiceClient":
     return ServiceClient(located, None if key is None else key.get_secret_value())
 
 
-def _print_json(answer: dict[str, Any]) -> None:
+def print_json(answer: dict[str, Any]) -> None:
+    """One JSON object, for programs."""
     print(json.dumps(answer, ensure_ascii=False, indent=2))

@@ -14,19 +14,22 @@ from prometheus_client.core import Metric
 
 from indexer.errors import EncoderUnavailable
 from query_api.dead_letters.reading import DeadLetterReader
-from query_api.metrics import ServiceMetrics, gauge, labelled_gauge
+from query_api.metrics import ServiceMetrics, counter, gauge, labelled_gauge
 from query_api.problems import ApiProblem
+from query_api.repeating.kept_snapshots import KeptSnapshots
+from query_api.repeating.paging import snapshot_of_page
+from query_api.repeating.result_cache import ResultCache
 from query_api.searching.engine import Engine, LazyEngine
 from query_api.settings import ServiceSettings
 from query_api.streaming.replay import ReplayBuffer
 from query_api.streaming.retrieving import Retriever
 from query_api.streaming.sse import SearchStreams
-from query_api.upkeep.freshness import NotThereYet, SnapshotKeeper
+from query_api.upkeep.freshness import NotThereYet, SnapshotKeeper, StoppingNow, covers
 from query_api.upkeep.log_watch import LogWatch
 from query_api.upkeep.resting_encoder import REST_SECONDS, RestingEncoder
 from query_api.writing.provenance import ProvenanceQueue
 from query_api.writing.publishing import LogWriter
-from schemas.api import Mode
+from schemas.api import Mode, SearchRequest
 from schemas.discovery import find_running
 from schemas.errors import MalformedToken
 from schemas.ids import parse_token
@@ -41,8 +44,8 @@ log = structlog.get_logger(__name__)
 R = TypeVar("R")
 
 PRUNE_SECONDS = 5.0
-GRAPH_MODES: frozenset[Mode] = frozenset({"hybrid", "graph"})
-ENCODING_MODES: frozenset[Mode] = frozenset({"hybrid", "vector", "graph"})
+GRAPH_MODES: frozenset[Mode] = frozenset({"hybrid", "graph", "rerank"})
+ENCODING_MODES: frozenset[Mode] = frozenset({"hybrid", "vector", "graph", "rerank"})
 
 
 class Service:
@@ -72,8 +75,17 @@ class Service:
         self.dead_letters = DeadLetterReader(self.locate_broker, self.topics.dead_letters)
         self._threads = ThreadPoolExecutor(block.search_threads, thread_name_prefix="search")
         self._reading = ThreadPoolExecutor(2, thread_name_prefix="reading")
+        self.cache = ResultCache(block.cache_entries, block.cache_seconds, block.cache_bytes)
+        self.kept = KeptSnapshots(block.cursor_snapshots, block.cursor_seconds)
         self.retriever = Retriever(
-            self.engine, self._threads, block.budgets, self.metrics, self.provenance, block.replay_seconds
+            self.engine,
+            self._threads,
+            block.budgets,
+            self.metrics,
+            self.provenance,
+            self.cache,
+            self.kept,
+            block.replay_seconds,
         )
         self.replay = ReplayBuffer(block.replay_retrievals, block.replay_seconds, block.replay_bytes)
         self.streams = SearchStreams(self.retriever.retrieve, self.replay, self.metrics.sse_clients, block)
@@ -142,18 +154,30 @@ class Service:
             snapshot_age_seconds=None if self.keeper.current is None else round(self.keeper.age_seconds, 3),
         )
 
-    async def snapshot_for(self, after: str | None, wait_seconds: float, mode: Mode) -> "Snapshot":
-        """The snapshot a search is to read: at least as new as the token `after`. Raises ApiProblem."""
-        if mode in ENCODING_MODES and (problem := self._model_problem()):
+    async def snapshot_for(self, search: SearchRequest) -> "Snapshot":
+        """The snapshot a search is to read: that of its cursor, else one at least as new as the token `after`. Raises
+        ApiProblem."""
+        if search.mode in ENCODING_MODES and (problem := self._model_problem()):
             raise not_ready(problem)
-        if after is not None:
-            return await self.reach(self.positions_of(after), wait_seconds, graph=mode in GRAPH_MODES)
-        return self.snapshot()
+        asked = None if search.after is None else self.positions_of(search.after)
+        graph = search.mode in GRAPH_MODES
+        if search.cursor is not None:
+            snapshot = snapshot_of_page(search, search.cursor, self.kept, self.snapshot().generation)
+            if asked is not None and not covers(snapshot, asked, graph=graph):
+                raise ApiProblem(
+                    400,
+                    "Snapshot too old",
+                    "The cursor's snapshot does not show `after`: begin again without `cursor`.",
+                )
+            return snapshot
+        return self.snapshot() if asked is None else await self.reach(asked, search.wait_seconds, graph=graph)
 
     async def reach(self, asked: dict[int, int], wait_seconds: float, *, graph: bool) -> "Snapshot":
         """A snapshot that shows these positions. Raises ApiProblem 503 with what has been reached."""
         try:
             return await self.keeper.wait_for(asked, graph=graph, seconds=wait_seconds)
+        except StoppingNow as error:
+            raise ApiProblem(503, "Stopping", str(error), retry_after_seconds=5) from error
         except NotThereYet as error:
             raise ApiProblem(
                 503, "Not there yet", str(error), retry_after_seconds=1, members={"reached": error.reached}
@@ -249,6 +273,7 @@ class Service:
         while True:
             await asyncio.sleep(PRUNE_SECONDS)
             self.replay.prune()
+            self.kept.prune()
             self.provenance.release()
 
     def _watched_topics(self) -> tuple[str, ...]:
@@ -259,6 +284,13 @@ class Service:
         yield gauge("thalweg_provenance_buffered", "Retrievals waiting to be sent.", len(self.provenance))
         yield gauge("thalweg_kafka_reachable", "1 while Kafka answers.", float(self.log_watch.reachable))
         yield gauge("thalweg_ready", "1 when searches are answered.", float(self.readiness().ready))
+        cache = self.cache.statistics()
+        yield gauge("thalweg_search_cache_entries", "Answers in the cache of results.", cache.entries)
+        yield gauge("thalweg_search_cache_bytes", "Size of the answers in the cache of results.", cache.bytes)
+        yield counter("thalweg_search_cache_hits", "Searches answered from the cache of results.", cache.hits)
+        yield counter("thalweg_search_cache_misses", "Searches not found in the cache of results.", cache.misses)
+        yield counter("thalweg_search_cache_evictions", "Answers that had to make room.", cache.evictions)
+        yield gauge("thalweg_cursor_snapshots", "Snapshots kept for cursors.", len(self.kept))
         snapshot, served = self.keeper.current, self.keeper.served
         if snapshot is None or served is None:
             return

@@ -53,6 +53,22 @@ class ServiceBlock(BaseModel):
     replay_retrievals: int = Field(1_000, ge=0, description="Streams that can be resumed with Last-Event-ID, at most.")
     replay_seconds: float = Field(300.0, ge=0, description="How long after its last frame a stream can be resumed.")
     replay_bytes: int = Field(64 * MIB, ge=0, description="Memory for frames kept for resuming; the oldest go first.")
+    cursor_snapshots: int = Field(
+        8,
+        ge=0,
+        le=256,
+        description="Snapshots kept for cursors, at most; each shares with the newest one what did not change. Raise "
+        "it where documents change while people turn pages.",
+    )
+    cursor_seconds: float = Field(
+        300.0,
+        ge=0,
+        le=480,
+        description="How long a snapshot is kept after a first page was read from it; then its cursors get 410.",
+    )
+    cache_entries: int = Field(100, ge=0, description="Answers in the cache of results, at most; 0 turns it off.")
+    cache_seconds: float = Field(300.0, ge=0, description="How long an answer stays in the cache of results, at most.")
+    cache_bytes: int = Field(32 * MIB, ge=0, description="Memory for the cache of results, measured as JSON.")
     provenance_buffer: int = Field(
         10_000, ge=1, description="Retrievals held while Kafka is away; further ones are dropped and counted."
     )

@@ -88,6 +88,13 @@ class SearchRequest(BaseModel):
         examples=["3:1042"],
     )
     wait_seconds: float = Field(10.0, ge=0, le=60, description="How long to wait for `after`.")
+    cursor: str | None = Field(
+        None,
+        max_length=512,
+        description="The `next_cursor` of the page before, with the same question: the next page, from the same "
+        "snapshot, in place of `offset`.",
+    )
+    cache: bool = Field(True, description="May be answered from the cache of results, which knows the snapshot.")
 
     @model_validator(mode="after")
     def _something_counts(self) -> Self:
@@ -178,6 +185,13 @@ class SearchAnswer(BaseModel):
         default_factory=dict, description="Channels that were late or broken, with the reason; the others answered."
     )
     next_offset: int | None = Field(description="The offset of the next page; null on the last one.")
+    next_cursor: str | None = Field(
+        None, description="The cursor of the next page on this very snapshot; null on the last one."
+    )
+    cached: bool = Field(
+        False, description="Whether it came from the cache of results; stages then tell of the search that found it."
+    )
+    notes: list[str] = Field(default_factory=list, description="What to know of this answer, in sentences.")
 
 
 class WriteAccepted(BaseModel):

@@ -22,6 +22,7 @@ class Meta(BaseModel):
     understanding: Understanding | None = None
     snapshot: SnapshotInfo
     budget_seconds: float
+    cached: bool = False
 
 
 class Stage(BaseModel):
@@ -39,6 +40,8 @@ class Done(BaseModel):
     timings: dict[str, float]
     failed_channels: dict[str, str] = Field(default_factory=dict)
     next_offset: int | None
+    next_cursor: str | None = None
+    notes: list[str] = Field(default_factory=list)
 
 
 class StreamError(BaseModel):

@@ -1,8 +1,13 @@
-"""The record of one retrieval, as it goes to `provenance.v1` and is kept in the `retrievals` table."""
+"""What goes to `provenance.v1`: retrievals, and what people say of their hits; each kept in a table of its own.
 
-from typing import Any
+Records of both kinds are keyed by the retrieval's id. One of feedback says so in `type`; one without is a retrieval.
+"""
+
+from typing import Annotated, Any
 
 import msgspec
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=2_048)]
 
 
 class RetrievedHit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -36,6 +41,7 @@ class Retrieval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     failed_channels: dict[str, str] = {}
     seconds: float = 0.0
     outcome: str = "done"
+    cached: bool = False
     traceparent: str | None = None
 
 
@@ -43,9 +49,52 @@ def encode_retrieval(retrieval: Retrieval) -> bytes:
     return msgspec.json.encode(retrieval)
 
 
+class Feedback(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    tag_field="type",
+    tag="feedback",
+):
+    """What somebody said of a hit: `rating` from -1 (no help at all) to 1. `caller` is who, in the application's words;
+    what he says later of the same hit takes the place of what he said before."""
+
+    retrieval_id: Text
+    chunk_id: Text
+    collection: Text
+    document_id: Text
+    rank: Annotated[int, msgspec.Meta(ge=1)]
+    rating: Annotated[float, msgspec.Meta(ge=-1, le=1)]
+    at_ms: Annotated[int, msgspec.Meta(ge=0)]
+    comment: Annotated[str, msgspec.Meta(max_length=2_000)] | None = None
+    caller: Annotated[str, msgspec.Meta(max_length=128)] = ""
+
+
+class _Kind(msgspec.Struct):
+    type: str = "retrieval"
+
+
 _decoder = msgspec.json.Decoder(Retrieval)
+_kind_decoder = msgspec.json.Decoder(_Kind)
+_feedback_decoder = msgspec.json.Decoder(Feedback)
 
 
 def decode_retrieval(value: bytes) -> Retrieval:
     """Raises msgspec.DecodeError (ValueError) for bytes that are no retrieval."""
     return _decoder.decode(value)
+
+
+def encode_feedback(feedback: Feedback) -> bytes:
+    return msgspec.json.encode(feedback)
+
+
+def decode_provenance(value: bytes) -> Retrieval | Feedback:
+    """A record of the topic. Raises msgspec.DecodeError (ValueError) for bytes that are neither."""
+    kind = _kind_decoder.decode(value).type
+    if kind == "feedback":
+        return _feedback_decoder.decode(value)
+    if kind == "retrieval":
+        return _decoder.decode(value)
+    raise msgspec.ValidationError(f"There is no record of type {kind[:40]!r} on this topic")

@@ -4,12 +4,15 @@ from typing import Literal
 
 import msgspec
 
+NOTHING_DELETED = "There was no such document, so nothing was deleted."
+
 Outcome = Literal["indexed", "unchanged", "superseded", "deleted", "dead_lettered"]
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`graph_offset` is the offset on the graph topic that a reader of the graph must have reached to see this record's
     effect; -1 when the record changed nothing there.
+    `message` says why a record was refused, and is NOTHING_DELETED for a tombstone that met no document.
     `superseded_by` is a position, `traceparent` the record's own.
     """
 

@@ -1,4 +1,4 @@
-"""The provenance agent: retrievals from the topic into their table."""
+"""The provenance agent: retrievals, and feedback on their hits, from the topic into their tables."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -6,7 +6,7 @@ from typing import Protocol
 import structlog
 
 from schemas.errors import MalformedEvent
-from schemas.provenance import Retrieval, decode_retrieval
+from schemas.provenance import Feedback, Retrieval, decode_provenance
 from streams.delivery.dead_letters import DeadLetter
 from streams.delivery.outbox import Outbox
 from streams.indexing.records import SourceRecord
@@ -16,13 +16,19 @@ from streams.taking import Taken, work_off
 
 STAGE = "provenance"
 
-Kept = tuple[SourceRecord, Retrieval]
+Kept = tuple[SourceRecord, Retrieval | Feedback]
 
 
 class RetrievalWriter(Protocol):
-    """Keeps retrievals by their id; one that is already there stays as it is."""
+    """May be called again with the same arguments; leaves the same rows."""
 
-    def add_retrievals(self, retrievals: Sequence[tuple[str, Retrieval]]) -> None: ...
+    def add_retrievals(self, retrievals: Sequence[tuple[str, Retrieval]]) -> None:
+        """Keeps retrievals by their id; one that is already there stays as it is."""
+        ...
+
+    def put_feedback(self, said: Sequence[tuple[Feedback, int]]) -> None:
+        """Keeps feedback by hit and caller, with the offset of its record; the later record wins."""
+        ...
 
 
 class ProvenanceAgent:
@@ -37,32 +43,38 @@ class ProvenanceAgent:
         self._log = structlog.get_logger("thalweg.worker")
 
     async def run(self, batches: Taken) -> None:
-        """Store each batch of retrievals, then acknowledge it."""
+        """Store each batch, then acknowledge it."""
         await work_off(batches, self.keep, self._progress, STAGE, self._topic)
 
     async def keep(self, records: Sequence[SourceRecord]) -> None:
-        """May be called again with the same records; each retrieval is kept once. What is none goes to dead letters."""
-        retrievals: list[Kept] = []
+        """May be called again with the same records; each is kept once. What is neither retrieval nor feedback
+        goes to dead letters."""
+        kept: list[Kept] = []
         letters: list[DeadLetter] = []
         for record in records:
             if record.value is None:
                 continue
             try:
-                retrieval = decode_retrieval(record.value)
+                decoded = decode_provenance(record.value)
             except ValueError as error:
-                letters.append(self._letter(record, MalformedEvent("bad_retrieval", f"Not a retrieval: {error}.")))
+                reason = f"Neither a retrieval nor feedback on one: {error}."
+                letters.append(self._letter(record, MalformedEvent("bad_retrieval", reason)))
                 continue
-            retrievals.append((record, retrieval))
+            kept.append((record, decoded))
         await self._outbox.bury(letters)
-        if retrievals:
-            await self._add(retrievals)
+        if kept:
+            await self._add(kept)
 
     async def _add(self, kept: Sequence[Kept]) -> None:
-        by_id = {retrieval.retrieval_id: retrieval for _, retrieval in kept}
+        by_id = {each.retrieval_id: each for _, each in kept if isinstance(each, Retrieval)}
+        said = [(each, record.offset) for record, each in kept if isinstance(each, Feedback)]
         try:
-            await self._thread.run(self._writer.add_retrievals, list(by_id.items()))
+            if by_id:
+                await self._thread.run(self._writer.add_retrievals, list(by_id.items()))
+            if said:
+                await self._thread.run(self._writer.put_feedback, said)
         except DATA_ERRORS as error:
-            self._log.warning("a batch of retrievals failed", records=len(kept), error=type(error).__name__)
+            self._log.warning("a batch of retrievals or feedback failed", records=len(kept), error=type(error).__name__)
             if len(kept) > 1:
                 half = len(kept) // 2
                 await self._add(kept[:half])

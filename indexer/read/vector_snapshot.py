@@ -30,6 +30,7 @@ from indexer.read.rows import (
     chunk_rows,
     passage_rows,
 )
+from indexer.read.usage import UsageTables
 from indexer.tables import (
     CHUNKS,
     DOCUMENTS,
@@ -92,6 +93,7 @@ class VectorSnapshot:
         snapshots of one version may share it."""
         self._connection = connection
         self._tables = tables
+        self.usage = UsageTables(connection)
         self.resident = resident
         self.known_documents = known_documents
         self._dimension: int = tables[CHUNKS].schema.field("vector").type.list_size
@@ -175,6 +177,10 @@ class VectorSnapshot:
         """The revisions of the documents that are live. Costs nothing."""
         found = {key: self.resident.revision(key) for key in keys}
         return {key: revision for key, revision in found.items() if revision is not None}
+
+    def holds(self, collection: str) -> bool:
+        """Whether a live document is in the collection. Costs nothing."""
+        return self.resident.words.holds(collection)
 
     def documents(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
         """The rows of the documents that are known, live or deleted."""

@@ -14,10 +14,10 @@ from lancedb.index import IvfFlat
 from lancedb.table import Table
 
 from indexer.errors import TransientStoreError
-from indexer.tables import CHUNKS, POSITIONS, RETRIEVALS, go_to_newest, store_errors
+from indexer.tables import CHUNKS, FEEDBACK, POSITIONS, RETRIEVALS, go_to_newest, store_errors
 
 VECTOR_INDEX = "vector_{size}"  # its name keeps the size its partitions were made with
-UNPINNED = {POSITIONS, RETRIEVALS}  # readers copy what they need at once
+UNPINNED = {POSITIONS, RETRIEVALS, FEEDBACK}  # readers copy what they need at once
 UNPINNED_SECONDS = 60.0
 NEVER = 10 * 365 * 86_400.0
 

@@ -1,4 +1,4 @@
-"""The rows that a batch of documents puts into the `chunks`, `passages` and `retrievals` tables."""
+"""The rows that batches put into the `chunks`, `passages`, `retrievals` and `feedback` tables."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from indexer.documents import Passage, PreparedDocument, said_in_title
 from indexer.labels import label_text
-from indexer.tables import PASSAGES_SCHEMA, RETRIEVALS_SCHEMA, DocumentRow, chunks_schema
+from indexer.tables import FEEDBACK_SCHEMA, PASSAGES_SCHEMA, RETRIEVALS_SCHEMA, DocumentRow, chunks_schema
 from indexer.terms import terms_of
-from schemas.ids import sha256_hex
-from schemas.provenance import Retrieval, encode_retrieval
+from schemas.ids import digest, sha256_hex
+from schemas.provenance import Feedback, Retrieval, encode_feedback, encode_retrieval
 
 HASH_DIGITS = 32
 
@@ -130,10 +130,40 @@ def retrievals_table(retrievals: Iterable[tuple[str, Retrieval]]) -> pa.Table:
                 "mode": retrieval.mode,
                 "chunk_ids": [hit.chunk_id for hit in retrieval.hits],
                 "body": encode_retrieval(retrieval),
+                "ranks": [hit.rank for hit in retrieval.hits],
+                "seconds": retrieval.seconds,
+                "outcome": retrieval.outcome,
+                "cached": retrieval.cached,
+                "offset": retrieval.parameters.get("offset"),
             }
             for retrieval_id, retrieval in unique.items()
         ],
         schema=RETRIEVALS_SCHEMA,
+    )
+
+
+def feedback_table(said: Iterable[tuple[Feedback, int]]) -> pa.Table:
+    """One row for each hit and caller, with the offset of its record in the partition of its retrieval; the one with
+    the highest offset wins."""
+    newest: dict[str, tuple[Feedback, int]] = {}
+    for feedback, offset in said:
+        identifier = digest("feedback", feedback.retrieval_id, feedback.chunk_id, feedback.caller)[:HASH_DIGITS]
+        if identifier not in newest or newest[identifier][1] <= offset:
+            newest[identifier] = feedback, offset
+    return pa.Table.from_pylist(
+        [
+            {
+                "feedback_id": identifier,
+                "retrieval_id": feedback.retrieval_id,
+                "chunk_id": feedback.chunk_id,
+                "rating": feedback.rating,
+                "at_ms": feedback.at_ms,
+                "log_offset": offset,
+                "body": encode_feedback(feedback),
+            }
+            for identifier, (feedback, offset) in newest.items()
+        ],
+        schema=FEEDBACK_SCHEMA,
     )
 
 

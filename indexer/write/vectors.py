@@ -1,4 +1,4 @@
-"""The text stores as the worker writes them: documents replaced whole, positions, retrievals."""
+"""The text stores as the worker writes them: documents replaced whole, positions, retrievals, feedback."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
@@ -19,6 +19,8 @@ from indexer.tables import (
     CHUNKS,
     DOCUMENTS,
     DOCUMENTS_SCHEMA,
+    FEEDBACK,
+    FEEDBACK_SCHEMA,
     PASSAGES,
     PASSAGES_SCHEMA,
     POSITIONS,
@@ -36,9 +38,9 @@ from indexer.tables import (
     store_errors,
 )
 from indexer.write.maintenance import Maintainer, MaintenanceParameters, MaintenanceReport
-from indexer.write.rows import IndexedRows, chunks_table, passages_table, retrievals_table
+from indexer.write.rows import IndexedRows, chunks_table, feedback_table, passages_table, retrievals_table
 from schemas.ids import DocumentKey
-from schemas.provenance import Retrieval
+from schemas.provenance import Feedback, Retrieval
 
 __all__ = ["IndexedRows", "MaintenanceReport", "VectorWriter"]
 
@@ -49,6 +51,7 @@ INDEXES: dict[str, dict[str, Index]] = {
     CHUNKS: {"id": BTree(), "key": BTree(), "passage_id": BTree(), "content_hash": BTree(), "collection": Bitmap()},
     PASSAGES: {"id": BTree(), "key": BTree()},
     RETRIEVALS: {"retrieval_id": BTree()},
+    FEEDBACK: {"retrieval_id": BTree(), "chunk_id": BTree()},
     POSITIONS: {},
     DOCUMENTS: {"key": BTree(), "collection": Bitmap(), "live": Bitmap()},
 }
@@ -77,6 +80,7 @@ class VectorWriter:
             CHUNKS: chunks_schema(dimension),
             PASSAGES: PASSAGES_SCHEMA,
             RETRIEVALS: RETRIEVALS_SCHEMA,
+            FEEDBACK: FEEDBACK_SCHEMA,
             POSITIONS: POSITIONS_SCHEMA,
             DOCUMENTS: DOCUMENTS_SCHEMA,
         }
@@ -160,6 +164,17 @@ class VectorWriter:
             merge = self._tables[RETRIEVALS].merge_insert(PRIMARY_KEYS[RETRIEVALS])
             merge.when_not_matched_insert_all().execute(rows)
 
+    def put_feedback(self, said: Sequence[tuple[Feedback, int]]) -> None:
+        """Keep what was said, each with the offset of its record: what the same caller said of the same hit in an
+        earlier record is replaced, what he said in a later one stays."""
+        if not said:
+            return
+        rows = feedback_table(said)
+        with store_errors("keep the feedback"), self._maintainer.committing(FEEDBACK):
+            merge = self._tables[FEEDBACK].merge_insert(PRIMARY_KEYS[FEEDBACK])
+            merge = merge.when_matched_update_all(where="source.log_offset >= target.log_offset")
+            merge.when_not_matched_insert_all().execute(rows)
+
     def maintain(self) -> MaintenanceReport:
         """Optimise the table that needs it most, if one does; see Maintainer.maintain."""
         return self._maintainer.maintain()
@@ -208,7 +223,7 @@ class VectorWriter:
 def _open_table(connection: lancedb.DBConnection, name: str, schema: pa.Schema) -> Table:
     """The table with its indexes; what is there already stays as it is."""
     try:
-        table = connection.create_table(name, schema=schema, exist_ok=True)
+        table = _with_columns(connection, name, schema)
     except ValueError as error:
         vectors = f"; it writes vectors of {schema.field('vector').type.list_size} dimensions" if name == CHUNKS else ""
         raise IncompatibleGeneration(
@@ -220,3 +235,19 @@ def _open_table(connection: lancedb.DBConnection, name: str, schema: pa.Schema) 
         if column not in indexed:
             table.create_index(column, config=index)
     return table
+
+
+def _with_columns(connection: lancedb.DBConnection, name: str, schema: pa.Schema) -> Table:
+    """The table; one of an earlier program gets the columns that may be null and are not there yet. Raises ValueError
+    when it has others than the schema, or lacks one that may not be null."""
+    try:
+        return connection.create_table(name, schema=schema, exist_ok=True)
+    except ValueError:
+        table = connection.open_table(name)
+        held = {field.name: field.type for field in table.schema}
+        missing = [field for field in schema if field.name not in held]
+        known = all(name in schema.names and schema.field(name).type == kind for name, kind in held.items())
+        if not missing or not known or not all(field.nullable for field in missing):
+            raise
+        table.add_columns(missing)
+        return table

@@ -74,12 +74,11 @@ class Sums:
         factors = 1.0 + OPEN_WORDS_COUNT * shares[:, self._rows]
         for weight, of_term in reaches:
             strongest: dict[int, tuple[float, Reason]] = {}
-            for passage, score, reason in of_term:
+            for passage, reached, reason in of_term:
                 place = self._place.get(passage)
                 if place is None:
                     continue
-                if reason.term not in BESIDE_PARENTS:
-                    score *= factors[reason.origin, place]
+                score = reached if reason.term in BESIDE_PARENTS else reached * float(factors[reason.origin, place])
                 if place not in strongest or score > strongest[place][0]:
                     strongest[place] = score, reason
             for place, (score, reason) in strongest.items():

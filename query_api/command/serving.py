@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
+from fastapi import FastAPI
 
 from indexer.observe import configure_logging
 from query_api.app import create_app
+from query_api.service import Service
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.exits import InUse, NoAccess, WrongSetting
 
@@ -30,8 +32,9 @@ def serve(settings: ServiceSettings, log_level: str) -> None:
     _prefer_short_waits()
     listening = bind(settings.service)
     host, port = listening.getsockname()[:2]
+    app = create_app(settings)
     config = uvicorn.Config(
-        create_app(settings),
+        app,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -41,7 +44,22 @@ def serve(settings: ServiceSettings, log_level: str) -> None:
     shown = f"[{host}]" if ":" in host else host
     print(f"Thalweg query service: http://{shown}:{port}", flush=True)
     with _signals_end_quietly(), listening:
-        uvicorn.Server(config).run(sockets=[listening])
+        _Server(config, app).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """uvicorn waits for answers under way before it tells the app to stop; those that wait for a write to become
+    searchable are told before, so that they get a 503 with a sentence instead of being cut off."""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+        super().__init__(config)
+        self._app = app
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        service: Service | None = getattr(self._app.state, "service", None)
+        if service is not None:
+            service.keeper.stop_waiting()
+        await super().shutdown(sockets)
 
 
 def _prefer_short_waits() -> None:

@@ -49,6 +49,8 @@ def show_end(console: Console, done: JSONObject, meta: JSONObject) -> None:
     )
     for channel, reason in done["failed_channels"].items():
         console.print(f"Without the {channel} channel: {escape(reason)}", highlight=False, style="yellow")
+    for note in done.get("notes", []):
+        console.print(escape(note), highlight=False, style="yellow")
 
 
 def show_status(console: Console, status: JSONObject) -> None:

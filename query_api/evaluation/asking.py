@@ -31,7 +31,8 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
     def parameters(self, question: Question, approach: Approach) -> dict[str, Any]:
         text = (question.text.lower() if self.lower_case else question.text)[:MAX_QUERY_CHARACTERS]
-        return {"q": text, "k": self.k, "collection": self.collection, "group": self.group, **approach.parameters}
+        scope = {"collection": self.collection, "group": self.group, "cache": False}
+        return {"q": text, "k": self.k, **scope, **approach.parameters}
 
 
 def offered(

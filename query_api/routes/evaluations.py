@@ -112,7 +112,7 @@ async def _documents(service: Service, asked: EvaluationRequest) -> list[Labelle
 
     Raises ApiProblem 404 for an empty one, 422 for a judgement of what it lacks, 503 while searches are not answered.
     """
-    tables = tables_of(await service.snapshot_for(None, 0.0, "hybrid"))
+    tables = tables_of(await service.snapshot_for(SearchRequest(q=asked.questions[0].text)))
     found: list[LabelledDocument] = []
     cursor: str | None = None
     while True:

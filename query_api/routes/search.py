@@ -88,7 +88,7 @@ async def _answer(request: Request, search: SearchRequest, service: Service, las
 
 async def _snapshot(search: SearchRequest, service: Service) -> "Snapshot":
     """The snapshot to read, whose documents have the fields that the filters name. Raises ApiProblem."""
-    snapshot = await service.snapshot_for(search.after, search.wait_seconds, search.mode)
+    snapshot = await service.snapshot_for(search)
     if search.filter:
         try:
             await service.read(lambda: snapshot.text.fields.scope(search.collection, search.conditions))
@@ -127,6 +127,9 @@ async def _json(search: SearchRequest, service: Service, traceparent: str | None
         timings=done.timings,
         failed_channels=done.failed_channels,
         next_offset=done.next_offset,
+        next_cursor=done.next_cursor,
+        cached=meta.cached,
+        notes=done.notes,
     )
     return Response(answer.model_dump_json(by_alias=True), media_type="application/json")
 

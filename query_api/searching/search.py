@@ -370,9 +370,11 @@ class _Search:
         if self._found.vector is not None and self._vector is not None:
             again = await _within("vector", budgets.vector_seconds, self._by_vector(self._vector))
             self._found = self._found._replace(vector=again.value or self._found.vector)
+            self._note_failure(again)
         if self._found.keyword is not None:
             again = await _within("keyword", budgets.keyword_seconds, self._by_words())
             self._found = self._found._replace(keyword=again.value or self._found.keyword)
+            self._note_failure(again)
         self.timings["deepen"] = round(self.timings.get("deepen", 0.0) + time.perf_counter() - began, 6)
 
     def _places(self, first: int) -> list[Place]:
@@ -404,9 +406,12 @@ class _Search:
     def _noted(self, outcome: _Outcome[Any], candidates: int) -> Stage:
         """Keep how the step went, and say so."""
         self.timings[outcome.name] = round(outcome.seconds, 6)
+        self._note_failure(outcome)
+        return Stage(name=outcome.name, seconds=round(outcome.seconds, 6), candidates=candidates, error=outcome.error)
+
+    def _note_failure(self, outcome: _Outcome[Any]) -> None:
         if outcome.error is not None:
             self.failed[outcome.name] = outcome.error
-        return Stage(name=outcome.name, seconds=round(outcome.seconds, 6), candidates=candidates, error=outcome.error)
 
 
 def _asked(request: SearchRequest) -> frozenset[Channel]:

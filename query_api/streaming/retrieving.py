@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 import structlog
 
 from query_api.metrics import ServiceMetrics
-from query_api.searching.engine import LazyEngine, SearchPart, SearchUnanswered
+from query_api.repeating.identity import answer_key
+from query_api.repeating.kept_snapshots import KeptSnapshots
+from query_api.repeating.paging import next_cursor, page_of
+from query_api.repeating.result_cache import ResultCache, told_again
+from query_api.searching.engine import LazyEngine, SearchPart, SearchUnanswered, tables_of
 from query_api.settings import SearchBudgetSettings
 from query_api.upkeep.resting_encoder import RestingEncoder
 from query_api.writing.provenance import ProvenanceQueue
@@ -36,15 +40,18 @@ class _Account:
     began: float = field(default_factory=time.perf_counter)
     meta: Meta | None = None
     done: Done | None = None
+    cached: bool = False
+    parts: list[SearchPart] = field(default_factory=list)
     stages: dict[str, float] = field(default_factory=dict)
     hits: list[Hit] = field(default_factory=list)
     outcome: str = "cancelled"
 
     def add(self, part: SearchPart) -> None:
+        self.parts.append(part)
         match part:
             case Meta():
                 self.meta = part
-            case Stage():
+            case Stage() if not self.cached:
                 self.stages[part.name] = part.seconds
             case Hit():
                 self.hits.append(part)
@@ -62,12 +69,13 @@ class _Account:
             mode=self.request.mode,
             at_ms=self.at_ms,
             snapshot={} if self.meta is None else self.meta.snapshot.model_dump(),
-            parameters=self.request.model_dump(exclude={"q", "collection", "mode"}, exclude_none=True),
+            parameters=self.request.model_dump(exclude={"q", "collection", "mode", "cursor"}, exclude_none=True),
             hits=[_retrieved(hit) for hit in self.hits],
             stages=dict(self.stages),
             failed_channels={} if self.done is None else dict(self.done.failed_channels),
             seconds=seconds,
             outcome=self.outcome,
+            cached=self.cached,
             traceparent=self.traceparent,
         )
 
@@ -97,6 +105,8 @@ class Retriever:
         budgets: SearchBudgetSettings,
         metrics: ServiceMetrics,
         provenance: ProvenanceQueue,
+        cache: ResultCache,
+        kept: KeptSnapshots,
         resumable_seconds: float,
     ) -> None:
         self.encoder: RestingEncoder | None = None
@@ -106,6 +116,8 @@ class Retriever:
         self._budgets = budgets
         self._metrics = metrics
         self._provenance = provenance
+        self._cache = cache
+        self._kept = kept
         self._resumable_seconds = resumable_seconds
 
     async def retrieve(
@@ -117,20 +129,35 @@ class Retriever:
         traceparent: str | None = None,
         resumable: bool = False,
     ) -> AsyncGenerator[SearchPart, None]:
-        """The parts of the answer. Closing the iterator stops the work; the retrieval is recorded all the same.
+        """The parts of the answer, found or from the cache. Closing the iterator stops the work; the retrieval is
+        recorded all the same.
 
         `traceparent` is the request's own, for the record and the log line. A `resumable` one that is
-        cut off is recorded once it can no longer be finished.
+        cut off is recorded once it can no longer be finished. Raises MalformedCursor, SearchUnanswered, or
+        TransientStoreError.
         """
         if self.encoder is None:
             raise SearchUnanswered("The model is not loaded yet.")
-        account = _Account(request, retrieval_id, traceparent)
-        parts = self._engine.engine.search(request, retrieval_id, snapshot, self.encoder, self._executor, self._budgets)
+        page = page_of(request)
+        key = answer_key(page, snapshot) if request.cache else None
+        known = None if key is None else self._cache.get(key)
+        account = _Account(page, retrieval_id, traceparent, cached=known is not None)
+        if known is None:
+            parts = self._engine.engine.search(
+                page, retrieval_id, snapshot, self.encoder, self._executor, self._budgets
+            )
+        else:
+            parts = told_again(known, retrieval_id)
         self.under_way += 1
         try:
             async with aclosing(parts):
                 async for part in parts:
+                    if isinstance(part, Done):
+                        part.next_cursor = next_cursor(request, snapshot, part.next_offset, self._kept)
+                        part.notes += _notes(page, snapshot, part)
                     account.add(part)
+                    if key is not None and known is None and account.done and not account.done.failed_channels:
+                        self._cache.put(key, account.parts)
                     yield part
         except Exception:  # only to tell failures from clients that left; it is raised on
             account.outcome = "failed"
@@ -156,7 +183,19 @@ class Retriever:
             k=account.request.k,
             hits=len(account.hits),
             outcome=account.outcome,
+            cached=account.cached,
             seconds=round(seconds, 4),
             failed_channels=sorted(account.done.failed_channels) if account.done else [],
             **({"trace": trace_id(account.traceparent)} if account.traceparent else {}),
         )
+
+
+def _notes(request: SearchRequest, snapshot: "Snapshot", done: Done) -> list[str]:
+    """Why an answer may be empty though nothing failed: a collection is there as long as a document is in it."""
+    if done.hits or done.failed_channels or request.offset or request.collection is None:
+        return []
+    if tables_of(snapshot).holds(request.collection):
+        return []
+    empty = f"No document is in the collection {request.collection[:80]!r} at this snapshot."
+    advice = "Look whether its name is right (GET /v1/documents lists documents with theirs)"
+    return [f"{empty} {advice}; if you have just written to it, search with `after`."]

@@ -45,6 +45,16 @@ class NotThereYet(Exception):
         self.reached = reached
 
 
+class StoppingNow(Exception):
+    """The service is being stopped: nothing newer will come here. Ask again once it runs, or ask another."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The service is being stopped, so it waits for `after` no longer. Ask again once it runs: the token stays "
+            "good."
+        )
+
+
 class SnapshotKeeper:
     """Keeps `current` the newest consistent snapshot. Used on the event loop; what takes time runs in its threads."""
 
@@ -70,6 +80,7 @@ class SnapshotKeeper:
         self._changed = asyncio.Event()
         self.changes = 0
         self._waiters = 0
+        self._stopping = False
         self.receipts_tail = TopicTail(
             self._topics.indexed,
             locate_broker,
@@ -105,7 +116,7 @@ class SnapshotKeeper:
     async def wait_for(self, asked: Mapping[int, int], *, graph: bool, seconds: float) -> "Snapshot":
         """A snapshot that shows every position of `asked`, and with `graph` its effect on the graph too.
 
-        Raises NotThereYet when there is none after `seconds`.
+        Raises NotThereYet when there is none after `seconds`, StoppingNow when the service is stopped meanwhile.
         """
         deadline = asyncio.get_running_loop().time() + seconds
         self._waiters += 1
@@ -114,6 +125,8 @@ class SnapshotKeeper:
                 swapped = self._swapped
                 if self.current is not None and covers(self.current, asked, graph=graph):
                     return self.current
+                if self._stopping:
+                    raise StoppingNow
                 self._news.set()
                 async with asyncio.timeout_at(deadline):
                     await swapped.wait()
@@ -130,6 +143,11 @@ class SnapshotKeeper:
             ) from None
         finally:
             self._waiters -= 1
+
+    def stop_waiting(self) -> None:
+        """The service is being stopped: whoever waits is told now, while he can still be answered."""
+        self._stopping = True
+        self._wake()
 
     async def change(self, since: int, seconds: float) -> None:
         """Wait, at most so long, until `changes` counts more than `since`: newer snapshots, and receipts that came."""
@@ -187,6 +205,9 @@ class SnapshotKeeper:
         if served is not self.served:
             return
         self.current = served.snapshot()
+        self._wake()
+
+    def _wake(self) -> None:
         swapped, self._swapped = self._swapped, asyncio.Event()
         swapped.set()
         self._tell()

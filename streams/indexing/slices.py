@@ -13,7 +13,7 @@ from indexer.write.rows import IndexedRows
 from schemas.errors import MalformedEvent
 from schemas.events import DocumentUpsert, decode_document_event
 from schemas.ids import DocumentKey, Position
-from schemas.receipts import Outcome, Receipt
+from schemas.receipts import NOTHING_DELETED, Outcome, Receipt
 from schemas.settings import LimitSettings
 from schemas.tracing import traceparent_in
 from streams.delivery.dead_letters import DeadLetter, Stage
@@ -173,7 +173,10 @@ class Slice:
 
     def _winner_receipt(self, key: DocumentKey, winner: DecodedEvent, graph_offset: int) -> Receipt:
         if winner.deletes:
-            return self._receipt(winner.record, "deleted", version=winner.version, graph_offset=graph_offset)
+            message = NOTHING_DELETED if self._met_nothing(key, winner) else None
+            return self._receipt(
+                winner.record, "deleted", version=winner.version, graph_offset=graph_offset, message=message
+            )
         if key in self.unchanged:
             row = self.rows[key]
             return self._receipt(
@@ -197,6 +200,13 @@ class Slice:
             entities=made.entities,
             statements=made.statements,
         )
+
+    def _met_nothing(self, key: DocumentKey, tombstone: DecodedEvent) -> bool:
+        """Whether it surely found no document: a row of its own, from before a crash, tells nothing of that."""
+        row = self.rows.get(key)
+        if self.folded[key].superseded or (row is not None and row.live):
+            return False
+        return row is None or Position(row.partition, row.offset) != tombstone.position
 
     def _repeated_receipt(self, event: DecodedEvent, row: DocumentRow) -> Receipt:
         """For a record that was done before, when perhaps its receipt was not: the offset reached is an upper bound."""

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -24,12 +24,14 @@ SHOWN_REFUSALS = 20
 
 @dataclass(frozen=True)
 class Loaded:
-    """What was published, and what became of it; `outcomes` is None when nobody waited."""
+    """What was published, and what became of it; `outcomes` is None when nobody waited. `absent` are the keys of
+    deletes that met no document."""
 
     published: int
     token: str
     outcomes: dict[str, int] | None
     refused: list[Refused]
+    absent: list[str] = field(default_factory=list)
 
     def show(self, *, as_json: bool) -> None:
         if as_json:
@@ -45,6 +47,10 @@ class Loaded:
                 console.print(f"  {item.origin}: {item.message}")
             if len(self.refused) > SHOWN_REFUSALS:
                 console.print(f"  … and {len(self.refused) - SHOWN_REFUSALS} more (--json lists all)")
+        for key in self.absent[:SHOWN_REFUSALS]:
+            console.print(f"  {key}: there was no such document, so nothing was deleted")
+        if len(self.absent) > SHOWN_REFUSALS:
+            console.print(f"  … and {len(self.absent) - SHOWN_REFUSALS} more (--json lists all)")
         if self.token:
             console.print(f"token {self.token}")
 
@@ -121,7 +127,8 @@ class Loader:
         refused += [
             Refused(receipt.key, receipt.reason or "unknown", receipt.message or "") for receipt in followed.refused
         ]
-        return Loaded(published.records, published.token, dict(followed.outcomes) if self.wait else None, refused)
+        outcomes = dict(followed.outcomes) if self.wait else None
+        return Loaded(published.records, published.token, outcomes, refused, followed.absent)
 
     def _progress(self) -> Progress:
         return Progress(

@@ -12,7 +12,7 @@ from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from schemas.exits import Failure, Unreachable
 from schemas.ids import format_token
-from schemas.receipts import Receipt, decode_receipt
+from schemas.receipts import NOTHING_DELETED, Receipt, decode_receipt
 from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames
 from streams.loading.sources import Record
@@ -36,10 +36,11 @@ class Published:
 
 @dataclass
 class Followed:
-    """What became of the published records, by their receipts."""
+    """What became of the published records, by their receipts; `absent` are keys of deletes that met no document."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     refused: list[Receipt] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
     chunks: int = 0
 
 
@@ -158,6 +159,8 @@ async def follow(
                 followed.chunks += receipt.chunks
                 if receipt.outcome == "dead_lettered":
                     followed.refused.append(receipt)
+                if receipt.message == NOTHING_DELETED:
+                    followed.absent.append(receipt.key)
                 advance(receipt)
                 if receipt.offset >= missing.get(receipt.partition, receipt.offset + 1):
                     del missing[receipt.partition]

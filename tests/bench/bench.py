@@ -161,7 +161,7 @@ def search_latency(thalweg: Installation, corpus: BenchCorpus, encoder: Encoder)
     hybrid, plain = [], []
     with httpx.Client(timeout=70) as client:
         for number, query in enumerate((corpus.queries * QUERIES)[: QUERIES + 20]):
-            parameters = {"q": query, "collection": corpus.collection, "k": 10}
+            parameters = {"q": query, "collection": corpus.collection, "k": 10, "cache": False}
             over_http, answer = timed(lambda p=parameters: client.get(f"{thalweg.url}/v1/search", params=p))
             answer.raise_for_status()
             in_process, _ = timed(

@@ -189,6 +189,10 @@ class WordIndex:
                     found[key] = str(layer.names.ids[span[0]])
         return found
 
+    def holds(self, collection: str) -> bool:
+        """Whether any row is of this collection."""
+        return self._counts(collection).rows > 0
+
     def _counts(self, collection: str | None) -> _Counted:
         counted = self._counted.get(collection)
         if counted is None:

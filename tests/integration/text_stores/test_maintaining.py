@@ -18,7 +18,14 @@ def test_many_small_commits_end_in_few_files_and_full_indexes(generation: Genera
         pass
     after = writer.maintain()
     assert before.fragments["documents"] == 12
-    assert after.fragments == {"chunks": 1, "passages": 1, "documents": 1, "positions": 1, "retrievals": 0}
+    assert after.fragments == {
+        "chunks": 1,
+        "passages": 1,
+        "documents": 1,
+        "positions": 1,
+        "retrievals": 0,
+        "feedback": 0,
+    }
     assert set(after.unindexed.values()) == {0}
     assert VectorReader.open(generation).snapshot().counts()["chunks"] == 24
 

@@ -16,6 +16,7 @@ from indexer.tables import DocumentRow, StoredPosition
 from query_api.graph.view import GraphView
 from query_api.reading.snapshot import Snapshot
 from query_api.searching.engine import GraphFile, SearchPart
+from query_api.searching.search import SearchSettings, search
 from query_api.settings import SearchBudgetSettings
 from schemas.api import Hit, SearchRequest
 from schemas.contributions import Contribution
@@ -24,6 +25,7 @@ from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval
 from schemas.settings import EmbeddingSettings
 from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts
+from tests.unit.query_api.in_memory_usage import InMemoryUsage
 
 MANIFEST = Manifest(
     generation=FIRST,
@@ -49,6 +51,8 @@ def make_generation(data_dir: Path, name: str = FIRST, digest: str = "words-1") 
 class Tables(InMemoryText):
     """The text stores of one moment, with what the routes read of them."""
 
+    usage: InMemoryUsage = InMemoryUsage()
+
     def chunks(self, ids: Sequence[str]) -> dict[str, Any]:
         parents = [identifier for page in self.pages.values() for identifier in page.passage_ids()]
         rows = [row for held in self.chunks_of_passages(parents).values() for row in held]
@@ -65,8 +69,11 @@ class Tables(InMemoryText):
     def counts(self) -> dict[str, int]:
         return {"documents": len(self.pages)}
 
+    def holds(self, collection: str) -> bool:
+        return any(page.collection == collection for page in self.pages.values())
+
     def retrieval(self, retrieval_id: str) -> Retrieval | None:
-        return None
+        return next((each for each in self.usage.retrievals if each.retrieval_id == retrieval_id), None)
 
 
 @dataclass
@@ -77,6 +84,7 @@ class Reader:
     positions: dict[int, StoredPosition] = field(default_factory=dict)
     refreshes: int = 0
     failing: Exception | None = None
+    usage: InMemoryUsage = field(default_factory=InMemoryUsage)
     _made: int = 0
     _put: int = 0
     _snapshot: Tables | None = None
@@ -97,6 +105,7 @@ class Reader:
         self._snapshot = Tables(
             dict(self.pages), WordCounts({}), table_versions={"chunks": self._put}, positions=dict(self.positions)
         )
+        self._snapshot.usage = self.usage
         return True
 
     def snapshot(self) -> Tables:
@@ -195,6 +204,23 @@ class ScriptedEngine:
         yield Done(
             retrieval_id=retrieval_id, hits=len(self.hits[: request.k]), timings={"vector": 0.001}, next_offset=None
         )
+
+
+class SearchingEngine(ScriptedEngine):
+    """Searches the pages of its reader as the real engine does; by words, since its encoder knows none."""
+
+    async def search(
+        self,
+        request: SearchRequest,
+        retrieval_id: str,
+        snapshot: Snapshot,
+        encoder: Any,
+        executor: Executor,
+        budgets: SearchBudgetSettings,
+    ) -> AsyncGenerator[SearchPart, None]:
+        self.started += 1
+        async for part in search(request, retrieval_id, snapshot, encoder, executor, SearchSettings()):
+            yield part
 
 
 def make_hit(rank: int, text: str = "The river is high.") -> Hit:

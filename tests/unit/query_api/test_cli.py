@@ -141,7 +141,8 @@ def test_a_data_directory_that_is_a_file_is_told(tmp_path: Path) -> None:
 
 def test_the_commands_import_no_store_no_model_and_no_web_framework() -> None:
     heavy = "{'torch', 'lancedb', 'kuzu', 'pyarrow', 'fastapi', 'aiokafka', 'numpy', 'ir_measures'}"
-    modules = "query_api.cli, query_api.evaluation.cli, query_api.command.client, query_api.command.showing"
+    commands = "query_api.cli, query_api.usage_cli, query_api.evaluation.cli"
+    modules = f"{commands}, query_api.command.client, query_api.command.showing"
     program = f"import sys, {modules}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from schemas.provenance import Retrieval, encode_retrieval
+from schemas.provenance import Feedback, Retrieval, encode_feedback, encode_retrieval
 from streams.indexing.records import SourceRecord
 from streams.provenance_agent import ProvenanceAgent
 from tests.unit.streams.worker_doubles import NAMES, Bench
@@ -13,12 +13,16 @@ from tests.unit.streams.worker_doubles import NAMES, Bench
 class InMemoryRetrievals:
     def __init__(self) -> None:
         self.kept: dict[str, Retrieval] = {}
+        self.said: list[tuple[Feedback, int]] = []
 
     def add_retrievals(self, retrievals: Sequence[tuple[str, Retrieval]]) -> None:
         if any(retrieval.query == "unstorable" for _, retrieval in retrievals):
             raise ValueError("no column for that")
         for retrieval_id, retrieval in retrievals:
             self.kept.setdefault(retrieval_id, retrieval)
+
+    def put_feedback(self, said: Sequence[tuple[Feedback, int]]) -> None:
+        self.said += said
 
 
 @pytest.fixture
@@ -63,3 +67,37 @@ async def test_what_is_no_retrieval_or_cannot_be_kept_is_buried(bench: Bench) ->
     await agent(bench, table).keep([record(0, "r1"), foreign, record(2, "r3", "unstorable"), tombstone])
     assert sorted(table.kept) == ["r1"]
     assert [one["thalweg.reason"] for one in bench.broker.letters()] == ["bad_retrieval", "failed"]
+
+
+def said(offset: int, comment: str = "") -> SourceRecord:
+    feedback = Feedback(
+        retrieval_id="r1", chunk_id="c", collection="a", document_id="d", rank=1, rating=0.5, at_ms=1, comment=comment
+    )
+    return SourceRecord(0, offset, 0, b"r1", encode_feedback(feedback))
+
+
+async def test_feedback_is_kept_beside_retrievals_with_its_place_in_the_log(bench: Bench) -> None:
+    table = InMemoryRetrievals()
+    await agent(bench, table).keep([said(0, "first"), record(1, "r1"), said(2, "second")])
+    assert sorted(table.kept) == ["r1"]
+    assert [(feedback.comment, offset) for feedback, offset in table.said] == [("first", 0), ("second", 2)]
+    assert bench.broker.letters() == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b'{"type": "feedback"}',
+        b'{"type": "rumour"}',
+        b'{"type": 7}',
+        said(0).value.replace(b"0.5", b"1.5"),
+        said(0).value.replace(b"0.5", b'"good"'),
+        said(0).value.replace(b'"rank"', b'"place":1,"rank"'),
+        said(0, "x" * 2_001).value,
+    ],
+)
+async def test_feedback_of_another_shape_is_buried(bench: Bench, value: bytes) -> None:
+    table = InMemoryRetrievals()
+    await agent(bench, table).keep([SourceRecord(0, 0, 0, b"r1", value)])
+    assert table.said == []
+    assert [one["thalweg.reason"] for one in bench.broker.letters()] == ["bad_retrieval"]

@@ -107,7 +107,9 @@ async def test_the_description_of_the_interface_is_complete(running: Running) ->
     assert set(described["paths"]) == {
         "/v1/search", "/v1/dead-letters", "/v1/dead-letters/{position}", "/v1/documents",
         "/v1/documents/{document_id}", "/v1/formats", "/v1/chunks/{chunk_id}",
-        "/v1/nodes/{node_id}", "/v1/graph", "/v1/retrievals/{retrieval_id}", "/livez", "/readyz", "/metrics",
+        "/v1/nodes/{node_id}", "/v1/graph", "/v1/retrievals", "/v1/retrievals/{retrieval_id}",
+        "/v1/retrievals/{retrieval_id}/feedback", "/v1/analytics/popular-chunks", "/v1/analytics/chunks/{chunk_id}",
+        "/v1/analytics/queries", "/v1/cache", "/livez", "/readyz", "/metrics",
         "/v1/status",
     }  # fmt: skip
     answer = described["paths"]["/v1/search"]["get"]["responses"]["200"]["content"]

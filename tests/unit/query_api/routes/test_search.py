@@ -1,5 +1,6 @@
 """`/v1/search` and `/v1/retrievals`: what is asked, what is answered, what is refused."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -9,6 +10,7 @@ from structlog.testing import capture_logs
 from indexer.errors import TransientStoreError
 from query_api.searching.engine import SearchUnanswered
 from tests.unit.query_api.running_service import Running, events, problem
+from tests.waiting import eventually
 
 
 async def test_a_search_is_answered_as_json_with_its_snapshot_and_its_paths(running: Running) -> None:
@@ -118,6 +120,15 @@ async def test_a_token_that_is_not_reached_in_time_is_an_honest_503(running: Run
     headers = {"Accept": "text/event-stream"}
     params: dict[str, Any] = {"q": "river", "after": "0:99", "wait_seconds": 0.01}
     assert problem(await running.http.get("/v1/search", params=params, headers=headers))["status"] == 503
+
+
+async def test_a_search_that_waits_when_the_service_is_stopped_is_a_503_that_says_so(running: Running) -> None:
+    waiting = asyncio.create_task(running.get("/v1/search", q="river", after="0:99", wait_seconds=60))
+    await eventually(lambda: running.service.keeper._waiters)
+    running.service.keeper.stop_waiting()
+    response = await waiting
+    assert (problem(response)["status"], problem(response)["title"]) == (503, "Stopping")
+    assert response.headers["retry-after"]
 
 
 async def test_the_graph_must_have_the_write_too_where_the_mode_uses_it(running: Running) -> None:

@@ -379,3 +379,20 @@ async def test_a_shared_entity_is_a_step_of_its_own_with_evidence_on_both_sides(
         ("Lisbon", "mentioned_in", "Tram lines", "Yellow trams climb the hills of Lisbon."),
     ]
     assert all(edge.chunk_id for edge in trams.path[1:])
+
+
+async def test_a_channel_that_breaks_while_a_page_is_deepened_is_reported(executor: Executor) -> None:
+    one_long_document = Page("long", "Long", [[f"The river has bend {number}."] for number in range(80)])
+    made = world([one_long_document])
+    _, text, _ = made
+    whole = text.keyword_search
+
+    def first_only(query: str, limit: int, collection: str | None) -> Any:
+        found = whole(query, limit, collection)
+        text.broken.add("keyword_search")
+        return found
+
+    text.keyword_search = first_only  # type: ignore[method-assign]
+    answer = await ask(made, executor, q="river", mode="keyword", group="document", k=5)
+    assert [hit.document_id for hit in answer.hits] == ["long"]
+    assert "the disk is gone" in answer.done.failed_channels["keyword"]

@@ -10,7 +10,7 @@ import pytest
 from query_api.metrics import ServiceMetrics
 from query_api.searching.engine import GraphFile, LazyEngine
 from query_api.settings import ServiceBlock, ServiceSettings
-from query_api.upkeep.freshness import NotThereYet, SnapshotKeeper, reached_token
+from query_api.upkeep.freshness import NotThereYet, SnapshotKeeper, StoppingNow, reached_token
 from query_api.upkeep.tailing import LogUnavailable, Span, TailedRecord
 from schemas.contributions import encode_contribution
 from schemas.ids import DocumentKey
@@ -195,3 +195,17 @@ async def test_a_graph_topic_that_ends_before_what_was_applied_is_not_followed(t
             keeper.served._first_change({0: Span(0, 6)})
         with pytest.raises(LogUnavailable, match="must have one"):
             keeper.served._first_change({0: Span(0, 9), 1: Span(0, 9)})
+
+
+async def test_whoever_waits_is_told_when_the_service_is_stopped(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine()
+    engine.reader.put(ONE, p0=(4, -1))
+    async with keeping(tmp_path, engine) as keeper:
+        await eventually(lambda: keeper.current)
+        waiting = asyncio.create_task(keeper.wait_for({0: 99}, graph=False, seconds=60))
+        await eventually(lambda: keeper._waiters)
+        keeper.stop_waiting()
+        with pytest.raises(StoppingNow, match="being stopped"):
+            await waiting
+        assert await keeper.wait_for({0: 4}, graph=False, seconds=60) is keeper.current

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from schemas.contributions import decode_contribution
 from schemas.ids import DocumentKey
+from schemas.receipts import NOTHING_DELETED
 from streams.errors import StoreFailure
 from streams.indexing.commit import slices
 from streams.indexing.records import SourceRecord
@@ -76,6 +77,14 @@ async def test_the_delete_of_an_unknown_document_guards_against_a_late_upsert(be
     assert bench.broker.outcomes() == ["deleted", "superseded", "superseded"]
     assert bench.documents.rows[A].version == 7
     assert not bench.documents.rows[A].live
+
+
+async def test_a_delete_that_meets_no_document_says_so_in_its_receipt(bench: Bench) -> None:
+    for record in (delete(0), upsert(1), delete(2), delete(3)):
+        await bench.indexer.index([record])
+    await bench.indexer.index([upsert(4), delete(5)])
+    said = {receipt.offset: receipt.message for receipt in bench.broker.receipts() if receipt.outcome == "deleted"}
+    assert said == {0: NOTHING_DELETED, 2: None, 3: NOTHING_DELETED, 5: None}
 
 
 async def test_equal_content_only_moves_the_row(bench: Bench) -> None:

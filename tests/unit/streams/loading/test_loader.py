@@ -1,4 +1,4 @@
-"""How a load ends that somebody interrupts."""
+"""How a load ends: interrupted, or with deletes that met nothing."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,3 +30,10 @@ def test_an_interrupted_load_says_how_to_go_on(tmp_path: Path) -> None:
     loader = InterruptedLoader(settings, "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
     with pytest.raises(Failure, match=r"at least 1 records are in the log\. To go on, do the same again"):
         loader.load([str(tmp_path)], Selection())
+
+
+def test_a_delete_of_what_is_not_there_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    Loaded(2, "0:8", {"deleted": 2}, [], ["a/misspelt.md"]).show(as_json=False)
+    shown = capsys.readouterr().out
+    assert "2 published: 2 deleted" in shown
+    assert "a/misspelt.md: there was no such document, so nothing was deleted" in shown

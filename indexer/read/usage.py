@@ -1,0 +1,164 @@
+"""What was retrieved, and what people said of it: always the newest state, read in batches of a few columns."""
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute
+from lancedb import DBConnection
+from lancedb.expr import col, lit
+from lancedb.table import Table
+
+from indexer.read.lookups import rows_with
+from indexer.tables import FEEDBACK, RETRIEVALS, store_errors
+from schemas.provenance import Feedback, Retrieval, decode_provenance, decode_retrieval
+
+BATCH_ROWS = 4_096
+_UNKNOWN: list[int | None] = [None]
+
+Place = tuple[int, str]  # (at_ms, retrieval_id): where a retrieval stands in time
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChunk:
+    """A chunk among the hits of a batch of retrievals: `count` times, `ranked` of them with a known rank, which add up
+    to `rank_sum`; last at `last_ms`."""
+
+    chunk_id: str
+    count: int
+    ranked: int
+    rank_sum: int
+    last_ms: int
+
+
+class LoggedSearch(NamedTuple):
+    """`offset` counts the hits passed over; `seconds` is None for a retrieval recorded by an earlier program."""
+
+    query: str
+    mode: str
+    at_ms: int
+    hits: int
+    offset: int
+    seconds: float | None
+    outcome: str
+    cached: bool
+
+
+class UsageTables:
+    """Reads the `retrievals` and `feedback` tables, which are no part of a snapshot: they grow behind the answers.
+
+    Memory is that of one batch, whatever the tables hold. Thread-safe. Everything raises TransientStoreError when the
+    store cannot be read just now.
+    """
+
+    def __init__(self, connection: DBConnection) -> None:
+        self._connection = connection
+
+    def newest(self, collection: str | None, since_ms: int | None, before: Place | None, limit: int) -> list[Retrieval]:
+        """The newest retrievals of searches in this collection (of all for None), those older than `before`; newest
+        first, ties by id."""
+        newest: list[Place] = []
+        for batch in self._retrievals(["retrieval_id", "at_ms"], collection, since_ms, before and before[0]):
+            places = zip(batch["at_ms"].to_pylist(), batch["retrieval_id"].to_pylist(), strict=True)
+            newest = heapq.nlargest(limit, [*newest, *(place for place in places if before is None or place < before)])
+        with store_errors("read the retrievals"):
+            table = self._connection.open_table(RETRIEVALS)
+        rows = rows_with(table, "retrieval_id", [identifier for _, identifier in newest], ["retrieval_id", "body"])
+        found = {row["retrieval_id"]: decode_retrieval(row["body"]) for part in rows for row in part.to_pylist()}
+        return [found[identifier] for _, identifier in newest if identifier in found]
+
+    def shown_chunks(self, since_ms: int | None, chunk_id: str | None = None) -> Iterator[list[ShownChunk]]:
+        """The chunks that were hits, batch by batch; with `chunk_id` that one only."""
+        columns = ["chunk_ids", "ranks", "at_ms"]
+        for batch in self._retrievals(columns, None, since_ms, None, chunk_id=chunk_id):
+            yield _shown(batch, chunk_id)
+
+    def searches(self, collection: str | None, since_ms: int | None) -> Iterator[list[LoggedSearch]]:
+        """The searches in this collection, or all, batch by batch."""
+        columns = ["query", "mode", "at_ms", "chunk_ids", "seconds", "outcome", "cached", "offset"]
+        for batch in self._retrievals(columns, collection, since_ms, None):
+            counts = pa.compute.list_value_length(batch["chunk_ids"]).to_pylist()
+            names = ("query", "mode", "at_ms", "offset", "seconds", "outcome", "cached")
+            rows = zip(*(batch[name].to_pylist() for name in names), counts, strict=True)
+            yield [
+                LoggedSearch(query, mode, at_ms, hits, offset or 0, seconds, outcome or "done", bool(cached))
+                for query, mode, at_ms, offset, seconds, outcome, cached, hits in rows
+            ]
+
+    def feedback_on_retrieval(self, retrieval_id: str) -> list[Feedback]:
+        """All that was said of its hits, in the order of time."""
+        return self._feedback("retrieval_id", [retrieval_id])
+
+    def feedback_on_chunks(self, chunk_ids: Sequence[str]) -> list[Feedback]:
+        """All that was said of these chunks, in the order of time."""
+        return self._feedback("chunk_id", chunk_ids)
+
+    def _feedback(self, column: str, values: Iterable[str]) -> list[Feedback]:
+        table = self._feedback_table()
+        rows = [] if table is None else rows_with(table, column, values, ["body"])
+        said = [decode_provenance(body) for part in rows for body in part["body"].to_pylist()]
+        return sorted((each for each in said if isinstance(each, Feedback)), key=lambda each: each.at_ms)
+
+    def _feedback_table(self) -> Table | None:
+        """None in a generation of an earlier program, until the worker has made it."""
+        with store_errors("open the feedback"), suppress(ValueError):
+            return self._connection.open_table(FEEDBACK)
+        return None
+
+    def _retrievals(
+        self,
+        columns: list[str],
+        collection: str | None,
+        since_ms: int | None,
+        until_ms: int | None,
+        *,
+        chunk_id: str | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Those that fit: the one chunk, or else what the other three say."""
+        conditions: list[Any] = []
+        if since_ms is not None:
+            conditions.append(col("at_ms") >= lit(since_ms))
+        if until_ms is not None:
+            conditions.append(col("at_ms") <= lit(until_ms))
+        if collection is not None:
+            conditions.append(col("collection") == lit(collection))
+        with store_errors("read the retrievals"):
+            query = self._connection.open_table(RETRIEVALS).search()
+            if chunk_id is not None:
+                quoted = chunk_id.replace("'", "''")
+                query = query.where(f"array_has(chunk_ids, '{quoted}')")
+            elif conditions:
+                query = query.where(reduce(and_, conditions))
+            yield from query.select(columns).to_batches(batch_size=BATCH_ROWS)
+
+
+def _shown(batch: pa.RecordBatch, chunk_id: str | None) -> list[ShownChunk]:
+    chunk_ids = batch["chunk_ids"]
+    parents = pa.compute.list_parent_indices(chunk_ids)
+    ranks = [rank for known, count in _ranks(batch) for rank in known or _UNKNOWN * count]
+    flat = pa.table(
+        {
+            "chunk_id": pa.compute.list_flatten(chunk_ids),
+            "rank": pa.array(ranks, type=pa.int64()),
+            "at_ms": batch["at_ms"].take(parents),
+        }
+    )
+    if chunk_id is not None:
+        flat = flat.filter(pa.compute.equal(flat["chunk_id"], chunk_id))
+    grouped = flat.group_by("chunk_id").aggregate(
+        [("chunk_id", "count"), ("rank", "count"), ("rank", "sum"), ("at_ms", "max")]
+    )
+    names = ("chunk_id", "chunk_id_count", "rank_count", "rank_sum", "at_ms_max")
+    rows = zip(*(grouped[name].to_pylist() for name in names), strict=True)
+    return [ShownChunk(name, count, ranked, total or 0, last) for name, count, ranked, total, last in rows]
+
+
+def _ranks(batch: pa.RecordBatch) -> Iterator[tuple[list[int] | None, int]]:
+    """The ranks of each retrieval's hits, None where they were not recorded, and how many hits it has."""
+    counts = pa.compute.list_value_length(batch["chunk_ids"]).to_pylist()
+    return zip(batch["ranks"].to_pylist(), counts, strict=True)

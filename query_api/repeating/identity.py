@@ -1,0 +1,46 @@
+"""What makes two searches the same: the question, and the state of the stores it was put to."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from schemas.api import SearchRequest
+from schemas.ids import digest
+
+if TYPE_CHECKING:
+    from query_api.reading.snapshot import Snapshot
+
+BESIDE_THE_QUESTION = frozenset({"k", "offset", "cursor", "after", "wait_seconds", "cache"})
+
+
+class SnapshotIdentity(NamedTuple):
+    """Two snapshots of one identity give the same answers: both stores are functions of these."""
+
+    generation: str
+    graph_position: int
+    table_versions: tuple[tuple[str, int], ...]
+
+
+class AnswerKey(NamedTuple):
+    """What decides an answer down to its last hit."""
+
+    snapshot: SnapshotIdentity
+    question: str
+    offset: int
+    k: int
+
+
+def snapshot_identity(snapshot: "Snapshot") -> SnapshotIdentity:
+    versions = tuple(sorted(snapshot.text.table_versions.items()))
+    return SnapshotIdentity(snapshot.generation, snapshot.graph.position, versions)
+
+
+def question_of(request: SearchRequest) -> str:
+    """A digest of everything in a request that decides the order of its hits, so of all but page and freshness."""
+    asked = request.model_dump(mode="json", exclude=set(BESIDE_THE_QUESTION))
+    return digest("question", msgspec.json.encode(asked, order="deterministic").decode())[:32]
+
+
+def answer_key(request: SearchRequest, snapshot: "Snapshot") -> AnswerKey:
+    """`request` has its offset, not a cursor."""
+    return AnswerKey(snapshot_identity(snapshot), question_of(request), request.offset, request.k)

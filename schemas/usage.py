@@ -1,0 +1,203 @@
+"""The models of the HTTP interface about use: the cache, retrievals, feedback, analytics."""
+
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from schemas.api import Mode
+
+Rating = Literal["helpful", "unhelpful"]
+
+MAX_COMMENT_CHARACTERS = 2_000
+
+
+class CacheStatistics(BaseModel):
+    """The cache of results. Hits, misses and evictions (made for room, not by age) are counted since the start."""
+
+    entries: int
+    max_entries: int
+    bytes: int = Field(description="Size of the answers as JSON.")
+    max_bytes: int
+    max_age_seconds: float
+    hits: int
+    misses: int
+    evictions: int
+
+
+class CacheCleared(BaseModel):
+    removed: int
+
+
+class FeedbackRequest(BaseModel):
+    """What somebody thinks of one hit of a retrieval; the hit by its chunk or by its rank."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", json_schema_extra={"examples": [{"rank": 1, "rating": "helpful"}]}
+    )
+
+    chunk_id: str | None = Field(None, min_length=1, max_length=128)
+    rank: int | None = Field(None, ge=1)
+    rating: Rating | float = Field(description="`helpful` is 1, `unhelpful` -1; or a number from -1 to 1.")
+    comment: str | None = Field(None, max_length=MAX_COMMENT_CHARACTERS)
+    caller: str = Field(
+        "", max_length=128, description="Who says so, in the application's own words; one says one thing of a hit."
+    )
+
+    @property
+    def value(self) -> float:
+        """From -1 to 1."""
+        named = {"helpful": 1.0, "unhelpful": -1.0}
+        return named[self.rating] if isinstance(self.rating, str) else self.rating
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if (self.chunk_id is None) == (self.rank is None):
+            raise ValueError("name the hit by `chunk_id` or by `rank`, and by one of them only")
+        if not -1 <= self.value <= 1:
+            raise ValueError("`rating` is `helpful`, `unhelpful`, or a number from -1 to 1")
+        return self
+
+
+class FeedbackAccepted(BaseModel):
+    """The feedback is in the log at `position` of the provenance topic; the table shows it a moment later."""
+
+    position: str = Field(examples=["2:31"])
+    retrieval_id: str
+    chunk_id: str
+    rating: float
+
+
+class FeedbackShown(BaseModel):
+    retrieval_id: str
+    chunk_id: str
+    rating: float
+    comment: str | None = None
+    caller: str = ""
+    at: str
+
+
+class RetrievalSummary(BaseModel):
+    retrieval_id: str
+    at: str = Field(description="RFC 3339 time at which the search began.")
+    query: str
+    collection: str | None
+    mode: str
+    hits: int
+    seconds: float
+    outcome: str = Field(description="`done`, `failed`, or `cancelled` where the client left.")
+    cached: bool
+
+
+class RetrievalPage(BaseModel):
+    """Newest first."""
+
+    retrievals: list[RetrievalSummary]
+    next_cursor: str | None = None
+
+
+class RetrievedHitShown(BaseModel):
+    """A hit as it was retrieved: its rank and score, and those each channel gave it."""
+
+    rank: int
+    chunk_id: str
+    passage_id: str
+    document_id: str
+    collection: str
+    score: float
+    scores: dict[str, float]
+    ranks: dict[str, int]
+    path: list[dict[str, Any]]
+    source: dict[str, Any]
+
+
+class RetrievalDetail(BaseModel):
+    """Everything that is recorded of a retrieval, and what was said of its hits since."""
+
+    retrieval_id: str
+    at: str
+    at_ms: int
+    query: str
+    collection: str | None
+    mode: str
+    parameters: dict[str, Any]
+    snapshot: dict[str, Any]
+    hits: list[RetrievedHitShown]
+    stages: dict[str, float] = Field(description="Seconds by stage.")
+    failed_channels: dict[str, str]
+    seconds: float
+    outcome: str
+    cached: bool
+    traceparent: str | None
+    feedback: list[FeedbackShown]
+
+
+class FeedbackCounts(BaseModel):
+    """What was said: `helpful` counts ratings above 0, `unhelpful` those below."""
+
+    helpful: int = 0
+    unhelpful: int = 0
+    mean_rating: float | None = None
+
+
+class ChunkUse(BaseModel):
+    """How often a chunk was a hit, and where it stood."""
+
+    chunk_id: str
+    count: int = Field(description="Retrievals that it was a hit of.")
+    mean_rank: float | None
+    last_seen: str | None
+    feedback: FeedbackCounts = Field(default_factory=FeedbackCounts)
+
+
+class PopularChunk(ChunkUse):
+    document_id: str
+    collection: str
+    title: str
+    text: str
+
+
+class PopularChunks(BaseModel):
+    """Chunks that are hits most often, of documents that are still there."""
+
+    since: str | None
+    chunks: list[PopularChunk]
+    approximate: bool = Field(
+        False, description="Too many different chunks were seen to count each; counts may be a little low."
+    )
+
+
+class ChunkStatistics(ChunkUse):
+    """Use of one chunk since it was first retrieved; `live` says whether it is still in the index."""
+
+    live: bool
+    latest_feedback: list[FeedbackShown]
+
+
+class QueryCount(BaseModel):
+    query: str = Field(description="As it was last put; capitals and blanks apart, the same question counts as one.")
+    count: int
+    without_hits: int
+    last_seen: str
+
+
+class Latency(BaseModel):
+    """Seconds of searches that were not cached, within 1 %."""
+
+    searches: int
+    p50: float | None
+    p90: float | None
+    p95: float | None
+    p99: float | None
+
+
+class QueryAnalytics(BaseModel):
+    since: str | None
+    searches: int
+    without_hits: int
+    failed: int
+    cancelled: int
+    cached: int
+    frequent: list[QueryCount]
+    frequent_without_hits: list[QueryCount]
+    latency: dict[Mode, Latency]
+    approximate: bool = False

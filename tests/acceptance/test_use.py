@@ -1,0 +1,62 @@
+"""Pages, the cache, and use, on the whole installation: what was shown is recorded, rated, and counted."""
+
+from typing import Any
+
+import httpx
+
+from tests.installation import Installation
+from tests.waiting import wait_until
+
+QUESTION: dict[str, Any] = {"q": "the mill by the weir", "collection": "mills", "k": 2}
+
+
+def write(thalweg: Installation, number: int) -> str:
+    """A note about a mill; returns the write's token."""
+    answer = httpx.put(
+        f"{thalweg.url}/v1/documents/{number}.md",
+        params={"collection": "mills"},
+        content=f"# Mill {number}\n\nThe mill by the weir has number {number}.".encode(),
+        headers={"content-type": "text/markdown"},
+        timeout=30,
+    )
+    token: str = answer.json()["token"]
+    return token
+
+
+def test_pages_stay_on_one_snapshot_while_documents_come(thalweg: Installation) -> None:
+    for number in range(5):
+        token = write(thalweg, number)
+        thalweg.search(q="mill", after=token)
+    at_once = [hit["chunk_id"] for hit in thalweg.search(**QUESTION | {"k": 50})["hits"]]
+    page = thalweg.search(**QUESTION)
+    pages = [page]
+    while page["next_cursor"] is not None:
+        thalweg.search(q="mill", after=write(thalweg, 10 + len(pages)))
+        page = thalweg.search(**QUESTION, cursor=page["next_cursor"])
+        pages.append(page)
+    assert [hit["chunk_id"] for each in pages for hit in each["hits"]] == at_once
+    assert len({each["snapshot"]["positions"] for each in pages}) == 1
+    assert len(thalweg.search(**QUESTION | {"k": 50})["hits"]) > len(at_once)
+    thalweg.run("delete", *(f"{number}.md" for number in (0, 1, 2, 3, 4, 11, 12)), "--collection", "mills")
+
+
+def test_what_was_shown_is_rated_through_the_log_and_counted(thalweg: Installation) -> None:
+    thalweg.search(q="mill", after=write(thalweg, 20))
+    first, second = (thalweg.search(**QUESTION) for _ in range(2))
+    assert (first["cached"], second["cached"]) == (False, True)
+    path = f"{thalweg.url}/v1/retrievals/{second['retrieval_id']}"
+    for rating in ("unhelpful", "helpful"):
+        given = httpx.post(f"{path}/feedback", json={"rank": 1, "rating": rating, "caller": "ada"}, timeout=30)
+        assert given.status_code == 202
+    wait_until(
+        lambda: [said["rating"] for said in httpx.get(path).json()["feedback"]] == [1], "the later word counts", 30
+    )
+    chunk = second["hits"][0]["chunk_id"]
+    used = f"{thalweg.url}/v1/analytics/chunks/{chunk}"
+    wait_until(lambda: httpx.get(used).json()["count"] == 3, "all three retrievals are counted", 30)
+    assert httpx.get(used).json()["feedback"] == {"helpful": 1, "unhelpful": 0, "mean_rating": 1.0}
+    popular = thalweg.run_json("analytics", "popular", "--collection", "mills")
+    assert chunk in [each["chunk_id"] for each in popular["chunks"]]
+    listed = thalweg.run_json("retrievals", "list", "--collection", "mills")
+    assert second["retrieval_id"] in [each["retrieval_id"] for each in listed["retrievals"]]
+    thalweg.run("delete", "20.md", "--collection", "mills")

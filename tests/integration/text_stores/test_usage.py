@@ -1,0 +1,93 @@
+"""Retrievals and feedback in their tables: kept once, the later word counts, counted in batches; also of old tables."""
+
+import lancedb
+import pyarrow as pa
+import pytest
+
+from indexer.errors import IncompatibleGeneration
+from indexer.generations import Generation
+from indexer.read import usage as usage_module
+from indexer.read.usage import UsageTables
+from indexer.read.vectors import VectorReader
+from indexer.tables import RETRIEVALS, RETRIEVALS_SCHEMA
+from indexer.write.vectors import VectorWriter
+from schemas.provenance import Retrieval
+from tests.integration.text_stores.sample_rows import DIMENSION
+from tests.unit.query_api.in_memory_usage import made_feedback, made_retrieval
+
+LATER = ("ranks", "seconds", "outcome", "cached", "offset")
+
+
+def keep(writer: VectorWriter, *retrievals: Retrieval) -> None:
+    writer.add_retrievals([(each.retrieval_id, each) for each in retrievals])
+
+
+def usage_of(generation: Generation) -> UsageTables:
+    return VectorReader.open(generation).snapshot().usage
+
+
+def test_the_later_word_on_a_hit_counts_in_whatever_order_it_comes(
+    generation: Generation, writer: VectorWriter
+) -> None:
+    held = made_retrieval(chunk_ids=["a", "b"])
+    writer.put_feedback([(made_feedback(held, "a", 1, "ada"), 4), (made_feedback(held, "a", -1, "ada"), 7)])
+    writer.put_feedback([(made_feedback(held, "a", 0.5, "ada"), 5), (made_feedback(held, "a", 1, "bob", 9), 6)])
+    writer.put_feedback([(made_feedback(held, "b", 1), 8)])
+    writer.put_feedback([])
+    usage = usage_of(generation)
+    assert [(said.caller, said.rating) for said in usage.feedback_on_chunks(["a"])] == [("ada", -1), ("bob", 1)]
+    assert len(usage.feedback_on_retrieval(held.retrieval_id)) == 3
+    assert usage.feedback_on_retrieval("x' OR '1'='1") == []
+
+
+def test_retrievals_are_read_newest_first_and_counted_over_many_batches(
+    generation: Generation, writer: VectorWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usage_module, "BATCH_ROWS", 3)
+    kept = [
+        made_retrieval(f"q{at}", ["a", "b"] if at % 2 else ["b"], at, collection="c" if at % 3 else None)
+        for at in range(10)
+    ]
+    keep(writer, *kept)
+    usage = usage_of(generation)
+    assert [each.at_ms for each in usage.newest(None, None, None, 3)] == [9, 8, 7]
+    assert [each.at_ms for each in usage.newest("c", 2, (7, kept[7].retrieval_id), 9)] == [5, 4, 2]
+    shown: dict[str, list[int]] = {}
+    for batch in usage.shown_chunks(None):
+        for each in batch:
+            before = shown.get(each.chunk_id, [0, 0, 0])
+            shown[each.chunk_id] = [before[0] + each.count, before[1] + each.rank_sum, max(before[2], each.last_ms)]
+    assert shown == {"a": [5, 5, 9], "b": [10, 15, 9]}
+    assert sum(each.count for batch in usage.shown_chunks(None, "a") for each in batch) == 5
+    assert list(usage.shown_chunks(None, "a' OR '1'='1")) == []
+    searches = [each for batch in usage.searches("c", 5) for each in batch]
+    assert [(each.query, each.hits, each.seconds, each.offset) for each in searches] == [
+        ("q5", 2, 0.02, 0),
+        ("q7", 2, 0.02, 0),
+        ("q8", 1, 0.02, 0),
+    ]
+
+
+def test_a_table_of_an_earlier_program_gets_the_columns_it_lacks(generation: Generation) -> None:
+    old = pa.schema([field for field in RETRIEVALS_SCHEMA if field.name not in LATER])
+    before = made_retrieval("before", ["a"], 1)
+    row = {
+        "retrieval_id": "r_old", "at_ms": 1, "query": "before", "collection": None, "mode": "hybrid",
+        "chunk_ids": ["a"], "body": b"",
+    }  # fmt: skip
+    generation.lance_dir.mkdir(parents=True, exist_ok=True)
+    lancedb.connect(generation.lance_dir).create_table(RETRIEVALS, pa.Table.from_pylist([row], schema=old))
+    writer = VectorWriter.open(generation, DIMENSION)
+    keep(writer, before)
+    writer.close()
+    usage = usage_of(generation)
+    counts = [(each.count, each.ranked) for found in usage.shown_chunks(None, "a") for each in found]
+    assert (sum(count for count, _ in counts), sum(ranked for _, ranked in counts)) == (2, 1)
+    assert sorted(str(each.seconds) for found in usage.searches(None, None) for each in found) == ["0.02", "None"]
+
+
+def test_a_table_with_other_columns_is_refused(generation: Generation) -> None:
+    generation.lance_dir.mkdir(parents=True, exist_ok=True)
+    lancedb.connect(generation.lance_dir).create_table(RETRIEVALS, schema=pa.schema([pa.field("id", pa.string())]))
+    with pytest.raises(IncompatibleGeneration, match="retrievals"):
+        VectorWriter.open(generation, DIMENSION)

@@ -1,0 +1,40 @@
+"""A service with a small library, searched in earnest by its words, whose documents a test changes."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.unit.query_api.in_memory_text import Page
+from tests.unit.query_api.running_service import Running, service_over
+from tests.unit.query_api.scripted_engine import SearchingEngine, make_generation
+from tests.waiting import eventually
+
+
+def note(number: int, text: str = "The river is high.", collection: str = "a") -> Page:
+    return Page(f"notes/{number:02}.md", f"Note {number}", [[text]], collection=collection)
+
+
+@asynccontextmanager
+async def library(data_dir: Path, notes: int = 7, **block: Any) -> AsyncIterator[Running]:
+    """So many notes about the river."""
+    make_generation(data_dir)
+    engine = SearchingEngine()
+    engine.reader.put(*(note(number) for number in range(notes)), p0=(7, -1))
+    async with service_over(data_dir, engine, **block) as running:
+        yield running
+
+
+async def change(running: Running, *pages: Page, offset: int) -> None:
+    """Documents change, and searches show it."""
+    running.engine.reader.put(*pages, p0=(offset, -1))
+    await eventually(
+        lambda: running.service.keeper.current and running.service.keeper.current.text.positions[0].offset == offset
+    )
+
+
+async def found(running: Running, **params: Any) -> dict[str, Any]:
+    response = await running.get("/v1/search", **({"q": "river", "mode": "keyword", "k": 3} | params))
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
