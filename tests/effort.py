@@ -1,4 +1,4 @@
-"""How hard the randomised tests try: enough for every commit; with `THOROUGH=1` for a night, with 0.1 for a tenth of it.
+"""How hard the randomised tests try: enough for a commit; with `THOROUGH=1` for a night, with 0.1 for a tenth of that.
 
 `THOROUGH=1 .venv/bin/pytest tests/unit/indexer/fuzzing tests/unit/streams/indexing/test_histories.py`
 """
