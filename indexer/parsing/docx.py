@@ -103,7 +103,7 @@ def _part(archive: ZipFile, member: ZipInfo) -> Any:
     """The root element of an XML part."""
     try:
         part = archive.read(member)
-    except (BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
+    except (BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError) as error:
         raise UnparsableDocument("malformed", "The content is not DOCX: its ZIP archive is damaged.") from error
     root = read_tree(part, what="DOCX")
     if root.getroottree().docinfo.doctype:

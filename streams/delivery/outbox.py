@@ -97,14 +97,19 @@ class Outbox:
 
     async def bury(self, letters: Sequence[DeadLetter]) -> None:
         """Send dead letters: key, bytes and partition as they came; empty where the topic does not take the size."""
+        topic = self._names.dead_letters
+        whole = [Outgoing(topic, each.key, each.value, each.partition, letter_headers(each)) for each in letters]
+        confirmed: dict[int, int] = {}
+        try:
+            await self._deliver(whole, confirmed)  # together: one by one, each waits for the broker
+        except RecordTooLarge:
+            for index in [index for index in range(len(whole)) if index not in confirmed]:
+                letter = letters[index]
+                try:
+                    await self._deliver([whole[index]])
+                except RecordTooLarge:
+                    await self._deliver([Outgoing(topic, letter.key, b"", letter.partition, omitted_headers(letter))])
         for letter in letters:
-            topic = self._names.dead_letters
-            try:
-                await self._deliver(
-                    [Outgoing(topic, letter.key, letter.value, letter.partition, letter_headers(letter))]
-                )
-            except RecordTooLarge:
-                await self._deliver([Outgoing(topic, letter.key, b"", letter.partition, omitted_headers(letter))])
             self._metrics.dead_letters.labels(letter.reason).inc()
 
     async def _insist(self, outgoing: Sequence[Outgoing]) -> list[int]:
@@ -116,8 +121,9 @@ class Outbox:
                 f"max.message.bytes. ({error})"
             ) from error
 
-    async def _deliver(self, outgoing: Sequence[Outgoing]) -> list[int]:
-        offsets: dict[int, int] = {}
+    async def _deliver(self, outgoing: Sequence[Outgoing], confirmed: dict[int, int] | None = None) -> list[int]:
+        """The offset of each; `confirmed` gets them by index as they come, also when this ends in an error."""
+        offsets = {} if confirmed is None else confirmed
         await self._patience.insist(lambda: self._send_missing(outgoing, offsets))
         return [offsets[index] for index in range(len(outgoing))]
 

@@ -2,6 +2,8 @@
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from indexer.chunking import ChunkingParameters
 from indexer.errors import UnparsableDocument
@@ -85,6 +87,31 @@ def test_the_same_document_travels_as_bytes() -> None:
     result = prepare_bytes(task)
     assert decode_prepared(result) == prepare(upsert(), ChunkingParameters(chunk_characters=200))
     assert prepare_bytes(task) == result
+
+
+TEXTS = st.lists(st.sampled_from(["Rivers flow.", "Beds move with every flood.", "# A", "## B", "- one"]), max_size=12)
+
+
+@settings(deadline=None)
+@given(before=TEXTS, inside=TEXTS, edited=TEXTS)
+def test_ids_are_those_of_the_text_and_outlive_edits_in_other_sections(
+    before: list[str], inside: list[str], edited: list[str]
+) -> None:
+    def ids(*parts: list[str], key: str = "a") -> dict[str, tuple[str, ...]]:
+        """{id: its headings} of the chunks."""
+        content = "\n\n".join(["# Start", *(line for part in parts for line in part), "# Last", "It ends here."])
+        named = msgspec.structs.replace(upsert(content.encode()), key=DocumentKey("c", key))
+        prepared = prepare(named, ChunkingParameters())
+        again = prepare(named, ChunkingParameters())
+        assert again == prepared
+        found = {one.id: prepared.chunked.sections[one.section].headings for one in prepared.chunked.chunks}
+        assert len(found) == len(prepared.chunked.chunks), "two chunks have one id"
+        return found
+
+    first, second = ids(before, inside), ids(before, edited)
+    [last] = [identifier for identifier, headings in first.items() if headings == ("Last",)]
+    assert second[last] == ("Last",)
+    assert not first.keys() & ids(before, inside, key="b").keys()
 
 
 def test_what_cannot_be_read_is_refused_with_a_reason() -> None:

@@ -197,7 +197,35 @@ def _pdf_outline_of_one_page() -> bytes:
     )
 
 
+def _yaml_aliases() -> bytes:
+    """Front matter whose aliases stand for 10^9 words."""
+    lists = "".join(f"a{number}: &a{number} [{', '.join([f'*a{number - 1}'] * 10)}]\n" for number in range(1, 10))
+    return f"---\na0: &a0 lol\n{lists}---\n\nWords.\n".encode()
+
+
+def _substitutions() -> bytes:
+    """reStructuredText substitutions that stand for 10^9 words."""
+    defined = "".join(f".. |a{number}| replace:: {f'|a{number - 1}| ' * 10}\n" for number in range(1, 10))
+    return f"{defined}.. |a0| replace:: lol\n\nThe |a9| end.\n".encode()
+
+
 BOMBS = (
+    Bomb("Markdown quotes 100,000 deep", "text/markdown", lambda: b">" * 100_000 + b" words", "too_deep", "100 levels"),
+    Bomb(
+        "Markdown lists 1,000 deep",
+        "text/markdown",
+        lambda: "".join("  " * depth + "- words\n" for depth in range(1_000)).encode(),
+        "too_deep",
+        "100 levels",
+    ),
+    Bomb("Markdown of 100,000 open brackets", "text/markdown", lambda: b"[" * 100_000, None),
+    Bomb("front matter with aliases of aliases", "text/markdown", _yaml_aliases, None),
+    Bomb("reStructuredText substitutions", "text/x-rst", _substitutions, None),
+    Bomb("HTML tables 50,000 deep", "text/html", lambda: b"<table><tr><td>" * 50_000 + b"words", None),
+    Bomb("HTML tags crossed 50,000 times", "text/html", lambda: b"<b><i>" * 50_000 + b"w" + b"</b></i>" * 50_000, None),
+    Bomb("HTML with an attribute of 9 MB", "text/html", lambda: b"<p x='" + b"a" * 9 * MB + b"'>words", None),
+    Bomb("gzip of 100 MB as XML", "application/xml", lambda: gzip.compress(bytes(100 * MB)), "media_type_mismatch"),
+    Bomb("JSON with a number of 5 MB", "application/json", lambda: b'{"content":' + b"9" * 5 * MB + b"}", "malformed"),
     Bomb("entities of entities", "application/xml", _billion_laughs, "unsafe", "entities that it declares itself"),
     Bomb("one long entity often", "application/xml", _quadratic_entity, "unsafe", "entities that it declares itself"),
     Bomb("entities in an attribute", "application/xml", _attribute_entities, "unsafe", "entities"),

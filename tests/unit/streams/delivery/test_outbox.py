@@ -1,6 +1,7 @@
 """Everything sent is confirmed, or sent again."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from aiokafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
@@ -69,6 +70,20 @@ async def test_a_dead_letter_too_large_for_its_topic_is_sent_empty_and_says_so(b
     [(_, value, _, _)] = bench.broker.topics[NAMES.dead_letters]
     assert value == b""
     assert bench.broker.letters()[0]["thalweg.value.omitted"] == "5 bytes"
+
+
+async def test_of_several_dead_letters_only_the_too_large_one_is_sent_empty_and_each_is_there_once(
+    bench: Bench,
+) -> None:
+    def refuse_large(_topic: str, value: bytes | None) -> None:
+        if value == b"large":
+            raise ProducerSendError("too large") from MessageSizeTooLargeError()
+
+    bench.broker.failing = refuse_large
+    await bench.outbox.bury([replace(letter(), value=value) for value in (b"one", b"large", b"two")])
+    assert [value for _, value, *_ in bench.broker.topics[NAMES.dead_letters]] == [b"one", b"", b"two"]
+    counted = bench.metrics.registry.get_sample_value("thalweg_dead_letters_total", {"reason": "not_json"})
+    assert counted == 3
 
 
 async def test_a_topic_that_does_not_take_the_size_the_settings_allow_stops_the_worker(bench: Bench) -> None:

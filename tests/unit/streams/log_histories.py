@@ -1,0 +1,146 @@
+"""Made-up histories of the documents topic: what is published, how it is delivered, where the worker dies.
+
+`Outcome.of` is the whole truth about ordering in twenty lines, kept apart from the code that is tested: what one reader
+of the log, who reads every record once and in order, has in hand at the end.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+from hypothesis import strategies as st
+
+from streams.indexing.records import SourceRecord
+
+PARTITIONS = 3
+DOCUMENTS = tuple(f"notes/{letter}" for letter in "abcde")
+GOOD = ("The Rhine is a river.", "# Basel\n\nBasel lies on the Rhine. See [b](b).", "Title-less words of one line.")
+BAD = ("unparsable", "bug", "poison", "cut off")
+CRASHES = (
+    "replace",
+    "after replace",
+    "store_positions",
+    "after store_positions",
+    "graph",
+    "indexed",
+    "dead-letters",
+)
+
+
+class Change(NamedTuple):
+    """One record to be: of a document, its new text or None for a tombstone, with a version or without."""
+
+    document: str
+    text: str | None
+    version: int | None
+
+
+class Crash(NamedTuple):
+    """The worker dies at this point of its commit, when it comes there for the n-th time (from 0)."""
+
+    point: str
+    after: int
+
+
+class Take(NamedTuple):
+    """A batch: the next record of each of these partitions, in this order. Then, acknowledged or not because of a
+    crash, each partition is read again from so many records earlier; `restarts` also without a crash."""
+
+    partitions: tuple[int, ...]
+    crash: Crash | None
+    back: tuple[int, ...]
+    restarts: bool
+
+
+@dataclass(frozen=True)
+class History:
+    changes: tuple[Change, ...]
+    takes: tuple[Take, ...]
+
+    def log(self, first_offset: int = 0, collection: str = "notes") -> dict[int, list[SourceRecord]]:
+        """The records by partition: a document's are all in one."""
+        log: dict[int, list[SourceRecord]] = {partition: [] for partition in range(PARTITIONS)}
+        for number, change in enumerate(self.changes):
+            partition = partition_of(change.document)
+            offset = first_offset + len(log[partition])
+            log[partition].append(_record(change, collection, partition, offset, 1_000 + number))
+        return log
+
+
+@dataclass
+class Document:
+    """`version` is a floor that outlives a tombstone."""
+
+    text: str | None = None
+    version: int | None = None
+
+
+@dataclass
+class Outcome:
+    """The dictionary the stores are held against."""
+
+    documents: dict[str, Document] = field(default_factory=lambda: defaultdict(Document))
+
+    @classmethod
+    def of(cls, changes: Sequence[Change]) -> "Outcome":
+        outcome = cls()
+        for change in changes:
+            if change.text not in BAD:
+                outcome._apply(change)
+        return outcome
+
+    @property
+    def live(self) -> dict[str, Document]:
+        return {name: document for name, document in self.documents.items() if document.text is not None}
+
+    def _apply(self, change: Change) -> None:
+        known = change.document in self.documents
+        held = self.documents[change.document]
+        if change.version is not None and held.version is not None:
+            is_late = change.version < held.version
+            is_for_the_dead = known and held.text is None and change.version == held.version
+            if is_late or is_for_the_dead:
+                return
+        held.text = change.text
+        held.version = held.version if change.version is None else change.version
+
+
+def partition_of(document: str) -> int:
+    return DOCUMENTS.index(document) % PARTITIONS
+
+
+def _record(change: Change, collection: str, partition: int, offset: int, timestamp_ms: int) -> SourceRecord:
+    document_id = change.document.partition("/")[2]
+    key = f"{collection}/{document_id}".encode()
+    if change.text is None and change.version is None:
+        return SourceRecord(partition, offset, timestamp_ms, key, None)
+    if change.text is None:
+        sequence = ("ce_sequence", str(change.version).encode())
+        headers = (("ce_specversion", b"1.0"), ("ce_type", b"page.deleted"), sequence)
+        return SourceRecord(partition, offset, timestamp_ms, key, b"{}", headers)
+    envelope = {"id": document_id, "collection": collection, "content": change.text, "version": change.version}
+    value = msgspec.json.encode(envelope)
+    return SourceRecord(partition, offset, timestamp_ms, key, value[:-1] if change.text == "cut off" else value)
+
+
+_changes = st.builds(
+    Change,
+    st.sampled_from(DOCUMENTS),
+    st.sampled_from(GOOD) | st.sampled_from(GOOD) | st.none() | st.sampled_from(BAD),
+    st.none() | st.integers(0, 3),
+)
+_crashes = st.builds(Crash, st.sampled_from(CRASHES), st.integers(0, 2))
+_takes = st.builds(
+    Take,
+    st.lists(st.integers(0, PARTITIONS - 1), min_size=1, max_size=6).map(tuple),
+    st.none() | _crashes,
+    st.tuples(*[st.integers(0, 3)] * PARTITIONS),
+    st.booleans(),
+)
+histories = st.builds(
+    History,
+    st.lists(_changes, min_size=1, max_size=12).map(tuple),
+    st.lists(_takes, max_size=8).map(tuple),
+)
