@@ -6,7 +6,17 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from query_api.problems import install_problem_handlers
-from query_api.routes import chunks, dead_letters, document_writes, documents, graph, operations, retrievals, search
+from query_api.routes import (
+    chunks,
+    collections,
+    dead_letters,
+    document_writes,
+    documents,
+    graph,
+    operations,
+    retrievals,
+    search,
+)
 from query_api.routes.gate import Gate
 from query_api.searching.engine import Engine, load_engine
 from query_api.service import Service
@@ -47,6 +57,16 @@ def create_app(
     )
     app.add_middleware(Gate, settings=settings.service)
     install_problem_handlers(app)
-    for routes in (search, document_writes, documents, chunks, graph, retrievals, dead_letters, operations):
+    for routes in (
+        search,
+        document_writes,
+        documents,
+        collections,
+        chunks,
+        graph,
+        retrievals,
+        dead_letters,
+        operations,
+    ):
         app.include_router(routes.router)
     return app

@@ -99,3 +99,23 @@ def _choice(value: bytes) -> ChunkingChoice:
             for problem in problems[:3]
         )
         raise MalformedEvent("wrong_type", f"The chunking does not fit: {told}.") from error
+
+
+class CollectionChunking(BaseModel):
+    """How a collection's documents are cut from now on: what it has chosen, and the defaults for the rest."""
+
+    collection: str
+    parent_characters: int
+    parent_overlap: int
+    child_characters: int
+    child_overlap: int
+    method: Method
+    language: str
+    chosen: ChunkingChoice = Field(description="What was chosen for this collection; null where it was not.")
+    position: str | None = Field(None, description="Where the choice stands on the curation topic; null for none.")
+
+
+class SettingAccepted(BaseModel):
+    """The setting is in the log. Documents that are sent from now on are indexed by it."""
+
+    position: str = Field(description="`<partition>:<offset>` on the curation topic.", examples=["0:3"])
