@@ -1,5 +1,8 @@
 """The curation topic read to its end whenever asked, beside the agents: its settings count before the next document."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
@@ -47,14 +50,12 @@ class SettingsTopic:
         return records
 
     async def judged_up_to(self) -> int:
-        return await (await self._started()).committed(self._partition) or 0
+        async with self._member() as consumer:
+            return await consumer.committed(self._partition) or 0
 
     async def keep_judged(self, offset: int) -> None:
-        consumer = await self._started()
-        consumer.assign([self._partition])
-        consumer.seek(self._partition, offset)
-        await consumer.commit({self._partition: offset})
-        consumer.unsubscribe()
+        async with self._member() as consumer:
+            await consumer.commit({self._partition: offset})
 
     async def close(self) -> None:
         consumer, self._consumer = self._consumer, None
@@ -63,16 +64,29 @@ class SettingsTopic:
 
     async def _started(self) -> AIOKafkaConsumer:
         if self._consumer is None:
-            consumer = AIOKafkaConsumer(
-                bootstrap_servers=self._bootstrap_servers,
-                group_id=self._group,
-                enable_auto_commit=False,
-                auto_offset_reset="earliest",
-            )
-            try:
-                await consumer.start()
-            except BaseException:
-                await consumer.stop()
-                raise
-            self._consumer = consumer
+            self._consumer = await self._new(None)
         return self._consumer
+
+    @asynccontextmanager
+    async def _member(self) -> AsyncIterator[AIOKafkaConsumer]:
+        """A consumer that may ask for and keep the group's offset; for the rare record that is refused."""
+        consumer = await self._new(self._group)
+        try:
+            consumer.assign([self._partition])
+            yield consumer
+        finally:
+            await consumer.stop()
+
+    async def _new(self, group: str | None) -> AIOKafkaConsumer:
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self._bootstrap_servers,
+            group_id=group,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+        )
+        try:
+            await consumer.start()
+        except BaseException:
+            await consumer.stop()
+            raise
+        return consumer
