@@ -2,7 +2,7 @@
 
 import pycld2
 
-SAMPLE_CHARACTERS = 2_000
+SAMPLE_CHARACTERS = 1_000
 LEAST_SHARE = 60  # percent of the text: in a text of several languages the rules of none of them are taken
 USUAL = "en"  # where the language cannot be told
 _REGIONS = {"zh-Hant": "zh", "iw": "he", "jw": "jv", "nb": "no"}  # CLD2's names → those of ISO 639-1

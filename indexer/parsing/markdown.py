@@ -88,17 +88,16 @@ class _Reader:
 
     def take(self, event: Any, place: Any) -> None:
         """An event of pulldown-cmark, by its name or as {name: detail}, and where it stands, in bytes."""
-        name: str
-        detail: Any
-        name, detail = (event, None) if isinstance(event, str) else next(iter(event.items()))
+        if isinstance(event, str):
+            self._leaf(event, " ")
+            return
+        ((name, detail),) = event.items()
         if name == "Text":
             (self._alternative if self._images else self._text).append(detail)
         elif name in ("Start", "End"):
             kind, detail = (detail, None) if isinstance(detail, str) else next(iter(detail.items()))
             self._at = place["start"]
             self._border(name, kind, detail)
-        elif self._images:
-            self._alternative.append(detail or " ")
         else:
             self._leaf(name, detail)
 
@@ -131,6 +130,10 @@ class _Reader:
             self.flush()
 
     def _leaf(self, name: str, detail: str) -> None:
+        """What holds nothing else. In an image's alternative text its own text counts, which for breaks is a blank."""
+        if self._images:
+            self._alternative.append(detail)
+            return
         match name:
             case "SoftBreak":
                 self._text.append("\n")
