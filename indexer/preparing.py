@@ -1,14 +1,21 @@
-"""What can be done with a document before the encoder: parse, chunk, extract. Runs in the limited child process."""
+"""What can be done with a document before the encoder: parse, chunk, extract. Runs in the limited child process.
 
-from typing import Any
+Semantic chunking needs vectors, and the child process has no encoder. So there a document is read twice: first for its
+sentences, then, once they are embedded and compared, to be prepared with the turns that were found.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import msgspec
 
-from indexer.chunking import ChunkingParameters, chunk
+from indexer.chunking import ChunkingParameters, chunk, sentences_by_section
 from indexer.documents import Chunk, ParsedDocument, PreparedDocument, Section, said_in_title
 from indexer.extracting import Places, about_names, document_title, extract_facts, extract_mentions, resolve_links
+from indexer.languages import language_of
 from indexer.parsing import parse, parse_title
 from schemas.events import DocumentUpsert
+from schemas.ids import sha256_hex
 from schemas.metadata import PAGE_STARTS
 
 EXTRACTOR_VERSION = "rules-2"
@@ -19,11 +26,24 @@ class PreparationTask(msgspec.Struct, frozen=True):
 
     upsert: DocumentUpsert
     chunking: ChunkingParameters
+    revision: str | None = None
+    turns: tuple[int, ...] = ()
+    wanted: Literal["document", "sentences"] = "document"
 
 
-def prepare(upsert: DocumentUpsert, chunking: ChunkingParameters) -> PreparedDocument:
+def revision_of(upsert: DocumentUpsert, chosen: ChunkingParameters | None) -> str:
+    """The document's revision; where its collection has `chosen` how it is cut, that counts too."""
+    if chosen is None:
+        return upsert.revision
+    return sha256_hex(msgspec.json.encode([upsert.revision, chosen], order="deterministic"))[:32]
+
+
+def prepare(
+    upsert: DocumentUpsert, chunking: ChunkingParameters, revision: str | None = None, turns: Sequence[int] = ()
+) -> PreparedDocument:
     """Everything a document says, ready to be embedded and stored.
 
+    `revision` is the upsert's own unless given; `turns` are those of the sentences that `sentences_of` gives.
     Pure: equal arguments give equal results, on every machine. Raises UnparsableDocument.
 
     1. Parse the content into canonical text; of a document without content the title is the text.
@@ -37,12 +57,13 @@ def prepare(upsert: DocumentUpsert, chunking: ChunkingParameters) -> PreparedDoc
         parsed = parse(upsert.content, upsert.content_type)
     title = document_title(upsert, parsed)
     # 2.
-    chunked = chunk(upsert.key, parsed, chunking)
+    language = _language(parsed, chunking)
+    chunked = chunk(upsert.key, parsed, chunking, language=language, turns=turns)
     # 3.
-    places = Places.of(parsed, chunked)
+    places = Places.of(parsed, chunked, language)
     return PreparedDocument(
         key=upsert.key,
-        revision=upsert.revision,
+        revision=revision or upsert.revision,
         title=title,
         uri=upsert.uri,
         content_type=upsert.content_type,
@@ -56,14 +77,36 @@ def prepare(upsert: DocumentUpsert, chunking: ChunkingParameters) -> PreparedDoc
     )
 
 
+def sentences_of(upsert: DocumentUpsert, chunking: ChunkingParameters) -> list[list[str]]:
+    """The sentences of each section, as semantic chunking compares them. Pure. Raises UnparsableDocument."""
+    parsed = parse(upsert.content, upsert.content_type)
+    return sentences_by_section(parsed, chunking, _language(parsed, chunking))
+
+
 def prepare_bytes(payload: bytes) -> bytes:
-    """`prepare` for another process: a PreparationTask in, a PreparedDocument out. Raises UnparsableDocument."""
+    """`prepare` or `sentences_of` for another process: a PreparationTask in, what it wants out.
+
+    Raises UnparsableDocument.
+    """
     task = _task_decoder.decode(payload)
-    return _encoder.encode(prepare(task.upsert, task.chunking))
+    if task.wanted == "sentences":
+        return _encoder.encode(sentences_of(task.upsert, task.chunking))
+    return _encoder.encode(prepare(task.upsert, task.chunking, task.revision, task.turns))
 
 
-def encode_task(upsert: DocumentUpsert, chunking: ChunkingParameters) -> bytes:
-    return _encoder.encode(PreparationTask(upsert, chunking))
+def encode_task(
+    upsert: DocumentUpsert, chunking: ChunkingParameters, revision: str | None = None, turns: Sequence[int] = ()
+) -> bytes:
+    return _encoder.encode(PreparationTask(upsert, chunking, revision, tuple(turns)))
+
+
+def encode_sentences_task(upsert: DocumentUpsert, chunking: ChunkingParameters) -> bytes:
+    return _encoder.encode(PreparationTask(upsert, chunking, wanted="sentences"))
+
+
+def decode_sentences(result: bytes) -> list[list[str]]:
+    """Raises msgspec.DecodeError (ValueError) for bytes that are no lists of sentences."""
+    return _sentences_decoder.decode(result)
 
 
 def decode_prepared(result: bytes) -> PreparedDocument:
@@ -73,7 +116,12 @@ def decode_prepared(result: bytes) -> PreparedDocument:
 
 _encoder = msgspec.msgpack.Encoder()
 _task_decoder = msgspec.msgpack.Decoder(PreparationTask)
+_sentences_decoder = msgspec.msgpack.Decoder(list[list[str]])
 _prepared_decoder = msgspec.msgpack.Decoder(PreparedDocument)
+
+
+def _language(parsed: ParsedDocument, chunking: ChunkingParameters) -> str:
+    return language_of(parsed.text) if chunking.language == "auto" else chunking.language
 
 
 def _with_pages(metadata: dict[str, Any], parsed: ParsedDocument) -> dict[str, Any]:

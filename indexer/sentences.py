@@ -1,4 +1,4 @@
-"""Where sentences begin and end in a document's canonical text, by sentencex's rules for English.
+"""Where sentences begin and end in a document's canonical text, by sentencex's rules for its language.
 
 A line of canonical text is a paragraph, a list item, a table row or a line of code, and no sentence crosses it: an edit
 in one paragraph never moves the sentences of another.
@@ -9,29 +9,67 @@ from collections.abc import Iterator
 
 import sentencex
 
+from indexer.languages import USUAL
+
 WINDOW_CHARACTERS = 2_000  # sentencex takes quadratic time over thousands of unclosed quotation marks
 
 _LINE = re.compile(r"[^\n]+")
-_STOP = re.compile(r"[.!?。！？](?=\s)|[。！？]")
+_STOP = re.compile(r"[.!?。！？।॥؟۔](?=\s)|[。！？]")
 _ENUMERATOR = re.compile(r"\(?(?:\d{1,4}|[A-Za-z])[.)]|[-*•]")
+_FIRST_STOP = re.compile(r"[.!?]")  # what ends a sentence of ASCII characters by the rules for English
+_ODD_BLANK = re.compile(r"[^\S ]")  # sentencex 1.0 fails on some that take several bytes
+_GOES_ON = re.compile(r"[^\W\d_]")
+_INITIAL = re.compile(r"(?:^|[\s(\[«„“])[^\W\d_a-z]\.$")
 
 
-def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
+def sentence_spans(text: str, start: int = 0, end: int | None = None, language: str = USUAL) -> list[tuple[int, int]]:
     """The sentences of `text[start:end]` as (start, end) in characters of `text`, in order, without blanks around.
 
-    A sentence's place in the list over the whole text is its document-wide number. Every character that is not
-    whitespace is in exactly one sentence. Time is linear in the length, whatever the text.
+    `language` is an ISO 639 code; what sentencex has no rules for falls back to those of a related language, or of
+    English. A sentence's place in the list over the whole text is its document-wide number. Every character that is
+    not whitespace is in exactly one sentence. Time is linear in the length, whatever the text.
     """
     spans: list[tuple[int, int]] = []
+    is_english = language == USUAL
     for line in _LINE.finditer(text, start, len(text) if end is None else end):
         first = len(spans)
+        if is_english and (whole := _one_sentence(text, line.start(), line[0])):
+            spans += whole
+            continue
         for window_start, window_end in _windows(text, line.start(), line.end()):
-            for span in _split(text, window_start, window_end):
-                if len(spans) > first and _ENUMERATOR.fullmatch(text, *spans[-1]):
+            for span in _split(text, window_start, window_end, language):
+                if len(spans) > first and (
+                    _ENUMERATOR.fullmatch(text, *spans[-1]) or (not is_english and _is_cut_short(text, spans[-1], span))
+                ):
                     spans[-1] = (spans[-1][0], span[1])
                 else:
                     spans.append(span)
     return spans
+
+
+def _one_sentence(text: str, start: int, line: str) -> list[tuple[int, int]] | None:
+    """The line as it is where no sentence can end inside it, which is seen at once for most short lines."""
+    bare = line.strip()
+    stop = _FIRST_STOP.search(bare)
+    if not bare.isascii() or len(bare) > WINDOW_CHARACTERS or (stop and stop.end() < len(bare)):
+        return None
+    start = text.index(bare, start) if bare else start
+    return [(start, start + len(bare))] if bare else []
+
+
+def _is_cut_short(text: str, before: tuple[int, int], after: tuple[int, int]) -> bool:
+    """Whether a full stop there ends no sentence: behind an initial, or before a word in lower case.
+
+    So it is in languages with two cases, whose abbreviations no list of rules has all. English, whose list is long,
+    also begins sentences with names such as `pip`, and is left as sentencex has it.
+    """
+    if text[before[1] - 1] != ".":
+        return False
+    following = text[after[0]]
+    is_word = _GOES_ON.match(following) is not None
+    return (is_word and following.islower()) or _INITIAL.search(
+        text[max(before[0], before[1] - 4) : before[1]]
+    ) is not None
 
 
 def _windows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -45,9 +83,9 @@ def _windows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     yield start, end
 
 
-def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    window = text[start:end]
-    for boundary in sentencex.get_sentence_boundaries("en", window):
+def _split(text: str, start: int, end: int, language: str) -> Iterator[tuple[int, int]]:
+    window = _ODD_BLANK.sub(" ", text[start:end])
+    for boundary in sentencex.get_sentence_boundaries(language, window):
         piece = window[boundary["start_index"] : boundary["end_index"]]
         bare = piece.strip()
         if bare:

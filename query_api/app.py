@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from query_api.problems import install_problem_handlers
 from query_api.routes import (
     chunks,
+    collections,
     dead_letters,
     document_writes,
     documents,
@@ -64,6 +65,7 @@ def create_app(
         document_writes,
         documents,
         chunks,
+        collections,
         graph,
         dead_letters,
         operations,

@@ -90,12 +90,9 @@ def sha256_hex(content: bytes) -> str:
 
 def digest(*parts: str) -> str:
     """32 hex digits (BLAKE2b, 128 bits) of the parts; no two lists of parts run together."""
-    state = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        encoded = part.encode("utf-8", "surrogatepass")
-        state.update(len(encoded).to_bytes(8, "big"))
-        state.update(encoded)
-    return state.hexdigest()
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    framed = b"".join([piece for part in encoded for piece in (len(part).to_bytes(8, "big"), part)])
+    return hashlib.blake2b(framed, digest_size=16).hexdigest()
 
 
 def passage_id(key: DocumentKey, headings: Sequence[str], text: str, occurrence: int) -> str:

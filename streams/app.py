@@ -29,11 +29,14 @@ from streams.documents_agent import DocumentsAgent
 from streams.errors import WorkerExit
 from streams.faust_app import attach_agent, build_app, group_name
 from streams.graph_agent import GraphAgent, Snapshots
+from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.commit import DocumentIndexer
 from streams.indexing.encoding import PROBE, Encoding
 from streams.indexing.making import Maker
 from streams.indexing.parsers import open_parsers
+from streams.indexing.preparing import Preparer
 from streams.kafka.broker import answers_metadata
+from streams.kafka.settings_topic import AWAY, SettingsTopic
 from streams.kafka.topic_admin import TopicReport, ensure_topics
 from streams.machine.data_directory import WORKER_LOCK, held, make_directory
 from streams.metrics import Health, MetricsServer, WorkerMetrics
@@ -271,7 +274,7 @@ class Worker:
         self._cleanup.push_async_callback(parsers.close)
         await parsers.warm_up()
         maker = Maker(
-            parsers.prepare,
+            Preparer(parsers, encoding, self._settings.chunking.parameters()).prepare,
             encoding,
             lance,
             vectors,
@@ -287,6 +290,7 @@ class Worker:
             maker=maker,
             outbox=outbox,
             metrics=self._metrics,
+            choices=self._collection_settings(group, outbox),
             reached=reached,
         )
         documents = DocumentsAgent(
@@ -322,6 +326,13 @@ class Worker:
         self._keep(keep_maintained(vectors, upkeep, self._metrics, worker.maintenance_seconds))
         self._keep(_until_crashed(app))
         return app
+
+    def _collection_settings(self, group: str, outbox: Outbox) -> CollectionSettings:
+        topic = self._names.curation
+        settings_topic = SettingsTopic(self._bootstrap_servers, topic, f"{group}.settings")
+        self._cleanup.push_async_callback(settings_topic.close)
+        patience = Patience("kafka", AWAY, self._metrics, self._progress, first_wait_seconds=_FIRST_WAIT_SECONDS)
+        return CollectionSettings(topic, settings_topic, outbox, self._settings.chunking.parameters(), patience)
 
     def _store(self, name: str) -> StoreThread:
         thread = StoreThread(name, self._metrics, self._progress)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from indexer.documents import ChunkedDocument, ParsedDocument
+from indexer.languages import USUAL
 from indexer.sentences import sentence_spans
 
 
@@ -19,9 +20,9 @@ class Places:
     stretch_chunks: list[int]
 
     @classmethod
-    def of(cls, parsed: ParsedDocument, chunked: ChunkedDocument) -> Self:
+    def of(cls, parsed: ParsedDocument, chunked: ChunkedDocument, language: str = USUAL) -> Self:
         """Time is linear in the length of the text."""
-        sentences = sentence_spans(parsed.text)
+        sentences = sentence_spans(parsed.text, language=language)
         starts: list[int] = []
         ends: list[int] = []
         chunks: list[int] = []

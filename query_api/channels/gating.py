@@ -10,14 +10,17 @@ from query_api.graph.identifiers import MISSING
 from query_api.graph.view import GraphView
 
 WITHOUT_NAMES = 0.5
+WEB = 2.0
 
 
 def opening(links: Sequence[QueryLink], entities: Sequence[NamedEntity], connected: float) -> float:
-    """1 when the question names a title; else the share of its parents that lead on by an explicit edge, in full when
-    the question names an entity at all, by half otherwise."""
+    """1 when the question names a title; else twice the share of its parents that lead on by an explicit edge, at most
+    1, in full when the question names an entity at all, by half otherwise. Where every second text leads on, documents
+    are a web."""
     if links:
         return 1.0
-    return connected if entities else WITHOUT_NAMES * connected
+    web = min(1.0, WEB * connected)
+    return web if entities else WITHOUT_NAMES * web
 
 
 def connected_share(view: GraphView, parents: Sequence[int]) -> float:

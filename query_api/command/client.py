@@ -75,11 +75,14 @@ class ServiceClient:
 
     def post(self, path: str, body: bytes) -> JSONObject:
         """The answer to a body of JSON."""
-        with self._failures():
-            response = self._http.post(path, content=body, headers={"Content-Type": "application/json"})
-            self._check(response)
-            answer: JSONObject = response.json()
-            return answer
+        return self._send("POST", path, body)
+
+    def put(self, path: str, body: bytes) -> JSONObject:
+        """The answer to a body of JSON."""
+        return self._send("PUT", path, body)
+
+    def delete(self, path: str) -> JSONObject:
+        return self._send("DELETE", path, None)
 
     def events(self, path: str, params: Mapping[str, Any]) -> Iterator[SentEvent]:
         """The frames of a stream, as they come."""
@@ -94,6 +97,14 @@ class ServiceClient:
 
     def close(self) -> None:
         self._http.close()
+
+    def _send(self, method: str, path: str, body: bytes | None) -> JSONObject:
+        with self._failures():
+            headers = {} if body is None else {"Content-Type": "application/json"}
+            response = self._http.request(method, path, content=body, headers=headers)
+            self._check(response)
+            answer: JSONObject = response.json()
+            return answer
 
     @contextmanager
     def _failures(self) -> Iterator[None]:

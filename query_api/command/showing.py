@@ -129,3 +129,10 @@ def snippet(text: str) -> str:
     """One line of at most SNIPPET_CHARACTERS."""
     flat = " ".join(text.split())
     return flat if len(flat) <= SNIPPET_CHARACTERS else flat[: SNIPPET_CHARACTERS - 1].rstrip() + "…"
+
+
+def show_chunking(answer: JSONObject) -> None:
+    """A line for each part of how a collection is cut, and whether it was chosen."""
+    for name in ("parent_characters", "parent_overlap", "child_characters", "child_overlap", "method", "language"):
+        origin = "default" if answer["chosen"].get(name) is None else f"chosen at {answer['position']}"
+        print(f"{name:<18} {answer[name]!s:<10} {origin}")

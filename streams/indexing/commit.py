@@ -8,6 +8,7 @@ from typing import Protocol
 
 import structlog
 
+from indexer.chunking import ChunkingParameters
 from indexer.tables import DocumentRow, StoredPosition
 from indexer.write.rows import IndexedRows
 from schemas.ids import DocumentKey, Position
@@ -31,6 +32,19 @@ class DocumentWriter(VectorLookup, Protocol):
     def held(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
     def replace(self, documents: Sequence[IndexedRows]) -> None: ...
     def store_positions(self, reached: Mapping[int, StoredPosition]) -> None: ...
+
+
+class ChunkingChoices(Protocol):
+    """How collections have chosen to be cut, by name; others are cut as the worker is set up."""
+
+    @property
+    def known(self) -> Mapping[str, ChunkingParameters]:
+        """As they were when last asked for."""
+        ...
+
+    async def current(self) -> Mapping[str, ChunkingParameters]:
+        """With everything that was confirmed before this call."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -85,6 +99,7 @@ class DocumentIndexer:
         maker: Maker,
         outbox: Outbox,
         metrics: WorkerMetrics,
+        choices: ChunkingChoices,
         reached: Mapping[int, StoredPosition],
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
@@ -97,6 +112,7 @@ class DocumentIndexer:
         self._maker = maker
         self._outbox = outbox
         self._metrics = metrics
+        self._choices = choices
         self._reached = dict(reached)
         self._now_ms = now_ms
         self._log = structlog.get_logger("thalweg.worker")
@@ -130,7 +146,9 @@ class DocumentIndexer:
         guessed is parsed in its turn. Nothing is decided, stored or refused here.
         """
         try:
-            work = Slice.decoded(self._topic, self._generation, records, self._reached, self._limits, {})
+            work = Slice.decoded(
+                self._topic, self._generation, records, self._reached, self._limits, {}, self._choices.known
+            )
             if work.events:
                 work.rows = await self._thread.run(self._writer.held, list(work.events))
                 self._maker.begin(work.fold(set(work.events)))
@@ -147,7 +165,7 @@ class DocumentIndexer:
         """Bring the stores to the state after these records. May be called again with the same or overlapping
         records, also after it failed or was cut off at any point: the stores end up the same.
 
-        1. decode each record; what does not decode, and what is `condemned`, is refused;
+        1. ask how collections are cut now; decode each record; what does not decode, or is `condemned`, is refused;
         2. fold the events of each document over what the `documents` table holds: one winner, or none;
         3. parse and chunk the winners, 4. embed the texts not known yet, 5. link; what cannot be made is refused and
            its document folded again without it; then all that was refused goes to dead letters, confirmed;
@@ -159,7 +177,13 @@ class DocumentIndexer:
         """
         watch = Stopwatch()
         work = Slice.decoded(  # 1
-            self._topic, self._generation, records, self._reached, self._limits, condemned or {}
+            self._topic,
+            self._generation,
+            records,
+            self._reached,
+            self._limits,
+            condemned or {},
+            await self._choices.current(),
         )
         watch.lap("decode")
         await self._make(work, watch)  # 2, 3, 4, 5

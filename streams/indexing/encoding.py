@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from indexer.embedding import Encoder
 from indexer.errors import EncoderBusy, EncoderFailure, EncoderUnavailable
+from schemas.errors import MalformedEvent
 from streams.metrics import WorkerMetrics
 from streams.progress.partitions import Progress
 from streams.progress.patience import Patience
@@ -24,6 +25,17 @@ _MOST_TIMES_AWAY = 3
 
 class EncoderBroken(EncoderUnavailable):
     """The encoder cannot even encode a few plain words."""
+
+
+class WithoutVector(MalformedEvent):
+    """A document is refused: one of its texts got no vector. Of others' errors only the kind is told: they may quote
+    the text."""
+
+    def __init__(self, texts: str, failure: Exception) -> None:
+        said = (
+            str(failure) if isinstance(failure, EncoderFailure) else f"The encoder failed ({type(failure).__name__})."
+        )
+        super().__init__("embedding_failed", f"One of its {texts} got no vector, so none was stored. {said}")
 
 
 class Encoding:

@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 
 from indexer.documents import PreparedDocument
 from indexer.embedding import text_hash
-from indexer.errors import EncoderFailure
 from indexer.linking import contribution
 from schemas.contributions import encode_contribution
 from schemas.errors import MalformedEvent
-from schemas.events import DocumentUpsert
 from schemas.ids import Position
 from streams.delivery.dead_letters import Stage
 from streams.indexing.ahead import PreparedAhead
-from streams.indexing.encoding import Encoding
+from streams.indexing.encoding import Encoding, WithoutVector
 from streams.indexing.records import DecodedEvent
 from streams.metrics import Stopwatch
 from streams.progress.stores import StoreThread
@@ -69,7 +67,7 @@ class Maker:
 
     def __init__(
         self,
-        prepare: Callable[[DocumentUpsert], Awaitable[PreparedDocument]],
+        prepare: Callable[[DecodedEvent], Awaitable[PreparedDocument]],
         encoding: Encoding,
         thread: StoreThread,
         lookup: VectorLookup,
@@ -126,7 +124,7 @@ class Maker:
         try:
             return await self._ahead.prepare(event)
         except MalformedEvent as error:
-            return Refused(event, "prepare", error)
+            return Refused(event, "embed" if isinstance(error, WithoutVector) else "prepare", error)
 
     async def _embed(
         self, group: Sequence[tuple[DecodedEvent, PreparedDocument]], known: dict[str, Vector | Exception]
@@ -149,7 +147,7 @@ class Maker:
             vectors = [known[digest] for digest in hashes]
             failure = next((vector for vector in vectors if isinstance(vector, Exception)), None)
             if failure is not None:
-                refused.append(Refused(event, "embed", _without_vector(failure)))
+                refused.append(Refused(event, "embed", WithoutVector("chunks", failure)))
                 continue
             count = len(fresh.intersection(hashes))
             embedded.append(_Embedded(event, prepared, hashes, np.asarray(vectors, dtype=np.float32), count))
@@ -171,12 +169,6 @@ class Maker:
             )
             refused.append(Refused(document.event, "link", error))
         return made, refused
-
-
-def _without_vector(failure: Exception) -> MalformedEvent:
-    """Why a document is refused; of others' errors only the kind is told, for they may quote the text."""
-    said = str(failure) if isinstance(failure, EncoderFailure) else f"The encoder failed ({type(failure).__name__})."
-    return MalformedEvent("embedding_failed", f"One of its chunks got no vector, so none was stored. {said}")
 
 
 def _linked(document: _Embedded) -> Made:

@@ -2,10 +2,11 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 
 from indexer.chunking import ChunkingParameters
 from indexer.documents import PreparedDocument
-from indexer.preparing import decode_prepared, encode_task
+from indexer.preparing import decode_prepared, decode_sentences, encode_sentences_task, encode_task
 from indexer.sandbox import Sandbox, SandboxFailure, SandboxLimits
 from schemas.events import DEFAULT_CONTENT_TYPE, DocumentUpsert
 from schemas.ids import DocumentKey
@@ -20,24 +21,32 @@ _FIRST_DOCUMENT = DocumentUpsert(
 
 
 class Parsers:
-    """Prepares several documents at a time."""
+    """Reads several documents at a time. Its methods raise UnparsableDocument; ParserFailure when no document is to
+    blame."""
 
-    def __init__(self, sandbox: Sandbox, chunking: ChunkingParameters, processes: int) -> None:
+    def __init__(self, sandbox: Sandbox, processes: int) -> None:
         self._sandbox = sandbox
-        self._chunking = chunking
         self._processes = processes
 
     async def warm_up(self) -> None:
         """Start every child, so that the first document does not wait for it. Raises ParserFailure."""
-        await asyncio.gather(*(self.prepare(_FIRST_DOCUMENT) for _ in range(self._processes)))
+        first = encode_task(_FIRST_DOCUMENT, ChunkingParameters())
+        await asyncio.gather(*(self._run(first) for _ in range(self._processes)))
 
-    async def prepare(self, upsert: DocumentUpsert) -> PreparedDocument:
-        """Raises UnparsableDocument; ParserFailure when no document is to blame."""
+    async def sentences(self, upsert: DocumentUpsert, chunking: ChunkingParameters) -> list[list[str]]:
+        """The sentences of each section."""
+        return decode_sentences(await self._run(encode_sentences_task(upsert, chunking)))
+
+    async def prepare(
+        self, upsert: DocumentUpsert, chunking: ChunkingParameters, revision: str | None, turns: Sequence[int]
+    ) -> PreparedDocument:
+        return decode_prepared(await self._run(encode_task(upsert, chunking, revision, turns)))
+
+    async def _run(self, task: bytes) -> bytes:
         try:
-            answer = await self._sandbox.run(encode_task(upsert, self._chunking))
+            return await self._sandbox.run(task)
         except SandboxFailure as failure:
             raise ParserFailure(str(failure)) from failure
-        return decode_prepared(answer)
 
     async def close(self) -> None:
         await self._sandbox.close()
@@ -52,4 +61,4 @@ def open_parsers(settings: WorkerSettings) -> Parsers:
         output_bytes=worker.parser_output_bytes,
     )
     processes = worker.parsers or min(_MOST_BY_DEFAULT, os.cpu_count() or 1)
-    return Parsers(Sandbox(_TASK, limits, processes=processes), settings.chunking.parameters(), processes)
+    return Parsers(Sandbox(_TASK, limits, processes=processes), processes)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from indexer.chunking import ChunkingParameters
+from indexer.preparing import revision_of
 from schemas.events import DocumentDelete, DocumentEvent, DocumentUpsert
 from schemas.ids import DocumentKey, Position
 from streams.delivery.dead_letters import DeadLetter, Stage
@@ -57,15 +59,22 @@ class SourceRecord:
 
 @dataclass(frozen=True)
 class DecodedEvent:
-    """A record's event, as `streams.indexing.ordering` wants it. `revision` is None for a delete."""
+    """A record's event, as `streams.indexing.ordering` wants it. `revision` is None for a delete.
+
+    `chunking` is what the document's collection has chosen, None where it is cut as the worker is set up.
+    """
 
     record: SourceRecord
     event: DocumentUpsert | DocumentDelete
     revision: str | None
+    chunking: ChunkingParameters | None = None
 
     @classmethod
-    def of(cls, record: SourceRecord, event: DocumentEvent) -> "DecodedEvent":
-        return cls(record, event, event.revision if isinstance(event, DocumentUpsert) else None)
+    def of(
+        cls, record: SourceRecord, event: DocumentEvent, chunking: ChunkingParameters | None = None
+    ) -> "DecodedEvent":
+        revision = revision_of(event, chunking) if isinstance(event, DocumentUpsert) else None
+        return cls(record, event, revision, chunking)
 
     @property
     def key(self) -> DocumentKey:

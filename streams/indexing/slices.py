@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from indexer.chunking import ChunkingParameters
 from indexer.tables import DocumentRow, StoredPosition
 from indexer.write.rows import IndexedRows
 from schemas.errors import MalformedEvent
@@ -59,8 +60,12 @@ class Slice:
         reached: Mapping[int, StoredPosition],
         limits: LimitSettings,
         condemned: Mapping[Position, Exception],
+        chunking: Mapping[str, ChunkingParameters],
     ) -> "Slice":
-        """The slice with every record decoded or refused. A record that came twice counts once."""
+        """The slice with every record decoded or refused. A record that came twice counts once.
+
+        `chunking` is what collections have chosen, by name.
+        """
         distinct = list({record.position: record for record in records}.values())
         made = cls(topic, generation, distinct, reached)
         for record in distinct:
@@ -76,7 +81,7 @@ class Slice:
             made._note_trace(record, event.traceparent)
             if isinstance(event, DocumentUpsert):
                 made.unknown_fields += event.unknown_fields
-            made.events[event.key].append(DecodedEvent.of(record, event))
+            made.events[event.key].append(DecodedEvent.of(record, event, chunking.get(event.key.collection)))
         return made
 
     def fold(self, keys: set[DocumentKey]) -> list[DecodedEvent]:

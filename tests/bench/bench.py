@@ -22,14 +22,16 @@ import httpx
 import numpy as np
 from aiokafka import AIOKafkaProducer
 
-from indexer.chunking import ChunkingParameters
+from indexer.chunking import ChunkingParameters, chunk
 from indexer.embedding import Encoder, load_encoder
 from indexer.embedding.model_files import PACKAGED_MODEL, model_folder
 from indexer.generations import current_generation
+from indexer.languages import language_of
+from indexer.parsing import parse
 from indexer.preparing import prepare
 from schemas.events import DocumentUpsert
 from schemas.settings import EmbeddingSettings
-from tests.bench.corpora import BenchCorpus, read_corpus
+from tests.bench.corpora import BenchCorpus, markdown_sample, read_corpus
 from tests.installation import Installation, installation
 from tests.waiting import wait_until
 
@@ -75,6 +77,22 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
     started = time.perf_counter()
     result = call()
     return time.perf_counter() - started, result
+
+
+def parse_chunk_megabytes_per_second() -> float:
+    """Markdown through the first two steps of `indexer.preparing`, by CPU seconds of this process; the best of five."""
+    documents = markdown_sample()
+    parameters = ChunkingParameters()
+    size = sum(len(content) for _, content in documents)
+
+    def run() -> float:
+        began = time.process_time()
+        for key, content in documents:
+            parsed = parse(content, "text/markdown")
+            chunk(key, parsed, parameters, language=language_of(parsed.text))
+        return time.process_time() - began
+
+    return size / 1e6 / min(run() for _ in range(5))
 
 
 def model_encode_seconds(texts: Sequence[str]) -> float:
@@ -190,6 +208,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--corpus", type=Path, help="a BEIR-style folder; without it, the shipped sample is repeated")
     corpus = read_corpus(parser.parse_args().corpus)
+    say("reading Markdown ...")
+    parse_chunk = parse_chunk_megabytes_per_second()
     say(f"preparing {corpus.name} ...")
     first, texts, further = split_by_chunks(corpus)
 
@@ -225,6 +245,7 @@ def main() -> None:
             "worker_bytes": thalweg.child("worker").memory_info().rss,
             "service_bytes": thalweg.child("serve").memory_info().rss,
             "graph_bytes_per_edge": status["graph_bytes_per_edge"],
+            "parse_chunk_megabytes_per_second": round(parse_chunk, 2),
             "encoder": encoder.provider,
             "encode_chunks_per_second": round(len(texts) / encode_seconds, 1),
             "model_encode_chunks_per_second": round(len(texts) / torch_seconds, 1),

@@ -36,14 +36,37 @@ def _beir(folder: Path) -> BenchCorpus:
     return BenchCorpus(folder.name, COLLECTION, documents, queries)
 
 
-def _sample() -> BenchCorpus:
-    """The newest state of each sample document, then copies whose words differ, so that no chunk is known already."""
+def markdown_sample() -> list[tuple[DocumentKey, bytes]]:
+    """The newest state of each sample document, its reStructuredText written as Markdown."""
+    return [(DocumentKey(COLLECTION, name), _as_markdown(text).encode()) for name, text in _newest_states().items()]
+
+
+def _as_markdown(text: str) -> str:
+    """Headings, code and links; what else there is reads the same."""
+    levels = {"=": "##", "-": "###"}
+    text = re.sub(
+        r"^([^\n]{3,90})\n([=~'^-])\2{2,}$", lambda m: f"{levels.get(m[2], '####')} {m[1]}", text, flags=re.MULTILINE
+    )
+    text = re.sub(r"``([^`]+)``", r"`\1`", text)
+    text = re.sub(r"`([^`<\n]+) <([^>\n]+)>`__?", r"[\1](\2)", text)
+    text = re.sub(r":pep:`(\d+)`", r"[PEP \1](pep-\1.rst)", text)
+    code = r"^\.\. code-block:: (\w+)\n\n((?:[ ]+[^\n]*\n|\n)+)"
+    return re.sub(code, lambda m: f"```{m[1]}\n{m[2].rstrip()}\n```\n\n", text, flags=re.MULTILINE)
+
+
+def _newest_states() -> dict[str, str]:
     newest: dict[str, str] = {}
     with lzma.open(SAMPLE, "rt") as lines:
         for row in map(json.loads, lines):
             newest.pop(row["id"], None)
             if "content" in row:
                 newest[row["id"]] = row["content"]
+    return newest
+
+
+def _sample() -> BenchCorpus:
+    """The newest state of each sample document, then copies whose words differ, so that no chunk is known already."""
+    newest = _newest_states()
     documents = [
         _document(f"{number}-{name}", None, _changed(text, number), "text/x-rst")
         for number in range(SAMPLE_ROUNDS)

@@ -1,15 +1,17 @@
 """Passages and chunks: covered once, bounded, inside their section, stable."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexer.chunking import ChunkingParameters, chunk
+from indexer.chunking import ChunkingParameters, chunk, sentences_by_section
 from indexer.documents import ChunkedDocument, Figure, ParsedDocument, Section
 from indexer.parsing import parse
+from schemas.curation import ChunkingChoice
 from schemas.ids import DocumentKey
 
 KEY = DocumentKey("default", "rivers")
@@ -24,9 +26,9 @@ def document(text: str, *, sections: list[Section] | None = None, figures: tuple
     )
 
 
-def check(parsed: ParsedDocument, parameters: ChunkingParameters) -> ChunkedDocument:
+def check(parsed: ParsedDocument, parameters: ChunkingParameters, turns: Sequence[int] = ()) -> ChunkedDocument:
     """What holds for every document."""
-    chunked = chunk(KEY, parsed, parameters)
+    chunked = chunk(KEY, parsed, parameters, turns=turns)
     for one in (*chunked.passages, *chunked.chunks):
         section = parsed.sections[one.section]
         assert section.start <= one.start < one.end <= section.end
@@ -90,6 +92,53 @@ def test_parents_overlap_by_whole_sentences_and_their_children_do_not_repeat() -
         assert after.text.startswith("Sentence number")
     words = re.findall(r"number (\d+)", " ".join(child.text[50:] for child in chunked.chunks))
     assert len(words) <= len(SENTENCES)
+
+
+def test_chunks_and_passages_end_where_the_text_turns_and_take_nothing_over_it() -> None:
+    usual = check(document(LONG), DEFAULTS)
+    turns = [2, 15, 30]
+    semantic = check(document(LONG), DEFAULTS, turns)
+    starts = [LONG.index(SENTENCES[turn]) for turn in turns]
+    assert set(starts) <= {child.start for child in semantic.chunks}
+    assert set(starts[1:]) <= {passage.start for passage in semantic.passages}
+    assert not set(starts) <= {child.start for child in usual.chunks}
+
+
+def test_a_turn_in_another_section_is_counted_on() -> None:
+    parsed = parse(f"# A\n\n{' '.join(SENTENCES[:4])}\n\n# B\n\n{' '.join(SENTENCES[4:8])}".encode(), "text/markdown")
+    assert [len(section) for section in sentences_by_section(parsed, DEFAULTS)] == [4, 4]
+    chunked = check(parsed, DEFAULTS, [6])
+    assert any(child.text.startswith("Sentence number 6") for child in chunked.chunks)
+
+
+def test_a_collection_may_choose_some_of_the_sizes() -> None:
+    chosen = DEFAULTS.with_choice(ChunkingChoice(parent_characters=600, parent_overlap=200, method="semantic"))
+    assert (chosen.passage_characters, chosen.chunk_characters, chosen.method) == (600, 300, "semantic")
+    assert chosen.passage_overlap_characters == 200
+    assert DEFAULTS.with_choice(ChunkingChoice()) == DEFAULTS
+    assert DEFAULTS.passage_overlap_characters == 210
+
+
+@pytest.mark.parametrize("overlap", range(0, 351, 7))
+def test_an_overlap_in_characters_is_kept_to_the_character(overlap: int) -> None:
+    chosen = DEFAULTS.with_choice(ChunkingChoice(parent_characters=701, parent_overlap=overlap))
+    assert chosen.passage_overlap_characters == overlap
+
+
+@pytest.mark.parametrize(
+    ("choice", "says"),
+    [
+        (ChunkingChoice(parent_characters=500), "too small for children of 300"),
+        (ChunkingChoice(child_characters=1_000), "too small for children of 1,000"),
+        (ChunkingChoice(parent_overlap=1_400), "at most half of parent_characters, which is 1,400"),
+        (ChunkingChoice(child_overlap=300), "at most half of child_characters, which is 300"),
+    ],
+)
+def test_sizes_that_do_not_fit_together_are_refused_in_the_words_of_who_chose(
+    choice: ChunkingChoice, says: str
+) -> None:
+    with pytest.raises(ValueError, match=says):
+        DEFAULTS.with_choice(choice)
 
 
 def test_a_parent_carries_no_figure_over() -> None:
@@ -190,4 +239,5 @@ def test_any_text_is_covered_once_in_bounded_chunks(
         return
     starts = data.draw(st.lists(st.integers(0, len(text) - 1), max_size=3))
     figures = tuple(Figure(start, min(start + 30, len(text)), "Figure 1") for start in starts)
-    check(document(text, sections=sections, figures=figures), parameters)
+    turns = data.draw(st.lists(st.integers(0, 60), max_size=6))
+    check(document(text, sections=sections, figures=figures), parameters, turns)

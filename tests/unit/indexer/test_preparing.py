@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 
 from indexer.chunking import ChunkingParameters
 from indexer.errors import UnparsableDocument
-from indexer.preparing import decode_prepared, encode_task, prepare, prepare_bytes
+from indexer.preparing import (
+    decode_prepared,
+    decode_sentences,
+    encode_sentences_task,
+    encode_task,
+    prepare,
+    prepare_bytes,
+    revision_of,
+)
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
 
@@ -118,3 +126,37 @@ def test_what_cannot_be_read_is_refused_with_a_reason() -> None:
     with pytest.raises(UnparsableDocument) as refusal:
         prepare_bytes(encode_task(upsert(b"x", "application/x-nothing"), ChunkingParameters()))
     assert refusal.value.reason == "unknown_media_type"
+
+
+def test_a_choice_of_chunking_makes_another_revision_and_none_the_documents_own() -> None:
+    chosen = ChunkingParameters(chunk_characters=200)
+    revisions = {revision_of(upsert(), one) for one in (None, chosen, ChunkingParameters(method="semantic"))}
+    assert len(revisions) == 3
+    assert revision_of(upsert(), None) == upsert().revision
+    assert revision_of(upsert(), chosen) == revision_of(upsert(), ChunkingParameters(chunk_characters=200))
+    made = prepare_bytes(encode_task(upsert(), chosen, revision_of(upsert(), chosen)))
+    assert decode_prepared(made).revision == revision_of(upsert(), chosen)
+
+
+def test_the_sentences_to_compare_come_section_by_section() -> None:
+    answer = prepare_bytes(encode_sentences_task(upsert(), ChunkingParameters(method="semantic")))
+    assert decode_sentences(answer) == [
+        ["This guide builds on an essay of Guido van Rossum.", "See the other one."],
+        ["Python 3 is a language.", "Names matter."],
+    ]
+    turned = prepare(
+        upsert(), ChunkingParameters(chunk_characters=60, chunk_overlap=0, passage_characters=200), turns=[1]
+    )
+    assert [chunk.text for chunk in turned.chunked.chunks][:2] == [
+        "This guide builds on an essay of Guido van Rossum.",
+        "See the other one.",
+    ]
+
+
+def test_the_language_is_told_from_the_text_unless_it_is_chosen() -> None:
+    german = upsert(
+        "Der Fluss ist seit dem 3. Mai 2024 sehr hoch, und die Leute bleiben in der Stadt. Er fällt.".encode()
+    )
+    told, chosen = (ChunkingParameters(language=language) for language in ("auto", "en"))
+    assert len(decode_sentences(prepare_bytes(encode_sentences_task(german, told)))[0]) == 2
+    assert len(decode_sentences(prepare_bytes(encode_sentences_task(german, chosen)))[0]) > 2

@@ -19,7 +19,6 @@ from indexer.preparing import prepare
 from indexer.tables import DocumentRow, StoredPosition
 from indexer.write.rows import IndexedRows
 from schemas.contributions import Contribution
-from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, decode_receipt
 from schemas.settings import LimitSettings
@@ -28,7 +27,7 @@ from streams.delivery.outbox import Outbox
 from streams.indexing.commit import DocumentIndexer
 from streams.indexing.encoding import Encoding
 from streams.indexing.making import Maker
-from streams.indexing.records import SourceRecord
+from streams.indexing.records import DecodedEvent, SourceRecord
 from streams.metrics import WorkerMetrics
 from streams.progress.partitions import Progress
 from streams.progress.stores import StoreThread
@@ -136,7 +135,8 @@ class ChokingPreparer:
         self.prepared: list[str] = []
         self.cancelled: list[str] = []
 
-    async def __call__(self, upsert: DocumentUpsert) -> PreparedDocument:
+    async def __call__(self, event: DecodedEvent) -> PreparedDocument:
+        upsert = event.upsert
         self.prepared.append(str(upsert.key))
         if b"slow" in upsert.content:
             try:
@@ -148,7 +148,17 @@ class ChokingPreparer:
             raise UnparsableDocument("unparsable", "It says so itself.")
         if b"bug" in upsert.content:
             raise KeyError("a bug of ours, met by this document only")
-        return prepare(upsert, ChunkingParameters())
+        return prepare(upsert, event.chunking or ChunkingParameters(), event.revision)
+
+
+@dataclass
+class ChosenInMemory:
+    """How collections are cut; a story changes it between two commits."""
+
+    known: dict[str, ChunkingParameters] = field(default_factory=dict)
+
+    async def current(self) -> dict[str, ChunkingParameters]:
+        return dict(self.known)
 
 
 class CountingEncoder(HashingEncoder):
@@ -179,6 +189,7 @@ class Bench:
     progress: Progress = field(default_factory=Progress)
     max_contribution_bytes: int = 1_000_000
     preparer: ChokingPreparer = field(default_factory=ChokingPreparer)
+    choices: ChosenInMemory = field(default_factory=ChosenInMemory)
 
     def __post_init__(self) -> None:
         self.thread = StoreThread("lance", self.metrics, self.progress, first_wait_seconds=0.001)
@@ -202,6 +213,7 @@ class Bench:
             ),
             outbox=self.outbox,
             metrics=self.metrics,
+            choices=self.choices,
             reached=self.documents.positions(),
             now_ms=lambda: 5_000,
         )

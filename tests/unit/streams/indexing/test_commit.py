@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from indexer.chunking import ChunkingParameters
 from schemas.contributions import decode_contribution
 from schemas.ids import DocumentKey
 from schemas.receipts import NOTHING_DELETED
@@ -283,3 +284,30 @@ async def test_clocks_that_are_years_off_decide_nothing_within_a_partition(bench
     await bench.indexer.index([replace(upsert(1, text="Behind."), timestamp_ms=behind)])
     assert bench.broker.outcomes() == ["indexed", "indexed"]
     assert (bench.documents.rows[A].offset, bench.documents.rows[A].timestamp_ms) == (1, behind)
+
+
+async def test_equal_content_is_made_anew_once_its_collection_has_chosen_another_chunking(bench: Bench) -> None:
+    text = " ".join(f"Sentence {number} says that a river flows to the sea in its bed." for number in range(12))
+    await bench.indexer.index([upsert(0, text=text), upsert(1, "other/a", text=text)])
+    before = bench.documents.rows[A]
+    bench.choices.known = {"default": ChunkingParameters(chunk_characters=120)}
+    await bench.indexer.index([upsert(2, text=text), upsert(3, "other/a", text=text)])
+    after = bench.documents.rows[A]
+    assert bench.broker.outcomes() == ["indexed", "indexed", "indexed", "unchanged"]
+    assert after.chunks > before.chunks
+    assert after.revision != before.revision
+    await bench.indexer.index([upsert(4, text=text)])
+    bench.choices.known = {}
+    await bench.indexer.index([upsert(5, text=text)])
+    assert bench.broker.outcomes()[4:] == ["unchanged", "indexed"]
+    assert bench.documents.rows[A].revision == before.revision
+
+
+async def test_what_was_parsed_ahead_by_an_older_choice_is_parsed_again(bench: Bench) -> None:
+    await bench.indexer.look_ahead([upsert(0, text="Some words.")])
+    bench.choices.known = {"default": ChunkingParameters(chunk_characters=120)}
+    await bench.indexer.index([upsert(0, text="Some words.")])
+    [receipt] = bench.broker.receipts()
+    assert receipt.revision == bench.documents.rows[A].revision
+    assert decode_contribution(bench.broker.graph()["default/a"]).revision == receipt.revision
+    assert bench.preparer.prepared[-1] == "default/a"

@@ -1,0 +1,101 @@
+"""`/v1/collections/{collection}/chunking`: how a collection's documents are cut, chosen as an event on the log."""
+
+from typing import Annotated
+
+from aiokafka.errors import KafkaError
+from fastapi import APIRouter, Depends
+
+from indexer.chunking import ChunkingParameters
+from query_api.problems import ApiProblem, refused_event
+from query_api.service import Service, service_of
+from query_api.upkeep.collection_settings import ChosenAt, SettingsReader
+from query_api.upkeep.tailing import LogUnavailable
+from query_api.writing.publishing import BrokerUnavailable, OutgoingRecord
+from schemas.curation import ChunkingChoice, CollectionChunking, SettingAccepted, chunking_key, encode_choice
+from schemas.errors import MalformedEvent
+
+router = APIRouter(tags=["collections"])
+
+ServiceOf = Annotated[Service, Depends(service_of)]
+
+PATH = "/v1/collections/{collection}/chunking"
+
+
+@router.get(PATH, summary="How a collection is cut")
+async def get_chunking(collection: str, service: ServiceOf) -> CollectionChunking:
+    """What applies to documents that are sent now. Those indexed before keep their chunks until they are sent again."""
+    _key(collection)
+    try:
+        found = await SettingsReader(service.locate_broker, service.topics.curation).chunking(collection)
+    except (KafkaError, LogUnavailable, TimeoutError, OSError) as error:
+        raise _out_of_reach(f"The settings cannot be read: {error or type(error).__name__}.") from error
+    return _shown(collection, _defaults(service), found)
+
+
+@router.put(PATH, status_code=202, summary="Choose how a collection is cut")
+async def put_chunking(collection: str, choice: ChunkingChoice, service: ServiceOf) -> SettingAccepted:
+    """In the place of what was chosen before; what is left out is the default. It counts for every document that is
+    sent after this answer; documents sent before keep their chunks until they are sent again."""
+    try:
+        _defaults(service).with_choice(choice)
+    except ValueError as error:
+        raise ApiProblem(422, "Request does not fit", str(error), members={"reason": "bad_setting"}) from error
+    return await _publish(service, collection, encode_choice(choice))
+
+
+@router.delete(PATH, status_code=202, summary="Cut a collection by the defaults again")
+async def delete_chunking(collection: str, service: ServiceOf) -> SettingAccepted:
+    """No error where nothing was chosen."""
+    return await _publish(service, collection, None)
+
+
+async def _publish(service: Service, collection: str, value: bytes | None) -> SettingAccepted:
+    record = OutgoingRecord(_key(collection), value)
+    try:
+        (position,) = await service.writer.publish(service.topics.curation, [record])
+    except BrokerUnavailable as error:
+        raise _out_of_reach(f"{error}. Send it again in a while: twice does no harm.") from error
+    return SettingAccepted(position=str(position))
+
+
+def _key(collection: str) -> bytes:
+    try:
+        return chunking_key(collection)
+    except MalformedEvent as error:
+        raise refused_event(error) from error
+
+
+def _out_of_reach(detail: str) -> ApiProblem:
+    return ApiProblem(503, "Log out of reach", detail, retry_after_seconds=5, members={"reason": "unavailable"})
+
+
+def _defaults(service: Service) -> ChunkingParameters:
+    """Those the served generation was made with."""
+    if service.keeper.served is None:
+        return ChunkingParameters()
+    made = service.keeper.served.manifest
+    return ChunkingParameters(
+        passage_characters=made.passage_characters,
+        passage_overlap=made.passage_overlap,
+        chunk_characters=made.chunk_characters,
+        chunk_overlap=made.chunk_overlap,
+    )
+
+
+def _shown(collection: str, defaults: ChunkingParameters, found: ChosenAt) -> CollectionChunking:
+    choice = found.choice or ChunkingChoice()
+    try:
+        effective = defaults.with_choice(choice)
+    except ValueError:  # the worker refuses it as well, and goes on with the defaults
+        effective, choice = defaults, ChunkingChoice()
+    return CollectionChunking(
+        collection=collection,
+        parent_characters=effective.passage_characters,
+        parent_overlap=effective.passage_overlap_characters,
+        child_characters=effective.chunk_characters,
+        child_overlap=effective.chunk_overlap,
+        method=effective.method,
+        language=effective.language,
+        chosen=choice,
+        position=None if found.position is None else str(found.position),
+    )

@@ -1,0 +1,61 @@
+"""What a collection has chosen for itself, read from the log: the newest record of its key on the curation topic."""
+
+import asyncio
+from typing import NamedTuple
+
+from aiokafka import TopicPartition
+
+from query_api.upkeep.tailing import LocateBroker, connect, spans_of
+from schemas.curation import ChunkingChoice, chunking_key, decode_chunking
+from schemas.errors import MalformedEvent
+from schemas.ids import Position
+
+ANSWER_SECONDS = 20.0
+FETCH_BYTES = 1024 * 1024
+_POLL_MS = 500
+
+
+class ChosenAt(NamedTuple):
+    """A choice and where it stands; None and None for none."""
+
+    choice: ChunkingChoice | None = None
+    position: Position | None = None
+
+
+class SettingsReader:
+    """Reads the topic, which is compacted, from its beginning at every call, with a consumer of its own.
+
+    Raises KafkaError, OSError, TimeoutError or LogUnavailable when it cannot be read.
+    """
+
+    def __init__(self, locate_broker: LocateBroker, topic: str) -> None:
+        self._locate_broker = locate_broker
+        self._topic = topic
+
+    async def chunking(self, collection: str) -> ChosenAt:
+        """What the collection has chosen. A record that the worker refuses as malformed is passed over, as there."""
+        key = chunking_key(collection)
+        found = ChosenAt()
+        async with asyncio.timeout(ANSWER_SECONDS):
+            consumer = await connect(self._locate_broker(), FETCH_BYTES)
+            try:
+                span = (await spans_of(consumer, self._topic))[0]
+                place = TopicPartition(self._topic, 0)
+                consumer.assign([place])
+                consumer.seek(place, span.beginning)
+                while await consumer.position(place) < span.end:
+                    batches = await consumer.getmany(place, timeout_ms=_POLL_MS)
+                    for record in batches.get(place, ()):
+                        if record.key == key:
+                            found = _newer(found, record.key, record.value, Position(0, record.offset))
+            finally:
+                await consumer.stop()
+        return found
+
+
+def _newer(before: ChosenAt, key: bytes, value: bytes | None, position: Position) -> ChosenAt:
+    try:
+        event = decode_chunking(key, value)
+    except MalformedEvent:
+        return before
+    return ChosenAt(event.choice, position) if event is not None and event.choice is not None else ChosenAt()

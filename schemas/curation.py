@@ -1,0 +1,121 @@
+"""What a record of `curation.v1` may say about a collection, decoded once, at the edge.
+
+The key is `<collection>/settings/<setting>`; a null value takes the setting back. Keys of another kind than `settings`
+are edits of the graph, and not read here.
+"""
+
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from schemas.errors import MalformedEvent
+from schemas.ids import DocumentKey
+
+SETTINGS = "settings"
+CHUNKING = "chunking"
+
+Method = Literal["sentences", "semantic"]
+Language = Literal[
+    "auto", "am", "ar", "az", "be", "bg", "bn", "ca", "cs", "da", "de", "el", "en", "es", "et", "eu", "fa", "fi", "fr",
+    "gl", "gu", "he", "hi", "hr", "hu", "hy", "id", "is", "it", "ja", "ka", "kk", "kn", "ko", "lo", "lt", "lv", "mk",
+    "ml", "mr", "ms", "my", "ne", "nl", "no", "pa", "pl", "pt", "ro", "ru", "si", "sk", "sl", "sq", "sr", "sv", "ta",
+    "te", "th", "tr", "uk", "ur", "vi", "zh",
+]  # fmt: skip
+
+
+class ChunkingChoice(BaseModel):
+    """How a collection's documents are cut. What is left out, or null, stays as the worker is set up."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    parent_characters: int | None = Field(
+        None, ge=200, le=100_000, description="Size of a passage: at least twice `child_characters`."
+    )
+    parent_overlap: int | None = Field(
+        None, ge=0, le=50_000, description="Characters a passage repeats at most from the one before; up to half of it."
+    )
+    child_characters: int | None = Field(None, ge=50, le=10_000, description="Size of a chunk, which is embedded.")
+    child_overlap: int | None = Field(
+        None, ge=0, le=5_000, description="Characters a chunk repeats from the one before; up to half of it."
+    )
+    method: Method | None = Field(
+        None,
+        description="`sentences` fills chunks up to their size; `semantic` also ends them where neighbouring sentences "
+        "differ in meaning, for about twice the embedding.",
+    )
+    language: Language | None = Field(
+        None,
+        description="ISO 639 code of the rules by which sentences end; `auto` tells each document's from its text.",
+    )
+
+
+class ChunkingEvent(NamedTuple):
+    """`choice` is None where the collection goes back to the defaults."""
+
+    collection: str
+    choice: ChunkingChoice | None
+
+
+def chunking_key(collection: str) -> bytes:
+    """The record key of a collection's chunking. Raises MalformedEvent for what is no collection."""
+    DocumentKey.checked(collection, CHUNKING)
+    return f"{collection}/{SETTINGS}/{CHUNKING}".encode("utf-8", "surrogatepass")
+
+
+def encode_choice(choice: ChunkingChoice) -> bytes:
+    return choice.model_dump_json(exclude_none=True).encode()
+
+
+def decode_chunking(key: bytes | None, value: bytes | None) -> ChunkingEvent | None:
+    """The event a record carries; None for a record of another kind.
+
+    Raises MalformedEvent: `bad_key`, `unknown_setting`, `not_json`, `wrong_type`. Whether sizes fit together depends on
+    the defaults, and is not looked at.
+    """
+    name = (key or b"").decode("utf-8", "replace")
+    collection, _, rest = name.partition("/")
+    kind, _, setting = rest.partition("/")
+    if kind != SETTINGS:
+        return None
+    if "\N{REPLACEMENT CHARACTER}" in name:
+        raise MalformedEvent("bad_key", "The record's key is not UTF-8.")
+    DocumentKey.checked(collection, setting)
+    if setting != CHUNKING:
+        raise MalformedEvent(
+            "unknown_setting", f"There is no setting {setting[:80]!r} of a collection; known: chunking."
+        )
+    return ChunkingEvent(collection, None if value is None else _choice(value))
+
+
+def _choice(value: bytes) -> ChunkingChoice:
+    try:
+        return ChunkingChoice.model_validate_json(value)
+    except ValidationError as error:
+        problems = error.errors(include_input=False, include_url=False)
+        if problems[0]["type"] == "json_invalid":
+            raise MalformedEvent("not_json", "The record is not JSON.") from error
+        told = "; ".join(
+            f"{'.'.join(str(part) for part in problem['loc']) or 'the value'}: {problem['msg']}"
+            for problem in problems[:3]
+        )
+        raise MalformedEvent("wrong_type", f"The chunking does not fit: {told}.") from error
+
+
+class CollectionChunking(BaseModel):
+    """How a collection's documents are cut from now on: what it has chosen, and the defaults for the rest."""
+
+    collection: str
+    parent_characters: int
+    parent_overlap: int
+    child_characters: int
+    child_overlap: int
+    method: Method
+    language: str
+    chosen: ChunkingChoice = Field(description="What was chosen for this collection; null where it was not.")
+    position: str | None = Field(None, description="Where the choice stands on the curation topic; null for none.")
+
+
+class SettingAccepted(BaseModel):
+    """The setting is in the log. Documents that are sent from now on are indexed by it."""
+
+    position: str = Field(description="`<partition>:<offset>` on the curation topic.", examples=["0:3"])

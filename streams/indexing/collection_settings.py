@@ -1,0 +1,83 @@
+"""What collections have chosen for themselves: the settings on the curation topic, folded."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import structlog
+
+from indexer.chunking import ChunkingParameters
+from schemas.curation import decode_chunking
+from schemas.errors import MalformedEvent
+from streams.delivery.dead_letters import DeadLetter
+from streams.delivery.outbox import Outbox
+from streams.indexing.records import SourceRecord
+from streams.progress.patience import Patience
+
+
+class SettingsLog(Protocol):
+    """The curation topic. Both may be called again after they failed."""
+
+    async def news(self) -> Sequence[SourceRecord]:
+        """The records appended since the last call that returned, up to what is there now; at first, all."""
+        ...
+
+    async def judged_up_to(self) -> int:
+        """The offset from which on records may still have to be refused, as it was last kept; 0 for never."""
+        ...
+
+    async def keep_judged(self, offset: int) -> None: ...
+
+
+class CollectionSettings:
+    """The chunking of each collection that has chosen its own. The newest record of a key counts."""
+
+    def __init__(
+        self, topic: str, settings_log: SettingsLog, outbox: Outbox, defaults: ChunkingParameters, patience: Patience
+    ) -> None:
+        self._topic = topic
+        self._settings_log = settings_log
+        self._outbox = outbox
+        self._defaults = defaults
+        self._patience = patience
+        self._chosen: dict[str, ChunkingParameters] = {}
+        self._log = structlog.get_logger("thalweg.worker")
+
+    @property
+    def known(self) -> Mapping[str, ChunkingParameters]:
+        """As they were when last asked for."""
+        return dict(self._chosen)
+
+    async def current(self) -> Mapping[str, ChunkingParameters]:
+        """As the topic states them now: whatever was confirmed before this call is in it. Waits for a broker that is
+        away. What is malformed goes to dead letters, confirmed, and leaves the collection as it was."""
+        records = await self._patience.insist(self._settings_log.news)
+        letters = []
+        for record in records:
+            try:
+                self._take(record)
+            except MalformedEvent as error:
+                letters.append((record.offset, record.letter(self._topic, "decode", error)))
+        if letters:
+            await self._bury(letters)
+        return self.known
+
+    def _take(self, record: SourceRecord) -> None:
+        event = decode_chunking(record.key, record.value)
+        if event is None:
+            return
+        try:
+            chosen = self._defaults if event.choice is None else self._defaults.with_choice(event.choice)
+        except ValueError as error:
+            raise MalformedEvent("bad_setting", str(error)) from error
+        self._chosen.pop(event.collection, None)
+        if chosen != self._defaults:
+            self._chosen[event.collection] = chosen
+        self._log.info("a collection's chunking changed", position=str(record.position), reset=event.choice is None)
+
+    async def _bury(self, letters: Sequence[tuple[int, DeadLetter]]) -> None:
+        """Once, though every start reads the topic from its beginning: what was judged before is passed over."""
+        judged = await self._patience.insist(self._settings_log.judged_up_to)
+        fresh = [letter for offset, letter in letters if offset >= judged]
+        await self._outbox.bury(fresh)
+        if fresh:
+            await self._patience.insist(lambda: self._settings_log.keep_judged(letters[-1][0] + 1))

@@ -1,0 +1,64 @@
+"""How a collection is cut, over HTTP: what is refused before it reaches the log."""
+
+from typing import Any
+
+import pytest
+
+from query_api.writing.publishing import OutgoingRecord
+from schemas.ids import Position
+from tests.unit.query_api.running_service import Running, problem
+
+PATH = "/v1/collections/notes/chunking"
+
+
+async def test_a_choice_goes_to_the_curation_topic(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[str, OutgoingRecord]] = []
+
+    async def publish(topic: str, records: list[OutgoingRecord]) -> list[Position]:
+        sent.extend((topic, record) for record in records)
+        return [Position(0, len(sent))]
+
+    monkeypatch.setattr(running.service.writer, "publish", publish)
+    chosen = await running.http.put(PATH, json={"method": "semantic", "parent_characters": 900})
+    assert (chosen.status_code, chosen.json()) == (202, {"position": "0:1"})
+    reset = await running.http.delete(PATH)
+    assert (reset.status_code, reset.json()) == (202, {"position": "0:2"})
+    assert sent == [
+        (
+            "thalweg.curation.v1",
+            OutgoingRecord(b"notes/settings/chunking", b'{"parent_characters":900,"method":"semantic"}'),
+        ),
+        ("thalweg.curation.v1", OutgoingRecord(b"notes/settings/chunking", None)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "choice", "says"),
+    [
+        (PATH, {"child_characters": 1_000}, "too small for children of 1,000"),
+        (PATH, {"child_characters": 200, "child_overlap": 200}, "at most half of child_characters"),
+        (PATH, {"parent_overlap": 1_400}, "at most half of parent_characters"),
+        (PATH, {"parent_characters": 10}, "`parent_characters`"),
+        (PATH, {"method": "pages"}, "'sentences' or 'semantic'"),
+        (PATH, {"language": "klingon"}, "`language`"),
+        (PATH, {"colour": "red"}, "colour"),
+        (PATH, {"child_characters": "300"}, "`child_characters`"),
+        (f"/v1/collections/{'x' * 129}/chunking", {}, "1 to 128"),
+    ],
+)
+async def test_what_the_worker_would_not_take_is_refused(
+    running: Running, path: str, choice: dict[str, Any], says: str
+) -> None:
+    body = problem(await running.http.put(path, json=choice))
+    assert body["status"] == 422
+    assert says in body["detail"]
+
+
+async def test_without_kafka_nothing_is_chosen_and_nothing_guessed(running: Running) -> None:
+    for answer in (
+        await running.http.put(PATH, json={"method": "semantic"}),
+        await running.http.delete(PATH),
+        await running.get(PATH),
+    ):
+        assert problem(answer)["status"] == 503
+        assert answer.headers["retry-after"]

@@ -1,0 +1,98 @@
+"""What collections have chosen, folded from the curation topic."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from indexer.chunking import ChunkingParameters
+from streams.indexing.collection_settings import CollectionSettings
+from streams.indexing.records import SourceRecord
+from streams.progress.patience import Patience
+from tests.unit.streams.worker_doubles import NAMES, Bench
+
+DEFAULTS = ChunkingParameters()
+
+
+@dataclass
+class CurationInMemory:
+    """The topic; `read` is how far it was given away, `judged` outlives a restart as the group's offset does."""
+
+    records: list[SourceRecord] = field(default_factory=list)
+    read: int = 0
+    judged: int = 0
+    failures: int = 0
+
+    def state(self, key: str, value: bytes | None) -> None:
+        self.records.append(SourceRecord(0, len(self.records), 1_000, key.encode(), value))
+
+    async def news(self) -> list[SourceRecord]:
+        if self.failures:
+            self.failures -= 1
+            raise OSError("the broker is away")
+        fresh, self.read = self.records[self.read :], len(self.records)
+        return fresh
+
+    async def judged_up_to(self) -> int:
+        return self.judged
+
+    async def keep_judged(self, offset: int) -> None:
+        self.judged = offset
+
+
+@pytest.fixture
+async def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    made.close()
+
+
+def settings_on(curation: CurationInMemory, bench: Bench) -> CollectionSettings:
+    patience = Patience("kafka", (OSError,), bench.metrics, bench.progress, first_wait_seconds=0.001)
+    return CollectionSettings(NAMES.curation, curation, bench.outbox, DEFAULTS, patience)
+
+
+async def test_the_newest_choice_counts_and_null_goes_back_to_the_defaults(bench: Bench) -> None:
+    curation = CurationInMemory()
+    settings = settings_on(curation, bench)
+    assert await settings.current() == {}
+    curation.state("a/settings/chunking", b'{"child_characters": 200}')
+    curation.state("a/settings/chunking", b'{"method": "semantic"}')
+    curation.state("b/settings/chunking", b'{"parent_overlap": 0}')
+    curation.state("a/nodes/rhine", b"an edit of the graph, which is another reader's")
+    assert settings.known == {}, "nothing is known before it is asked for"
+    now = await settings.current()
+    assert (now["a"].method, now["a"].chunk_characters, now["b"].passage_overlap) == ("semantic", 300, 0)
+    curation.state("a/settings/chunking", None)
+    assert set(await settings.current()) == {"b"} == set(settings.known)
+
+
+async def test_what_is_chosen_as_the_default_is_no_choice(bench: Bench) -> None:
+    curation = CurationInMemory()
+    curation.state("a/settings/chunking", b'{"child_characters": 300, "method": "sentences"}')
+    assert await settings_on(curation, bench).current() == {}
+
+
+async def test_a_malformed_setting_is_a_dead_letter_once_and_changes_nothing(bench: Bench) -> None:
+    curation = CurationInMemory()
+    curation.state("a/settings/chunking", b'{"method": "semantic"}')
+    curation.state("a/settings/chunking", b"{")
+    curation.state("a/settings/chunking", b'{"child_characters": 1000}')
+    curation.state("a/settings/colour", b"{}")
+    for _ in range(2):  # a start, and a restart
+        curation.read = 0
+        now = await settings_on(curation, bench).current()
+        assert now["a"].method == "semantic"
+    reasons = [letter["thalweg.reason"] for letter in bench.broker.letters()]
+    assert reasons == ["not_json", "bad_setting", "unknown_setting"]
+    assert bench.broker.letters()[1]["__connect.errors.topic"] == NAMES.curation
+    assert "twice child_characters" in bench.broker.letters()[1]["__connect.errors.exception.message"]
+    curation.state("a/settings/chunking", b"[]")
+    await settings_on(curation, bench).current()
+    assert len(bench.broker.letters()) == 4
+
+
+async def test_a_broker_that_is_away_is_waited_for(bench: Bench) -> None:
+    curation = CurationInMemory(failures=2)
+    curation.state("a/settings/chunking", b'{"language": "de"}')
+    assert (await settings_on(curation, bench).current())["a"].language == "de"
