@@ -95,8 +95,10 @@ def test_title_and_heading_are_carried_to_every_chunk() -> None:
 
 
 def test_a_heading_that_is_the_title_is_not_said_twice() -> None:
-    prepared = prepare(upsert(b"# Rivers\n\nThey flow.", title="Rivers"), ChunkingParameters())
-    assert prepared.embedding_texts == ("PEP 8 – Rivers. They flow.",)
+    stated = upsert(b"---\npep: 8\n---\n# Rivers\n\nThey flow.", title="Rivers")
+    assert prepare(stated, ChunkingParameters()).embedding_texts == ("PEP 8 – Rivers. They flow.",)
+    untold = prepare(upsert(b"# Rivers\n\nThey flow.", title="Rivers"), ChunkingParameters())
+    assert untold.embedding_texts == ("Rivers. They flow.",)
 
 
 @pytest.mark.parametrize("content_type", ["text/markdown", "application/pdf", "application/x-nothing"])
@@ -108,9 +110,9 @@ def test_a_document_without_content_is_its_title(content_type: str) -> None:
 
 
 def test_a_text_that_is_the_title_is_not_embedded_twice() -> None:
-    assert prepare(upsert(b"", title="The Heron"), ChunkingParameters()).embedding_texts == ("PEP 8 – The Heron",)
-    other = msgspec.structs.replace(upsert(b"", title="The Heron"), key=DocumentKey("birds", "heron"))
-    assert prepare(other, ChunkingParameters()).embedding_texts == ("The Heron",)
+    assert prepare(upsert(b"", title="The Heron"), ChunkingParameters()).embedding_texts == ("The Heron",)
+    numbered = upsert(b"---\npep: 8\n---\nThe Heron", title="The Heron")
+    assert prepare(numbered, ChunkingParameters()).embedding_texts == ("PEP 8 – The Heron",)
 
 
 def test_a_title_of_control_characters_is_nothing_to_read() -> None:
