@@ -7,6 +7,7 @@ import typer
 
 from query_api.cli import app as query_commands
 from query_api.evaluation.cli import app as evaluation_commands
+from query_api.linking_cli import app as linking_commands
 from query_api.usage_cli import app as usage_commands
 from streams.cli import app as stream_commands
 from streams.loading.cli import app as document_commands
@@ -19,7 +20,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for commands in (stream_commands, document_commands, query_commands, usage_commands, evaluation_commands):
+for commands in (
+    stream_commands,
+    document_commands,
+    query_commands,
+    usage_commands,
+    linking_commands,
+    evaluation_commands,
+):
     app.add_typer(commands)
 
 

@@ -5,11 +5,12 @@ leads both ways between chunks further apart that do.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.documents import ChunkedDocument, PreparedDocument, Section, StatedFact
+from indexer.documents import PreparedDocument, Section, StatedFact
 from schemas.contributions import (
     AboutEdge,
     ChunkEdge,
@@ -22,51 +23,69 @@ from schemas.contributions import (
     StatementNode,
 )
 from schemas.ids import DocumentKey, section_id, statement_id
+from schemas.linking import LinkingChoice
 
 # Weights of the edges that the structure itself makes; a reader of the graph derives those edges from the node lists.
 CHUNK_OF = 1.0  # chunk → its document
 SECTION_OF = 0.98  # section → the section or document that holds it
 FOLLOWS = 0.95  # section → the section before it in document order
 
-NEXT_CHUNK = 0.85
-NEXT_CHUNK_RAISE = 0.15  # of NEXT_CHUNK, in full at cosine 1
-SIMILAR_ABOVE = 0.8
-SIMILAR = 0.9
-RELATED_ABOVE = 0.75
-RELATED = 0.75
-MAX_RELATED = 8
-
 _BLOCK_FLOATS = 4_000_000
 
 
-def chunk_edges(chunked: ChunkedDocument, vectors: NDArray[np.float32]) -> list[ChunkEdge]:
+@dataclass(frozen=True)
+class LinkingRules:
+    """Weights and thresholds of the edges that chunks' vectors make; a collection may choose its own."""
+
+    next_chunk: float = 0.85
+    next_chunk_raise: float = 0.15  # of next_chunk, in full at cosine 1
+    similar_above: float = 0.8
+    similar: float = 0.9
+    related_above: float = 0.75
+    related: float = 0.75
+    max_related: int = 8
+
+    def with_choice(self, choice: LinkingChoice) -> "LinkingRules":
+        """These, with what a collection has chosen for itself."""
+        return replace(self, **choice.model_dump(exclude_none=True))
+
+
+DEFAULT_RULES = LinkingRules()
+
+
+def chunk_edges(
+    chunks: Sequence[object], vectors: NDArray[np.float32], rules: LinkingRules = DEFAULT_RULES
+) -> list[ChunkEdge]:
     """The edges between the chunks of one document, by kind, source and target.
 
-    `vectors`: (n_chunks, dim) float32, L2-normalised, in the order of `chunked.chunks`. With c the cosine of two:
-    `next_chunk` weighs min(1, .85 x (1 + .15 x max(0, c))) between neighbours; `similar_to`, from c > .8 on, .9 x c;
-    `related_to`, between chunks that are no neighbours and from c > .75 on, .75 x c, kept where each is among the eight
-    best of the other (equal cosines: the lower ordinal first). Memory grows linearly with the number of chunks.
+    `vectors`: (n_chunks, dim) float32, L2-normalised, in the order of `chunks`. With c the cosine of two, and by the
+    default rules: `next_chunk` weighs min(1, .85 x (1 + .15 x max(0, c))) between neighbours; `similar_to`, from c > .8
+    on, .9 x c; `related_to`, between chunks that are no neighbours and from c > .75 on, .75 x c, kept where each is
+    among the eight best of the other (equal cosines: the lower ordinal first). Memory grows linearly with the number of
+    chunks.
 
     Raises ValueError when there is not one vector for each chunk.
     """
-    count = len(chunked.chunks)
+    count = len(chunks)
     if vectors.ndim != 2 or vectors.shape[0] != count:
         raise ValueError(f"{count} chunks need as many vectors; the array's shape is {vectors.shape}.")
     neighbours = np.einsum("ij,ij->i", vectors[:-1], vectors[1:], dtype=np.float64)
     edges = []
     for source, cosine in enumerate(neighbours.tolist()):
-        weight = min(1.0, NEXT_CHUNK * (1 + NEXT_CHUNK_RAISE * max(0.0, cosine)))
+        weight = min(1.0, rules.next_chunk * (1 + rules.next_chunk_raise * max(0.0, cosine)))
         edges.append(ChunkEdge("next_chunk", source, source + 1, round(weight, 6)))
-        if cosine > SIMILAR_ABOVE:
-            edges.append(ChunkEdge("similar_to", source, source + 1, round(min(1.0, SIMILAR * cosine), 6)))
+        if cosine > rules.similar_above:
+            edges.append(ChunkEdge("similar_to", source, source + 1, round(min(1.0, rules.similar * cosine), 6)))
     edges += [
-        ChunkEdge("related_to", source, target, round(min(1.0, RELATED * cosine), 6))
-        for source, target, cosine in _related(vectors)
+        ChunkEdge("related_to", source, target, round(min(1.0, rules.related * cosine), 6))
+        for source, target, cosine in _related(vectors, rules)
     ]
     return sorted(edges, key=lambda edge: (edge.kind, edge.source, edge.target))
 
 
-def contribution(prepared: PreparedDocument, vectors: NDArray[np.float32]) -> Contribution:
+def contribution(
+    prepared: PreparedDocument, vectors: NDArray[np.float32], rules: LinkingRules = DEFAULT_RULES
+) -> Contribution:
     """All that one revision of a document puts into the graph; equal input gives an equal contribution, lists in order.
 
     `vectors` as in `chunk_edges`.
@@ -94,7 +113,7 @@ def contribution(prepared: PreparedDocument, vectors: NDArray[np.float32]) -> Co
             key=lambda edge: (edge.chunk, edge.name),
         ),
         statements=sorted(statements.values(), key=lambda node: (node.chunk, node.predicate, node.id)),
-        edges=chunk_edges(chunked, vectors),
+        edges=chunk_edges(chunked.chunks, vectors, rules),
         links=sorted(
             (LinkEdge(link.chunk, *link.target, link.weight) for link in prepared.links),
             key=lambda edge: (edge.chunk, edge.target_collection, edge.target_id),
@@ -102,18 +121,18 @@ def contribution(prepared: PreparedDocument, vectors: NDArray[np.float32]) -> Co
     )
 
 
-def _related(vectors: NDArray[np.float32]) -> Iterator[tuple[int, int, float]]:
+def _related(vectors: NDArray[np.float32], rules: LinkingRules) -> Iterator[tuple[int, int, float]]:
     """(source, target, cosine) both ways for each pair of non-neighbours that hold each other among their best."""
     best: dict[tuple[int, int], float] = {}
     count = len(vectors)
     rows = max(1, _BLOCK_FLOATS // max(1, count))
     for low in range(0, count, rows):
         cosines = vectors[low : low + rows] @ vectors.T
-        for row in np.flatnonzero(np.count_nonzero(cosines > RELATED_ABOVE, axis=1) > 1).tolist():
+        for row in np.flatnonzero(np.count_nonzero(cosines > rules.related_above, axis=1) > 1).tolist():
             source = low + row
-            targets = np.flatnonzero(cosines[row] > RELATED_ABOVE)
+            targets = np.flatnonzero(cosines[row] > rules.related_above)
             targets = targets[np.abs(targets - source) > 1]
-            order = np.argsort(-cosines[row, targets], kind="stable")[:MAX_RELATED]
+            order = np.argsort(-cosines[row, targets], kind="stable")[: rules.max_related]
             best.update(((source, int(target)), float(cosines[row, target])) for target in targets[order])
     for source, target in sorted(best):
         if (target, source) in best:

@@ -14,6 +14,7 @@ from query_api.routes import (
     documents,
     evaluations,
     graph,
+    linking,
     operations,
     search,
 )
@@ -66,6 +67,7 @@ def create_app(
         documents,
         chunks,
         collections,
+        linking,
         graph,
         dead_letters,
         operations,

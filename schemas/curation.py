@@ -1,18 +1,22 @@
 """What a record of `curation.v1` may say about a collection, decoded once, at the edge.
 
-The key is `<collection>/settings/<setting>`; a null value takes the setting back. Keys of another kind than `settings`
-are edits of the graph, and not read here.
+The key is `<collection>/settings/<setting>`; a null value takes the setting back. `<collection>/relink/<id>` is an
+order to link what is stored, under which the worker tells how far it is. Keys of another kind are edits of the graph,
+and not read here.
 """
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey
+from schemas.linking import LinkingChoice, Relinking
 
 SETTINGS = "settings"
 CHUNKING = "chunking"
+LINKING = "linking"
+RELINK = "relink"
 
 Method = Literal["sentences", "semantic"]
 Language = Literal[
@@ -56,17 +60,49 @@ class ChunkingEvent(NamedTuple):
     choice: ChunkingChoice | None
 
 
+class LinkingEvent(NamedTuple):
+    """`choice` is None where the collection goes back to the defaults."""
+
+    collection: str
+    choice: LinkingChoice | None
+
+
+class RelinkEvent(NamedTuple):
+    """An order, or how far it is; `state` is None where it was taken back."""
+
+    collection: str
+    id: str
+    state: Relinking | None
+
+
+CurationEvent = ChunkingEvent | LinkingEvent | RelinkEvent
+
+
 def chunking_key(collection: str) -> bytes:
     """The record key of a collection's chunking. Raises MalformedEvent for what is no collection."""
-    DocumentKey.checked(collection, CHUNKING)
-    return f"{collection}/{SETTINGS}/{CHUNKING}".encode("utf-8", "surrogatepass")
+    return _key(collection, SETTINGS, CHUNKING)
 
 
-def encode_choice(choice: ChunkingChoice) -> bytes:
+def linking_key(collection: str) -> bytes:
+    """The record key of a collection's linking. Raises MalformedEvent for what is no collection."""
+    return _key(collection, SETTINGS, LINKING)
+
+
+def relink_key(collection: str, order: str) -> bytes:
+    """The record key of an order to link a collection again. Raises MalformedEvent for what is no collection or id."""
+    return _key(collection, RELINK, order)
+
+
+def _key(collection: str, kind: str, name: str) -> bytes:
+    DocumentKey.checked(collection, name)
+    return f"{collection}/{kind}/{name}".encode("utf-8", "surrogatepass")
+
+
+def encode_choice(choice: ChunkingChoice | LinkingChoice | Relinking) -> bytes:
     return choice.model_dump_json(exclude_none=True).encode()
 
 
-def decode_chunking(key: bytes | None, value: bytes | None) -> ChunkingEvent | None:
+def decode_curation(key: bytes | None, value: bytes | None) -> CurationEvent | None:
     """The event a record carries; None for a record of another kind.
 
     Raises MalformedEvent: `bad_key`, `unknown_setting`, `not_json`, `wrong_type`. Whether sizes fit together depends on
@@ -75,21 +111,28 @@ def decode_chunking(key: bytes | None, value: bytes | None) -> ChunkingEvent | N
     name = (key or b"").decode("utf-8", "replace")
     collection, _, rest = name.partition("/")
     kind, _, setting = rest.partition("/")
-    if kind != SETTINGS:
+    if kind not in (SETTINGS, RELINK):
         return None
     if "\N{REPLACEMENT CHARACTER}" in name:
         raise MalformedEvent("bad_key", "The record's key is not UTF-8.")
     DocumentKey.checked(collection, setting)
-    if setting != CHUNKING:
-        raise MalformedEvent(
-            "unknown_setting", f"There is no setting {setting[:80]!r} of a collection; known: chunking."
-        )
-    return ChunkingEvent(collection, None if value is None else _choice(value))
+    if kind == RELINK:
+        return RelinkEvent(collection, setting, None if value is None else _read(Relinking, value, "order"))
+    if setting == CHUNKING:
+        return ChunkingEvent(collection, None if value is None else _read(ChunkingChoice, value, CHUNKING))
+    if setting == LINKING:
+        return LinkingEvent(collection, None if value is None else _read(LinkingChoice, value, LINKING))
+    raise MalformedEvent(
+        "unknown_setting", f"There is no setting {setting[:80]!r} of a collection; known: chunking, linking."
+    )
 
 
-def _choice(value: bytes) -> ChunkingChoice:
+_Choice = TypeVar("_Choice", bound=BaseModel)
+
+
+def _read(form: type[_Choice], value: bytes, name: str) -> _Choice:
     try:
-        return ChunkingChoice.model_validate_json(value)
+        return form.model_validate_json(value)
     except ValidationError as error:
         problems = error.errors(include_input=False, include_url=False)
         if problems[0]["type"] == "json_invalid":
@@ -98,7 +141,7 @@ def _choice(value: bytes) -> ChunkingChoice:
             f"{'.'.join(str(part) for part in problem['loc']) or 'the value'}: {problem['msg']}"
             for problem in problems[:3]
         )
-        raise MalformedEvent("wrong_type", f"The chunking does not fit: {told}.") from error
+        raise MalformedEvent("wrong_type", f"The {name} does not fit: {told}.") from error
 
 
 class CollectionChunking(BaseModel):

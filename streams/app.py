@@ -27,7 +27,7 @@ from streams import documents_agent, graph_agent, provenance_agent
 from streams.delivery.outbox import Outbox
 from streams.documents_agent import DocumentsAgent
 from streams.errors import WorkerExit
-from streams.faust_app import attach_agent, build_app, group_name
+from streams.faust_app import attach_agent, build_app, group_name, until_crashed
 from streams.graph_agent import GraphAgent, Snapshots
 from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.commit import DocumentIndexer
@@ -46,6 +46,8 @@ from streams.progress.positions import reconcile
 from streams.progress.stores import StoreThread
 from streams.progress.watchdog import KafkaLog, Watchdog
 from streams.provenance_agent import ProvenanceAgent
+from streams.relinking.contributed import ContributedRecords
+from streams.relinking.relinker import Relinker
 from streams.settings import WorkerSettings
 from streams.taking import Taken, fatal_on_error
 from streams.upkeep.maintenance import keep_maintained
@@ -136,6 +138,8 @@ class Worker:
         self._metrics = WorkerMetrics()
         self._health = Health(["kafka", "encoder", "stores", "partitions"])
         self._progress = Progress()
+        self._turn = asyncio.Lock()
+        self._most_contributed = settings.kafka.max_graph_record_bytes - 64 * 1024
         self._cleanup = AsyncExitStack()
         self._background: list[asyncio.Task[None]] = []
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -273,13 +277,15 @@ class Worker:
         parsers = open_parsers(self._settings)
         self._cleanup.push_async_callback(parsers.close)
         await parsers.warm_up()
+        settings = self._collection_settings(group, outbox)
         maker = Maker(
             Preparer(parsers, encoding, self._settings.chunking.parameters()).prepare,
             encoding,
             lance,
             vectors,
             encode_texts=worker.encode_texts,
-            max_contribution_bytes=self._settings.kafka.max_graph_record_bytes - 64 * 1024,
+            max_contribution_bytes=self._most_contributed,
+            linking_of=settings.linking_of,
         )
         indexer = DocumentIndexer(
             topic=names.documents,
@@ -290,8 +296,9 @@ class Worker:
             maker=maker,
             outbox=outbox,
             metrics=self._metrics,
-            choices=self._collection_settings(group, outbox),
+            choices=settings,
             reached=reached,
+            turn=self._turn,
         )
         documents = DocumentsAgent(
             names.documents, indexer, self._progress, worker.commit_documents, worker.commit_bytes
@@ -324,7 +331,19 @@ class Worker:
         self._keep(snapshots.keep())
         upkeep = self._store("lance upkeep")
         self._keep(keep_maintained(vectors, upkeep, self._metrics, worker.maintenance_seconds))
-        self._keep(_until_crashed(app))
+        self._keep(
+            Relinker(
+                orders=settings,
+                contributed=ContributedRecords(self._bootstrap_servers, graph_topic),
+                writer=vectors,
+                thread=lance,
+                outbox=outbox,
+                patience=Patience("kafka", AWAY, self._metrics, self._progress, first_wait_seconds=_FIRST_WAIT_SECONDS),
+                turn=self._turn,
+                max_contribution_bytes=self._most_contributed,
+            ).keep()
+        )
+        self._keep(until_crashed(app))
         return app
 
     def _collection_settings(self, group: str, outbox: Outbox) -> CollectionSettings:
@@ -378,10 +397,3 @@ class Worker:
     def _fail(self, error: BaseException) -> None:
         if not self._failed.done():
             self._failed.set_exception(error)
-
-
-async def _until_crashed(app: faust.App) -> None:
-    """Raises what made a part of Faust end by itself."""
-    while not app.crashed:  # noqa: ASYNC110 -- Faust offers no event for it
-        await asyncio.sleep(_POLL_SECONDS)
-    raise app.crash_reason or RuntimeError("Faust ended without saying why.")

@@ -1,5 +1,6 @@
 """The Faust app: topics of raw bytes, agents that acknowledge last, and the settings that make both safe."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ _HEARTBEAT_SECONDS = 3.0
 _REQUEST_SECONDS = 40.0
 _DAY_SECONDS = 24 * 60 * 60.0
 _BUFFERED_RECORDS = 1_000
+_CRASH_POLL_SECONDS = 0.25
 
 
 def group_name(topic_prefix: str, generation: str) -> str:
@@ -71,3 +73,10 @@ def attach_agent(
 
     take.__name__ = name
     app.agent(channel, name=name, concurrency=1)(take)
+
+
+async def until_crashed(app: faust.App) -> None:
+    """Raises what made a part of Faust end by itself."""
+    while not app.crashed:  # noqa: ASYNC110 -- Faust offers no event for it
+        await asyncio.sleep(_CRASH_POLL_SECONDS)
+    raise app.crash_reason or RuntimeError("Faust ended without saying why.")

@@ -116,6 +116,26 @@ class VectorWriter:
                     found |= zip(taken["content_hash"].to_pylist(), vector_matrix(taken), strict=True)
         return found
 
+    def stored_vectors(
+        self, revisions: Mapping[DocumentKey, str]
+    ) -> dict[DocumentKey, tuple[tuple[str, ...], NDArray[np.float32]]]:
+        """The chunks' ids and vectors, (n_chunks, dimension) float32, of these revisions of documents, in order."""
+        columns = ["key", "revision", "ordinal", "id", "vector"]
+        tables = rows_with(self._newest(CHUNKS), "key", [str(key) for key in revisions], columns)
+        wanted = {(str(key), revision): key for key, revision in revisions.items()}
+        found: dict[DocumentKey, list[tuple[int, str, NDArray[np.float32]]]] = {}
+        for table in tables:
+            names = zip(table["key"].to_pylist(), table["revision"].to_pylist(), strict=True)
+            parts = zip(table["ordinal"].to_pylist(), table["id"].to_pylist(), vector_matrix(table), strict=True)
+            for name, part in zip(names, parts, strict=True):
+                if name in wanted:
+                    found.setdefault(wanted[name], []).append(part)
+        made = {}
+        for key, rows in found.items():
+            rows.sort(key=lambda row: row[0])
+            made[key] = tuple(identifier for _, identifier, _ in rows), np.stack([vector for _, _, vector in rows])
+        return made
+
     def replace(self, documents: Sequence[IndexedRows]) -> None:
         """Make the stores hold these documents as they are given, and nothing older of them. At most five commits.
 

@@ -28,7 +28,7 @@ async def get_chunking(collection: str, service: ServiceOf) -> CollectionChunkin
     try:
         found = await SettingsReader(service.locate_broker, service.topics.curation).chunking(collection)
     except (KafkaError, LogUnavailable, TimeoutError, OSError) as error:
-        raise _out_of_reach(f"The settings cannot be read: {error or type(error).__name__}.") from error
+        raise out_of_reach(f"The settings cannot be read: {error or type(error).__name__}.") from error
     return _shown(collection, _defaults(service), found)
 
 
@@ -40,22 +40,22 @@ async def put_chunking(collection: str, choice: ChunkingChoice, service: Service
         _defaults(service).with_choice(choice)
     except ValueError as error:
         raise ApiProblem(422, "Request does not fit", str(error), members={"reason": "bad_setting"}) from error
-    return await _publish(service, collection, encode_choice(choice))
+    return SettingAccepted(position=await publish(service, _key(collection), encode_choice(choice)))
 
 
 @router.delete(PATH, status_code=202, summary="Cut a collection by the defaults again")
 async def delete_chunking(collection: str, service: ServiceOf) -> SettingAccepted:
     """No error where nothing was chosen."""
-    return await _publish(service, collection, None)
+    return SettingAccepted(position=await publish(service, _key(collection), None))
 
 
-async def _publish(service: Service, collection: str, value: bytes | None) -> SettingAccepted:
-    record = OutgoingRecord(_key(collection), value)
+async def publish(service: Service, key: bytes, value: bytes | None) -> str:
+    """Where a record now stands on the curation topic. Raises ApiProblem while the log is out of reach."""
     try:
-        (position,) = await service.writer.publish(service.topics.curation, [record])
+        (position,) = await service.writer.publish(service.topics.curation, [OutgoingRecord(key, value)])
     except BrokerUnavailable as error:
-        raise _out_of_reach(f"{error}. Send it again in a while: twice does no harm.") from error
-    return SettingAccepted(position=str(position))
+        raise out_of_reach(f"{error}. Send it again in a while: twice does no harm.") from error
+    return str(position)
 
 
 def _key(collection: str) -> bytes:
@@ -65,7 +65,7 @@ def _key(collection: str) -> bytes:
         raise refused_event(error) from error
 
 
-def _out_of_reach(detail: str) -> ApiProblem:
+def out_of_reach(detail: str) -> ApiProblem:
     return ApiProblem(503, "Log out of reach", detail, retry_after_seconds=5, members={"reason": "unavailable"})
 
 

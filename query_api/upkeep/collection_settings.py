@@ -6,7 +6,7 @@ from typing import NamedTuple
 from aiokafka import TopicPartition
 
 from query_api.upkeep.tailing import LocateBroker, connect, spans_of
-from schemas.curation import ChunkingChoice, chunking_key, decode_chunking
+from schemas.curation import ChunkingChoice, ChunkingEvent, CurationEvent, chunking_key, decode_curation
 from schemas.errors import MalformedEvent
 from schemas.ids import Position
 
@@ -22,6 +22,13 @@ class ChosenAt(NamedTuple):
     position: Position | None = None
 
 
+class Stated(NamedTuple):
+    """What the newest record of a key says, and where it stands; None and None where there is none."""
+
+    event: CurationEvent | None = None
+    position: Position | None = None
+
+
 class SettingsReader:
     """Reads the topic, which is compacted, from its beginning at every call, with a consumer of its own.
 
@@ -33,9 +40,14 @@ class SettingsReader:
         self._topic = topic
 
     async def chunking(self, collection: str) -> ChosenAt:
-        """What the collection has chosen. A record that the worker refuses as malformed is passed over, as there."""
-        key = chunking_key(collection)
-        found = ChosenAt()
+        """How the collection has chosen to be cut."""
+        event, position = await self.newest(chunking_key(collection))
+        chosen = event.choice if isinstance(event, ChunkingEvent) else None
+        return ChosenAt() if chosen is None else ChosenAt(chosen, position)
+
+    async def newest(self, key: bytes) -> Stated:
+        """What the topic states now. A record that the worker refuses as malformed is passed over, as there."""
+        found = Stated()
         async with asyncio.timeout(ANSWER_SECONDS):
             consumer = await connect(self._locate_broker(), FETCH_BYTES)
             try:
@@ -53,9 +65,8 @@ class SettingsReader:
         return found
 
 
-def _newer(before: ChosenAt, key: bytes, value: bytes | None, position: Position) -> ChosenAt:
+def _newer(before: Stated, key: bytes, value: bytes | None, position: Position) -> Stated:
     try:
-        event = decode_chunking(key, value)
+        return Stated(decode_curation(key, value), position)
     except MalformedEvent:
         return before
-    return ChosenAt(event.choice, position) if event is not None and event.choice is not None else ChosenAt()

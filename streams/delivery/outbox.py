@@ -81,6 +81,10 @@ class Outbox:
         """Send (key, contribution) to the graph topic; the offset of each there. Raises BrokerRefused."""
         return await self._insist([Outgoing(self._graph_topic, key, value, 0) for key, value in contributions])
 
+    async def curate(self, key: bytes, value: bytes) -> None:
+        """Send a record to the curation topic. Raises BrokerRefused."""
+        await self._insist([Outgoing(self._names.curation, key, value, 0)])
+
     async def acknowledge(self, receipts: Sequence[Receipt]) -> None:
         """Send receipts, each to the partition its source stands in. Raises BrokerRefused."""
         await self._insist(

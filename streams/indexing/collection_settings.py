@@ -1,4 +1,4 @@
-"""What collections have chosen for themselves: the settings on the curation topic, folded."""
+"""What collections have chosen for themselves, and what was ordered for them: the curation topic, folded."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -6,7 +6,8 @@ from typing import Protocol
 import structlog
 
 from indexer.chunking import ChunkingParameters
-from schemas.curation import decode_chunking
+from indexer.linking import DEFAULT_RULES, LinkingRules
+from schemas.curation import ChunkingEvent, LinkingEvent, RelinkEvent, decode_curation
 from schemas.errors import MalformedEvent
 from streams.delivery.dead_letters import DeadLetter
 from streams.delivery.outbox import Outbox
@@ -29,7 +30,7 @@ class SettingsLog(Protocol):
 
 
 class CollectionSettings:
-    """The chunking of each collection that has chosen its own. The newest record of a key counts."""
+    """Chunking and linking of collections that have chosen their own, and orders. The newest record of a key counts."""
 
     def __init__(
         self, topic: str, settings_log: SettingsLog, outbox: Outbox, defaults: ChunkingParameters, patience: Patience
@@ -40,12 +41,23 @@ class CollectionSettings:
         self._defaults = defaults
         self._patience = patience
         self._chosen: dict[str, ChunkingParameters] = {}
+        self._linking: dict[str, LinkingRules] = {}
+        self._orders: dict[tuple[str, str], RelinkEvent] = {}
         self._log = structlog.get_logger("thalweg.worker")
 
     @property
     def known(self) -> Mapping[str, ChunkingParameters]:
         """As they were when last asked for."""
         return dict(self._chosen)
+
+    @property
+    def orders(self) -> Sequence[RelinkEvent]:
+        """Those that are not done, in the order of the log; as last asked for."""
+        return list(self._orders.values())
+
+    def linking_of(self, collection: str) -> LinkingRules:
+        """As it was when last asked for."""
+        return self._linking.get(collection, DEFAULT_RULES)
 
     async def current(self) -> Mapping[str, ChunkingParameters]:
         """As the topic states them now: whatever was confirmed before this call is in it. Waits for a broker that is
@@ -62,9 +74,23 @@ class CollectionSettings:
         return self.known
 
     def _take(self, record: SourceRecord) -> None:
-        event = decode_chunking(record.key, record.value)
-        if event is None:
-            return
+        event = decode_curation(record.key, record.value)
+        if isinstance(event, RelinkEvent):
+            self._take_order(event)
+        elif isinstance(event, LinkingEvent):
+            self._linking[event.collection] = DEFAULT_RULES.with_choice(event.choice) if event.choice else DEFAULT_RULES
+            self._log.info("a collection's linking changed", position=str(record.position), reset=event.choice is None)
+        elif event is not None:
+            self._take_chunking(event, record)
+
+    def _take_order(self, event: RelinkEvent) -> None:
+        """An order that was begun and not done is still one: it is carried out again from its start."""
+        if event.state is None or event.state.state == "done":
+            self._orders.pop((event.collection, event.id), None)
+        else:
+            self._orders[event.collection, event.id] = event
+
+    def _take_chunking(self, event: ChunkingEvent, record: SourceRecord) -> None:
         try:
             chosen = self._defaults if event.choice is None else self._defaults.with_choice(event.choice)
         except ValueError as error:

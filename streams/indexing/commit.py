@@ -1,5 +1,6 @@
 """The numbered commit: a slice of the documents topic into the stores, as one idempotent unit of work."""
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -102,8 +103,10 @@ class DocumentIndexer:
         choices: ChunkingChoices,
         reached: Mapping[int, StoredPosition],
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        turn: asyncio.Lock | None = None,
     ) -> None:
-        """`reached` is what the writer's `positions()` said when it was opened; nobody else writes them."""
+        """`reached` is what the writer's `positions()` said when it was opened; nobody else writes them. `turn` is held
+        during a commit: whoever else contributes to the graph takes it too, so that order per document holds."""
         self._topic = topic
         self._generation = generation
         self._limits = limits
@@ -115,6 +118,7 @@ class DocumentIndexer:
         self._choices = choices
         self._reached = dict(reached)
         self._now_ms = now_ms
+        self._turn = turn or asyncio.Lock()
         self._log = structlog.get_logger("thalweg.worker")
 
     async def index(self, records: Sequence[SourceRecord]) -> None:
@@ -175,6 +179,10 @@ class DocumentIndexer:
 
         Raises RestartNeeded; anything else is the fault of one of the documents.
         """
+        async with self._turn:
+            return await self._commit(records, condemned or {})
+
+    async def _commit(self, records: Sequence[SourceRecord], condemned: Mapping[Position, Exception]) -> IndexedSlice:
         watch = Stopwatch()
         work = Slice.decoded(  # 1
             self._topic,
@@ -182,7 +190,7 @@ class DocumentIndexer:
             records,
             self._reached,
             self._limits,
-            condemned or {},
+            condemned,
             await self._choices.current(),
         )
         watch.lap("decode")

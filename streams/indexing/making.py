@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from indexer.documents import PreparedDocument
 from indexer.embedding import text_hash
-from indexer.linking import contribution
+from indexer.linking import DEFAULT_RULES, LinkingRules, contribution
 from schemas.contributions import encode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import Position
@@ -74,14 +74,19 @@ class Maker:
         *,
         encode_texts: int,
         max_contribution_bytes: int,
+        linking_of: Callable[[str], LinkingRules] = lambda _collection: DEFAULT_RULES,
     ) -> None:
-        """About `encode_texts` texts are encoded at a time, while later documents are still being parsed."""
+        """About `encode_texts` texts are encoded at a time, while later documents are still being parsed.
+
+        `linking_of` tells a collection's rules, by its name.
+        """
         self._ahead = PreparedAhead(prepare)
         self._encoding = encoding
         self._thread = thread
         self._lookup = lookup
         self._encode_texts = encode_texts
         self._max_contribution_bytes = max_contribution_bytes
+        self._linking_of = linking_of
 
     async def make(self, events: Sequence[DecodedEvent], watch: Stopwatch) -> tuple[list[Made], list[Refused]]:
         """Each event, an upsert, either made or refused; in their order."""
@@ -157,7 +162,7 @@ class Maker:
     async def _link(self, embedded: Sequence[_Embedded]) -> tuple[list[Made], list[Refused]]:
         made: list[Made] = []
         refused: list[Refused] = []
-        for document in await self._encoding.compute(lambda: [_linked(each) for each in embedded]):
+        for document in await self._encoding.compute(lambda: [self._linked(each) for each in embedded]):
             size = len(document.contribution)
             if size <= self._max_contribution_bytes:
                 made.append(document)
@@ -170,18 +175,17 @@ class Maker:
             refused.append(Refused(document.event, "link", error))
         return made, refused
 
-
-def _linked(document: _Embedded) -> Made:
-    linked = contribution(document.prepared, document.vectors)
-    names = {about.name for about in linked.about} | {mention.name for mention in linked.mentions}
-    names |= {role.name for statement in linked.statements for role in statement.roles}
-    return Made(
-        event=document.event,
-        prepared=document.prepared,
-        vectors=document.vectors,
-        hashes=document.hashes,
-        contribution=encode_contribution(linked),
-        entities=len(names),
-        statements=len(linked.statements),
-        embedded=document.embedded,
-    )
+    def _linked(self, document: _Embedded) -> Made:
+        linked = contribution(document.prepared, document.vectors, self._linking_of(document.prepared.key.collection))
+        names = {about.name for about in linked.about} | {mention.name for mention in linked.mentions}
+        names |= {role.name for statement in linked.statements for role in statement.roles}
+        return Made(
+            event=document.event,
+            prepared=document.prepared,
+            vectors=document.vectors,
+            hashes=document.hashes,
+            contribution=encode_contribution(linked),
+            entities=len(names),
+            statements=len(linked.statements),
+            embedded=document.embedded,
+        )

@@ -15,9 +15,10 @@ from indexer.documents import (
     Section,
     StatedFact,
 )
-from indexer.linking import chunk_edges, contribution
+from indexer.linking import LinkingRules, chunk_edges, contribution
 from schemas.contributions import AboutEdge, ChunkEdge, LinkEdge, MentionEdge, decode_contribution, encode_contribution
 from schemas.ids import DocumentKey, section_id, statement_id
+from schemas.linking import LinkingChoice
 
 KEY = DocumentKey("d", "n.md")
 
@@ -33,16 +34,16 @@ def at_angles(*degrees: float) -> np.ndarray:
 
 
 def test_neighbours_at_a_right_angle_are_only_next() -> None:
-    assert chunk_edges(chunked(2), at_angles(0, 90)) == [ChunkEdge("next_chunk", 0, 1, 0.85)]
+    assert chunk_edges(chunked(2).chunks, at_angles(0, 90)) == [ChunkEdge("next_chunk", 0, 1, 0.85)]
 
 
 def test_opposite_neighbours_weigh_no_less() -> None:
-    assert chunk_edges(chunked(2), at_angles(0, 180)) == [ChunkEdge("next_chunk", 0, 1, 0.85)]
+    assert chunk_edges(chunked(2).chunks, at_angles(0, 180)) == [ChunkEdge("next_chunk", 0, 1, 0.85)]
 
 
 def test_equal_neighbours_are_similar() -> None:
     # .85 x 1.15 = .9775; .9 x 1
-    assert chunk_edges(chunked(2), at_angles(0, 0)) == [
+    assert chunk_edges(chunked(2).chunks, at_angles(0, 0)) == [
         ChunkEdge("next_chunk", 0, 1, 0.9775),
         ChunkEdge("similar_to", 0, 1, 0.9),
     ]
@@ -50,7 +51,7 @@ def test_equal_neighbours_are_similar() -> None:
 
 def test_similar_begins_above_a_cosine_of_eight_tenths() -> None:
     # cos 60° = .5: .85 x (1 + .15 x .5) = .91375; cos 36° = .809017: .85 x 1.12135255 = .95315, .9 x .809017 = .728115
-    edges = chunk_edges(chunked(3), at_angles(0, 60, 96))
+    edges = chunk_edges(chunked(3).chunks, at_angles(0, 60, 96))
     assert [(edge.kind, edge.source, edge.target) for edge in edges] == [
         ("next_chunk", 0, 1),
         ("next_chunk", 1, 2),
@@ -60,17 +61,17 @@ def test_similar_begins_above_a_cosine_of_eight_tenths() -> None:
 
 
 def test_chunks_further_apart_are_related_both_ways() -> None:
-    edges = chunk_edges(chunked(3), at_angles(0, 90, 0))
+    edges = chunk_edges(chunked(3).chunks, at_angles(0, 90, 0))
     assert [edge for edge in edges if edge.kind == "related_to"] == [
         ChunkEdge("related_to", 0, 2, 0.75),
         ChunkEdge("related_to", 2, 0, 0.75),
     ]
     # cos 42° = .743145 is below the threshold
-    assert [edge.kind for edge in chunk_edges(chunked(3), at_angles(0, 90, 42))] == ["next_chunk", "next_chunk"]
+    assert [edge.kind for edge in chunk_edges(chunked(3).chunks, at_angles(0, 90, 42))] == ["next_chunk", "next_chunk"]
 
 
 def test_no_chunk_is_related_to_more_than_eight() -> None:
-    edges = chunk_edges(chunked(40), at_angles(*[0] * 40))
+    edges = chunk_edges(chunked(40).chunks, at_angles(*[0] * 40))
     related = [edge for edge in edges if edge.kind == "related_to"]
     sources = [edge.source for edge in related]
     assert max(sources.count(source) for source in range(40)) <= 8
@@ -80,9 +81,9 @@ def test_no_chunk_is_related_to_more_than_eight() -> None:
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = np.random.default_rng(7).normal(size=(60, 3)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    whole = chunk_edges(chunked(60), vectors)
+    whole = chunk_edges(chunked(60).chunks, vectors)
     monkeypatch.setattr("indexer.linking._BLOCK_FLOATS", 180)  # three rows at a time
-    in_blocks = chunk_edges(chunked(60), vectors)
+    in_blocks = chunk_edges(chunked(60).chunks, vectors)
     assert [(edge.kind, edge.source, edge.target) for edge in in_blocks] == [
         (edge.kind, edge.source, edge.target) for edge in whole
     ]
@@ -91,12 +92,12 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_too_few_chunks_have_no_edges(count: int) -> None:
-    assert chunk_edges(chunked(count), np.zeros((count, 3), dtype=np.float32)) == []
+    assert chunk_edges(chunked(count).chunks, np.zeros((count, 3), dtype=np.float32)) == []
 
 
 def test_each_chunk_needs_its_vector() -> None:
     with pytest.raises(ValueError, match="3 chunks need as many vectors"):
-        chunk_edges(chunked(3), at_angles(0, 0))
+        chunk_edges(chunked(3).chunks, at_angles(0, 0))
 
 
 def test_a_contribution_holds_everything_in_order() -> None:
@@ -144,3 +145,16 @@ def test_a_contribution_holds_everything_in_order() -> None:
     assert decode_contribution(encode_contribution(made)) == made
     reordered = msgspec.structs.replace(prepared, about=prepared.about[::-1], mentions=prepared.mentions[::-1])
     assert contribution(reordered, at_angles(0, 90)) == made
+
+
+def test_a_collection_may_choose_other_rules() -> None:
+    """Angles 0, 60 and 0 degrees: cosines of neighbours .5, of the others 1."""
+    chosen = LinkingRules().with_choice(
+        LinkingChoice(next_chunk=0.5, next_chunk_raise=0.0, similar_above=0.4, similar=0.8, max_related=0)
+    )
+    assert chunk_edges(chunked(3).chunks, at_angles(0, 60, 0), chosen) == [
+        ChunkEdge("next_chunk", 0, 1, 0.5),
+        ChunkEdge("next_chunk", 1, 2, 0.5),
+        ChunkEdge("similar_to", 0, 1, 0.4),
+        ChunkEdge("similar_to", 1, 2, 0.4),
+    ]

@@ -2,24 +2,42 @@
 
 import pytest
 
-from schemas.curation import ChunkingChoice, chunking_key, decode_chunking, encode_choice
+from schemas.curation import (
+    ChunkingChoice,
+    LinkingEvent,
+    RelinkEvent,
+    chunking_key,
+    decode_curation,
+    encode_choice,
+    linking_key,
+    relink_key,
+)
 from schemas.errors import MalformedEvent
+from schemas.linking import LinkingChoice, Relinking
 
 
 def test_a_choice_comes_back_as_it_was_sent() -> None:
     choice = ChunkingChoice(parent_characters=800, child_overlap=0, method="semantic", language="de")
     assert encode_choice(choice) == b'{"parent_characters":800,"child_overlap":0,"method":"semantic","language":"de"}'
-    event = decode_chunking(chunking_key("notes"), encode_choice(choice))
+    event = decode_curation(chunking_key("notes"), encode_choice(choice))
     assert event == ("notes", choice)
 
 
+def test_linking_and_orders_come_back_as_they_were_sent() -> None:
+    choice = LinkingChoice(similar_above=0.5, max_related=2)
+    assert decode_curation(linking_key("notes"), encode_choice(choice)) == LinkingEvent("notes", choice)
+    state = Relinking(state="running", documents=3, of=7, changed=1)
+    assert decode_curation(relink_key("notes", "a1"), encode_choice(state)) == RelinkEvent("notes", "a1", state)
+    assert decode_curation(relink_key("notes", "a1"), None) == RelinkEvent("notes", "a1", None)
+
+
 def test_a_null_value_takes_the_choice_back() -> None:
-    assert decode_chunking(b"notes/settings/chunking", None) == ("notes", None)
+    assert decode_curation(b"notes/settings/chunking", None) == ("notes", None)
 
 
 @pytest.mark.parametrize("key", [b"notes/nodes/rhine", b"notes/edges/a/settings/chunking", b"", None])
 def test_edits_of_other_kinds_are_not_read_here(key: bytes | None) -> None:
-    assert decode_chunking(key, b"anything") is None
+    assert decode_curation(key, b"anything") is None
 
 
 @pytest.mark.parametrize(
@@ -32,6 +50,8 @@ def test_edits_of_other_kinds_are_not_read_here(key: bytes | None) -> None:
         (b"notes/settings/chunking", b'{"method": "pages"}', "wrong_type"),
         (b"notes/settings/chunking", b'{"language": "klingon"}', "wrong_type"),
         (b"notes/settings/chunking", b'{"size": 300}', "wrong_type"),
+        (b"notes/settings/linking", b'{"similar_above": 1.5}', "wrong_type"),
+        (b"notes/relink/a1", b'{"state": "soon"}', "wrong_type"),
         (b"notes/settings/colour", b"{}", "unknown_setting"),
         (b"/settings/chunking", b"{}", "bad_key"),
         (b"n\xff/settings/chunking", b"{}", "bad_key"),
@@ -39,6 +59,6 @@ def test_edits_of_other_kinds_are_not_read_here(key: bytes | None) -> None:
 )
 def test_what_is_malformed_is_refused_with_its_reason(key: bytes, value: bytes, reason: str) -> None:
     with pytest.raises(MalformedEvent) as caught:
-        decode_chunking(key, value)
+        decode_curation(key, value)
     assert caught.value.reason == reason
     assert "klingon" not in str(caught.value), "a message quotes nothing of the record"

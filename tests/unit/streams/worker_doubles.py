@@ -15,6 +15,7 @@ from indexer.chunking import ChunkingParameters
 from indexer.documents import PreparedDocument
 from indexer.embedding.hashing import HashingEncoder
 from indexer.errors import TransientStoreError, UnparsableDocument
+from indexer.linking import DEFAULT_RULES, LinkingRules
 from indexer.preparing import prepare
 from indexer.tables import DocumentRow, StoredPosition
 from indexer.write.rows import IndexedRows
@@ -47,6 +48,7 @@ class InMemoryDocuments:
     rows: dict[DocumentKey, DocumentRow] = field(default_factory=dict)
     chunks: dict[DocumentKey, tuple[str, ...]] = field(default_factory=dict)
     vectors: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    hashes: dict[DocumentKey, tuple[str, ...]] = field(default_factory=dict)
     stored: dict[int, StoredPosition] = field(default_factory=dict)
     failing: Callable[[str], None] = lambda _call: None
     writes: list[str] = field(default_factory=list)
@@ -60,6 +62,15 @@ class InMemoryDocuments:
     def known_vectors(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         return {digest: self.vectors[digest] for digest in hashes if digest in self.vectors}
 
+    def stored_vectors(
+        self, revisions: Mapping[DocumentKey, str]
+    ) -> dict[DocumentKey, tuple[tuple[str, ...], NDArray[np.float32]]]:
+        return {
+            key: (self.chunks[key], np.stack([self.vectors[digest] for digest in self.hashes[key]]))
+            for key, revision in revisions.items()
+            if key in self.chunks and self.rows[key].revision == revision
+        }
+
     def replace(self, documents: Sequence[IndexedRows]) -> None:
         self.failing("replace")
         self.writes.append("replace")
@@ -69,6 +80,7 @@ class InMemoryDocuments:
             if document.prepared is not None:
                 assert document.vectors is not None
                 self.chunks[key] = tuple(chunk.id for chunk in document.prepared.chunked.chunks)
+                self.hashes[key] = tuple(document.hashes)
                 self.vectors |= dict(zip(document.hashes, document.vectors, strict=True))
             elif document.row.deleted_at_ms is not None:
                 self.chunks.pop(key, None)
@@ -190,6 +202,8 @@ class Bench:
     max_contribution_bytes: int = 1_000_000
     preparer: ChokingPreparer = field(default_factory=ChokingPreparer)
     choices: ChosenInMemory = field(default_factory=ChosenInMemory)
+    linking: dict[str, LinkingRules] = field(default_factory=dict)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
         self.thread = StoreThread("lance", self.metrics, self.progress, first_wait_seconds=0.001)
@@ -210,12 +224,14 @@ class Bench:
                 self.documents,
                 encode_texts=2,
                 max_contribution_bytes=self.max_contribution_bytes,
+                linking_of=lambda collection: self.linking.get(collection, DEFAULT_RULES),
             ),
             outbox=self.outbox,
             metrics=self.metrics,
             choices=self.choices,
             reached=self.documents.positions(),
             now_ms=lambda: 5_000,
+            turn=self.turn,
         )
 
     def restarted(self) -> "Bench":

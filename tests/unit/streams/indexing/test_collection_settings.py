@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from indexer.chunking import ChunkingParameters
+from indexer.linking import LinkingRules
 from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.records import SourceRecord
 from streams.progress.patience import Patience
@@ -65,6 +66,32 @@ async def test_the_newest_choice_counts_and_null_goes_back_to_the_defaults(bench
     assert (now["a"].method, now["a"].chunk_characters, now["b"].passage_overlap) == ("semantic", 300, 0)
     curation.state("a/settings/chunking", None)
     assert set(await settings.current()) == {"b"} == set(settings.known)
+
+
+async def test_linking_is_chosen_beside_chunking(bench: Bench) -> None:
+    curation = CurationInMemory()
+    settings = settings_on(curation, bench)
+    curation.state("a/settings/linking", b'{"similar_above": 0.5}')
+    assert await settings.current() == {}
+    assert settings.linking_of("a") == LinkingRules(similar_above=0.5)
+    assert settings.linking_of("b") == LinkingRules()
+    curation.state("a/settings/linking", None)
+    await settings.current()
+    assert settings.linking_of("a") == LinkingRules()
+
+
+async def test_an_order_is_open_until_it_is_done_also_after_a_restart(bench: Bench) -> None:
+    curation = CurationInMemory()
+    curation.state("a/relink/1", b'{"state": "ordered"}')
+    curation.state("a/relink/1", b'{"state": "running", "documents": 3, "of": 9}')
+    curation.state("b/relink/2", b'{"state": "ordered"}')
+    curation.state("b/relink/2", b'{"state": "done"}')
+    curation.state("b/relink/3", b'{"state": "ordered"}')
+    curation.state("b/relink/3", None)
+    settings = settings_on(curation, bench)
+    assert settings.orders == []
+    await settings.current()
+    assert [(order.collection, order.id) for order in settings.orders] == [("a", "1")]
 
 
 async def test_what_is_chosen_as_the_default_is_no_choice(bench: Bench) -> None:

@@ -1,0 +1,1 @@
+"""Stored documents linked again by the rules of now, without embedding anything."""

@@ -1,0 +1,78 @@
+"""How a collection is linked, and the order to link it again, over HTTP."""
+
+import pytest
+
+from query_api.routes import linking
+from query_api.upkeep.collection_settings import Stated
+from query_api.writing.publishing import OutgoingRecord
+from schemas.curation import LinkingEvent, RelinkEvent
+from schemas.ids import Position
+from schemas.linking import LinkingChoice, Relinking
+from tests.unit.query_api.running_service import Running, problem
+
+PATH = "/v1/collections/notes/linking"
+RELINK = "/v1/collections/notes/relink"
+
+
+@pytest.fixture
+def sent(running: Running, monkeypatch: pytest.MonkeyPatch) -> list[OutgoingRecord]:
+    found: list[OutgoingRecord] = []
+
+    async def publish(topic: str, records: list[OutgoingRecord]) -> list[Position]:
+        assert topic == "thalweg.curation.v1"
+        found.extend(records)
+        return [Position(0, len(found))]
+
+    monkeypatch.setattr(running.service.writer, "publish", publish)
+    return found
+
+
+def topic_says(monkeypatch: pytest.MonkeyPatch, stated: Stated) -> None:
+    class Reader:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        async def newest(self, key: bytes) -> Stated:
+            return stated
+
+    monkeypatch.setattr(linking, "SettingsReader", Reader)
+
+
+async def test_a_choice_and_an_order_go_to_the_curation_topic(running: Running, sent: list[OutgoingRecord]) -> None:
+    assert (await running.http.put(PATH, json={"similar_above": 0.5})).json() == {"position": "0:1"}
+    assert (await running.http.delete(PATH)).status_code == 202
+    order = await running.http.post(RELINK)
+    assert (order.status_code, order.json()["position"]) == (202, "0:3")
+    assert sent[:2] == [
+        OutgoingRecord(b"notes/settings/linking", b'{"similar_above":0.5}'),
+        OutgoingRecord(b"notes/settings/linking", None),
+    ]
+    assert sent[2].key == f"notes/relink/{order.json()['id']}".encode()
+
+
+async def test_what_applies_is_shown_with_what_was_chosen(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    choice = LinkingChoice(max_related=2)
+    topic_says(monkeypatch, Stated(LinkingEvent("notes", choice), Position(0, 4)))
+    shown = (await running.get(PATH)).json()
+    assert (shown["max_related"], shown["similar_above"], shown["position"]) == (2, 0.8, "0:4")
+    assert shown["chosen"]["similar_above"] is None
+    topic_says(monkeypatch, Stated(LinkingEvent("notes", None), Position(0, 5)))
+    assert (await running.get(PATH)).json()["position"] is None
+
+
+async def test_an_order_tells_how_far_it_is(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = Relinking(state="running", documents=64, of=100, changed=3)
+    topic_says(monkeypatch, Stated(RelinkEvent("notes", "a1", state), Position(0, 4)))
+    assert (await running.get(f"{RELINK}/a1")).json() == state.model_dump()
+    topic_says(monkeypatch, Stated())
+    assert problem(await running.get(f"{RELINK}/a2"))["status"] == 404
+
+
+@pytest.mark.parametrize("choice", [{"similar_above": 1.5}, {"related": 0}, {"max_related": 65}, {"colour": 1}])
+async def test_weights_and_thresholds_have_bounds(running: Running, choice: dict[str, float]) -> None:
+    assert problem(await running.http.put(PATH, json=choice))["status"] == 422
+
+
+async def test_without_kafka_nothing_is_ordered(running: Running) -> None:
+    for answer in (await running.http.post(RELINK), await running.get(PATH), await running.get(f"{RELINK}/a")):
+        assert problem(answer)["status"] == 503

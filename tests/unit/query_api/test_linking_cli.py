@@ -1,0 +1,89 @@
+"""`thalweg collections linking` and `thalweg relink`, at a service that is a double."""
+
+import json
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from query_api import linking_cli
+from query_api.cli import app as query_commands
+from query_api.linking_cli import RULES, follow
+from schemas.exits import Exit, Failure
+
+STATES = [
+    {"state": "ordered", "documents": 0, "of": 0, "changed": 0, "skipped": 0},
+    {"state": "running", "documents": 64, "of": 70, "changed": 2, "skipped": 0},
+    {"state": "done", "documents": 70, "of": 70, "changed": 3, "skipped": 1},
+]
+
+
+class LinkingClient:
+    """A service whose order is done at the third look."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, str, Any]] = []
+        self.states = list(STATES)
+
+    def get(self, path: str) -> dict[str, Any]:
+        if path.endswith("/relink/a1"):
+            return self.states.pop(0)
+        return {**dict.fromkeys(RULES, 0.5), "chosen": {"similar": 0.5}, "position": "0:4"}
+
+    def put(self, path: str, body: bytes) -> dict[str, Any]:
+        self.sent.append(("put", path, json.loads(body)))
+        return {"position": "0:5"}
+
+    def post(self, path: str, body: bytes) -> dict[str, Any]:
+        self.sent.append(("post", path, None))
+        return {"id": "a1", "position": "0:6"}
+
+    def close(self) -> None:
+        return
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> LinkingClient:
+    made = LinkingClient()
+    monkeypatch.setattr(linking_cli, "service_client", lambda url, data_dir: made)
+    monkeypatch.setattr(linking_cli, "POLL_SECONDS", 0.0)
+    return made
+
+
+def shown(*arguments: str) -> str:
+    app = typer.Typer()
+    app.add_typer(query_commands)
+    app.add_typer(linking_cli.app)
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == Exit.OK, result.output
+    return result.output
+
+
+def test_a_choice_is_sent_and_shown(client: LinkingClient) -> None:
+    assert "0:5" in shown("collections", "linking", "a b", "--similar-above", "0.5", "--max-related", "2")
+    assert client.sent == [("put", "/v1/collections/a%20b/linking", {"similar_above": 0.5, "max_related": 2})]
+    lines = {line.split()[0]: line for line in shown("collections", "linking", "a").splitlines()}
+    assert "chosen at 0:4" in lines["similar"]
+    assert "default" in lines["related"]
+
+
+def test_relink_waits_until_it_is_done(client: LinkingClient) -> None:
+    assert "3 of 70 documents linked anew, 1 left as they are." in shown("relink", "notes")
+    assert client.states == []
+    assert "Ordered as a1" in shown("relink", "notes", "--no-wait")
+
+
+def test_relink_gives_one_json_object(client: LinkingClient) -> None:
+    assert json.loads(shown("relink", "notes", "--json")) == {"id": "a1", "position": "0:6", **STATES[-1]}
+
+
+def test_an_order_that_nobody_carries_out_is_left_in_the_log() -> None:
+    clock = [0.0]
+
+    def pass_time(seconds: float) -> None:
+        clock[0] += 10
+
+    with pytest.raises(Failure, match="stays in the log"):
+        follow(lambda: STATES[0], lambda _state: None, 60, pass_time, lambda: clock[0])
+    assert clock[0] == 70
