@@ -232,7 +232,7 @@ class Worker:
         vectors = await lance.call(VectorWriter.open, generation, encoder.dimension)
         self._cleanup.push_async_callback(lance.close, vectors.close)
         kuzu = self._store("kuzu")
-        graph = await kuzu.call(GraphWriter.open, generation)
+        graph = await kuzu.call(GraphWriter.open, generation, self._settings.storage.graph_buffer_bytes)
         self._cleanup.push_async_callback(kuzu.close, graph.close)
         reached = await lance.call(vectors.positions)
         graph_position = await kuzu.call(graph.position)
