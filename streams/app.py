@@ -300,6 +300,7 @@ class Worker:
             schedule=schedule,
             progress=self._progress,
             metrics=self._metrics,
+            feeding_stage=documents_agent.STAGE,
         )
         retrievals = ProvenanceAgent(
             topic=names.provenance, writer=vectors, thread=lance, outbox=outbox, progress=self._progress
