@@ -1,4 +1,4 @@
-"""Processor time the worker need not spend beside the encoder: on threads that wait busily, and on looking for garbage."""
+"""Processor time the worker need not spend beside the encoder: threads that wait busily, searches for garbage."""
 
 import gc
 
