@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from indexer.read.resident.layers import Layer, Layers
-from indexer.read.resident.scope import KEPT_SCOPES, Scope
+from indexer.read.resident.scope import EVERYTHING, KEPT_SCOPES, Scope
 from indexer.read.resident.vectors import NearChunk, VectorIndex, Vectors
 from schemas.ids import DocumentKey
 from tests.unit.indexer.read.resident.histories import COLLECTIONS, State, Step, after, steps
@@ -33,7 +33,8 @@ def layer(documents: State) -> Layer[Vectors]:
     rows = [(key, identifier, terms) for key, held in documents.items() for identifier, terms in held]
     matrix = np.array([vector_of(terms) for _, _, terms in rows], dtype=np.float32).reshape(-1, DIMENSION)
     passages = np.array([f"passage of {identifier}" for _, identifier, _ in rows], dtype=np.object_)
-    return Layer.of([row[1] for row in rows], [row[0] for row in rows], Vectors(matrix, passages))
+    bounds = np.zeros((len(rows), 3), dtype=np.int32)
+    return Layer.of([row[1] for row in rows], [row[0] for row in rows], Vectors(matrix, passages, bounds))
 
 
 def index(documents: State) -> VectorIndex:
@@ -60,8 +61,9 @@ def test_cosines_by_hand() -> None:
     axes = np.eye(3, dtype=np.float32)
     keys = [DocumentKey("a", str(number)) for number in range(3)]
     passages = np.array(["p0", "p1", "p2"], dtype=np.object_)
-    rows = VectorIndex(Layers[Vectors]().with_layer(Layer.of(["0", "1", "2"], keys, Vectors(axes, passages))))
-    assert rows.rows == 3
+    content = Vectors(axes, passages, np.zeros((3, 3), dtype=np.int32))
+    rows = VectorIndex(Layers[Vectors]().with_layer(Layer.of(["0", "1", "2"], keys, content)))
+    assert rows.rows_in(EVERYTHING) == 3
     assert rows.search(np.array([3, 4, 0], dtype=np.float32), 2) == [
         NearChunk(0.8, "1", "p1", keys[1]),
         NearChunk(0.6, "0", "p0", keys[0]),
