@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from indexer.read.resident.layers import Layer, Layers
-from indexer.read.resident.scope import KEPT_SCOPES, Scope
+from indexer.read.resident.scope import EVERYTHING, KEPT_SCOPES, Scope
 from indexer.read.resident.vectors import NearChunk, VectorIndex, Vectors
 from schemas.ids import DocumentKey
 from tests.unit.indexer.read.resident.histories import COLLECTIONS, State, Step, after, steps
@@ -61,7 +61,7 @@ def test_cosines_by_hand() -> None:
     keys = [DocumentKey("a", str(number)) for number in range(3)]
     passages = np.array(["p0", "p1", "p2"], dtype=np.object_)
     rows = VectorIndex(Layers[Vectors]().with_layer(Layer.of(["0", "1", "2"], keys, Vectors(axes, passages))))
-    assert rows.rows == 3
+    assert rows.rows_in(EVERYTHING) == 3
     assert rows.search(np.array([3, 4, 0], dtype=np.float32), 2) == [
         NearChunk(0.8, "1", "p1", keys[1]),
         NearChunk(0.6, "0", "p0", keys[0]),
