@@ -274,6 +274,45 @@ async def test_when_every_channel_fails_the_search_fails(executor: Executor) -> 
         await ask(made, executor, mode="vector", collection="wiki")
 
 
+async def test_the_graph_alone_among_the_channels_may_find_nothing(executor: Executor) -> None:
+    answer = await ask(world(SIDE_BY_SIDE), executor, q="is there a film", channels="graph")
+    assert (answer.hits, answer.done.failed_channels) == ([], {})
+    found = await ask(world(PAGES), executor, channels="graph", collection="wiki")
+    assert "Jane Doe" in found.titles
+    assert {channel for hit in found.hits for channel in hit.channels} == {"graph"}
+
+
+async def test_only_the_channels_that_are_asked_for_work(executor: Executor) -> None:
+    answer = await ask(world(PAGES), executor, channels="vector,structured", collection="wiki")
+    assert set(answer.stages) == {"embed", "vector", "structured"}
+    assert {channel for hit in answer.hits for channel in hit.channels} == {"vector"}
+
+
+async def test_reranking_shows_what_the_vector_channel_found_and_fails_with_it(executor: Executor) -> None:
+    made = world(PAGES)
+    answer = await ask(made, executor, mode="rerank", collection="wiki")
+    assert set(answer.stages) == {"embed", "vector", "graph"}
+    assert sorted(answer.titles) == sorted((await ask(made, executor, mode="vector", collection="wiki")).titles)
+    made[1].broken.add("vector_search")
+    with pytest.raises(SearchFailed, match="vector: Could not vector_search"):
+        await ask(made, executor, mode="rerank", collection="wiki")
+
+
+async def test_what_could_not_be_compared_is_ranked_as_it_was_found_and_the_answer_says_so(executor: Executor) -> None:
+    made = world(PAGES)
+    made[1].broken.add("compare_vectors")
+    answer = await ask(made, executor, collection="wiki")
+    assert answer.hits
+    reason = "Could not compare_vectors: the disk is gone"
+    assert answer.done.failed_channels == {
+        "graph": f"What was found was not compared with the question: {reason}",
+        "compare": reason,
+    }
+    assert answer.stages["graph"].error == answer.done.failed_channels["graph"]
+    with pytest.raises(SearchFailed, match="not compared with the question"):
+        await ask(made, executor, mode="graph", collection="wiki")
+
+
 async def test_texts_that_cannot_be_read_fail_the_search(executor: Executor) -> None:
     made = world(PAGES)
     made[1].broken.add("chunks_of_passages")
@@ -315,6 +354,30 @@ async def test_pages_by_offset_are_one_long_page(executor: Executor, mode: str, 
     expected = {"passage": 240, "document": 120, "chunk": 240 if mode == "keyword" else 360}
     assert len(pages) == expected[group]
     assert whole.done.next_offset is None
+
+
+@pytest.mark.parametrize("group", ["passage", "document"])
+async def test_short_pages_are_one_long_page_also_where_only_a_search_tells_cosines(
+    executor: Executor, group: str
+) -> None:
+    """Each passage has words of its own, so that covering the question moves them, and more than one block is asked."""
+    words = ["river", "lake", "weir", "dam", "boat", "mill"]
+    made = world(
+        [
+            Page(f"d{at:02}", f"Doc {at}", [[f"{words[at % 6]} {words[at % 5]} {words[part % 3]}"] for part in range(at % 7)])
+            for at in range(60)
+        ]
+    )
+    made[1].cosines_at_once = False
+    question = "is a weir at the river or the lake"
+    whole = await ask(made, executor, q=question, group=group, k=150)
+    for size in (7, 40):
+        pages: list[str] = []
+        for offset in range(0, 120, size):
+            page = await ask(made, executor, q=question, group=group, k=size, offset=offset)
+            pages += [hit.passage_id for hit in page.hits]
+        assert pages == [hit.passage_id for hit in whole.hits][: len(pages)]
+        assert len(pages) >= min(120, len(whole.hits))
 
 
 async def test_documents_come_once_and_by_their_best_passage(executor: Executor) -> None:
