@@ -67,7 +67,9 @@ class Comparer:
         names = list(dict.fromkeys(passage_ids))
         words = self._text.compare_words(self._query, names, self._collection)
         bm25 = words.bm25 if self._words else np.zeros(len(names))
-        return Compared(dict(zip(names, range(len(names)), strict=True)), self._cosines(names, known_cosines), bm25, words.held)
+        return Compared(
+            dict(zip(names, range(len(names)), strict=True)), self._cosines(names, known_cosines), bm25, words.held
+        )
 
     def weights_of(self, words: Sequence[str]) -> list[float]:
         """What each of these words of the question tells: the highest idf of its terms, 0 for a word that the

@@ -118,9 +118,7 @@ def test_the_open_share_is_what_a_passage_holds_of_what_the_parent_does_not() ->
 def test_where_the_parent_holds_every_word_nothing_is_open() -> None:
     snapshot, text, _ = world([ALPHA, JANE])
     comparer = Comparer(text, "Alpha of Lisbon", "wiki", None, {}, words=True)
-    shares = open_shares(
-        snapshot.graph, comparer, comparer.of(JANE.passage_ids()), [parent_of(snapshot.graph, ALPHA)]
-    )
+    shares = open_shares(snapshot.graph, comparer, comparer.of(JANE.passage_ids()), [parent_of(snapshot.graph, ALPHA)])
     assert shares.tolist() == [[0.0, 0.0]]
 
 

@@ -70,7 +70,9 @@ def test_a_parent_counts_for_as_much_as_its_name_is_sure() -> None:
 def test_up_to_three_more_are_parents_by_a_sure_name_and_none_by_an_unsure_one() -> None:
     world_of_letters = Lettered()
     fitting = {"a": 1.0, "b": 0.9, "c": 0.8}
-    sure = [world_of_letters.link(letter, strength) for letter, strength in zip("hgfe", (0.5, 0.6, 0.7, 0.8), strict=True)]
+    sure = [
+        world_of_letters.link(letter, strength) for letter, strength in zip("hgfe", (0.5, 0.6, 0.7, 0.8), strict=True)
+    ]
     chosen = world_of_letters.chosen(fitting, *sure, world_of_letters.link("d", 0.49))
     assert chosen[3:] == [("e", pytest.approx(0.8)), ("f", pytest.approx(0.7)), ("g", pytest.approx(0.6))]
     assert len(world_of_letters.chosen(fitting, world_of_letters.link("d", 0.49))) == 3

@@ -123,6 +123,12 @@ async def test_channels_and_weights_of_a_url_are_refused_with_a_sentence(
     assert told in refused["detail"]
 
 
+async def test_what_is_wrong_with_a_request_as_a_whole_is_blamed_on_no_parameter(running: Running) -> None:
+    weights = "fusion=weighted&vector_weight=0&keyword_weight=0&graph_weight=0"
+    refused = problem(await running.http.get(f"/v1/search?q=river&{weights}"))
+    assert refused["detail"] == "All weights are 0; give at least one channel a weight above 0."
+
+
 async def test_a_collection_without_documents_is_empty_and_the_answer_says_that_it_may_be_misspelt(
     running: Running,
 ) -> None:

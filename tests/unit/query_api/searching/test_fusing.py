@@ -10,6 +10,9 @@ from schemas.api import Fusion, Group, Mode
 from schemas.ids import DocumentKey
 
 
+WEIGHTS = FusionWeights()
+
+
 def found(passage: str, score: float, chunk: str | None = None, document: str | None = None) -> Candidate:
     key = DocumentKey("c", document or passage)
     return Candidate(passage, score, key, chunk)
@@ -31,7 +34,7 @@ def placed(
     mode: Mode = "hybrid",
     group: Group = "passage",
     fusion: Fusion = "adaptive",
-    weights: FusionWeights = FusionWeights(),
+    weights: FusionWeights = WEIGHTS,
     first: int = 1_000,
 ) -> list[Place]:
     def document_of(passage: str) -> DocumentKey:
@@ -160,7 +163,9 @@ def test_deeper_candidates_change_nothing_in_the_cover_of_the_first() -> None:
         for at in range(DEPTH // 2)
     ]
     deeper = [*shallow, found("c00", 0.6)]
-    held = {each.passage_id: (each.score, 0.0, [each.passage_id[0] != "c", each.passage_id == "c00"]) for each in deeper}
+    held = {
+        each.passage_id: (each.score, 0.0, [each.passage_id[0] != "c", each.passage_id == "c00"]) for each in deeper
+    }
     what = Found(shallow, [], {}, compared=compared(held), idf=np.ones(2))
     assert names(what, group="document") == ["a00", "b00"]
     assert names(what._replace(vector=deeper), group="document") == ["a00", "b00", "c00"]

@@ -364,7 +364,11 @@ async def test_short_pages_are_one_long_page_also_where_only_a_search_tells_cosi
     words = ["river", "lake", "weir", "dam", "boat", "mill"]
     made = world(
         [
-            Page(f"d{at:02}", f"Doc {at}", [[f"{words[at % 6]} {words[at % 5]} {words[part % 3]}"] for part in range(at % 7)])
+            Page(
+                f"d{at:02}",
+                f"Doc {at}",
+                [[f"{words[at % 6]} {words[at % 5]} {words[part % 3]}"] for part in range(at % 7)],
+            )
             for at in range(60)
         ]
     )

@@ -175,7 +175,8 @@ def test_one_collection_never_changes_the_scores_of_another(
 def test_comparing_worked_by_hand() -> None:
     """The rows of `test_the_numbers_worked_by_hand`. Term 1 stands in x and z: of idf .4700036 too.
 
-    x holds 7 and 1: 2 · .54421472; y holds 7 twice: .5908617; z holds 1 once, and is as long as the mean: .4700036 · 2.2 / 2.2.
+    x holds 7 and 1: 2 · .54421472; y holds 7 twice: .5908617.
+    z holds 1 once, and is as long as the mean: .4700036 · 2.2 / 2.2.
     """
     rows = index(one_by_one([("x", [7, 1]), ("y", [7, 7, 2, 3]), ("z", [1, 2, 3])]))
     compared = rows.compare([7, 9, 1], ["z", "y", "x"])
