@@ -9,7 +9,6 @@ from query_api.searching.fusing import DEPTH, Found, FusionWeights, Place, place
 from schemas.api import Fusion, Group, Mode
 from schemas.ids import DocumentKey
 
-
 WEIGHTS = FusionWeights()
 
 
