@@ -172,3 +172,18 @@ def test_opening_again_finds_everything_and_another_dimension_is_refused(generat
     assert again.held([made.row.key]) == {made.row.key: made.row}
     with pytest.raises(IncompatibleGeneration, match="17 dimensions"):
         VectorWriter.open(generation, DIMENSION + 1)
+
+
+def test_the_vectors_of_a_revision_come_in_the_order_of_its_chunks(
+    generation: Generation, writer: VectorWriter
+) -> None:
+    older, newer = document("a", "One. Two", "Three"), document("a", "Four. Five. Six", "One")
+    other = document("b", "Seven")
+    writer.replace([older, other])
+    writer.replace([newer])
+    found = writer.stored_vectors({one.row.key: one.row.revision or "" for one in (newer, other)})
+    for one in (newer, other):
+        ids, vectors = found[one.row.key]
+        assert ids == tuple(chunk.id for chunk in one.prepared.chunked.chunks)
+        np.testing.assert_array_equal(vectors, one.vectors)
+    assert writer.stored_vectors({older.row.key: older.row.revision or ""}) == {}

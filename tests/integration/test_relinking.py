@@ -1,0 +1,54 @@
+"""Stored documents linked again by a real worker: from the graph topic and the stored vectors, to the graph topic."""
+
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from schemas.contributions import Contribution, decode_contribution
+from schemas.curation import RelinkEvent, decode_curation, encode_choice, linking_key, relink_key
+from schemas.linking import LinkingChoice, Relinking
+from tests.integration.worker_process import Client, client, running_worker, wait_for
+
+TEXT = " ".join(f"Sentence {number} says that river {number} flows to the sea in its bed." for number in range(30))
+
+
+async def contributed(user: Client) -> dict[str, Contribution]:
+    records = await user.read_all(user.names.graph("g0001"), partitions=1)
+    newest = {record.key.decode(): record.value for record in records}
+    return {key: decode_contribution(value) for key, value in newest.items() if value is not None}
+
+
+async def relinked(user: Client, order: str, worker: Any) -> Relinking:
+    """The state of an order once it is done."""
+    before = worker.said().count("linked again")
+    await user.producer.send_and_wait(
+        user.names.curation, encode_choice(Relinking()), key=relink_key("rivers", order), partition=0
+    )
+    await wait_for(lambda: worker.said().count("linked again") > before, "the order to be carried out")
+    events = [decode_curation(one.key, one.value) for one in await user.read_all(user.names.curation, partitions=1)]
+    [*_, last] = [event.state for event in events if isinstance(event, RelinkEvent) and event.id == order]
+    assert last is not None
+    return last
+
+
+async def test_rules_reach_what_is_stored_and_come_back_to_where_they_were(kafka: str, tmp_path: Path) -> None:
+    with running_worker(kafka, f"relink-{uuid4().hex[:8]}.", tmp_path / "data") as worker:
+        async with client(kafka, worker.prefix) as user:
+            keys = [f"rivers/{name}" for name in ("rhine", "elbe")] + ["seas/north"]
+            await user.receipts_of(await user.publish_all([(key, TEXT) for key in keys]))
+            before = await contributed(user)
+            assert await relinked(user, "same", worker) == Relinking(state="done", documents=2, of=2)
+            assert await contributed(user) == before
+            choice = encode_choice(LinkingChoice(similar_above=0.0))
+            await user.producer.send_and_wait(user.names.curation, choice, key=linking_key("rivers"), partition=0)
+            assert await relinked(user, "other", worker) == Relinking(state="done", documents=2, of=2, changed=2)
+            after = await contributed(user)
+            similar = [edge for edge in after["rivers/rhine"].edges if edge.kind == "similar_to"]
+            assert len(similar) == len(after["rivers/rhine"].chunks) - 1
+            assert after["seas/north"] == before["seas/north"]
+            await user.publish("rivers/rhine", TEXT)
+            again = await user.receipt(await user.publish("rivers/rhine", TEXT))
+            assert again.outcome == "unchanged", "how a document is linked is no part of its revision"
+            await user.producer.send_and_wait(user.names.curation, None, key=linking_key("rivers"), partition=0)
+            assert (await relinked(user, "back", worker)).changed == 2
+            assert await contributed(user) == before
