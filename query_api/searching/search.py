@@ -31,6 +31,10 @@ from query_api.channels.vector import vector_channel
 from query_api.reading.comparing import Compared, Comparer
 from query_api.reading.passages import PassageReader
 from query_api.reading.snapshot import Candidate, QueryEncoder, Snapshot
+from query_api.searching.choosing import FLOOR_PLACES, distinct, duplicates_of, likely_enough
+from query_api.searching.confidence import Evidence, Judge, fitted_judge, with_confidence
+from query_api.searching.contexts import span_of, with_contexts
+from query_api.searching.explaining import factors_of
 from query_api.searching.fusing import DEEPER, DEPTH, Found, FusionWeights, Place, places
 from query_api.searching.hits import Texts, hits_of
 from query_api.searching.paths import Trail
@@ -41,7 +45,7 @@ MAX_DEPTH = 16_384
 FIRST_HITS = 20  # read and sent before the rest of a long page
 BATCH_HITS = 200
 LIKELY_PARENTS = 4
-COMPARING_MODES: frozenset[Mode] = frozenset({"hybrid", "graph", "rerank"})
+SEEDING_MODES: frozenset[Mode] = frozenset({"hybrid", "graph", "rerank"})
 ALL_CHANNELS: tuple[Channel, ...] = ("vector", "keyword", "structured", "graph")
 MAX_REASON_CHARACTERS = 300
 
@@ -77,6 +81,7 @@ class SearchSettings:
     budgets: SearchBudgets = field(default_factory=SearchBudgets)
     fusion: FusionWeights = field(default_factory=FusionWeights)
     terms: TermWeights = field(default_factory=TermWeights)
+    judge: Judge | None = field(default_factory=fitted_judge)
 
 
 class _Outcome(NamedTuple, Generic[Value]):
@@ -182,7 +187,7 @@ class _Search:
                 yield self._noted(outcome, _found_by(outcome))
         if "embed" in self.failed:
             self.failed["vector"] = f"The question was not embedded: {self.failed.pop('embed')}"
-        if self._request.mode in COMPARING_MODES:
+        if self._request.mode != "structured":
             await self._compare()
         if "graph" in self._asked:
             reached = await self._by_graph()
@@ -233,12 +238,20 @@ class _Search:
     async def order(self) -> list[Place]:
         """Every place up to the end of the page, and at least one more if there is one."""
         needed = self._request.offset + self._request.k + 1
+        floor = self._request.min_confidence
+        wanted = needed if floor is None else FLOOR_PLACES
         while True:
             await self._compare_rest()
-            found = self._places(needed)
+            found = self._places(wanted)
+            chosen = await self._chosen(found)
+            if len(chosen) >= needed or floor is not None:
+                return chosen
+            if len(found) >= wanted:  # what is left out makes room for as many more
+                wanted *= 2
+                continue
             full = any(len(given or ()) >= self._depth for given in (self._found.vector, self._found.keyword))
-            if len(found) >= needed or not full or self._depth >= MAX_DEPTH or self._request.mode == "graph":
-                return found
+            if not full or self._depth >= MAX_DEPTH or self._request.mode == "graph":
+                return chosen
             self._depth *= DEEPER
             await self._deepen()
 
@@ -253,7 +266,62 @@ class _Search:
             raise SearchFailed(f"The texts of the hits: {outcome.error}")
         found = hits_of(page, first_rank, outcome.value, self._question, trail, snapshot.documents_topic)
         matches = self._found.structured.matches
-        return [hit.model_copy(update={"matches": list(matches.get(hit.passage_id, ()))}) for hit in found]
+        matched = [hit.model_copy(update={"matches": list(matches.get(hit.passage_id, ()))}) for hit in found]
+        return await self._told_more(matched, outcome.value)
+
+    async def _chosen(self, found: list[Place]) -> list[Place]:
+        """The places with their confidence, without those that the request leaves out."""
+        evidence = self._evidence()
+        if evidence is not None and self._settings.judge is not None:
+            found = with_confidence(found, self._request.mode, evidence, self._settings.judge)
+        found = likely_enough(found, self._request.min_confidence)
+        if duplicates_of(self._request) == "keep":
+            return found
+        outcome = await _within(
+            "texts",
+            self._settings.budgets.texts_seconds,
+            self._run(lambda: distinct(found, self._request, self._question, self._snapshot.text, self._passages)),
+        )
+        if outcome.value is None:
+            raise SearchFailed(f"The texts of the hits: {outcome.error}")
+        return outcome.value
+
+    def _evidence(self) -> Evidence | None:
+        """How what was found compares with the question; None in a mode that does not compare, or where it failed."""
+        found, compared = self._found, self._compared
+        if compared is None or self._comparer is None:
+            return None
+        decided = found.structured.candidates if found.structured.conclusiveness else ()
+        return Evidence(
+            compared,
+            self._comparer.idf,
+            found.graph.gate,
+            found.graph.scores,
+            meaning=self._vector is not None,
+            decided=frozenset(candidate.passage_id for candidate in decided),
+        )
+
+    async def _told_more(self, hits: list[Hit], texts: Texts) -> list[Hit]:
+        """The hits with what was asked for beside them: factors, contexts."""
+        request, snapshot = self._request, self._snapshot
+        if request.explain:
+            names = None if self._names is None else await self._names
+            evidence = self._evidence()
+            found, opened_at = self._found.graph, snapshot.text.opened_at
+            factors = await self._run(
+                lambda: factors_of(hits, texts, snapshot.graph, names, found, evidence, opened_at)
+            )
+            hits = [hit.model_copy(update={"factors": each}) for hit, each in zip(hits, factors, strict=True)]
+        if request.context != "parent":
+            chunks = {chunk.id: chunk for of_passage in texts.chunks.values() for chunk in of_passage}
+            spans = [span_of(request, chunks[hit.chunk_id]) for hit in hits]
+            read = await _within(
+                "texts", self._settings.budgets.texts_seconds, self._run(lambda: snapshot.text.chunks_in(spans))
+            )
+            if read.value is None:
+                raise SearchFailed(f"The texts around the hits: {read.error}")
+            hits = with_contexts(hits, request, chunks, read.value)
+        return hits
 
     async def _texts(self, wanted: Sequence[str], evidence: set[str]) -> Texts:
         """The passages, the chunks of these and of those that hold evidence, the documents they are of."""
@@ -338,7 +406,7 @@ class _Search:
             known.setdefault(candidate.passage_id, candidate.score)
 
         def compare() -> tuple[Comparer, Compared]:
-            words = found.keyword is not None
+            words = found.keyword is not None or request.mode not in SEEDING_MODES
             comparer = Comparer(text, request.q, request.collection, self._vector, known, words=words)
             return comparer, comparer.of(self._candidates(DEPTH))
 
@@ -396,6 +464,7 @@ class _Search:
             fusion=request.fusion,
             weights=_weights(self._settings.fusion, request),
             first=first,
+            max_per_document=request.max_per_document,
         )
 
     # Steps.
