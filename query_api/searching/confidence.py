@@ -16,13 +16,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.read.resident.words import K1
 from query_api.reading.comparing import Compared
 from query_api.searching.fusing import Place
 from schemas.api import Mode
 
 FILE = "confidence.toml"
-FEATURES = ("cosine", "words", "held", "graph", "relative", "log_rank")
+FEATURES = ("cosine", "held", "graph", "relative", "log_rank")
 WITHOUT_MEANING = "without_vector"
 MOST_GRAPH = 1.5
 MOST_RELATIVE = 2.0
@@ -114,9 +113,8 @@ def way_of(mode: Mode, *, meaning: bool) -> str:
 
 
 def _features(places: Sequence[Place], ranks: Sequence[int], evidence: Evidence) -> NDArray[np.float64]:
-    """(n, 6): cosine; BM25 / Σ idf · (k1 + 1), the most it can be for words said once; share of the question's idf that
-    is held; gate x graph score, at most 1.5; text score + gate x graph score, relative to the first place, at most 2;
-    ln rank."""
+    """(n, 5): cosine; share of the question's idf that is held; gate x graph score, at most 1.5; text score + gate x
+    graph score, relative to the first place, at most 2; ln rank."""
     compared, idf = evidence.compared, evidence.idf
     rows = np.array([compared.row_of[place.passage_id] for place in places], dtype=np.intp)
     total = float(idf.sum()) or 1.0
@@ -125,7 +123,6 @@ def _features(places: Sequence[Place], ranks: Sequence[int], evidence: Evidence)
     return np.column_stack(
         [
             compared.cosine[rows],
-            compared.bm25[rows] / (total * (K1 + 1)),
             compared.held[rows] @ idf / total,
             np.minimum(graph, MOST_GRAPH),
             np.clip(sums / sums[0], 0.0, MOST_RELATIVE) if sums[0] > 0 else np.ones(len(sums)),

@@ -1,10 +1,12 @@
-"""Fits hits' confidence anew: `python -m tests.bench.confidence --data-dir DIR… FOLDER…`.
+"""Fits hits' confidence anew: `python -m tests.bench.confidence --data-dir DIR… [--alike A,B] FOLDER…`.
 
-The folders are labelled collections as `thalweg evaluate` takes them, and each data directory is one into which it has
-loaded some of them; they are opened to read. Every question is searched in process, in every way of asking; the ten hits
-of each are labelled by the judgements, and a logistic regression is fitted to what the engine knew of them, every hit
-counting the same. Each collection is left out in turn, to see what the numbers are worth for one they were not fitted
-on. Writes `query_api/searching/confidence.toml` and prints the errors; the last line is JSON.
+The folders are labelled collections as `thalweg evaluate` takes them, and each data directory is one into which it
+has loaded some of them; they are opened to read. Every question is searched in process, in every way of asking; the ten
+hits of each are labelled by the judgements, and a logistic regression is fitted to what the engine knew of them, every
+hit counting the same. A third as many questions are strangers: asked of a collection of another subject, where nothing
+answers them. Without these a best hit would look likely however bad it is, for judged questions all have an answer.
+Each collection is left out in turn, to see what the numbers are worth for one they were not fitted on. Writes
+`query_api/searching/confidence.toml` and prints the errors; the last line is JSON.
 """
 
 import argparse
@@ -26,7 +28,7 @@ from indexer.generations import current_generation, read_manifest
 from indexer.read.vectors import VectorReader
 from query_api.evaluation.corpus import corpus_of
 from query_api.judging.figures.calibration import calibrate
-from query_api.judging.labelled import LabelledCollection, read_folder
+from query_api.judging.labelled import Question, read_folder, spread_out
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.reading.text_cache import CachedText, TextCache
 from query_api.searching import confidence
@@ -38,6 +40,7 @@ from schemas.api import Hit, Mode, SearchRequest
 from schemas.settings import EmbeddingSettings
 
 K = 10
+STRANGERS = 1 / 3  # for each question of a collection
 RIDGE = 1e-3
 STEPS = 50
 PATIENT = SearchBudgets(30, 30, 30, 30, 30, 30)
@@ -121,19 +124,24 @@ def opened(data_dir: Path) -> Served:
 
 
 async def hits_of(
-    labelled: LabelledCollection, collection: str, served: Served, way: str, threads: ThreadPoolExecutor
+    questions: Sequence[Question],
+    judgements: Mapping[str, Mapping[str, int]],
+    collection: str,
+    served: Served,
+    way: str,
+    threads: ThreadPoolExecutor,
 ) -> Labelled:
-    """The first hits of every question, asked in one way."""
+    """The first hits of every question, asked in one way; a question without judgements is a stranger."""
     mode, meaning = WAYS[way]
     encoder = served.encoder if meaning else AbsentEncoder()
-    parts: list[Labelled] = []
-    for question in labelled.questions:
+    parts = [Labelled(np.zeros((0, len(FEATURES))), np.zeros(0))]
+    for question in questions:
         judge = RecordingJudge(np.zeros((0, len(FEATURES))))
         request = SearchRequest(q=question.text, k=K, mode=mode, group="document", collection=collection)
         settings = SearchSettings(budgets=PATIENT, judge=judge)
         answer = search(request, "r", served.snapshot, encoder, threads, settings)
         hits = [part async for part in answer if isinstance(part, Hit)]
-        grades = labelled.judgements[question.id]
+        grades = judgements.get(question.id, {})
         relevant = np.array([float(grades.get(hit.document_id, 0) > 0) for hit in hits])
         rows = [hit.rank - 1 for hit in hits]
         if len(judge.features):
@@ -167,16 +175,25 @@ def expected_error(likely: NDArray[np.float64], relevant: NDArray[np.float64]) -
     return float("nan") if found is None else round(found.expected_error, 4)
 
 
-def left_out(of_way: Mapping[str, Labelled]) -> dict[str, float]:
-    """The expected calibration error of each collection by what the others teach, and of all of these hits together."""
+def left_out(own: Mapping[str, Labelled], strangers: Mapping[str, Labelled]) -> dict[str, float]:
+    """The expected calibration error of the questions of each collection by what the others teach, and of all these
+    questions together; what the first hits of strangers are told to be, on the mean."""
     errors: dict[str, float] = {}
     told: list[NDArray[np.float64]] = []
-    for name, held_out in of_way.items():
-        others = fit(Labelled.joined([each for other, each in of_way.items() if other != name]))
+    told_strangers: list[NDArray[np.float64]] = []
+    for name, held_out in own.items():
+        others = fit(Labelled.joined([each for of in (own, strangers) for other, each in of.items() if other != name]))
         told.append(others.of(held_out.features))
         errors[name] = expected_error(told[-1], held_out.relevant)
-    together = Labelled.joined(list(of_way.values()))
-    return {"all": expected_error(np.concatenate(told), together.relevant), **errors}
+        first = strangers[name].features[:, FEATURES.index("log_rank")] == 0
+        told_strangers.append(others.of(strangers[name].features[first]))
+    together = Labelled.joined(list(own.values()))
+    first_hits = np.concatenate(told_strangers)
+    return {
+        "all": expected_error(np.concatenate(told), together.relevant),
+        **errors,
+        "first_hits_of_strangers": round(float(first_hits.mean()), 4) if len(first_hits) else 0.0,
+    }
 
 
 def as_toml(model: str, questions: Mapping[str, int], ways: Mapping[str, tuple[FittedWay, Mapping[str, float]]]) -> str:
@@ -187,9 +204,10 @@ def as_toml(model: str, questions: Mapping[str, int], ways: Mapping[str, tuple[F
 
     lines = [
         "# Written by `python -m tests.bench.confidence`; not by hand. What the features are: confidence.py.",
-        f"# Fitted to the first {K} hits, by document, of every question of these collections (`collections`: questions),",
-        "# every hit counting the same. `calibration` is the expected calibration error (10 bins) of each collection by",
-        "# numbers fitted to the others alone, and of all these hits together.",
+        f"# Fitted to the first {K} hits, by document, of the questions of these collections (and how many they are) and of a\n"
+        "# third as many that ask for what the collection does not hold; every hit counts the same.",
+        "# `calibration` is the expected calibration error (10 bins) of the questions of each collection by numbers",
+        "# fitted to the others alone, and of all of them together; then the mean confidence of strangers' first hits.",
         "",
         f'fitted = "{datetime.now(UTC):%Y-%m-%d}"',
         f"model = {json.dumps(model)}",
@@ -211,27 +229,37 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description="Fit hits' confidence to labelled collections.")
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--data-dir", action="append", required=True, type=Path)
+    parser.add_argument("--alike", default="", help="Names of folders of one subject, with commas between.")
     parser.add_argument("--dry", action="store_true", help="Write nothing.")
     asked = parser.parse_args()
     served = [opened(data_dir) for data_dir in asked.data_dir]
     threads = ThreadPoolExecutor(2)
-    found: dict[str, dict[str, Labelled]] = {way: {} for way in WAYS}
-    questions: dict[str, int] = {}
-    for folder in asked.folders:
-        labelled = read_folder(folder)
-        collection = corpus_of([labelled]).collection
+    alike = set(asked.alike.split(","))
+    collections = [read_folder(folder) for folder in asked.folders]
+    own: dict[str, dict[str, Labelled]] = {way: {} for way in WAYS}
+    strangers: dict[str, dict[str, Labelled]] = {way: {} for way in WAYS}
+    for labelled in collections:
+        name, collection = labelled.name, corpus_of([labelled]).collection
         holder = next((each for each in served if each.holds(collection)), None)
         if holder is None:
-            raise SystemExit(f"No data directory holds {collection}; load it with `thalweg evaluate {folder}` first.")
-        questions[labelled.name] = len(labelled.questions)
+            raise SystemExit(f"No data directory holds {collection}; load it with `thalweg evaluate` first.")
+        far = [each for each in collections if each.name != name and not {name, each.name} <= alike]
+        strange = spread_out(
+            tuple(question for each in far for question in each.questions), round(STRANGERS * len(labelled.questions))
+        )
         for way in WAYS:
-            found[way][labelled.name] = await hits_of(labelled, collection, holder, way, threads)
-        say(f"{labelled.name}: {len(labelled.questions)} questions")
-    ways = {way: (fit(Labelled.joined(list(of.values()))), left_out(of)) for way, of in found.items()}
+            own[way][name] = await hits_of(labelled.questions, labelled.judgements, collection, holder, way, threads)
+            strangers[way][name] = await hits_of(strange, {}, collection, holder, way, threads)
+        say(f"{name}: {len(labelled.questions)} questions, {len(strange)} strangers")
+    ways = {
+        way: (fit(Labelled.joined([*own[way].values(), *strangers[way].values()])), left_out(own[way], strangers[way]))
+        for way in WAYS
+    }
     for way, (_, errors) in ways.items():
         say(f"{way:<22} " + "  ".join(f"{name} {error:.3f}" for name, error in errors.items()))
     if not asked.dry:
         file = Path(confidence.__file__).with_name(confidence.FILE)
+        questions = {labelled.name: len(labelled.questions) for labelled in collections}
         file.write_text(as_toml(served[0].model, questions, ways), encoding="utf-8")
     print(json.dumps({way: errors for way, (_, errors) in ways.items()}))
 
