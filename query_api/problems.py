@@ -136,7 +136,9 @@ def _sentence(problem: Mapping[str, Any], request: Request) -> str:
         return "The body is to be a JSON object, sent with `Content-Type: application/json`."
     if problem["type"] == "missing":
         return f"`{where}` is missing."
-    message = problem["msg"].removeprefix("Value error, ")
+    message = problem["msg"].removeprefix("Value error, ").rstrip(".")
+    if problem["type"] == "value_error" and len(problem["loc"]) == 1:  # of the request as a whole
+        return f"{message}."
     return f"`{where}`: {message}{_given(problem.get('input'))}."
 
 

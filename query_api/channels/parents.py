@@ -14,7 +14,6 @@ from query_api.graph.identifiers import MISSING
 from query_api.graph.view import GraphView
 from query_api.ranking import relative_to_best
 from query_api.reading.passages import PassageReader
-from query_api.reading.snapshot import Candidate
 
 PARENTS = 3  # by their text; more did not help
 NAMED_COUNTS = 0.3
@@ -123,14 +122,6 @@ def _sentences(
                 names.append(name)
                 rest = rest.replace(f" {name} ", "  ")
         yield Sentence(sentence, normalised, word_weights.share(question.stems_in(sentence)), tuple(names))
-
-
-def best_scores(candidates: Sequence[Candidate]) -> dict[str, float]:
-    """{passage id: its best score} of candidates that are sorted best first."""
-    scores: dict[str, float] = {}
-    for candidate in candidates:
-        scores.setdefault(candidate.passage_id, candidate.score)
-    return scores
 
 
 def _numbered(view: GraphView, scores: Mapping[str, float]) -> dict[int, float]:

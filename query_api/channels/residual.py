@@ -40,7 +40,7 @@ def residual_query(question: Question, parent: Parent, title: str) -> str:
         name
         for sentence in parent.best_sentences(BEST_SENTENCES)
         for name in sentence.names
-        if not question.names(name) and name not in own and own not in name
+        if not question.names(name) and name not in own and not (own and own in name)
     )
     return " ".join([*open_words, *list(names)[:MAX_NAMES]]) if names else ""
 

@@ -1,6 +1,7 @@
 """How passages compare with a question, however they were found: exact cosine, exact BM25, the words they hold."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,9 @@ from numpy.typing import NDArray
 
 from indexer.terms import terms_of
 from query_api.ranking import text_score
-from query_api.reading.snapshot import TextSnapshot
+from query_api.reading.snapshot import Candidate, TextSnapshot
+
+NONE_FURTHER: Mapping[str, float] = MappingProxyType({})
 
 
 class Compared(NamedTuple):
@@ -59,12 +62,14 @@ class Comparer:
         self.terms = tuple(dict.fromkeys(terms_of(query)))
         self.idf: NDArray[np.float64] = text.compare_words(query, (), collection).idf
 
-    def of(self, passage_ids: Sequence[str]) -> Compared:
-        """These passages, each once. Raises TransientStoreError."""
+    def of(self, passage_ids: Sequence[str], known_cosines: Mapping[str, float] = NONE_FURTHER) -> Compared:
+        """These passages, each once; `known_cosines` are further ones. Raises TransientStoreError."""
         names = list(dict.fromkeys(passage_ids))
         words = self._text.compare_words(self._query, names, self._collection)
         bm25 = words.bm25 if self._words else np.zeros(len(names))
-        return Compared(dict(zip(names, range(len(names)), strict=True)), self._cosines(names), bm25, words.held)
+        return Compared(
+            dict(zip(names, range(len(names)), strict=True)), self._cosines(names, known_cosines), bm25, words.held
+        )
 
     def weights_of(self, words: Sequence[str]) -> list[float]:
         """What each of these words of the question tells: the highest idf of its terms, 0 for a word that the
@@ -72,10 +77,18 @@ class Comparer:
         idf = dict(zip(self.terms, self.idf.tolist(), strict=True))
         return [max((idf.get(term, 0.0) for term in terms_of(word)), default=0.0) for word in words]
 
-    def _cosines(self, names: Sequence[str]) -> NDArray[np.float64]:
+    def _cosines(self, names: Sequence[str], further: Mapping[str, float]) -> NDArray[np.float64]:
         if self._vector is None:
             return np.zeros(len(names))
         cosines = self._text.compare_vectors(self._vector, names)
         for row in np.flatnonzero(np.isnan(cosines)).tolist():
-            cosines[row] = self._known.get(names[row], self._floor)
+            cosines[row] = self._known.get(names[row], further.get(names[row], self._floor))
         return cosines
+
+
+def best_scores(candidates: Sequence[Candidate]) -> dict[str, float]:
+    """{passage id: its best score} of candidates that are sorted best first."""
+    scores: dict[str, float] = {}
+    for candidate in candidates:
+        scores.setdefault(candidate.passage_id, candidate.score)
+    return scores

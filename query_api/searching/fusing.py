@@ -137,7 +137,8 @@ def places(
     if most is not None:
         order = _at_most(most, order, key_of, max(first, COVERAGE_POOL))
     if mode == "hybrid" and fusion == "adaptive":
-        order = _covering(order, final, found)
+        pool = sum(unit in blocks[0] for unit in order[:COVERAGE_POOL])
+        order = _covering(order, pool, final, found)
     rankings = {name: ranks(ranked(scores[name])) for name in used}
     placed: list[Place] = []
     for unit in order[:first]:
@@ -197,7 +198,8 @@ def _by_text(lists: Mapping[str, Scores], evidence: Scores, found: Found) -> dic
     """The text score of every candidate. A further chunk of a passage has its own cosine, and no BM25."""
     scores: dict[str, float] = {}
     text = [] if found.compared is None else found.compared.text.tolist()
-    for unit in [*lists["vector"], *lists["keyword"], *lists["structured"], *evidence]:
+    exact = lists["structured"] if found.conclusiveness else ()
+    for unit in [*lists["vector"], *lists["keyword"], *exact, *evidence]:
         row = None if found.compared is None else found.compared.row_of.get(unit)
         by_lists = text_score(lists["vector"].get(unit, 0.0), lists["keyword"].get(unit, 0.0))
         scores[unit] = by_lists if row is None else text[row]
@@ -218,9 +220,10 @@ def _at_most(most: int, order: Sequence[str], key_of: Callable[[str], DocumentKe
     return kept
 
 
-def _covering(order: Sequence[str], final: Scores, found: Found) -> list[str]:
-    """The order, its first places taken so that they cover the question; what cannot be compared keeps its place."""
-    rows = [] if found.compared is None else [found.compared.row_of.get(unit) for unit in order[:COVERAGE_POOL]]
+def _covering(order: Sequence[str], pool: int, final: Scores, found: Found) -> list[str]:
+    """The order, its first `pool` places taken so that they cover the question; as it is where one of them cannot be
+    compared. Of the first block's units alone, so that deeper ones only append."""
+    rows = [] if found.compared is None else [found.compared.row_of.get(unit) for unit in order[:pool]]
     if found.compared is None or None in rows:
         return list(order)
     held = found.compared.held[np.array(rows, dtype=np.intp)]

@@ -28,7 +28,7 @@ from query_api.channels.question import Question
 from query_api.channels.structured.channel import NOTHING_ASKED, Structured, structured_channel
 from query_api.channels.understanding import understood
 from query_api.channels.vector import vector_channel
-from query_api.reading.comparing import Compared, Comparer
+from query_api.reading.comparing import Compared, Comparer, best_scores
 from query_api.reading.passages import PassageReader
 from query_api.reading.snapshot import Candidate, QueryEncoder, Snapshot
 from query_api.searching.choosing import FLOOR_PLACES, distinct, duplicates_of, likely_enough
@@ -69,9 +69,9 @@ class SearchBudgets:
 
     @property
     def total_seconds(self) -> float:
-        """The longest a search can take."""
+        """The longest a first page can take; comparing has as long as the graph."""
         beside = max(self.keyword_seconds, self.structured_seconds, self.embed_seconds + self.vector_seconds)
-        return beside + self.graph_seconds + self.texts_seconds
+        return beside + 2 * self.graph_seconds + self.texts_seconds
 
 
 @dataclass(frozen=True)
@@ -190,11 +190,11 @@ class _Search:
         if self._request.mode != "structured":
             await self._compare()
         if "graph" in self._asked:
-            reached = await self._by_graph()
-            yield self._noted(reached, len(self._found.graph.scores))
-        needed = self._asked - {"graph"} if self._request.mode != "graph" else {"graph"}
-        needed = needed - {"structured"} or needed
-        if needed <= self.failed.keys() and not self._found.graph.scores:
+            followed = await self._by_graph()
+            yield self._noted(followed, len(self._found.graph.scores))
+        needed = self._asked - {"graph", "structured"} or self._asked - {"graph"} or self._asked
+        reached = self._found.graph.scores if self._request.mode != "rerank" else {}
+        if needed <= self.failed.keys() and not reached:
             raise SearchFailed(" ".join(f"{name}: {reason}." for name, reason in sorted(self.failed.items())))
 
     async def _text_channels(self) -> AsyncGenerator[_Outcome[Any]]:
@@ -369,8 +369,12 @@ class _Search:
     async def _reach(self) -> Findings:
         """The graph starts from the first candidates only, so that a deeper page starts it from the same."""
         snapshot, comparer, compared = self._snapshot, self._comparer, self._compared
-        if self._names is None or comparer is None or compared is None:
+        if self._names is None:
             return NOTHING
+        if comparer is None or compared is None:
+            raise TransientStoreError(
+                f"What was found was not compared with the question: {self.failed.get('compare', 'it was not tried')}"
+            )
         names = await self._names
         return await self._run(
             lambda: graph_channel(
@@ -401,9 +405,7 @@ class _Search:
     async def _compare(self) -> None:
         """Compare the first candidates of every channel with the question: what the graph starts from."""
         text, request, found = self._snapshot.text, self._request, self._found
-        known: dict[str, float] = {}
-        for candidate in found.vector or ():
-            known.setdefault(candidate.passage_id, candidate.score)
+        known = best_scores((found.vector or ())[:DEPTH])
 
         def compare() -> tuple[Comparer, Compared]:
             words = found.keyword is not None or request.mode not in SEEDING_MODES
@@ -412,6 +414,7 @@ class _Search:
 
         outcome = await _within("compare", self._settings.budgets.graph_seconds, self._run(compare))
         self.timings["compare"] = round(outcome.seconds, 6)
+        self._note_failure(outcome)
         if outcome.value is not None:
             self._comparer, self._compared = outcome.value
 
@@ -422,7 +425,9 @@ class _Search:
             return
         rest = [name for name in self._candidates(self._depth) if name not in compared.row_of]
         if rest:
-            more = await _within("compare", self._settings.budgets.graph_seconds, self._run(lambda: comparer.of(rest)))
+            known, seconds = best_scores(self._found.vector or ()), self._settings.budgets.graph_seconds
+            more = await _within("compare", seconds, self._run(lambda: comparer.of(rest, known)))
+            self._note_failure(more)
             self._compared = compared if more.value is None else compared.followed_by(more.value)
 
     def _candidates(self, depth: int) -> list[str]:

@@ -16,8 +16,10 @@ from indexer.errors import TransientStoreError
 from indexer.read.resident.documents import DocumentIndex, Records
 from indexer.read.resident.layers import Layer, Layers
 from indexer.read.resident.scope import EVERYTHING, Scope
+from indexer.read.resident.words import ComparedRows
 from indexer.read.rows import ChunkRow, FoundChunk, FoundPassage, PassageRow
 from indexer.tables import DocumentRow, StoredPosition, documents_table
+from indexer.terms import terms_of
 from query_api.graph.view import GraphView
 from query_api.reading.snapshot import Snapshot
 from schemas.contributions import (
@@ -117,7 +119,8 @@ class WordCounts:
 
 @dataclass
 class InMemoryText:
-    """The text stores as dictionaries. Exact cosine; a keyword score that counts shared words.
+    """The text stores as dictionaries. Exact cosine; a keyword score that counts the terms of the question a passage
+    holds, each of idf 1. With `cosines_at_once` false only a search tells cosines, as in an index too large for memory.
 
     `hold` names a method that waits for an event before it answers; `broken` names methods whose store cannot be read.
     `calls` counts calls by method.
@@ -131,25 +134,45 @@ class InMemoryText:
     table_versions: dict[str, int] = field(default_factory=lambda: {"chunks": 1})
     positions: dict[int, StoredPosition] = field(default_factory=lambda: {0: StoredPosition(7, 7)})
     opened_at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    cosines_at_once: bool = True
 
     def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope) -> list[FoundChunk]:
         self._enter("vector_search")
-        found = []
-        for page, at, chunk, text in self._chunks(scope):
-            score = float(self.encoder.encode([f"{page.title} {text}"])[0] @ vector)
-            found.append(FoundChunk(chunk, page.passage_ids()[at], page.key, score))
+        found = [
+            FoundChunk(chunk, page.passage_ids()[at], page.key, self._cosine(page, text, vector))
+            for page, at, chunk, text in self._chunks(scope)
+        ]
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
 
     def keyword_search(self, query: str, limit: int, scope: Scope) -> list[FoundPassage]:
         self._enter("keyword_search")
-        wanted = set(_words(query))
-        found = []
-        for page in self._pages(scope):
-            for identifier, texts in zip(page.passage_ids(), page.passages, strict=True):
-                score = float(len(wanted & set(_words(f"{page.title} {' '.join(texts)}"))))
-                if score:
-                    found.append(FoundPassage(identifier, page.key, score))
+        wanted = set(terms_of(query))
+        found = [
+            FoundPassage(identifier, page.key, float(len(wanted & held)))
+            for page in self._pages(scope)
+            for identifier, held in _terms(page)
+            if wanted & held
+        ]
         return sorted(found, key=lambda hit: (-hit.score, hit.passage_id))[:limit]
+
+    def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None) -> ComparedRows:
+        self._enter("compare_words")
+        wanted = list(dict.fromkeys(terms_of(query)))
+        terms_by_id = {identifier: held for page in self._pages(Scope(collection)) for identifier, held in _terms(page)}
+        known = set[int]().union(*terms_by_id.values())
+        held = [[term in terms_by_id.get(identifier, ()) for term in wanted] for identifier in passage_ids]
+        of_terms = np.array(held, dtype=np.bool_).reshape(len(passage_ids), len(wanted))
+        idf = np.array([float(term in known) for term in wanted])
+        return ComparedRows(of_terms @ idf, of_terms, idf)
+
+    def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
+        self._enter("compare_vectors")
+        nearest: dict[str, float] = {}
+        for page, at, _, text in self._chunks(EVERYTHING) if self.cosines_at_once else ():
+            passage = page.passage_ids()[at]
+            if passage in passage_ids:
+                nearest[passage] = max(nearest.get(passage, -1.0), self._cosine(page, text, vector))
+        return np.array([nearest.get(identifier, np.nan) for identifier in passage_ids], dtype=np.float64)
 
     @cached_property
     def fields(self) -> DocumentIndex:
@@ -195,6 +218,9 @@ class InMemoryText:
         if method in self.broken:
             raise TransientStoreError(f"Could not {method}: the disk is gone")
 
+    def _cosine(self, page: Page, text: str, vector: NDArray[np.float32]) -> float:
+        return float(self.encoder.encode([f"{page.title} {text}"])[0] @ vector)
+
     def _pages(self, scope: Scope) -> list[Page]:
         return [page for page in self.pages.values() if scope.allows(page.key)]
 
@@ -213,6 +239,12 @@ def world(pages: Sequence[Page]) -> tuple[Snapshot, InMemoryText, WordCounts]:
 
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
+
+
+def _terms(page: Page) -> list[tuple[str, set[int]]]:
+    """The terms of each passage, with its id."""
+    texts = zip(page.passage_ids(), page.passages, strict=True)
+    return [(identifier, set(terms_of(f"{page.title} {' '.join(held)}"))) for identifier, held in texts]
 
 
 def _row(page: Page) -> DocumentRow:

@@ -1,14 +1,19 @@
 """Fusion and normalising, against numbers worked by hand."""
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from query_api.ranking import (
+    by_coverage,
     in_blocks,
     min_max,
     ranked,
     ranks,
     reciprocal_rank_fusion,
     relative_to_best,
+    text_score,
     weighted_sum,
 )
 
@@ -60,3 +65,58 @@ def test_a_deeper_block_appends_and_never_reorders() -> None:
     first = {"a": 0.2, "b": 0.1}
     deeper = {"a": 0.2, "b": 0.9, "c": 0.5, "d": 0.6}
     assert in_blocks([first, deeper]) == ["a", "b", "d", "c"]
+
+
+def test_a_text_score_adds_bm25_as_it_is() -> None:
+    assert text_score(0.5, 10.0) == pytest.approx(0.636)
+    assert text_score(np.array([0.5, 0.0, -0.1]), np.array([0.0, 25.0, 0.0])) == pytest.approx([0.5, 0.34, -0.1])
+
+
+FIRST_WORD, SECOND_WORD, BOTH = [True, False], [False, True], [True, True]
+
+
+def covered(scores: list[float], held: list[list[bool]], idf: list[float], **how: float) -> list[int]:
+    return by_coverage(scores, np.array(held, dtype=bool).reshape(len(scores), len(idf)), np.array(idf), **how)
+
+
+def test_what_holds_a_word_that_none_before_held_comes_forward() -> None:
+    """idf 3 and 1. First: 1 + .5 x .75 = 1.375 against .9 + .375 and .8 + .5 x .25; then only the second word is open:
+    .9 against .8 + .125 = .925."""
+    assert covered([1.0, 0.9, 0.8], [FIRST_WORD, FIRST_WORD, SECOND_WORD], [3.0, 1.0]) == [0, 2, 1]
+    assert covered([1.0, 0.9, 0.7], [FIRST_WORD, FIRST_WORD, SECOND_WORD], [3.0, 1.0]) == [0, 1, 2]
+
+
+def test_even_the_best_may_be_overtaken() -> None:
+    """2 / 2 + .5 x .25 = 1.125, against 1.8 / 2 + .5 = 1.4."""
+    assert covered([2.0, 1.8], [SECOND_WORD, BOTH], [3.0, 1.0]) == [1, 0]
+
+
+def test_cover_of_nothing_of_one_and_of_equals() -> None:
+    assert covered([], [], [1.0, 1.0]) == []
+    assert covered([0.3], [BOTH], [1.0, 1.0]) == [0]
+    assert covered([0.5, 0.5, 0.5], [BOTH, BOTH, BOTH], [1.0, 1.0]) == [0, 1, 2]
+
+
+def test_words_scores_or_a_weight_of_nothing_change_no_order() -> None:
+    apart = [FIRST_WORD, FIRST_WORD, SECOND_WORD]
+    assert covered([1.0, 0.99, 0.98], apart, [0.0, 0.0]) == [0, 1, 2]
+    assert covered([0.0, 0.0, -1.0], apart, [1.0, 1.0]) == [0, 1, 2]
+    assert covered([1.0, 0.99, 0.98], apart, [1.0, 1.0], weight=0.0) == [0, 1, 2]
+    assert covered([1.0, 0.99, 0.98], apart, [1.0, 1.0]) == [0, 2, 1]
+
+
+def test_behind_the_pool_the_order_stays() -> None:
+    assert covered([1.0, 0.99, 0.98], [FIRST_WORD, FIRST_WORD, SECOND_WORD], [1.0, 1.0], pool=2) == [0, 1, 2]
+
+
+@given(st.lists(st.tuples(st.floats(0.01, 2.0), st.lists(st.booleans(), min_size=3, max_size=3)), max_size=30))
+def test_covering_loses_nothing_and_ranks_a_passage_that_holds_all_that_a_lower_one_holds_above_it(
+    passages: list[tuple[float, list[bool]]],
+) -> None:
+    falling = sorted(passages, key=lambda passage: -passage[0])
+    order = covered([score for score, _ in falling], [held for _, held in falling], [1.0, 2.0, 0.5])
+    assert sorted(order) == list(range(len(falling)))
+    assert order[20:] == list(range(20, len(falling)))
+    for place, at in enumerate(order[:20]):
+        for later in order[place + 1 : 20]:
+            assert later > at or any(mine > its for mine, its in zip(falling[at][1], falling[later][1], strict=True))

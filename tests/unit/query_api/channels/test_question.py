@@ -1,7 +1,5 @@
 """What a question is taken apart into."""
 
-import math
-
 import pytest
 
 from query_api.channels.question import Question, WordWeights, normalise_text
@@ -54,12 +52,21 @@ def test_a_name_is_held_as_whole_words_only() -> None:
     assert not question.names("ew york")
 
 
-def test_word_weights_are_idf_over_the_pool() -> None:
-    pool = [frozenset({"film", "rice"}), frozenset({"film"}), frozenset({"film"})]
-    weights = WordWeights.over(["film", "rice", "absent"], pool)
-    film = math.log(1 + (3 - 3 + 0.5) / (3 + 0.5))
-    rice = math.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
-    assert weights.idf == {"film": pytest.approx(film), "rice": pytest.approx(rice)}
-    assert weights.share({"rice"}) == pytest.approx(rice / (film + rice))
-    assert weights.share({"absent"}) == 0.0
-    assert WordWeights.over(["a"], []).share({"a"}) == 0.0
+def test_the_weight_of_words_is_what_the_collection_says_they_tell() -> None:
+    question = Question("Which film of the Rices was about painters?")
+    told = {"film": 0.5, "rices": 1.5, "painters": 0.0}
+    weights = WordWeights.of(question, lambda words: [told[word] for word in words])
+    assert weights.idf == {"film": 0.5, "rice": 1.5, "painter": 0.0}
+    assert weights.total == 2.0
+    assert weights.share({"rice"}) == pytest.approx(0.75)
+    assert weights.share({"rice", "film", "painter"}) == 1.0
+    assert weights.share({"elsewhere"}) == 0.0
+    assert WordWeights.of(question, lambda words: [0.0] * len(words)).share({"film"}) == 0.0
+    assert WordWeights.of(Question("who is it"), lambda words: [0.0] * len(words)).share({"film"}) == 0.0
+
+
+def test_stop_words_are_a_name_where_each_has_a_capital_behind_the_first_word() -> None:
+    assert "for against" in names("Which label is For Against signed to?")
+    assert "for" not in names("Which label is For Against signed to?")
+    assert "for against" not in names("Which label is for Against, or Against for, signed to?")
+    assert "what is" not in names("What Is Alpha?"), "the first word has a capital whatever it is"

@@ -8,32 +8,10 @@ from query_api.channels import terms
 from query_api.channels.gating import connected_share, opening
 from query_api.channels.query_links import NamedEntity, QueryLink, names_in, strength
 from query_api.channels.question import Question
-from query_api.channels.residual import residual_query, residual_reaches, sharpened
-from query_api.channels.terms import Held, Parent, Reach, Sentence
+from query_api.channels.terms import Reach
 from query_api.graph.view import GraphView
-from query_api.reading.snapshot import Candidate
-from schemas.ids import DocumentKey
-from tests.unit.query_api.in_memory_text import Page, world
-
-ALPHA = Page("alpha", "Alpha", [["Alpha was made by Jane Doe in Lisbon."]], ["Alpha", "Jane Doe", "Lisbon"])
-JANE = Page("jane", "Jane Doe", [["Jane Doe likes Lisbon.", "More."], ["Her later life."]], ["Jane Doe", "Lisbon"])
-HARBOUR = Page("harbour", "A harbour", [["It lies in Lisbon."]], ["Lisbon"])
-
-
-def view_of(*pages: Page) -> GraphView:
-    return world(pages)[0].graph
-
-
-def parent_of(view: GraphView, page: Page, weight: float = 1.0, value: float = 1.0) -> Parent:
-    document = view.document(page.key)
-    assert document is not None
-    passage = view.passages_of_document(document)[0]
-    held = {}
-    for name in page.names:
-        entity = view.entity(page.collection, name.lower())
-        if entity is not None and name in page.passages[0][0]:
-            held[entity] = Held(name.lower(), view.chunks_of_passage(passage)[0], value)
-    return Parent(passage, document, weight, None, (), held)
+from tests.unit.query_api.channels.small_world import ALPHA, HARBOUR, JANE, parent_of, view_of
+from tests.unit.query_api.in_memory_text import Page
 
 
 def by_title(view: GraphView, reaches: list[Reach]) -> dict[str, float]:
@@ -122,8 +100,10 @@ def test_statements_lead_to_their_other_part() -> None:
 def test_the_gate_opens_for_a_title_or_where_documents_lead_to_each_other() -> None:
     link, entity = QueryLink("Alpha", 1, 1, 0.6), NamedEntity("Lisbon", 2)
     assert opening([link], [], 0.0) == 1.0
-    assert opening([], [entity], 2 / 3) == pytest.approx(2 / 3)
-    assert opening([], [], 2 / 3) == pytest.approx(1 / 3)
+    assert opening([], [entity], 1 / 3) == pytest.approx(2 / 3)
+    assert opening([], [], 1 / 3) == pytest.approx(1 / 3)
+    assert opening([], [entity], 2 / 3) == 1.0, "where every second text leads on, documents are a web"
+    assert opening([], [], 2 / 3) == 0.5
     assert opening([], [entity], 0.0) == 0.0
 
 
@@ -134,32 +114,3 @@ def test_connected_passages_mention_other_titles_or_link() -> None:
     assert connected_share(view, parents) == pytest.approx(2 / 3), "the harbour leads nowhere"
     assert connected_share(view, parents[1:2]) == 0.0
     assert connected_share(view, []) == 0.0
-
-
-def test_the_residual_query_asks_what_is_open_about_what_is_new() -> None:
-    sentences = (
-        Sentence("Alpha was directed by Jane Doe.", " alpha was directed by jane doe ", 0.9, ("jane doe", "alpha")),
-        Sentence("It was shot in Rome.", " it was shot in rome ", 0.1, ("rome",)),
-        Sentence("Unrelated Name.", " unrelated name ", 0.0, ("unrelated name",)),
-    )
-    parent = Parent(0, 0, 1.0, None, sentences, {})
-    assert residual_query(Question("Where was the director of Alpha born?"), parent) == "director born jane doe rome"
-    assert residual_query(Question("Where?"), Parent(0, 0, 1.0, None, (), {})) == ""
-
-
-def test_sharpening_keeps_the_head_of_a_list() -> None:
-    scores = [1 - number * 0.02 for number in range(30)]
-    sharp = sharpened(scores)
-    assert sharp[0] == 1.0
-    assert sharp[12] == pytest.approx((0.76 - 0.52) / 0.48)
-    assert sharp[24:] == [0.0] * 6
-    assert sharpened([1.0, 0.5]) == [1.0, 0.5]
-
-
-def test_hops_are_scaled_by_their_best_and_by_their_parent() -> None:
-    made = world([ALPHA, JANE, HARBOUR])
-    view = made[0].graph
-    jane = DocumentKey("wiki", "jane")
-    hop = [Candidate(JANE.passage_ids()[0], 8.0, jane), Candidate(HARBOUR.passage_ids()[0], 4.0, jane)]
-    plain, _ = residual_reaches(view, [parent_of(view, ALPHA, weight=0.5)], [hop])
-    assert by_title(view, plain) == {"Jane Doe": 0.5, "A harbour": 0.25}

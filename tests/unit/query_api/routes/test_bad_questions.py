@@ -18,6 +18,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Running]:
 
 
 ALL = 7
+NO_WEIGHTS = {"vector_weight": 0, "keyword_weight": 0, "graph_weight": 0}
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,20 @@ ALL = 7
         ({"q": "\ud800 river"}, (422, "`q`")),
         ({"collection": "x" * 129}, (422, "`collection`")),
         ({"mode": "HYBRID"}, (422, "`mode`")),
+        ({"channels": "vector,smell"}, (422, "`channels")),
+        ({"channels": [1]}, (422, "`channels")),
+        ({"channels": ""}, (422, "`channels")),
+        ({"channels": " keyword , structured ", "mode": "hybrid"}, ALL),
+        ({"channels": ["keyword,structured", "graph"], "mode": "hybrid"}, ALL),
+        ({"channels": [], "mode": "keyword"}, ALL),
+        ({"fusion": "magic"}, (422, "`fusion`")),
+        ({"vector_weight": float("nan")}, (422, "`vector_weight`")),
+        ({"keyword_weight": -0.1}, (422, "`keyword_weight`")),
+        ({"graph_weight": float("inf")}, (422, "`graph_weight`")),
+        ({"graph_weight": 1_001}, (422, "`graph_weight`")),
+        (NO_WEIGHTS | {"fusion": "weighted"}, (422, "All weights are 0; give at least one channel a weight above 0.")),
+        (NO_WEIGHTS | {"fusion": "adaptive"}, ALL),
+        ({"vector_weight": 0, "keyword_weight": 0, "fusion": "weighted"}, ALL),
         ({"offset": 7}, 0),
         ({"offset": 10_000}, 0),
         ({"k": 1_000}, ALL),
@@ -47,7 +62,8 @@ ALL = 7
         ({"q": "🛶 river"}, ALL),
         ({"q": "نهر"}, 0),
         ({"q": "\u202eriver\u202c"}, ALL),
-        ({"q": "notes/03.md"}, 0),
+        ({"q": "notes/03.md"}, ALL),
+        ({"q": "xyz/03.md"}, 0),
         ({"q": "river' OR 1=1 --"}, ALL),
         ({"q": "river AND NOT (high*"}, ALL),
         ({"collection": "no-such"}, 0),
@@ -71,6 +87,46 @@ async def test_a_question_is_answered_or_refused_with_a_sentence(
         assert response.status_code == 200
         assert len(response.json()["hits"]) == expected
         assert response.json()["next_offset"] is None
+
+
+@pytest.mark.parametrize(
+    ("query", "stages"),
+    [
+        ("channels=keyword,structured", {"keyword", "structured"}),
+        ("channels=keyword&channels=structured", {"keyword", "structured"}),
+        ("channels=keyword,structured&channels=structured", {"keyword", "structured"}),
+        ("channels=keyword&keyword_weight=0.5&fusion=weighted", {"keyword"}),
+    ],
+)
+async def test_channels_stand_with_commas_or_one_by_one(running: Running, query: str, stages: set[str]) -> None:
+    answer = (await running.http.get(f"/v1/search?q=river&{query}")).json()
+    assert len(answer["hits"]) == ALL
+    assert set(answer["timings"]) - {"compare", "texts", "total"} == stages
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("channels=keyword,,structured", "`channels"),
+        ("channels=keyword&channels=smell", "`channels"),
+        ("vector_weight=nan", "`vector_weight`"),
+        ("vector_weight=-1", "`vector_weight`"),
+        ("vector_weight=much", "`vector_weight`"),
+        ("fusion=weighted&vector_weight=0&keyword_weight=0&graph_weight=0", "All weights are 0; give at least one"),
+    ],
+)
+async def test_channels_and_weights_of_a_url_are_refused_with_a_sentence(
+    running: Running, query: str, told: str
+) -> None:
+    refused = problem(await running.http.get(f"/v1/search?q=river&{query}"))
+    assert refused["status"] == 422
+    assert told in refused["detail"]
+
+
+async def test_what_is_wrong_with_a_request_as_a_whole_is_blamed_on_no_parameter(running: Running) -> None:
+    weights = "fusion=weighted&vector_weight=0&keyword_weight=0&graph_weight=0"
+    refused = problem(await running.http.get(f"/v1/search?q=river&{weights}"))
+    assert refused["detail"] == "All weights are 0; give at least one channel a weight above 0."
 
 
 async def test_a_collection_without_documents_is_empty_and_the_answer_says_that_it_may_be_misspelt(

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from indexer.read.resident.layers import Layer, Layers
-from indexer.read.resident.scope import KEPT_SCOPES, Scope
-from indexer.read.resident.vectors import NearChunk, VectorIndex, Vectors
+from indexer.read.resident.scope import EVERYTHING, KEPT_SCOPES, Scope
+from indexer.read.resident.vectors import MOST_RUNS, NearChunk, VectorIndex, Vectors
 from schemas.ids import DocumentKey
-from tests.unit.indexer.read.resident.histories import COLLECTIONS, State, Step, after, steps
+from tests.unit.indexer.read.resident.histories import COLLECTIONS, KEYS, State, Step, after, hash_of, steps
 
 DIMENSION = 24
 
@@ -61,7 +61,7 @@ def test_cosines_by_hand() -> None:
     keys = [DocumentKey("a", str(number)) for number in range(3)]
     passages = np.array(["p0", "p1", "p2"], dtype=np.object_)
     rows = VectorIndex(Layers[Vectors]().with_layer(Layer.of(["0", "1", "2"], keys, Vectors(axes, passages))))
-    assert rows.rows == 3
+    assert rows.rows_in(EVERYTHING) == 3
     assert rows.search(np.array([3, 4, 0], dtype=np.float32), 2) == [
         NearChunk(0.8, "1", "p1", keys[1]),
         NearChunk(0.6, "0", "p0", keys[0]),
@@ -119,3 +119,69 @@ def test_a_cosine_does_not_depend_on_where_its_row_lies() -> None:
     for seed in range(10):
         query = vector(seed)
         assert VectorIndex(apart).search(query, 3_001) == together.search(query, 3_001)
+
+
+def passages_of(documents: dict[str, dict[str, list[int]]]) -> State:
+    """{document: {chunk: what its vector is made of}}."""
+    return {DocumentKey("a", name): list(chunks.items()) for name, chunks in documents.items()}
+
+
+def test_a_passage_is_as_near_as_its_nearest_chunk() -> None:
+    """Query (3, 4, 0) / 5: rows (1, 0, 0) and (0, 1, 0) of one passage, (0, 0, 1) of another."""
+    passages = np.array(["p", "p", "q"], dtype=np.object_)
+    keys = [DocumentKey("a", "d")] * 3
+    made = Vectors(np.eye(3, dtype=np.float32), passages)
+    rows = VectorIndex(Layers[Vectors]().with_layer(Layer.of(["0", "1", "2"], keys, made)))
+    asked = np.array([3, 4, 0], dtype=np.float32)
+    assert rows.cosines(asked, ["q", "p"]).tolist() == [0.0, 0.8]
+    assert np.isnan(rows.cosines(asked, ["p", "unknown"])).tolist() == [False, True]
+    assert rows.cosines(asked, []).shape == (0,)
+    assert np.isnan(VectorIndex(Layers()).cosines(asked, ["p"])).all()
+
+
+def test_a_passage_of_a_document_that_went_is_unknown_and_one_that_came_back_is_as_it_is_now() -> None:
+    state = passages_of({f"d{number}": {f"{number}": [number]} for number in range(6)})
+    layers = index(state).layers.without([DocumentKey("a", "d0")])
+    assert len(layers.stack[0].live) == 6, "its row is dead, not cut out"
+    query = vector_of([0])
+    gone, there = VectorIndex(layers).cosines(query, ["passage of 0", "passage of 1"])
+    assert np.isnan(gone)
+    assert not np.isnan(there)
+    back = VectorIndex(layers.with_layer(layer({DocumentKey("a", "d0"): [("0", [5])]})))
+    expected = round(float(vector_of([5]).astype(np.float64) @ query.astype(np.float64)), 6)
+    assert back.cosines(query, ["passage of 0"]).tolist() == pytest.approx([expected], abs=2e-6)
+
+
+@settings(deadline=None)
+@given(steps(), st.integers(0, 20))
+def test_any_history_compares_as_it_searches(history: list[Step], seed: int) -> None:
+    layers = Layers[Vectors]()
+    for step in history:
+        layers = layers.without(step.moved).with_layer(layer({key: rows for key, rows in step.moved.items() if rows}))
+    rows, query = VectorIndex(layers), vector(seed)
+    names = [f"passage of {hash_of(key, row)}" for key in KEYS for row in range(4)]  # all that ever were
+    searched = {chunk.passage_id: chunk.score for chunk in rows.search(query, 1_000)}
+    cosines = dict(zip(names, rows.cosines(query, names).tolist(), strict=True))
+    assert {name: cosine for name, cosine in cosines.items() if not np.isnan(cosine)} == searched
+
+
+@pytest.mark.parametrize("runs", [1, 7, MOST_RUNS // 2, MOST_RUNS // 2 + 1, 400])
+def test_one_collection_among_several_is_searched_by_its_runs_of_rows_as_one_by_one(runs: int) -> None:
+    """Its documents lie between those of another: in a few runs, or in more than are multiplied each by itself."""
+    state = {
+        DocumentKey(collection, str(run)): [(f"{run:03d}{collection}", [run, at])]
+        for run in range(runs)
+        for at, collection in enumerate(("a", "b"))
+    }
+    rows, query = index(state), vector(3)
+    for collection in ("a", "b", None):
+        found = rows.search(query, 25, Scope(collection))
+        expected = plain_search(state, query, 25, collection)
+        assert [chunk.id for chunk in found] == [chunk.id for chunk in expected]
+        assert [chunk.score for chunk in found] == pytest.approx([chunk.score for chunk in expected], abs=6e-7)
+        assert rows.rows_in(Scope(collection)) == (runs if collection else 2 * runs)
+    some = Scope("a").within([DocumentKey("a", str(run)) for run in range(0, runs, 3)])
+    within = {key: held for key, held in state.items() if some.allows(key)}
+    assert [chunk.id for chunk in rows.search(query, 25, some)] == [
+        chunk.id for chunk in plain_search(within, query, 25, None)
+    ]

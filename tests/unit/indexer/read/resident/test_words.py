@@ -12,7 +12,17 @@ from indexer.read.resident.layers import Layer, Layers
 from indexer.read.resident.scope import KEPT_SCOPES, Scope
 from indexer.read.resident.words import Postings, WordIndex
 from schemas.ids import DocumentKey
-from tests.unit.indexer.read.resident.histories import COLLECTIONS, TERMS, Rows, State, Step, after, steps
+from tests.unit.indexer.read.resident.histories import (
+    COLLECTIONS,
+    KEYS,
+    TERMS,
+    Rows,
+    State,
+    Step,
+    after,
+    hash_of,
+    steps,
+)
 
 
 def layer(documents: State) -> Layer[Postings]:
@@ -160,3 +170,67 @@ def test_one_collection_never_changes_the_scores_of_another(
     for step in other:
         beside = followed(beside, Step({key: rows for key, rows in step.moved.items() if key.collection == "b"}))
     assert WordIndex(beside).search(terms, 10, Scope("a")) == WordIndex(alone).search(terms, 10)
+
+
+def test_comparing_worked_by_hand() -> None:
+    """The rows of `test_the_numbers_worked_by_hand`. Term 1 stands in x and z: of idf .4700036 too.
+
+    x holds 7 and 1: 2 · .54421472; y holds 7 twice: .5908617.
+    z holds 1 once, and is as long as the mean: .4700036 · 2.2 / 2.2.
+    """
+    rows = index(one_by_one([("x", [7, 1]), ("y", [7, 7, 2, 3]), ("z", [1, 2, 3])]))
+    compared = rows.compare([7, 9, 1], ["z", "y", "x"])
+    assert compared.idf == pytest.approx([0.4700036, 0.0, 0.4700036], abs=1e-7), "nobody holds 9"
+    assert compared.bm25 == pytest.approx([0.4700036, 0.5908617, 1.0884295], abs=1e-7)
+    assert compared.held.tolist() == [[False, False, True], [True, False, False], [True, False, True]]
+
+
+def test_a_term_asked_twice_is_one_column_and_counts_twice() -> None:
+    rows = index(one_by_one([("x", [7, 1]), ("y", [2])]))
+    once, twice = rows.compare([7], ["x", "y"]), rows.compare([7, 7], ["x", "y"])
+    assert twice.bm25 == pytest.approx(2 * once.bm25)
+    assert (twice.held.tolist(), twice.idf.tolist()) == (once.held.tolist(), once.idf.tolist())
+
+
+def test_rows_that_are_not_there_hold_nothing() -> None:
+    compared = index(one_by_one([("x", [7])])).compare([7], ["gone", "x", "never"])
+    assert compared.held.tolist() == [[False], [True], [False]]
+    assert compared.bm25[[0, 2]].tolist() == [0.0, 0.0]
+    for words in (WordIndex(Layers()), index(one_by_one([("x", [7])]))):
+        nothing = words.compare([], [])
+        assert (nothing.bm25.shape, nothing.held.shape, nothing.idf.shape) == ((0,), (0, 0), (0,))
+    assert WordIndex(Layers()).compare([7], ["x"]).bm25.tolist() == [0.0]
+
+
+def test_rows_of_documents_that_went_or_changed_are_not_there_while_others_of_their_layer_are() -> None:
+    state = one_by_one([(f"d{number}", [7, number]) for number in range(6)])
+    layers = index(state).layers.without([DocumentKey("a", "d5")])
+    assert len(layers.stack[0].live) == 6, "its row is dead, not cut out"
+    compared = WordIndex(layers).compare([7, 5], ["d5", "d4"])
+    assert compared.held.tolist() == [[False, False], [True, False]]
+    assert compared.idf[1] == 0.0, "nor does it count for what its words are worth"
+    changed = WordIndex(layers.with_layer(layer({DocumentKey("a", "d5"): [("d5", [8])]})))
+    assert changed.compare([7, 8], ["d5"]).held.tolist() == [[False, True]]
+
+
+@settings(deadline=None)
+@given(steps(), st.lists(st.sampled_from([*TERMS, 9]), max_size=5))
+def test_any_history_compares_as_it_searches(history: list[Step], terms: list[int]) -> None:
+    layers, state = Layers[Postings](), State()
+    for step in history:
+        layers, state = followed(layers, step), after(state, step)
+    ids = [hash_of(key, row) for key in KEYS for row in range(4)]  # all that ever were
+    for collection in (None, *COLLECTIONS):
+        searched = {row.id: row.score for row in WordIndex(layers).search(terms, 1_000, Scope(collection))}
+        compared = WordIndex(layers).compare(terms, ids, collection)
+        held = {
+            identifier: [term in of_row for term in dict.fromkeys(terms)]
+            for rows in state.values()
+            for identifier, of_row in rows
+        }
+        for row, identifier in enumerate(ids):
+            assert compared.held[row].tolist() == held.get(identifier, [False] * len(set(terms)))
+            if identifier in searched:
+                assert compared.bm25[row] == pytest.approx(searched[identifier], rel=1e-12)
+            elif collection is None:
+                assert compared.bm25[row] == 0.0

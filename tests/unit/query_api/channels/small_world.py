@@ -1,0 +1,25 @@
+"""A world of three documents that lead to each other, and parents made of them by hand."""
+
+from query_api.channels.terms import Held, Parent
+from query_api.graph.view import GraphView
+from tests.unit.query_api.in_memory_text import Page, world
+
+ALPHA = Page("alpha", "Alpha", [["Alpha was made by Jane Doe in Lisbon."]], ["Alpha", "Jane Doe", "Lisbon"])
+JANE = Page("jane", "Jane Doe", [["Jane Doe likes Lisbon.", "More."], ["Her later life."]], ["Jane Doe", "Lisbon"])
+HARBOUR = Page("harbour", "A harbour", [["It lies in Lisbon."]], ["Lisbon"])
+
+
+def view_of(*pages: Page) -> GraphView:
+    return world(pages)[0].graph
+
+
+def parent_of(view: GraphView, page: Page, weight: float = 1.0, value: float = 1.0) -> Parent:
+    document = view.document(page.key)
+    assert document is not None
+    passage = view.passages_of_document(document)[0]
+    held = {}
+    for name in page.names:
+        entity = view.entity(page.collection, name.lower())
+        if entity is not None and name in page.passages[0][0]:
+            held[entity] = Held(name.lower(), view.chunks_of_passage(passage)[0], value)
+    return Parent(passage, document, weight, None, (), held)

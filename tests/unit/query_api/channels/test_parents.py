@@ -1,0 +1,150 @@
+"""Which passages become parents, for how much they count, and which names their sentences hold."""
+
+import pytest
+
+from query_api.channels.parents import choose_parents, read_parents
+from query_api.channels.query_links import QueryLink
+from query_api.channels.question import Question, WordWeights
+from query_api.channels.terms import Parent
+from query_api.graph.view import GraphView
+from query_api.reading.passages import PassageReader
+from tests.unit.query_api.in_memory_text import Page, world
+
+LETTERS = [Page(letter, f"Page {letter}", [[f"Text of {letter}."]]) for letter in "abcdefgh"]
+
+
+class Lettered:
+    """A view of pages that are called by letters."""
+
+    def __init__(self) -> None:
+        self.view: GraphView = world(LETTERS)[0].graph
+
+    def link(self, letter: str, strength: float) -> QueryLink:
+        document = self.view.document(LETTERS["abcdefgh".index(letter)].key)
+        assert document is not None
+        return QueryLink(letter, 1, document, strength)
+
+    def chosen(self, fitting: dict[str, float], *links: QueryLink) -> list[tuple[str, float]]:
+        ids = {page.id: page.passage_ids()[0] for page in LETTERS}
+        of_text = {ids.get(letter, "f" * 32): score for letter, score in fitting.items()}
+        chosen = choose_parents(self.view, links, of_text)
+        letters = {self.view.passage_id(passage): passage for passage in chosen.weights}
+        return [
+            (letter, chosen.weights[letters[identifier]])
+            for identifier in letters
+            for letter, own in ids.items()
+            if own == identifier
+        ]
+
+
+def test_the_best_three_by_their_text_are_parents_relative_to_the_best() -> None:
+    assert Lettered().chosen({"a": 0.8, "b": 0.4, "c": 0.6, "d": 0.2}) == [
+        ("a", 1.0),
+        ("c", pytest.approx(0.75)),
+        ("b", pytest.approx(0.5)),
+    ]
+
+
+def test_what_does_not_fit_or_is_not_in_the_graph_yet_is_no_parent() -> None:
+    assert Lettered().chosen({"unknown": 0.9, "a": 0.45, "b": 0.0, "c": -0.1}) == [("a", 1.0)]
+    assert Lettered().chosen({}) == []
+
+
+def test_a_name_in_the_question_lifts_what_it_leads_to() -> None:
+    """d: .7 + .3 x .4 = .82 is above c; it counts by that, relative to the best."""
+    world_of_letters = Lettered()
+    fitting = {"a": 1.0, "b": 0.9, "c": 0.8, "d": 0.7}
+    assert world_of_letters.chosen(fitting, world_of_letters.link("d", 0.4)) == [
+        ("a", 1.0),
+        ("b", pytest.approx(0.9)),
+        ("d", pytest.approx(0.82)),
+    ]
+
+
+def test_a_parent_counts_for_as_much_as_its_name_is_sure() -> None:
+    world_of_letters = Lettered()
+    chosen = world_of_letters.chosen({"a": 1.0, "b": 0.2}, world_of_letters.link("b", 0.8))
+    assert chosen == [("a", 1.0), ("b", pytest.approx(0.8))], "not .2 + .3 x .8"
+
+
+def test_up_to_three_more_are_parents_by_a_sure_name_and_none_by_an_unsure_one() -> None:
+    world_of_letters = Lettered()
+    fitting = {"a": 1.0, "b": 0.9, "c": 0.8}
+    sure = [
+        world_of_letters.link(letter, strength) for letter, strength in zip("hgfe", (0.5, 0.6, 0.7, 0.8), strict=True)
+    ]
+    chosen = world_of_letters.chosen(fitting, *sure, world_of_letters.link("d", 0.49))
+    assert chosen[3:] == [("e", pytest.approx(0.8)), ("f", pytest.approx(0.7)), ("g", pytest.approx(0.6))]
+    assert len(world_of_letters.chosen(fitting, world_of_letters.link("d", 0.49))) == 3
+
+
+def test_a_question_of_names_alone_has_parents_too() -> None:
+    world_of_letters = Lettered()
+    chosen = world_of_letters.chosen({}, world_of_letters.link("b", 1.0), world_of_letters.link("c", 0.6))
+    assert chosen == [("b", 1.0), ("c", pytest.approx(0.6))]
+
+
+def read(pages: list[Page], question: str = "What?") -> tuple[GraphView, Parent]:
+    """The first page as the only parent; every word of the question weighs the same."""
+    snapshot, text, _ = world(pages)
+    asked = Question(question)
+    weights = WordWeights.of(asked, lambda words: [1.0] * len(words))
+    chosen = choose_parents(snapshot.graph, [], {pages[0].passage_ids()[0]: 1.0})
+    [parent] = read_parents(asked, snapshot.graph, PassageReader(text), chosen, weights)
+    return snapshot.graph, parent
+
+
+def names_of(parent: Parent) -> list[str]:
+    return sorted(name for sentence in parent.sentences for name in sentence.names)
+
+
+SONG = Page("song", "A song", [["It is from the album Kiss and Tell."]], ["Kiss and Tell", "Kiss", "Tell"])
+KISS = Page("kiss", "Kiss", [["A band."]])
+KISS_AND_TELL = Page("album", "Kiss and Tell", [["An album."]])
+
+
+def test_a_name_takes_its_words_only_once() -> None:
+    _, parent = read([SONG, KISS, KISS_AND_TELL])
+    assert names_of(parent) == ["kiss and tell"]
+    assert [held.name for held in parent.entities.values()] == ["kiss and tell"]
+
+
+def test_a_shorter_name_stands_where_it_stands_by_itself() -> None:
+    both = Page("song", "A song", [["Kiss made the album Kiss and Tell."]], ["Kiss and Tell", "Kiss"])
+    _, parent = read([both, KISS, KISS_AND_TELL])
+    assert names_of(parent) == ["kiss", "kiss and tell"]
+
+
+def test_a_title_takes_its_words_before_a_longer_name_that_nobody_else_mentions() -> None:
+    lone = Page("song", "A song", [["It was sung by Kiss Army."]], ["Kiss Army", "Kiss"])
+    assert names_of(read([lone, KISS])[1]) == ["kiss"]
+    fans = Page("fans", "Fans", [["The Kiss Army is loud."]], ["Kiss Army"])
+    assert names_of(read([lone, KISS, fans])[1]) == ["kiss"], "a title comes before what others mention"
+    assert names_of(read([lone, fans])[1]) == ["kiss army"], "what others mention comes before what they do not"
+
+
+def test_an_entity_is_worth_what_its_best_sentence_covers_of_the_question() -> None:
+    """Both words: .3 + .7 x 1; one of two: .3 + .7 x .5; none: .3."""
+    page = Page(
+        "film",
+        "Film",
+        [["The director was Ann Lee. The director married Bo Ek in Rome. She was born in Rome as director."]],
+        ["Ann Lee", "Bo Ek", "Rome", "Film"],
+    )
+    _, parent = read([page], "Which director was born?")
+    held = {held.name: held.value for held in parent.entities.values()}
+    assert held == {
+        "ann lee": pytest.approx(0.65),
+        "bo ek": pytest.approx(0.65),
+        "rome": pytest.approx(1.0),
+    }
+    assert [sentence.share for sentence in parent.sentences][-3:] == [0.5, 0.5, 1.0]
+
+
+def test_a_parent_whose_text_is_gone_is_left_out() -> None:
+    snapshot, text, _ = world(LETTERS)
+    chosen = choose_parents(snapshot.graph, [], {LETTERS[0].passage_ids()[0]: 1.0, LETTERS[1].passage_ids()[0]: 0.5})
+    text.pages = {page.key: page for page in LETTERS[1:]}
+    weights = WordWeights.of(Question("What?"), lambda words: [0.0] * len(words))
+    parents = read_parents(Question("What?"), snapshot.graph, PassageReader(text), chosen, weights)
+    assert [parent.weight for parent in parents] == [0.5]

@@ -1,0 +1,72 @@
+"""The residual hop: what is asked after a parent is read, and how what it finds is scaled, by hand."""
+
+import numpy as np
+import pytest
+
+from query_api.channels.question import Question
+from query_api.channels.residual import SHARPEN_ABOVE, Hop, along, hop_of, residual_query
+from query_api.channels.terms import Parent, Sentence
+from query_api.reading.snapshot import Candidate
+from schemas.ids import DocumentKey
+
+QUESTION = Question("Where was the director of Alpha born?")
+
+
+def sentence(text: str, share: float, *names: str) -> Sentence:
+    return Sentence(text, f" {text.lower().rstrip('.')} ", share, names)
+
+
+def parent(*sentences: Sentence) -> Parent:
+    return Parent(0, 0, 1.0, None, sentences, {})
+
+
+def found(scores: dict[str, float]) -> list[Candidate]:
+    return [Candidate(name, score, DocumentKey("c", name)) for name, score in scores.items()]
+
+
+def test_what_is_open_is_asked_about_the_new_names_of_the_two_best_sentences() -> None:
+    read = parent(
+        sentence("It was shot in Rome.", 0.1, "rome"),
+        sentence("Alpha was directed by Jane Doe.", 0.9, "jane doe", "alpha"),
+        sentence("Unrelated Name.", 0.0, "unrelated name"),
+    )
+    assert residual_query(QUESTION, read, "A film") == "director born jane doe rome"
+
+
+def test_the_names_of_the_parent_itself_ask_nothing_new() -> None:
+    read = parent(sentence("Bitter Rice, or Rice, is sold by Jane Doe.", 0.5, "bitter rice", "rice", "jane doe"))
+    assert residual_query(QUESTION, read, "Bitter Rice (film)") == "director alpha born jane doe"
+    assert residual_query(QUESTION, read, "Rice") == "director alpha born jane doe"
+    assert residual_query(QUESTION, read, "Jane Doe").endswith("born bitter rice rice")
+
+
+def test_a_parent_without_a_title_asks_about_all_its_names() -> None:
+    for title in ("", "…"):
+        assert residual_query(QUESTION, parent(sentence("Rome.", 0.5, "rome")), title) == "director alpha born rome"
+
+
+def test_without_a_new_name_nothing_is_asked() -> None:
+    assert residual_query(QUESTION, parent(), "A film") == ""
+    assert residual_query(QUESTION, parent(sentence("Alpha.", 0.5, "alpha")), "A film") == ""
+
+
+def test_a_hop_knows_its_best_and_its_twenty_fifth_but_for_the_parent_itself() -> None:
+    scores = {f"p{at:02}": 30.0 - at for at in range(SHARPEN_ABOVE + 2)}
+    hop = hop_of(2, "p00", "asked", found(scores))
+    assert hop is not None
+    assert hop == Hop(2, "asked", 29.0, 5.0, tuple(scores)[1:])
+
+
+def test_a_short_hop_has_no_floor_and_one_that_finds_its_parent_alone_is_none() -> None:
+    assert hop_of(0, "p", "asked", found({"p": 9.0, "z": 3.0, "a": 3.0})) == Hop(0, "asked", 3.0, 0.0, ("a", "z"))
+    assert hop_of(0, "p", "asked", found({"p": 9.0})) is None
+    assert hop_of(0, "p", "asked", []) is None
+
+
+def test_passages_continue_a_hop_by_their_share_of_its_best_and_sharper_by_what_is_above_its_floor() -> None:
+    bm25 = np.array([8.0, 6.0, 4.0, 0.0, 10.0])
+    plain, sharp = along(Hop(0, "asked", 8.0, 4.0, ()), bm25)
+    assert plain == pytest.approx([1.0, 0.75, 0.5, 0.0, 1.0])
+    assert sharp == pytest.approx([1.0, 0.5, 0.0, 0.0, 1.0])
+    _, of_equals = along(Hop(0, "asked", 8.0, 8.0, ()), bm25)
+    assert of_equals.tolist() == [0.0] * 5, "twenty-five equal ones tell nothing apart"
