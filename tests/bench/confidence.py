@@ -204,8 +204,8 @@ def as_toml(model: str, questions: Mapping[str, int], ways: Mapping[str, tuple[F
 
     lines = [
         "# Written by `python -m tests.bench.confidence`; not by hand. What the features are: confidence.py.",
-        f"# Fitted to the first {K} hits, by document, of the questions of these collections (and how many they are) and of a\n"
-        "# third as many that ask for what the collection does not hold; every hit counts the same.",
+        f"# Fitted to the first {K} hits, by document, of the questions of these collections (and how many they are),",
+        "# and of a third as many that ask for what the collection does not hold; every hit counts the same.",
         "# `calibration` is the expected calibration error (10 bins) of the questions of each collection by numbers",
         "# fitted to the others alone, and of all of them together; then the mean confidence of strangers' first hits.",
         "",

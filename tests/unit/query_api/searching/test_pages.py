@@ -21,11 +21,13 @@ MANY = [
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "keyword"])
 async def test_pages_by_offset_are_one_long_page(executor: Executor, mode: str, group: str) -> None:
     made = world(MANY)
-    whole = await ask(made, executor, q="common words", mode=mode, group=group, k=1000)
+    whole = await ask(made, executor, q="common words", mode=mode, group=group, duplicates="keep", k=1000)
     pages: list[str] = []
     offset: int | None = 0
     while offset is not None:
-        page = await ask(made, executor, q="common words", mode=mode, group=group, k=50, offset=offset)
+        page = await ask(
+            made, executor, q="common words", mode=mode, group=group, duplicates="keep", k=50, offset=offset
+        )
         assert [hit.rank for hit in page.hits] == list(range(offset + 1, offset + len(page.hits) + 1))
         pages += [hit.chunk_id for hit in page.hits]
         offset = page.done.next_offset
