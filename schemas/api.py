@@ -91,11 +91,10 @@ class SearchRequest(BaseModel):
         "passage", description="One hit for each parent passage, chunk, or document (its best passage)."
     )
     max_per_document: int | None = Field(None, ge=1, le=MAX_HITS, description="Hits of one document; any number.")
-    duplicates: Duplicates | None = Field(
-        None,
+    duplicates: Duplicates = Field(
+        "keep",
         description="What becomes of hits that say what one before them says: `exact` leaves out those with the same "
-        "text, `semantic` also those whose best chunks are alike, `keep` none. The one that stays tells them in "
-        "`duplicates`. When left out: `exact` for passages and chunks of `hybrid`, else `keep`.",
+        "text, `semantic` also those whose best chunks are alike. The one that stays tells them in `duplicates`.",
     )
     duplicate_threshold: float | None = Field(
         None,

@@ -9,17 +9,9 @@ from query_api.searching.duplicates import Said, without_duplicates
 from query_api.searching.fusing import Place
 from query_api.searching.hits import best_child
 from schemas.api import SearchRequest
-from schemas.results import DUPLICATE_THRESHOLD, Duplicates
+from schemas.results import DUPLICATE_THRESHOLD
 
 FLOOR_PLACES = 64  # what a floor of confidence looks at: one channel's first candidates
-
-
-def duplicates_of(request: SearchRequest) -> Duplicates:
-    """What becomes of duplicates: as asked; else `exact` for passages and chunks of hybrid. A channel alone shows what
-    it finds, and documents that are asked for each count."""
-    if request.duplicates is not None:
-        return request.duplicates
-    return "exact" if request.mode == "hybrid" and request.group != "document" else "keep"
 
 
 def likely_enough(places: Sequence[Place], floor: float | None) -> list[Place]:
@@ -34,7 +26,7 @@ def distinct(
 ) -> list[Place]:
     """The places without duplicates, by what their hits will show: a passage's text, or a chunk's. Blocks: for a
     thread. Raises TransientStoreError."""
-    semantic = duplicates_of(request) == "semantic"
+    semantic = request.duplicates == "semantic"
     wanted = list(dict.fromkeys(place.passage_id for place in places))
     rows = passages.read(wanted)
     chunks = text.chunks_of_passages(wanted) if semantic or request.group == "chunk" else {}

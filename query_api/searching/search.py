@@ -31,7 +31,7 @@ from query_api.channels.vector import vector_channel
 from query_api.reading.comparing import Compared, Comparer, best_scores
 from query_api.reading.passages import PassageReader
 from query_api.reading.snapshot import Candidate, QueryEncoder, Snapshot
-from query_api.searching.choosing import FLOOR_PLACES, distinct, duplicates_of, likely_enough
+from query_api.searching.choosing import FLOOR_PLACES, distinct, likely_enough
 from query_api.searching.confidence import Evidence, Judge, fitted_judge, with_confidence
 from query_api.searching.contexts import span_of, with_contexts
 from query_api.searching.explaining import factors_of
@@ -275,7 +275,7 @@ class _Search:
         if evidence is not None and self._settings.judge is not None:
             found = with_confidence(found, self._request.mode, evidence, self._settings.judge)
         found = likely_enough(found, self._request.min_confidence)
-        if duplicates_of(self._request) == "keep":
+        if self._request.duplicates == "keep":
             return found
         outcome = await _within(
             "texts",

@@ -33,19 +33,19 @@ class ByRank:
 
 
 async def test_passages_of_the_same_text_come_once_and_the_others_are_told(executor: Executor) -> None:
-    answer = await ask(world(COPIES), executor, q=QUESTION)
+    answer = await ask(world(COPIES), executor, q=QUESTION, duplicates="exact")
     assert sorted(answer.titles) == ["Boats", "Boats", "Weirs", "Weirs"]
     told = {hit.document_id: [each.document_id for each in hit.duplicates] for hit in answer.hits if hit.duplicates}
     assert told in ({"first": ["copy"]}, {"copy": ["first"]})
 
 
-async def test_documents_and_single_channels_show_all_unless_asked(executor: Executor) -> None:
+async def test_all_are_kept_unless_asked_whatever_the_mode(executor: Executor) -> None:
     made = world(COPIES)
+    assert len((await ask(made, executor, q=QUESTION)).hits) == 5
     assert len((await ask(made, executor, q=QUESTION, group="document")).hits) == 4
-    assert len((await ask(made, executor, q=QUESTION, mode="vector")).hits) == 5
-    assert len((await ask(made, executor, q=QUESTION, duplicates="keep")).hits) == 5
     assert len((await ask(made, executor, q=QUESTION, group="document", duplicates="exact")).hits) == 3
     assert len((await ask(made, executor, q=QUESTION, mode="keyword", duplicates="exact")).hits) == 4
+    assert len((await ask(made, executor, q=QUESTION, group="chunk", duplicates="exact")).hits) == 4
 
 
 async def test_what_is_alike_goes_when_asked_and_no_vector_is_shown(executor: Executor) -> None:
@@ -89,7 +89,7 @@ async def test_no_document_fills_the_page(executor: Executor) -> None:
 
 async def test_hits_below_the_floor_are_left_out_and_the_answer_ends(executor: Executor) -> None:
     settings = SearchSettings(judge=ByRank({1: 0.9, 2: 0.2, 3: 0.6}))
-    answer = await ask(world(COPIES), executor, q=QUESTION, duplicates="keep", settings=settings, min_confidence=0.5)
+    answer = await ask(world(COPIES), executor, q=QUESTION, settings=settings, min_confidence=0.5)
     assert [(hit.rank, hit.confidence) for hit in answer.hits] == [(1, 0.9), (2, 0.6)]
     assert answer.done.next_offset is None
 
@@ -144,7 +144,7 @@ async def test_who_is_named_elsewhere_is_more_central(executor: Executor) -> Non
         Page("rhine", "Rhine", [["The Rhine is a river."]], ["Rhine"]),
         *(Page(f"town{at}", f"Town {at}", [["A town on the Rhine river."]], ["Rhine"]) for at in range(10)),
     ]
-    answer = await ask(world(pages), executor, q="which river is it", explain=True, duplicates="keep", k=20)
+    answer = await ask(world(pages), executor, q="which river is it", explain=True, k=20)
     central = {hit.document_id: hit.factors.centrality for hit in answer.hits if hit.factors}
     assert central["rhine"] == 0.5  # ten passages of other documents: 10 / (10 + 10)
     assert central["town1"] == 0.0
