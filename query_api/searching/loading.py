@@ -16,9 +16,10 @@ from indexer.read.vectors import VectorReader
 from query_api.graph.view import GraphView
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.reading.text_cache import CachedText, TextCache
-from query_api.searching.confidence import fitted_judge
 from query_api.searching.engine import GraphFile, SearchPart, SearchUnanswered
-from query_api.searching.search import SearchBudgets, SearchFailed, SearchSettings, search
+from query_api.searching.results.confidence import fitted_judge
+from query_api.searching.search import search
+from query_api.searching.steps import SearchBudgets, SearchFailed, SearchSettings
 from query_api.settings import SearchBudgetSettings
 from schemas.api import SearchRequest
 from schemas.settings import EmbeddingSettings

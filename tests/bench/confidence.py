@@ -6,7 +6,7 @@ hits of each are labelled by the judgements, and a logistic regression is fitted
 hit counting the same. A third as many questions are strangers: asked of a collection of another subject, where nothing
 answers them. Without these a best hit would look likely however bad it is, for judged questions all have an answer.
 Each collection is left out in turn, to see what the numbers are worth for one they were not fitted on. Writes
-`query_api/searching/confidence.toml` and prints the errors; the last line is JSON.
+`query_api/searching/results/confidence.toml` and prints the errors; the last line is JSON.
 """
 
 import argparse
@@ -31,11 +31,12 @@ from query_api.judging.figures.calibration import calibrate
 from query_api.judging.labelled import Question, read_folder, spread_out
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.reading.text_cache import CachedText, TextCache
-from query_api.searching import confidence
-from query_api.searching.confidence import FEATURES, WITHOUT_MEANING, FittedWay
 from query_api.searching.engine import tables_of
 from query_api.searching.loading import LoadedEngine
-from query_api.searching.search import SearchBudgets, SearchSettings, search
+from query_api.searching.results import confidence
+from query_api.searching.results.confidence import FEATURES, WITHOUT_MEANING, FittedWay
+from query_api.searching.search import search
+from query_api.searching.steps import SearchBudgets, SearchSettings
 from schemas.api import Hit, Mode, SearchRequest
 from schemas.settings import EmbeddingSettings
 

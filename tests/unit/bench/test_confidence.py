@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from query_api.searching.confidence import FEATURES
+from query_api.searching.results.confidence import FEATURES
 from tests.bench.confidence import Labelled, fit, left_out
 
 

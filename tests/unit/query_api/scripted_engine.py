@@ -16,7 +16,8 @@ from indexer.tables import DocumentRow, StoredPosition
 from query_api.graph.view import GraphView
 from query_api.reading.snapshot import Snapshot
 from query_api.searching.engine import GraphFile, SearchPart
-from query_api.searching.search import SearchSettings, search
+from query_api.searching.search import search
+from query_api.searching.steps import SearchSettings
 from query_api.settings import SearchBudgetSettings
 from schemas.api import Hit, SearchRequest
 from schemas.contributions import Contribution

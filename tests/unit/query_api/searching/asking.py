@@ -5,7 +5,8 @@ from concurrent.futures import Executor
 from typing import Any
 
 from query_api.reading.snapshot import Snapshot
-from query_api.searching.search import SearchSettings, search
+from query_api.searching.search import search
+from query_api.searching.steps import SearchSettings
 from schemas.api import Hit, SearchRequest
 from schemas.frames import Done, Stage
 from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts

@@ -6,8 +6,8 @@ from concurrent.futures import Executor
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.searching.confidence import FEATURES
-from query_api.searching.search import SearchSettings
+from query_api.searching.results.confidence import FEATURES
+from query_api.searching.steps import SearchSettings
 from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.searching.asking import PAGES, ask
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from indexer.errors import EncoderUnavailable
-from query_api.searching.search import SearchBudgets, SearchFailed, SearchSettings, search
+from query_api.searching.search import search
+from query_api.searching.steps import SearchBudgets, SearchFailed, SearchSettings
 from schemas.api import SearchRequest
 from schemas.frames import Meta, Stage
 from tests.unit.query_api.in_memory_text import InMemoryText, Page, world

@@ -4,7 +4,7 @@ from concurrent.futures import Executor
 
 import pytest
 
-from query_api.searching.search import SearchFailed
+from query_api.searching.steps import SearchFailed
 from schemas.errors import MalformedFilter
 from schemas.frames import Meta
 from tests.unit.query_api.in_memory_text import Page, world

@@ -84,7 +84,7 @@ class FittedJudge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def fitted_judge() -> FittedJudge:
     """The one that comes with the program."""
-    text = files("query_api.searching").joinpath(FILE).read_text(encoding="utf-8")
+    text = files(__package__).joinpath(FILE).read_text(encoding="utf-8")
     return msgspec.convert(tomllib.loads(text), FittedJudge)
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.searching.duplicates import Said, without_duplicates
 from query_api.searching.fusing import Place
+from query_api.searching.results.duplicates import Said, without_duplicates
 from schemas.ids import DocumentKey
 from schemas.results import DuplicateHit
 

@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from query_api.reading.comparing import Compared
-from query_api.searching.confidence import (
+from query_api.searching.fusing import Place
+from query_api.searching.results.confidence import (
     FEATURES,
     Evidence,
     FittedJudge,
@@ -15,7 +16,6 @@ from query_api.searching.confidence import (
     fitted_judge,
     with_confidence,
 )
-from query_api.searching.fusing import Place
 
 COMPARED = Compared(
     {"a": 0, "b": 1},

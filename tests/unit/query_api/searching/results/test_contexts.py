@@ -3,7 +3,7 @@
 import pytest
 
 from indexer.read.rows import ChunkRow
-from query_api.searching.contexts import SECTION_CHARACTERS, around, joined, span_of
+from query_api.searching.results.contexts import SECTION_CHARACTERS, around, joined, span_of
 from schemas.api import SearchRequest
 from schemas.ids import DocumentKey
 

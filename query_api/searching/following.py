@@ -1,0 +1,122 @@
+"""From what the text channels found into the graph: compared with the question first, then followed."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+
+from indexer.errors import TransientStoreError
+from query_api.channels.findings import NOTHING, Findings
+from query_api.channels.graph import graph_channel
+from query_api.channels.query_links import Names, names_in
+from query_api.channels.question import Question
+from query_api.reading.comparing import Compared, Comparer, best_scores
+from query_api.reading.snapshot import Candidate
+from query_api.searching.fusing import DEPTH
+from query_api.searching.steps import Account, Outcome, Reading, Value, begin, within
+from query_api.searching.text_channels import TextChannels
+
+LIKELY_PARENTS = 4
+
+
+class Following:
+    """How what was found compares with the question, None as long as it has not been; and what the graph reached.
+
+    Both begin from the first candidates only, so that a deeper page begins from the same.
+    """
+
+    def __init__(self, reading: Reading, question: Question, account: Account) -> None:
+        self.comparer: Comparer | None = None
+        self.compared: Compared | None = None
+        self.findings: Findings = NOTHING
+        self._reading = reading
+        self._question = question
+        self._account = account
+        self._names: asyncio.Future[Names] | None = None
+        self._ahead: asyncio.Task[Outcome[None]] | None = None
+
+    def look_up_names(self) -> None:
+        """Begin to look up what the question names, beside the text channels."""
+        graph, collection = self._reading.snapshot.graph, self._reading.request.collection
+        self._names = asyncio.ensure_future(self._reading.run(lambda: names_in(self._question, graph, collection)))
+
+    def read_ahead(self, keyword: Sequence[Candidate]) -> None:
+        """While the question is embedded, begin to read what the graph channel will most likely ask for."""
+        if self._names is not None:
+            step = self._read_ahead(self._names, keyword)
+            self._ahead = begin("ahead", self._reading.settings.budgets.graph_seconds, step)
+
+    async def names(self) -> Names | None:
+        """What the question names, where that was looked up."""
+        return None if self._names is None else await self._names
+
+    async def compare(self, channels: TextChannels) -> None:
+        """Compare the first candidates of every channel with the question."""
+        text, request = self._reading.snapshot.text, self._reading.request
+        known = best_scores((channels.vector or ())[:DEPTH])
+
+        def first() -> tuple[Comparer, Compared]:
+            vector = channels.question_vector
+            words = channels.keyword is not None or request.mode == "vector"  # which compares for confidence only
+            comparer = Comparer(text, request.q, request.collection, vector, known, words=words)
+            return comparer, comparer.of(channels.candidates(DEPTH))
+
+        outcome = await self._within_budget("compare", self._reading.run(first))
+        self._account.timings["compare"] = round(outcome.seconds, 6)
+        self._account.note_failure(outcome)
+        if outcome.value is not None:
+            self.comparer, self.compared = outcome.value
+
+    async def compare_rest(self, channels: TextChannels) -> None:
+        """Compare what deeper lists brought."""
+        comparer, compared = self.comparer, self.compared
+        if comparer is None or compared is None:
+            return
+        rest = [name for name in channels.candidates() if name not in compared.row_of]
+        if rest:
+            known = best_scores(channels.vector or ())
+            more = await self._within_budget("compare", self._reading.run(lambda: comparer.of(rest, known)))
+            self._account.note_failure(more)
+            self.compared = compared if more.value is None else compared.followed_by(more.value)
+
+    async def follow(self) -> Outcome[Findings]:
+        outcome = await self._within_budget("graph", self._reach())
+        if outcome.value is not None:
+            self.findings = outcome.value
+            self.compared = outcome.value.compared or self.compared
+        return outcome
+
+    async def _reach(self) -> Findings:
+        """Raises TransientStoreError."""
+        reading, comparer, compared = self._reading, self.comparer, self.compared
+        if self._names is None:
+            return NOTHING
+        if comparer is None or compared is None:
+            reason = self._account.failed.get("compare", "it was not tried")
+            raise TransientStoreError(f"What was found was not compared with the question: {reason}")
+        names = await self._names
+        return await reading.run(
+            lambda: graph_channel(
+                self._question,
+                reading.snapshot.graph,
+                names,
+                reading.snapshot.text,
+                reading.passages,
+                reading.scope,
+                comparer,
+                compared,
+                always=reading.request.mode == "graph",
+                hops="keyword" not in self._account.failed,
+                edges=reading.request.edges,
+                weights=reading.settings.terms,
+            )
+        )
+
+    async def _read_ahead(self, naming: Awaitable[Names], keyword: Sequence[Candidate]) -> None:
+        graph, passages = self._reading.snapshot.graph, self._reading.passages
+        names = await asyncio.shield(naming)
+        leads = (graph.passages_of_document(link.document)[:1] for link in names.links)
+        likely = (candidate.passage_id for candidate in keyword[:LIKELY_PARENTS])
+        wanted = [*likely, *(graph.passage_id(passage) for lead in leads for passage in lead)]
+        await self._reading.run(lambda: passages.read(wanted))
+
+    async def _within_budget(self, name: str, step: Awaitable[Value]) -> Outcome[Value]:
+        return await within(name, self._reading.settings.budgets.graph_seconds, step)

@@ -1,0 +1,111 @@
+"""The text channels of one search, in parallel, each within its budget; asked again for more when a page lies deep."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query_api.channels.keyword import keyword_channel
+from query_api.channels.structured.channel import NOTHING_ASKED, Structured, structured_channel
+from query_api.channels.vector import vector_channel
+from query_api.reading.snapshot import Candidate
+from query_api.searching.fusing import DEEPER, DEPTH
+from query_api.searching.steps import Account, Outcome, Reading, begin, within
+from schemas.api import MAX_HITS
+
+MAX_DEPTH = 16_384
+
+
+class TextChannels:
+    """What the vector, the keyword and the structured channel found, each list best first; None for a channel that was
+    not asked or did not answer. `question_vector` is None until the question is embedded."""
+
+    def __init__(self, reading: Reading, asked: Collection[str]) -> None:
+        self.vector: Sequence[Candidate] | None = None
+        self.keyword: Sequence[Candidate] | None = None
+        self.structured: Structured = NOTHING_ASKED
+        self.question_vector: NDArray[np.float32] | None = None
+        self._reading = reading
+        self._asked = asked
+        self._depth = DEPTH
+        while self._depth < min(reading.request.offset + reading.request.k, MAX_DEPTH):
+            self._depth *= DEEPER
+
+    async def outcomes(self) -> AsyncGenerator[Outcome[Any]]:
+        """What the channels find is kept, how they ended is handed out as it happens. Closing ends what waits."""
+        budgets = self._reading.settings.budgets
+        running: set[asyncio.Task[Outcome[Any]]] = set()
+        if "structured" in self._asked:
+            running.add(begin("structured", budgets.structured_seconds, self._by_fields()))
+        if "keyword" in self._asked:
+            running.add(begin("keyword", budgets.keyword_seconds, self._by_words()))
+        if "vector" in self._asked:
+            running.add(begin("embed", budgets.embed_seconds, self._reading.run(self._embed)))
+        try:
+            while running:
+                ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for outcome in sorted((task.result() for task in ended), key=lambda outcome: outcome.name):
+                    running |= self._continued(outcome)
+                    yield outcome
+        finally:
+            for task in running:
+                task.cancel()
+
+    def candidates(self, depth: int | None = None) -> list[str]:
+        """The passages of the first candidates of both lists, of all for None, and of all structured ones."""
+        lists = ((self.vector or ())[:depth], (self.keyword or ())[:depth], self.structured.candidates)
+        return list(dict.fromkeys(candidate.passage_id for each in lists for candidate in each))
+
+    @property
+    def may_give_more(self) -> bool:
+        return self._depth < MAX_DEPTH and any(len(given or ()) >= self._depth for given in (self.vector, self.keyword))
+
+    async def deepen(self, account: Account) -> None:
+        """Ask the vector and the keyword channel again, for more. One that now fails keeps what it gave before."""
+        began = time.perf_counter()
+        budgets = self._reading.settings.budgets
+        self._depth *= DEEPER
+        if self.vector is not None and self.question_vector is not None:
+            again = await within("vector", budgets.vector_seconds, self._by_vector(self.question_vector))
+            self.vector = again.value or self.vector
+            account.note_failure(again)
+        if self.keyword is not None:
+            again = await within("keyword", budgets.keyword_seconds, self._by_words())
+            self.keyword = again.value or self.keyword
+            account.note_failure(again)
+        account.add("deepen", time.perf_counter() - began)
+
+    def _continued(self, outcome: Outcome[Any]) -> set[asyncio.Task[Outcome[Any]]]:
+        """Keep what a channel found, and begin what waited for it."""
+        match outcome:
+            case Outcome("embed", _, np.ndarray() as vector):
+                self.question_vector = vector
+                return {begin("vector", self._reading.settings.budgets.vector_seconds, self._by_vector(vector))}
+            case Outcome("vector", _, list() as found):
+                self.vector = found
+            case Outcome("structured", _, Structured() as structured):
+                self.structured = structured
+            case Outcome("keyword", _, list() as found):
+                self.keyword = found
+        return set()
+
+    def _embed(self) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = self._reading.encoder.encode([self._reading.request.q])[0]
+        return vector
+
+    def _by_words(self) -> Awaitable[list[Candidate]]:
+        q, text, depth, scope = self._reading.request.q, self._reading.snapshot.text, self._depth, self._reading.scope
+        return self._reading.run(lambda: keyword_channel(text, q, depth, scope))
+
+    def _by_fields(self) -> Awaitable[Structured]:
+        """As many whatever the page, so that a deeper one begins with the same."""
+        q, text, scope = self._reading.request.q, self._reading.snapshot.text, self._reading.scope
+        limit = MAX_HITS if self._reading.request.mode == "structured" else DEPTH
+        return self._reading.run(lambda: structured_channel(text, q, limit, scope))
+
+    def _by_vector(self, vector: NDArray[np.float32]) -> Awaitable[list[Candidate]]:
+        text, depth, scope = self._reading.snapshot.text, self._depth, self._reading.scope
+        return self._reading.run(lambda: vector_channel(text, vector, depth, scope))
