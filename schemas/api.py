@@ -142,9 +142,9 @@ class SearchRequest(BaseModel):
     @model_validator(mode="after")
     def _options_go_together(self) -> Self:
         if self.duplicate_threshold is not None and self.duplicates != "semantic":
-            raise ValueError("`duplicate_threshold` is for duplicates=semantic; give both or neither.")
+            raise ValueError("`duplicate_threshold` is for duplicates=semantic: ask for that too, or leave it out.")
         if self.context_chunks is not None and self.context != "window":
-            raise ValueError("`context_chunks` is for context=window; give both or neither.")
+            raise ValueError("`context_chunks` is for context=window: ask for that too, or leave it out.")
         if self.group == "document" and (self.max_per_document or 1) > 1:
             raise ValueError("group=document gives one hit a document; `max_per_document` is for passages and chunks.")
         if self.min_confidence is not None and self.mode == "structured":
