@@ -11,7 +11,15 @@ import msgspec
 
 from indexer.chunking import ChunkingParameters, chunk, sentences_by_section
 from indexer.documents import Chunk, ParsedDocument, PreparedDocument, Section, said_in_title
-from indexer.extracting import Places, about_names, document_title, extract_facts, extract_mentions, resolve_links
+from indexer.extracting import (
+    Places,
+    about_names,
+    document_title,
+    extract_facts,
+    extract_mentions,
+    merged_metadata,
+    resolve_links,
+)
 from indexer.languages import language_of
 from indexer.parsing import parse, parse_title
 from schemas.events import DocumentUpsert
@@ -19,6 +27,7 @@ from schemas.ids import sha256_hex
 from schemas.metadata import PAGE_STARTS
 
 EXTRACTOR_VERSION = "rules-2"
+MAX_METADATA_BYTES = 64 * 1024  # unless given
 
 
 class PreparationTask(msgspec.Struct, frozen=True):
@@ -28,6 +37,7 @@ class PreparationTask(msgspec.Struct, frozen=True):
     chunking: ChunkingParameters
     revision: str | None = None
     turns: tuple[int, ...] = ()
+    max_metadata_bytes: int = MAX_METADATA_BYTES
     wanted: Literal["document", "sentences"] = "document"
 
 
@@ -39,11 +49,16 @@ def revision_of(upsert: DocumentUpsert, chosen: ChunkingParameters | None) -> st
 
 
 def prepare(
-    upsert: DocumentUpsert, chunking: ChunkingParameters, revision: str | None = None, turns: Sequence[int] = ()
+    upsert: DocumentUpsert,
+    chunking: ChunkingParameters,
+    revision: str | None = None,
+    turns: Sequence[int] = (),
+    max_metadata_bytes: int = MAX_METADATA_BYTES,
 ) -> PreparedDocument:
     """Everything a document says, ready to be embedded and stored.
 
-    `revision` is the upsert's own unless given; `turns` are those of the sentences that `sentences_of` gives.
+    `revision` is the upsert's own unless given; `turns` are those of the sentences that `sentences_of` gives. What the
+    document states of itself is metadata as far as there is room within `max_metadata_bytes`.
     Pure: equal arguments give equal results, on every machine. Raises UnparsableDocument.
 
     1. Parse the content into canonical text; of a document without content the title is the text.
@@ -67,7 +82,7 @@ def prepare(
         title=title,
         uri=upsert.uri,
         content_type=upsert.content_type,
-        metadata=_with_pages(upsert.metadata, parsed),
+        metadata=_with_pages(merged_metadata(upsert.metadata, parsed.fields, max_metadata_bytes), parsed),
         chunked=chunked,
         embedding_texts=tuple(_embedding_text(title, chunked.sections[one.section], one) for one in chunked.chunks),
         about=about_names(upsert.title or parsed.title or title, parsed, upsert.key, upsert.metadata),
@@ -91,13 +106,17 @@ def prepare_bytes(payload: bytes) -> bytes:
     task = _task_decoder.decode(payload)
     if task.wanted == "sentences":
         return _encoder.encode(sentences_of(task.upsert, task.chunking))
-    return _encoder.encode(prepare(task.upsert, task.chunking, task.revision, task.turns))
+    return _encoder.encode(prepare(task.upsert, task.chunking, task.revision, task.turns, task.max_metadata_bytes))
 
 
 def encode_task(
-    upsert: DocumentUpsert, chunking: ChunkingParameters, revision: str | None = None, turns: Sequence[int] = ()
+    upsert: DocumentUpsert,
+    chunking: ChunkingParameters,
+    revision: str | None = None,
+    turns: Sequence[int] = (),
+    max_metadata_bytes: int = MAX_METADATA_BYTES,
 ) -> bytes:
-    return _encoder.encode(PreparationTask(upsert, chunking, revision, tuple(turns)))
+    return _encoder.encode(PreparationTask(upsert, chunking, revision, tuple(turns), max_metadata_bytes))
 
 
 def encode_sentences_task(upsert: DocumentUpsert, chunking: ChunkingParameters) -> bytes:
@@ -125,7 +144,7 @@ def _language(parsed: ParsedDocument, chunking: ChunkingParameters) -> str:
 
 
 def _with_pages(metadata: dict[str, Any], parsed: ParsedDocument) -> dict[str, Any]:
-    """The producer's metadata, and `page_starts` where the format has pages: `start` tells a chunk's page."""
+    """The metadata, and `page_starts` where the format has pages: `start` tells a chunk's page."""
     return {**metadata, PAGE_STARTS: list(parsed.page_starts)} if parsed.page_starts else metadata
 
 

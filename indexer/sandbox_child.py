@@ -4,6 +4,7 @@ Run as `python -m indexer.sandbox_child MODULE:FUNCTION LIMITS`, LIMITS as JSON.
 argument. Answer: a status byte, 8 bytes of length, then the payload; the first answer says that the child is ready.
 """
 
+import gc
 import math
 import os
 import signal
@@ -32,6 +33,7 @@ _REFUSED = (
     "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown",
     "shutil.", "urllib.", "ftplib.", "http.client.", "smtplib.", "webbrowser.",
 )  # fmt: skip
+_COLLECT_EVERY = (300_000, 20, 100)  # a parsed document is one web of cycles: looking for garbage in it costs a quarter
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -71,6 +73,7 @@ def main(function: str, limits: SandboxLimits) -> None:
         _answer(answers, Status.BROKEN, str(error).encode())
         return
     _refuse_network_and_writing()
+    _collect_seldom()
     idle_bytes = _memory_bytes("resident")
     _limit_memory(limits.memory_bytes)
     _answer(answers, Status.READY, b"")
@@ -173,6 +176,13 @@ def _memory_bytes(kind: str) -> int:
     except OSError:
         return 0
     return int(pages[1 if kind == "resident" else 0]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _collect_seldom() -> None:
+    """What is imported stays and is not looked at again; of what a task leaves, some 100 MB may wait."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECT_EVERY)
 
 
 def _refuse_network_and_writing() -> None:

@@ -14,7 +14,7 @@ from lancedb.table import Table
 from indexer.documents import page_at
 from indexer.errors import TransientStoreError
 from schemas.ids import DocumentKey
-from schemas.metadata import PAGE_STARTS, RESERVED_METADATA
+from schemas.metadata import PAGE_STARTS, RESERVED_METADATA, STATED_FIELDS
 
 CHUNKS = "chunks"
 PASSAGES = "passages"
@@ -181,8 +181,13 @@ class DocumentRow:
 
     @property
     def own_metadata(self) -> dict[str, Any]:
-        """The producer's metadata, without what the parser put beside it."""
+        """What the producer sent and the document states of itself, without what the parser put beside it."""
         return {name: value for name, value in self.metadata.items() if name not in RESERVED_METADATA}
+
+    @property
+    def stated_fields(self) -> list[str]:
+        """The names in `own_metadata` that the document states of itself; the others its producer sent."""
+        return list(self.metadata.get(STATED_FIELDS, ()))
 
     def page_at(self, offset: int) -> int | None:
         """The page, counted from 1, of the character at an offset; None in a format without pages."""

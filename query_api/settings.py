@@ -66,6 +66,13 @@ class ServiceBlock(BaseModel):
         le=480,
         description="How long a snapshot is kept after a first page was read from it; then its cursors get 410.",
     )
+    resident_text_bytes: int = Field(
+        512 * MIB,
+        ge=0,
+        le=2_000 * MIB,
+        description="Memory for the passages' texts; with more of them, searches read them from the tables, which "
+        "takes about 15 ms longer.",
+    )
     cache_entries: int = Field(100, ge=0, description="Answers in the cache of results, at most; 0 turns it off.")
     cache_seconds: float = Field(300.0, ge=0, description="How long an answer stays in the cache of results, at most.")
     cache_bytes: int = Field(32 * MIB, ge=0, description="Memory for the cache of results, measured as JSON.")

@@ -268,6 +268,10 @@ class DocumentSummary(BaseModel):
     position: str
     updated_at: str
     metadata: dict[str, Any] = Field(default_factory=dict)
+    stated_fields: list[str] = Field(
+        default_factory=list,
+        description="The names in `metadata` that the document states of itself; the others its producer sent.",
+    )
 
 
 class DocumentPage(BaseModel):

@@ -11,7 +11,10 @@ from schemas.settings import LimitSettings
 PAGE_STARTS = "page_starts"
 """The offsets at which the pages of a document begin, put beside its metadata where its format has pages."""
 
-RESERVED_METADATA = frozenset({PAGE_STARTS})
+STATED_FIELDS = "stated_fields"
+"""The names of the metadata that a document states of itself, where it states any; the rest its producer sent."""
+
+RESERVED_METADATA = frozenset({PAGE_STARTS, STATED_FIELDS})
 MAX_METADATA_DEPTH = 32
 _INTEGERS = range(-(2**63), 2**64)
 

@@ -131,3 +131,9 @@ class StorageSettings(BaseModel):
     data_dir: Path = Field(
         Path("thalweg-data"), description="Everything Thalweg keeps on disk. Deleting it loses nothing the log has."
     )
+    graph_buffer_bytes: int | None = Field(
+        None,
+        ge=64 * 1024**2,
+        description="The most memory the worker may hold pages of the graph in; a quarter of the machine's when left "
+        "out. A commit needs about as much as the graph's file has.",
+    )

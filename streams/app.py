@@ -39,6 +39,7 @@ from streams.kafka.broker import answers_metadata
 from streams.kafka.settings_topic import AWAY, SettingsTopic
 from streams.kafka.topic_admin import TopicReport, ensure_topics
 from streams.machine.data_directory import WORKER_LOCK, held, make_directory
+from streams.machine.thrift import collect_seldom, multiply_in_one_thread
 from streams.metrics import Health, MetricsServer, WorkerMetrics
 from streams.progress.partitions import Progress, TopicPartition
 from streams.progress.patience import Patience
@@ -72,6 +73,7 @@ def run_worker(settings: WorkerSettings) -> int:
     if not settings.kafka.bootstrap_servers:
         raise WrongSetting("No Kafka is named: set THALWEG_KAFKA__BOOTSTRAP_SERVERS, or use 'thalweg up'.")
     configure_logging(chatty=_CHATTY)
+    multiply_in_one_thread()
     data_dir = make_directory(settings.storage.data_dir)
     with held(data_dir, WORKER_LOCK, "worker"):
         try:
@@ -152,6 +154,7 @@ class Worker:
         reports = await ensure_topics(self._bootstrap_servers, topic_specs(self._settings.kafka, generation.name))
         app = await self._wire(encoder, generation, self._partitions(reports))
         await app.start()
+        collect_seldom()
         self._log.info(
             "worker started",
             generation=generation.name,
@@ -232,7 +235,7 @@ class Worker:
         vectors = await lance.call(VectorWriter.open, generation, encoder.dimension)
         self._cleanup.push_async_callback(lance.close, vectors.close)
         kuzu = self._store("kuzu")
-        graph = await kuzu.call(GraphWriter.open, generation)
+        graph = await kuzu.call(GraphWriter.open, generation, self._settings.storage.graph_buffer_bytes)
         self._cleanup.push_async_callback(kuzu.close, graph.close)
         reached = await lance.call(vectors.positions)
         graph_position = await kuzu.call(graph.position)
@@ -304,6 +307,7 @@ class Worker:
             schedule=schedule,
             progress=self._progress,
             metrics=self._metrics,
+            feeding_stage=documents_agent.STAGE,
         )
         retrievals = ProvenanceAgent(
             topic=names.provenance, writer=vectors, thread=lance, outbox=outbox, progress=self._progress

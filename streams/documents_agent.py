@@ -27,7 +27,8 @@ class DocumentsAgent:
     async def run(self, batches: Taken) -> None:
         """Steps 1 to 7 of each slice are `DocumentIndexer.commit`; step 8, and only then, acknowledges it.
 
-        The commits follow each other; while one is under way, the next slice of the batch is already being parsed.
+        The commits follow each other; while one is under way, the next slice of the batch is already being parsed, and
+        encoded when the encoder is free.
         """
         try:
             async for events in batches:

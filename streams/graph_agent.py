@@ -1,7 +1,8 @@
 """The graph agent: contributions into the graph store, each batch in one transaction with the position reached."""
 
+import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -24,6 +25,9 @@ from streams.upkeep.snapshot_schedule import SnapshotSchedule
 STAGE = "graph"
 REST_FACTOR = 2.0  # most of a transaction's cost is its commit: a third of the time at most goes into them
 MOST_REST_SECONDS = 5.0
+BUSY_REST_SECONDS = 15.0  # while documents are being indexed: a commit costs .3 s whether it holds 3 of them or 50
+BUSY_WITHIN_SECONDS = 1.0
+_LOOK_SECONDS = 0.25
 
 Change = tuple[DocumentKey, Contribution | None]
 
@@ -56,8 +60,13 @@ class GraphAgent:
         schedule: SnapshotSchedule,
         progress: Progress,
         metrics: WorkerMetrics,
+        feeding_stage: str,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        """`feeding_stage` is the stage whose work ends on this topic: while it is busy, more is about to come."""
         self._topic = topic
+        self._feeding_stage = feeding_stage
+        self._sleep = sleep
         self._writer = writer
         self._thread = thread
         self._outbox = outbox
@@ -69,10 +78,18 @@ class GraphAgent:
 
     async def run(self, batches: Taken) -> None:
         """Decode, drop what the store holds already, keep the last of each document, apply, acknowledge."""
-        await work_off(batches, self.apply, self._progress, STAGE, self._topic, self._rest_seconds)
+        await work_off(batches, self.apply, self._progress, STAGE, self._topic, self.rest)
 
-    def _rest_seconds(self) -> float:
-        return min(REST_FACTOR * self._applied_seconds, MOST_REST_SECONDS)
+    async def rest(self) -> None:
+        """In proportion to the last transaction, and on while documents are being indexed, up to a bound.
+
+        Searches see graph changes before they are stored, so nobody waits for this, and the processor is the encoder's.
+        """
+        rested = min(REST_FACTOR * self._applied_seconds, MOST_REST_SECONDS)
+        await self._sleep(rested)
+        while rested < BUSY_REST_SECONDS and self._progress.is_busy(self._feeding_stage, BUSY_WITHIN_SECONDS):
+            await self._sleep(_LOOK_SECONDS)
+            rested += _LOOK_SECONDS
 
     async def apply(self, records: Sequence[SourceRecord]) -> None:
         """Bring the store to the state after these records. May be called again with the same records.

@@ -1,6 +1,5 @@
 """Taking records from a topic: un-acknowledged, told as in hand, acknowledged when their work is done."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
@@ -25,7 +24,7 @@ async def work_off(
     progress: Progress,
     stage: str,
     topic: str,
-    rest_seconds: Callable[[], float] | None = None,
+    rest: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
     """Do the work of each batch, and only then acknowledge it; rest before the next one is taken, so that it grows."""
     async for events in batches:
@@ -34,8 +33,8 @@ async def work_off(
         for event in events:
             event.ack()
         report_done(progress, stage, topic, records, [])
-        if rest_seconds is not None:
-            await asyncio.sleep(rest_seconds())
+        if rest is not None:
+            await rest()
 
 
 def report_done(

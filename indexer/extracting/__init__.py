@@ -7,6 +7,15 @@ from indexer.extracting.facts import extract_facts
 from indexer.extracting.links import resolve_links
 from indexer.extracting.mentions import extract_mentions
 from indexer.extracting.places import Places
+from indexer.extracting.stated_metadata import merged_metadata
 from indexer.extracting.titles import about_names, document_title
 
-__all__ = ["Places", "about_names", "document_title", "extract_facts", "extract_mentions", "resolve_links"]
+__all__ = [
+    "Places",
+    "about_names",
+    "document_title",
+    "extract_facts",
+    "extract_mentions",
+    "merged_metadata",
+    "resolve_links",
+]

@@ -63,6 +63,14 @@ def stated_fields(
     return tuple(seen[known] for known in sorted(seen))
 
 
+def values_of(field: str, value: str) -> list[str]:
+    """What a field says, value by value as written: persons without their addresses, members of a list, else the whole.
+
+    The field's name is in lower case with `_`, as parsers give it.
+    """
+    return [piece for piece in _pieces(_predicate(field), value) if piece]
+
+
 def _predicate(field: str) -> str:
     name = "_".join(re.findall(r"\w+", field.lower().replace("-", "_")))
     if name.endswith("_delegate"):
@@ -78,18 +86,21 @@ def _metadata_fields(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _values(predicate: str, value: str, series: SeriesNumber | None) -> Iterator[str]:
+    for piece in _pieces(predicate, value):
+        named = _document(piece, series) if predicate in _DOCUMENTS else piece
+        if 0 < len(named) <= MAX_VALUE_CHARACTERS and not _URL.match(named):
+            yield named
+
+
+def _pieces(predicate: str, value: str) -> list[str]:
     value = _LINKED.sub(r"\1", value).strip()
     if predicate in _PERSONS:
-        pieces = _persons(value)
-    elif predicate in _DOCUMENTS:
-        pieces = [_document(piece.strip(), series) for piece in _LIST_ENDS.split(value)]
-    elif predicate in _LISTS:
-        pieces = [piece.strip().strip("[]\"'") for piece in _LIST_ENDS.split(value)]
-    else:
-        pieces = [value]
-    for piece in pieces:
-        if 0 < len(piece) <= MAX_VALUE_CHARACTERS and not _URL.match(piece):
-            yield piece
+        return _persons(value)
+    if predicate in _DOCUMENTS:
+        return [piece.strip() for piece in _LIST_ENDS.split(value)]
+    if predicate in _LISTS:
+        return [piece.strip().strip("[]\"'") for piece in _LIST_ENDS.split(value)]
+    return [value]
 
 
 def _persons(value: str) -> list[str]:

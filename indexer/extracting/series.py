@@ -1,4 +1,7 @@
-"""Numbered series of documents, such as PEPs and RFCs: `pep-0008.rst` and the field `pep: 8` both mean `PEP 8`."""
+"""Numbered series of documents, such as PEPs and RFCs: `pep-0008.rst` and the field `pep: 8` both mean `PEP 8`.
+
+What a document states in its header is said in its title; what its id alone tells is a name it can be found by.
+"""
 
 import re
 from collections.abc import Sequence
@@ -17,6 +20,7 @@ _NOT_SERIES = word_set(
 )
 _FILE_NAME = re.compile(r"([a-z]{2,5})(?:([-_ ])|(?=\d))0*(\d{1,6})(?!\d)")
 _NUMBER = re.compile(r"#?0*(\d{1,6})")
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 class SeriesNumber(NamedTuple):
@@ -42,7 +46,23 @@ def series_of_path(path: str) -> SeriesNumber | None:
 
 
 def series_of_document(key: DocumentKey, fields: Sequence[tuple[str, str]]) -> SeriesNumber | None:
-    """The document's own number: from a field whose name is a series or begins its id, else from its id."""
+    """The document's own number: what it states, else what its id tells.
+
+    An id whose letters only repeat the name of its collection or folder counts through that (`cacm/CACM-0205`) and is
+    no place in a series, unless the series is a known one: `peps/pep-0008.rst`.
+    """
+    stated = stated_series(key, fields)
+    if stated:
+        return stated
+    told = series_of_path(key.document_id)
+    if told is None or told.series in KNOWN_SERIES:
+        return told
+    around = _LETTERS.findall(f"{key.collection}/{key.document_id.rpartition('/')[0]}".lower())
+    return None if told.series in {name for word in around for name in (word, word.removesuffix("s"))} else told
+
+
+def stated_series(key: DocumentKey, fields: Sequence[tuple[str, str]]) -> SeriesNumber | None:
+    """The number the document states of itself: in a field whose name is a known series or begins its id."""
     file_name = key.document_id.rpartition("/")[2].lower()
     for name, value in fields:
         number = _NUMBER.fullmatch(value.strip())
@@ -50,4 +70,4 @@ def series_of_document(key: DocumentKey, fields: Sequence[tuple[str, str]]) -> S
             behind = file_name[len(name) : len(name) + 1]
             if name in KNOWN_SERIES or (file_name.startswith(name) and not behind.isalpha()):
                 return SeriesNumber(name, int(number[1]))
-    return series_of_path(key.document_id)
+    return None

@@ -6,7 +6,7 @@ from typing import Any
 
 from indexer.documents import AboutName, ParsedDocument
 from indexer.extracting.runs import name_of
-from indexer.extracting.series import series_of_document
+from indexer.extracting.series import KNOWN_SERIES, series_of_document, series_of_path, stated_series
 from indexer.extracting.words import HONORIFICS, STOP_WORDS
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey, normalise_name
@@ -92,12 +92,17 @@ def _stated_aliases(parsed: ParsedDocument, metadata: Mapping[str, Any]) -> list
 def document_title(upsert: DocumentUpsert, parsed: ParsedDocument) -> str:
     """What a document is called: its given title, else the parsed one, else the last part of its id.
 
-    A place in a series stands in front, unless the title tells it already: `PEP 8 – Style Guide for Python Code`.
+    A place in a series that the document states itself stands in front, unless the title tells it already:
+    `PEP 8 – Style Guide for Python Code`. What only its id tells would be a word more in each of its passages; it
+    names a document without a title where the series is a known one.
     """
     title = " ".join((upsert.title or parsed.title or "").split())
-    series = series_of_document(upsert.key, parsed.fields)
+    series = stated_series(upsert.key, parsed.fields)
     if not title:
-        return series.identifier if series else upsert.key.document_id.rstrip("/").rpartition("/")[2]
+        told = series or series_of_path(upsert.key.document_id)
+        if told and (told == series or told.series in KNOWN_SERIES):
+            return told.identifier
+        return upsert.key.document_id.rstrip("/").rpartition("/")[2]
     if series is None or f" {name_of(series.identifier)} " in f" {normalise_name(title)} ":
         return title
     return f"{series.identifier} – {title}"

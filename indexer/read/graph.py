@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from indexer.graph_schema import MAX_DATABASE_BYTES, SCHEMA_VERSION
 
 POINTER = "LATEST"
-BUFFER_POOL_BYTES = 512 * 1024 * 1024
+BUFFER_POOL_BYTES = 2 * 1024**3
 
 
 class SnapshotFile(msgspec.Struct, frozen=True, kw_only=True):

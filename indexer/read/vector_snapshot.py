@@ -17,6 +17,7 @@ from indexer.read.cursors import read_cursor, write_cursor
 from indexer.read.lookups import rows_in_spans, rows_with, vector_matrix
 from indexer.read.resident.documents import DocumentIndex
 from indexer.read.resident.scope import EVERYTHING, Scope
+from indexer.read.resident.texts import chunks_of
 from indexer.read.resident.view import ResidentView
 from indexer.read.resident.words import ComparedRows
 from indexer.read.rows import (
@@ -186,8 +187,9 @@ class VectorSnapshot:
     def documents(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
         """The rows of the documents that are known, live or deleted."""
         wanted = dict.fromkeys(keys)
-        unread = [key for key in wanted if key not in self.known_documents]
-        fresh: dict[DocumentKey, DocumentRow | None] = dict.fromkeys(unread)
+        live = {key: self.resident.document(key) for key in wanted if key not in self.known_documents}
+        fresh: dict[DocumentKey, DocumentRow | None] = dict(live)
+        unread = [key for key, row in live.items() if row is None]
         for table in self._in(DOCUMENTS, "key", [str(key) for key in unread], None):
             fresh |= {row.key: row for row in document_rows(table)}
         if len(self.known_documents) + len(fresh) <= CACHED_DOCUMENTS:
@@ -195,7 +197,14 @@ class VectorSnapshot:
         rows = {key: fresh[key] if key in fresh else self.known_documents[key] for key in wanted}
         return {key: row for key, row in rows.items() if row is not None}
 
+    @property
+    def holds_texts(self) -> bool:
+        """Whether texts are in memory, so that reading them costs next to nothing."""
+        return self.resident.texts is not None and self.resident.vectors is not None
+
     def passages(self, ids: Iterable[str]) -> dict[str, PassageRow]:
+        if self.resident.texts is not None:
+            return self.resident.texts.passages(ids, self.resident.revisions)
         rows = [row for table in self._in(PASSAGES, "id", ids, PASSAGE_COLUMNS) for row in passage_rows(table)]
         return {row.id: row for row in self._current(rows)}
 
@@ -205,6 +214,11 @@ class VectorSnapshot:
 
     def chunks_of_passages(self, passage_ids: Iterable[str]) -> dict[str, list[ChunkRow]]:
         """The chunks of each passage that has any, in document order."""
+        texts, vectors = self.resident.texts, self.resident.vectors
+        if texts is not None and vectors is not None:
+            held = texts.passages(passage_ids, self.resident.revisions)
+            of_each = {name: chunks_of(row, vectors.chunks_of(name)) for name, row in held.items()}
+            return {name: chunks for name, chunks in of_each.items() if chunks}
         tables = self._in(CHUNKS, "passage_id", passage_ids, CHUNK_COLUMNS)
         unique = {row.id: row for row in self._current([row for table in tables for row in chunk_rows(table)])}
         found: dict[str, list[ChunkRow]] = {}

@@ -9,7 +9,7 @@ from lancedb.table import Table
 
 from indexer.errors import TransientStoreError
 from indexer.generations import Generation
-from indexer.read.resident.view import MOST_RESIDENT_CHUNKS, ResidentView
+from indexer.read.resident.view import MOST_RESIDENT_CHUNKS, MOST_TEXT_BYTES, ResidentView
 from indexer.read.rows import ChunkRow, ContentRows, FoundChunk, FoundPassage, PassageRow
 from indexer.read.vector_snapshot import VectorSnapshot
 from indexer.tables import (
@@ -42,9 +42,9 @@ MOST_ATTEMPTS = 50
 class VectorReader:
     """Keeps the newest consistent snapshot. Thread-safe; any number of readers and one writer may share the tables."""
 
-    def __init__(self, connection: DBConnection, most_resident_chunks: int) -> None:
+    def __init__(self, connection: DBConnection, nothing: ResidentView) -> None:
         self._connection = connection
-        self._most_resident_chunks = most_resident_chunks
+        self._nothing = nothing
         self._refreshing = threading.Lock()
         self._snapshot: VectorSnapshot | None = None
 
@@ -55,9 +55,10 @@ class VectorReader:
         *,
         index_cache_bytes: int = INDEX_CACHE_BYTES,
         most_resident_chunks: int = MOST_RESIDENT_CHUNKS,
+        most_text_bytes: int = MOST_TEXT_BYTES,
     ) -> Self:
         """Open the tables of a generation, read-only. With more chunks than `most_resident_chunks`, their vectors are
-        searched in the table, by its index.
+        searched in the table, by its index; with longer texts than `most_text_bytes`, these are read from it.
 
         Raises FileNotFoundError while the writer has not made them yet, TransientStoreError when they cannot be read.
         """
@@ -69,7 +70,7 @@ class VectorReader:
             made = DOCUMENTS in connection.list_tables().tables  # the writer makes it last
         if not made:
             raise FileNotFoundError(missing)
-        reader = cls(connection, most_resident_chunks)
+        reader = cls(connection, ResidentView.empty(most_resident_chunks, most_text_bytes))
         reader.refresh()
         return reader
 
@@ -106,7 +107,7 @@ class VectorReader:
             return False
         same_positions = old is not None and old.table_versions[POSITIONS] == versions[POSITIONS]
         same_documents = old is not None and old.table_versions[DOCUMENTS] == versions[DOCUMENTS]
-        resident = ResidentView.empty(self._most_resident_chunks) if old is None else old.resident
+        resident = self._nothing if old is None else old.resident
         self._snapshot = VectorSnapshot(
             self._connection,
             opened,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import kuzu
+import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
 from filelock import FileLock, Timeout
@@ -40,7 +41,8 @@ OWNED = (
     "-[:HAS_SECTION]->(node:Section)",
 )
 FEW = 16  # ids are looked up one by one in the primary key, at a cost that does not grow; more are found by one scan
-BUFFER_POOL_BYTES = 256 * 1024 * 1024
+LEAST_BUFFER_BYTES = 1024**3
+BUFFER_SHARE = 4  # of the machine's memory: a quarter, of which as much is taken as the graph needs
 UNCLOSED = "unclosed"
 
 
@@ -51,8 +53,9 @@ class GraphWriter:
     the store has failed: the process then ends, and the next one begins with the newest snapshot.
     """
 
-    def __init__(self, path: Path, lock: FileLock) -> None:
+    def __init__(self, path: Path, lock: FileLock, buffer_bytes: int) -> None:
         """`lock` is held, and given back by `close`. Use `open`."""
+        self._buffer_bytes = buffer_bytes
         self._path = path
         self._lock = lock
         self._unclosed = path.with_name(UNCLOSED)
@@ -60,8 +63,11 @@ class GraphWriter:
         self._open()
 
     @classmethod
-    def open(cls, generation: Generation) -> "GraphWriter":
+    def open(cls, generation: Generation, buffer_bytes: int | None = None) -> "GraphWriter":
         """Open the graph, made new where there is none.
+
+        `buffer_bytes` is the most memory Kùzu may hold pages in; a quarter of the machine's unless given. A COMMIT
+        needs about as much as the graph's file has: at 256 MiB one of 390 MB took no change any more.
 
         A graph that was not closed, or cannot be opened, is replaced by the newest snapshot: `position()` then says
         from where the graph topic has to be read again. Raises StoreInUse when another process has it open.
@@ -72,10 +78,10 @@ class GraphWriter:
         if path.with_name(UNCLOSED).exists():
             _restore(path, generation.snapshots_dir)
         try:
-            return cls(path, lock)
+            return cls(path, lock, buffer_bytes or default_buffer_bytes())
         except RuntimeError:  # damaged, or of another version: Kùzu raises nothing more telling
             _restore(path, generation.snapshots_dir)
-            return cls(path, lock)
+            return cls(path, lock, buffer_bytes or default_buffer_bytes())
 
     def position(self) -> int:
         """The offset on the graph topic up to which everything is applied; -1 for none."""
@@ -140,7 +146,7 @@ class GraphWriter:
 
     def _open(self) -> None:
         self._database = kuzu.Database(
-            str(self._path), buffer_pool_size=BUFFER_POOL_BYTES, max_db_size=MAX_DATABASE_BYTES
+            str(self._path), buffer_pool_size=self._buffer_bytes, max_db_size=MAX_DATABASE_BYTES
         )
         self._unclosed.touch()
         self._connection = kuzu.Connection(self._database)
@@ -157,7 +163,7 @@ class GraphWriter:
 
     def _renew(self) -> None:
         fresh = self._path.with_name(f"{self._path.name}.fresh")
-        write_anew(self._connection, fresh, buffer_pool_bytes=BUFFER_POOL_BYTES)
+        write_anew(self._connection, fresh, buffer_pool_bytes=self._buffer_bytes)
         self._shut()
         for stale in self._path.parent.glob(f"{self._path.name}.*"):
             if stale != fresh:
@@ -234,6 +240,10 @@ class GraphWriter:
         except RuntimeError as error:
             self._in_doubt = True
             raise StoreInDoubt(f"The graph could not {doing}: {error}") from error
+
+
+def default_buffer_bytes() -> int:
+    return max(LEAST_BUFFER_BYTES, psutil.virtual_memory().total // BUFFER_SHARE)
 
 
 def _locked(path: Path) -> FileLock:

@@ -113,7 +113,7 @@ def _search_text(prepared: PreparedDocument, passage: Passage, headings: Sequenc
     if not said_in_title(passage.text, prepared.title):
         said.append(passage.text)
     if passage.ordinal == 0:
-        said.append(label_text(prepared.metadata))
+        said.append(label_text(prepared.metadata, passage.text))
     return "\n".join(text for text in dict.fromkeys(said) if text)
 
 

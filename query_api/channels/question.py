@@ -1,5 +1,6 @@
 """A question taken apart: its words, which of them carry weight, and the spans that may be names."""
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Self
@@ -94,7 +95,7 @@ class WordWeights(NamedTuple):
 
     def share(self, stems: Iterable[str]) -> float:
         """The share of the question's weight that these stems carry, in [0, 1]."""
-        return sum(self.idf.get(stem, 0.0) for stem in stems) / self.total if self.total else 0.0
+        return math.fsum(self.idf.get(stem, 0.0) for stem in stems) / self.total if self.total else 0.0
 
 
 def normalise_text(text: str) -> str:

@@ -187,4 +187,5 @@ def _summary(row: "DocumentRow") -> dict[str, Any]:
         "position": f"{row.partition}:{row.offset}",
         "updated_at": rfc3339(row.timestamp_ms),
         "metadata": row.own_metadata,
+        "stated_fields": row.stated_fields,
     }

@@ -49,8 +49,9 @@ class Engine(Protocol):
         asked about its model and is away."""
         ...
 
-    def open_tables(self, generation: Generation) -> "VectorReader":
-        """Raises FileNotFoundError while the worker has not made them."""
+    def open_tables(self, generation: Generation, resident_text_bytes: int) -> "VectorReader":
+        """With passages' texts kept in memory up to so many bytes. Raises FileNotFoundError while the worker has not
+        made them."""
         ...
 
     def newest_graph_file(self, generation: Generation) -> GraphFile | None:

@@ -16,7 +16,7 @@ from indexer.read.vectors import VectorReader
 from query_api.graph.view import GraphView
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.reading.text_cache import CachedText, TextCache
-from query_api.searching.engine import GraphFile, SearchPart, SearchUnanswered
+from query_api.searching.engine import GraphFile, SearchPart, SearchUnanswered, tables_of
 from query_api.searching.results.confidence import fitted_judge
 from query_api.searching.search import search
 from query_api.searching.steps import SearchBudgets, SearchFailed, SearchSettings
@@ -46,8 +46,8 @@ class LoadedEngine:
             gc.enable()
         return encoder
 
-    def open_tables(self, generation: Generation) -> VectorReader:
-        return VectorReader.open(generation)
+    def open_tables(self, generation: Generation, resident_text_bytes: int) -> VectorReader:
+        return VectorReader.open(generation, most_text_bytes=resident_text_bytes)
 
     def newest_graph_file(self, generation: Generation) -> GraphFile | None:
         file = latest_snapshot(generation.snapshots_dir)
@@ -75,8 +75,9 @@ class LoadedEngine:
         budgets: SearchBudgetSettings,
     ) -> AsyncGenerator[SearchPart, None]:
         settings = SearchSettings(budgets=SearchBudgets(**budgets.model_dump()), judge=self._judge)
-        cached = replace(snapshot, text=CachedText(snapshot.text, self._texts))
-        parts = search(request, retrieval_id, cached, encoder, executor, settings)
+        if not tables_of(snapshot).holds_texts:
+            snapshot = replace(snapshot, text=CachedText(snapshot.text, self._texts))
+        parts = search(request, retrieval_id, snapshot, encoder, executor, settings)
         try:
             async with aclosing(cast("AsyncGenerator[SearchPart, None]", parts)):
                 async for part in parts:

@@ -69,6 +69,7 @@ class SnapshotKeeper:
         self._data_dir = settings.storage.data_dir
         self._kafka = settings.kafka
         self._refresh_seconds = settings.service.refresh_seconds
+        self._text_bytes = settings.service.resident_text_bytes
         self._locate_broker = locate_broker
         self._metrics = metrics
         self._topics = TopicNames(settings.kafka.topic_prefix)
@@ -182,7 +183,7 @@ class SnapshotKeeper:
         await served.follow_snapshot_files()
 
     async def _switch_to(self, generation: Generation) -> ServedGeneration:
-        opened = await self._in_thread(lambda: OpenedGeneration(generation, self._engine.engine))
+        opened = await self._in_thread(lambda: OpenedGeneration(generation, self._engine.engine, self._text_bytes))
         served = ServedGeneration(
             opened,
             self._engine.engine,

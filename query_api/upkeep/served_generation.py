@@ -36,10 +36,10 @@ class InThread(Protocol):
 class OpenedGeneration:
     """The parts of a generation as they were opened: `open_generation` makes it, in a thread."""
 
-    def __init__(self, generation: Generation, engine: Engine) -> None:
+    def __init__(self, generation: Generation, engine: Engine, resident_text_bytes: int) -> None:
         self.generation = generation
         self.manifest: Manifest = read_manifest(generation)
-        self.reader: VectorReader = engine.open_tables(generation)
+        self.reader: VectorReader = engine.open_tables(generation, resident_text_bytes)
         self.graph_file: GraphFile | None = engine.newest_graph_file(generation)
         self.graph = LiveGraph(engine.build_graph(generation, self.graph_file))
 

@@ -1,7 +1,11 @@
-"""Documents parsed before it is their slice's turn, so that the parsing processes work while a slice is stored."""
+"""Documents parsed, and texts encoded, before it is their slice's turn, so that no core rests while one is stored."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
 
 from indexer.documents import PreparedDocument
 from schemas.ids import Position
@@ -23,6 +27,13 @@ class PreparedAhead:
                 self._begun[event.position] = asyncio.create_task(self._now(event))
                 self._revisions[event.position] = event.revision
 
+    async def begun(self, events: Sequence[DecodedEvent]) -> list[PreparedDocument]:
+        """What of these was begun and succeeds; it stays here for `prepare`."""
+        tasks = [self._begun[event.position] for event in events if event.position in self._begun]
+        if tasks:
+            await asyncio.wait(tasks)  # which, cancelled, cancels none of them
+        return [task.result() for task in tasks if not task.cancelled() and task.exception() is None]
+
     async def prepare(self, event: DecodedEvent) -> PreparedDocument:
         """The document, begun now or earlier. Raises what preparing it raises; an earlier failure only once."""
         if self._revisions.get(event.position) != event.revision:
@@ -41,3 +52,52 @@ class PreparedAhead:
 
     async def _now(self, event: DecodedEvent) -> PreparedDocument:
         return await self._prepare(event)
+
+
+Vector = NDArray[np.float32]  # (dimension,), L2-normalised
+Encode = Callable[[Sequence[str]], Awaitable[Sequence[Vector | Exception]]]
+TEXTS_AT_ONCE = 64  # what a slice has at most to wait for when its own turn comes
+
+
+class EncodedAhead:
+    """A vector depends on its text alone: whether it is made early decides nothing."""
+
+    def __init__(self, encode: Encode) -> None:
+        self._encode = encode
+        self._encoded: dict[str, Vector | Exception] = {}
+        self._encoding: asyncio.Task[None] | None = None
+        self._wanted = False
+
+    async def begin(self, texts: Mapping[str, str]) -> None:
+        """Encode these texts, by their hashes, group after group, until `stop`. What nobody took is forgotten."""
+        await self.stop()
+        self._encoded.clear()
+        self._wanted = True
+        self._encoding = asyncio.create_task(self._groups(texts))
+
+    async def stop(self) -> None:
+        """Begin no other group; returns when the one under way is encoded."""
+        self._wanted = False
+        encoding, self._encoding = self._encoding, None
+        if encoding is not None:
+            await asyncio.wait({encoding})
+            if not encoding.cancelled():
+                encoding.exception()  # looked at: what went wrong, the slice itself meets again
+
+    def take(self, hashes: Iterable[str]) -> dict[str, Vector | Exception]:
+        """The vectors made of these texts, or what the encoder raised for each of them alone."""
+        return {digest: self._encoded.pop(digest) for digest in hashes if digest in self._encoded}
+
+    def drop(self) -> None:
+        """Forget everything; a group under way ends for nothing."""
+        self._wanted = False
+        if self._encoding is not None:
+            self._encoding.cancel()
+            self._encoding = None
+        self._encoded.clear()
+
+    async def _groups(self, texts: Mapping[str, str]) -> None:
+        waiting = iter(texts.items())
+        while self._wanted and (group := dict(islice(waiting, TEXTS_AT_ONCE))):
+            vectors = await self._encode(list(group.values()))
+            self._encoded |= dict(zip(group, vectors, strict=True))

@@ -1,5 +1,6 @@
 """The numbered commit: a slice of the documents topic into the stores, as one idempotent unit of work."""
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -86,7 +87,7 @@ class IndexedSlice:
 
 
 class DocumentIndexer:
-    """Commits slices of records, one at a time; of the next one, documents may be parsed meanwhile."""
+    """Commits slices of records, one at a time; of the next one, documents may be parsed and encoded meanwhile."""
 
     def __init__(
         self,
@@ -115,6 +116,7 @@ class DocumentIndexer:
         self._choices = choices
         self._reached = dict(reached)
         self._now_ms = now_ms
+        self._encoder_is_free = asyncio.Event()
         self._log = structlog.get_logger("thalweg.worker")
 
     async def index(self, records: Sequence[SourceRecord]) -> None:
@@ -140,7 +142,8 @@ class DocumentIndexer:
         self._log.info("indexed", **indexed.line())
 
     async def look_ahead(self, records: Sequence[SourceRecord]) -> None:
-        """Start to parse what will most likely have to be made of the records that are committed next.
+        """Start to parse what will most likely have to be made of the records that are committed next; and to encode
+        it, as soon as the commit under way needs the encoder no more and only waits for stores and confirmations.
 
         A guess, on what the stores hold before the commit under way: a document parsed in vain is dropped, one not
         guessed is parsed in its turn. Nothing is decided, stored or refused here.
@@ -151,7 +154,11 @@ class DocumentIndexer:
             )
             if work.events:
                 work.rows = await self._thread.run(self._writer.held, list(work.events))
-                self._maker.begin(work.fold(set(work.events)))
+                expected = work.fold(set(work.events))
+                self._maker.begin(expected)
+                texts = await self._maker.unknown_texts(expected)
+                await self._encoder_is_free.wait()
+                await self._maker.begin_encoding(texts)
         except Exception as error:  # noqa: BLE001 -- the commit meets it again, and knows what to do about it
             self._log.debug("could not look ahead", error=type(error).__name__)
 
@@ -209,6 +216,7 @@ class DocumentIndexer:
         return IndexedSlice(receipts, reached, watch.seconds, work.unknown_fields)
 
     async def _make(self, work: Slice, watch: Stopwatch) -> None:
+        self._encoder_is_free.clear()
         if work.events:
             work.rows = await self._thread.run(self._writer.held, list(work.events))
         watch.lap("select")
@@ -217,6 +225,7 @@ class DocumentIndexer:
             made, refused = await self._maker.make(work.fold(open_documents), watch)
             work.made |= {document.event.position: document for document in made}
             open_documents = {work.refuse(each) for each in refused}
+        self._encoder_is_free.set()
 
 
 def slices(records: Sequence[SourceRecord], *, max_records: int, max_bytes: int) -> Iterator[Sequence[SourceRecord]]:

@@ -1,7 +1,7 @@
 """Steps 3 to 5 of the commit: from events to everything that will be stored, with nothing stored yet."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,13 +15,11 @@ from schemas.contributions import encode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import Position
 from streams.delivery.dead_letters import Stage
-from streams.indexing.ahead import PreparedAhead
+from streams.indexing.ahead import EncodedAhead, PreparedAhead, Vector
 from streams.indexing.encoding import Encoding, WithoutVector
 from streams.indexing.records import DecodedEvent
 from streams.metrics import Stopwatch
 from streams.progress.stores import StoreThread
-
-Vector = NDArray[np.float32]  # (dimension,), L2-normalised
 
 
 class VectorLookup(Protocol):
@@ -77,6 +75,7 @@ class Maker:
     ) -> None:
         """About `encode_texts` texts are encoded at a time, while later documents are still being parsed."""
         self._ahead = PreparedAhead(prepare)
+        self._encoded_ahead = EncodedAhead(encoding.encode)
         self._encoding = encoding
         self._thread = thread
         self._lookup = lookup
@@ -116,9 +115,22 @@ class Maker:
         """Start to prepare events that will most likely have to be made next."""
         self._ahead.begin(events)
 
+    async def unknown_texts(self, events: Sequence[DecodedEvent]) -> dict[str, str]:
+        """The texts, by their hashes, that will have to be encoded for what was begun of these, as far as known now."""
+        prepared = await self._ahead.begun(events)
+        texts = {text_hash(text): text for document in prepared for text in document.embedding_texts}
+        known = await self._thread.run(self._lookup.known_vectors, list(texts)) if texts else {}
+        return {digest: text for digest, text in texts.items() if digest not in known}
+
+    async def begin_encoding(self, texts: Mapping[str, str]) -> None:
+        """Encode texts that will most likely be needed next, until `make` needs the encoder."""
+        await self._encoded_ahead.begin(texts)
+
     def drop(self, positions: Iterable[Position] | None = None) -> None:
         """Leave what was begun for these records and not made, or everything."""
         self._ahead.drop(positions)
+        if positions is None:
+            self._encoded_ahead.drop()
 
     async def _prepared(self, event: DecodedEvent) -> PreparedDocument | Refused:
         try:
@@ -136,11 +148,15 @@ class Maker:
             for digest, text in zip(hashes, prepared.embedding_texts, strict=True)
             if digest not in known
         }
-        if texts:
-            known |= await self._thread.run(self._lookup.known_vectors, list(texts))
-        missing = [digest for digest in texts if digest not in known]
+        await self._encoded_ahead.stop()
+        early = self._encoded_ahead.take(texts)
+        known |= early
+        unknown = [digest for digest in texts if digest not in known]
+        if unknown:
+            known |= await self._thread.run(self._lookup.known_vectors, unknown)
+        missing = [digest for digest in unknown if digest not in known]
         known |= dict(zip(missing, await self._encoding.encode([texts[digest] for digest in missing]), strict=True))
-        fresh = set(missing)
+        fresh = {*early, *missing}
         embedded: list[_Embedded] = []
         refused: list[Refused] = []
         for event, prepared, hashes in hashed:

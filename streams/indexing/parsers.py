@@ -24,9 +24,10 @@ class Parsers:
     """Reads several documents at a time. Its methods raise UnparsableDocument; ParserFailure when no document is to
     blame."""
 
-    def __init__(self, sandbox: Sandbox, processes: int) -> None:
+    def __init__(self, sandbox: Sandbox, processes: int, max_metadata_bytes: int) -> None:
         self._sandbox = sandbox
         self._processes = processes
+        self._max_metadata_bytes = max_metadata_bytes
 
     async def warm_up(self) -> None:
         """Start every child, so that the first document does not wait for it. Raises ParserFailure."""
@@ -40,7 +41,9 @@ class Parsers:
     async def prepare(
         self, upsert: DocumentUpsert, chunking: ChunkingParameters, revision: str | None, turns: Sequence[int]
     ) -> PreparedDocument:
-        return decode_prepared(await self._run(encode_task(upsert, chunking, revision, turns)))
+        return decode_prepared(
+            await self._run(encode_task(upsert, chunking, revision, turns, self._max_metadata_bytes))
+        )
 
     async def _run(self, task: bytes) -> bytes:
         try:
@@ -61,4 +64,4 @@ def open_parsers(settings: WorkerSettings) -> Parsers:
         output_bytes=worker.parser_output_bytes,
     )
     processes = worker.parsers or min(_MOST_BY_DEFAULT, os.cpu_count() or 1)
-    return Parsers(Sandbox(_TASK, limits, processes=processes), processes)
+    return Parsers(Sandbox(_TASK, limits, processes=processes), processes, settings.limits.max_metadata_bytes)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,12 +26,16 @@ SHOWN_REFUSALS = 20
 @dataclass(frozen=True)
 class Loaded:
     """What was published, and what became of it; `outcomes` is None when nobody waited. `absent` are the keys of
-    deletes that met no document."""
+    deletes that met no document.
+
+    `seconds` are from the first record sent to the last receipt, or to the broker's last word when nobody waited.
+    """
 
     published: int
     token: str
     outcomes: dict[str, int] | None
     refused: list[Refused]
+    seconds: float
     absent: list[str] = field(default_factory=list)
 
     def show(self, *, as_json: bool) -> None:
@@ -39,7 +44,7 @@ class Loaded:
             return
         console = Console(highlight=False, markup=False, soft_wrap=True)
         outcomes = ", ".join(f"{count} {name}" for name, count in sorted((self.outcomes or {}).items()))
-        console.print(f"{self.published} published{': ' + outcomes if outcomes else ''}")
+        console.print(f"{self.published} published{': ' + outcomes if outcomes else ''} in {self.seconds:.1f} s")
         reasons = Counter(item.reason for item in self.refused)
         if reasons:
             console.print("refused: " + ", ".join(f"{count} {reason}" for reason, count in reasons.most_common()))
@@ -113,6 +118,7 @@ class Loader:
         with self._progress() as progress:
             async with open_receipts(kafka, servers) as receipts, open_producer(kafka, servers) as producer:
                 sending = progress.add_task("published", total=None)
+                began = time.monotonic()
                 documents = TopicNames(kafka.topic_prefix).documents
                 await publish(producer, documents, records, published, lambda: progress.advance(sending))
                 progress.update(sending, total=published.records)
@@ -124,11 +130,12 @@ class Loader:
                         lambda _receipt: progress.advance(showing),
                         patience_seconds=self.patience_seconds,
                     )
+                seconds = time.monotonic() - began
         refused += [
             Refused(receipt.key, receipt.reason or "unknown", receipt.message or "") for receipt in followed.refused
         ]
         outcomes = dict(followed.outcomes) if self.wait else None
-        return Loaded(published.records, published.token, outcomes, refused, followed.absent)
+        return Loaded(published.records, published.token, outcomes, refused, round(seconds, 3), followed.absent)
 
     def _progress(self) -> Progress:
         return Progress(

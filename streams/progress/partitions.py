@@ -51,5 +51,14 @@ class Progress:
         reached.in_hand_since_ms = None
         reached.moved_at = self.clock()
 
+    def is_busy(self, stage: str, within_seconds: float) -> bool:
+        """Whether records of the stage are in hand, or were done so short a time ago that the next are on their way."""
+        since = self.clock() - within_seconds
+        return any(
+            reached.in_hand_since_ms is not None or reached.moved_at > since
+            for reached in self.reached.values()
+            if reached.stage == stage
+        )
+
     def _of(self, stage: str, topic: str, partition: int) -> Reached:
         return self.reached.setdefault(TopicPartition(topic, partition), Reached(stage, moved_at=self.clock()))

@@ -14,6 +14,7 @@ from indexer.read.fields.columns import Column, flattened, matching
 from indexer.read.fields.phrases import Phrases, hashes_of
 from indexer.read.resident.layers import Layer, Layers
 from indexer.read.resident.scope import KEPT_SCOPES, Scope, ScopeRows
+from indexer.tables import DocumentRow
 from schemas.errors import MalformedFilter
 from schemas.filters import Condition
 from schemas.ids import DocumentKey
@@ -30,6 +31,8 @@ RECORD_COLUMNS = [
     "metadata",
     "partition",
     "offset",
+    "chunks",
+    "passages",
 ]
 OF_METADATA = "metadata."
 MAX_NAMED_FIELDS = 40
@@ -44,7 +47,7 @@ class Records:
 
     @classmethod
     def of(cls, rows: pa.Table) -> "Records":
-        exact = {"timestamp_ms", "partition", "offset"}
+        exact = {"timestamp_ms", "partition", "offset", "chunks", "passages"}
         return cls(
             {
                 name: rows[name].to_numpy()
@@ -63,6 +66,23 @@ class Records:
     def position(self, row: int) -> tuple[int, int]:
         """Partition and offset of the record that made a row."""
         return int(self.stored["partition"][row]), int(self.stored["offset"][row])
+
+    def document(self, row: int, key: DocumentKey, revision: str) -> DocumentRow:
+        stored = {name: values[row] for name, values in self.stored.items()}
+        return DocumentRow(
+            key=key,
+            version=stored["version"],
+            partition=int(stored["partition"]),
+            offset=int(stored["offset"]),
+            timestamp_ms=int(stored["timestamp_ms"]),
+            revision=revision,
+            content_type=stored["content_type"],
+            title=stored["title"],
+            uri=stored["uri"],
+            metadata=msgspec.json.decode(stored["metadata"]),
+            chunks=int(stored["chunks"]),
+            passages=int(stored["passages"]),
+        )
 
     @cached_property
     def metadata_columns(self) -> Mapping[str, Column]:
@@ -125,6 +145,14 @@ class DocumentIndex:
             span = layer.names.spans.get(key)
             if span is not None and layer.live[span[0]]:
                 return layer.content.position(span[0])
+        return None
+
+    def row(self, key: DocumentKey, revision: str) -> DocumentRow | None:
+        """The row of a live document, which is at this revision."""
+        for layer in self.layers.stack:
+            span = layer.names.spans.get(key)
+            if span is not None and layer.live[span[0]]:
+                return layer.content.document(span[0], key, revision)
         return None
 
     def scope(self, collection: str | None, conditions: Sequence[Condition]) -> Scope:

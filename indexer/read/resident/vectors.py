@@ -21,17 +21,20 @@ _MARGIN = 1e-5  # far above what float32 sums of 1,000 products are wrong by, an
 
 @dataclass(frozen=True)
 class Vectors:
-    """The vectors of chunks and the passages these are in."""
+    """The vectors of chunks, the passages these are in, and where."""
 
     matrix: NDArray[np.float32]  # (n_rows, dimension), L2-normalised
     passage_ids: NDArray[np.object_]  # (n_rows,) str
+    bounds: NDArray[np.int32]  # (n_rows, 3) ordinal, first character, the one behind the last
 
     def kept(self, rows: NDArray[np.bool_]) -> "Vectors":
-        return self if rows.all() else Vectors(self.matrix[rows], self.passage_ids[rows])
+        return self if rows.all() else Vectors(self.matrix[rows], self.passage_ids[rows], self.bounds[rows])
 
     def followed_by(self, other: "Vectors") -> "Vectors":
         return Vectors(
-            np.concatenate([self.matrix, other.matrix]), np.concatenate([self.passage_ids, other.passage_ids])
+            np.concatenate([self.matrix, other.matrix]),
+            np.concatenate([self.passage_ids, other.passage_ids]),
+            np.concatenate([self.bounds, other.bounds]),
         )
 
     @cached_property
@@ -50,6 +53,15 @@ class NearChunk(NamedTuple):
     id: str
     passage_id: str
     key: DocumentKey
+
+
+class BoundChunk(NamedTuple):
+    """A chunk by its place in its document: `start` and `end` count characters."""
+
+    id: str
+    ordinal: int
+    start: int
+    end: int
 
 
 class VectorIndex:
@@ -85,6 +97,16 @@ class VectorIndex:
                 firsts = np.cumsum([0, *(end - start for _, (start, end) in held[:-1])])
                 products = (layer.content.matrix[rows] * unit).sum(axis=1)
                 found[[at for at, _ in held]] = np.round(np.maximum.reduceat(products, firsts), _DECIMALS)
+        return found
+
+    def chunks_of(self, passage_id: str) -> list[BoundChunk]:
+        """The live chunks of a passage."""
+        found = []
+        for layer in self.layers.stack:
+            start, end = layer.content.spans.get(passage_id, (0, 0))
+            if start < end and layer.live[start]:
+                places = zip(layer.names.ids[start:end].tolist(), layer.content.bounds[start:end].tolist(), strict=True)
+                found += [BoundChunk(identifier, *place) for identifier, place in places]
         return found
 
     def rows_in(self, scope: Scope) -> int:

@@ -17,17 +17,30 @@ from lancedb.table import Table
 from indexer.read.lookups import rows_with, vector_matrix
 from indexer.read.resident.documents import RECORD_COLUMNS, DocumentIndex, Records
 from indexer.read.resident.layers import Layer, Layers
+from indexer.read.resident.texts import TEXT_COLUMNS, TextIndex, Texts
 from indexer.read.resident.vectors import VectorIndex, Vectors
 from indexer.read.resident.words import Postings, WordIndex
-from indexer.tables import CHUNKS, DOCUMENTS, PASSAGES, StoredPosition, store_errors
+from indexer.tables import CHUNKS, DOCUMENTS, MIB, PASSAGES, DocumentRow, StoredPosition, store_errors
 from schemas.ids import DocumentKey
 
 MOST_RESIDENT_CHUNKS = 400_000  # at 1.5 kB each, with 384 dimensions
+MOST_TEXT_BYTES = 512 * MIB
 BY_LOOK_UP = 2_000  # documents; more are found sooner by reading the tables from end to end
 OVERLAY_SHARE = 8
 
 _PASSAGE_COLUMNS = ["key", "collection", "document_id", "revision", "ordinal", "id", "terms"]
-_CHUNK_COLUMNS = ["key", "collection", "document_id", "revision", "ordinal", "id", "passage_id", "vector"]
+_CHUNK_COLUMNS = [
+    "key",
+    "collection",
+    "document_id",
+    "revision",
+    "ordinal",
+    "id",
+    "passage_id",
+    "start",
+    "end",
+    "vector",
+]
 
 Revisions = Mapping[DocumentKey, str]
 Moved = dict[DocumentKey, str | None]  # the revision each moved document has now; None for one that is deleted
@@ -35,21 +48,37 @@ Moved = dict[DocumentKey, str | None]  # the revision each moved document has no
 
 @dataclass(frozen=True)
 class ResidentView:
-    """One state of the tables. Immutable. `vectors` is None once there are more than `most_chunks` of them."""
+    """One state of the tables. Immutable. `vectors` is None once there are more than `most_chunks` of them,
+    `texts` once they take more than `most_text_bytes`."""
 
     revisions: Revisions
     documents: DocumentIndex
     words: WordIndex
     vectors: VectorIndex | None
+    texts: TextIndex | None
     most_chunks: int
+    most_text_bytes: int
 
     def revision(self, key: DocumentKey) -> str | None:
         """The revision a document is at; None where it is not, or no longer."""
         return self.revisions.get(key) or None
 
+    def document(self, key: DocumentKey) -> DocumentRow | None:
+        """What is known of a live document."""
+        revision = self.revision(key)
+        return None if revision is None else self.documents.row(key, revision)
+
     @classmethod
-    def empty(cls, most_chunks: int = MOST_RESIDENT_CHUNKS) -> "ResidentView":
-        return cls({}, DocumentIndex(Layers()), WordIndex(Layers()), VectorIndex(Layers()), most_chunks)
+    def empty(cls, most_chunks: int = MOST_RESIDENT_CHUNKS, most_text_bytes: int = MOST_TEXT_BYTES) -> "ResidentView":
+        return cls(
+            {},
+            DocumentIndex(Layers()),
+            WordIndex(Layers()),
+            VectorIndex(Layers()),
+            TextIndex(Layers()),
+            most_chunks,
+            most_text_bytes,
+        )
 
     def at(self, tables: Mapping[str, Table], since: Mapping[int, StoredPosition]) -> "ResidentView":
         """The view of these tables, pinned to versions that belong together; `since` are the positions of this view's
@@ -63,8 +92,15 @@ class ResidentView:
         fresh: Revisions = {key: revision for key, revision in moved.items() if revision is not None}
         with ThreadPoolExecutor(1) as beside:
             vectors = beside.submit(self._vectors, tables[CHUNKS], moved, fresh)
-            words = self._words(tables[PASSAGES], moved, fresh)
-            return ResidentView(self._revised(moved), documents, words, vectors.result(), self.most_chunks)
+            words, texts = self._passages(tables[PASSAGES], moved, fresh)
+            return replace(
+                self,
+                revisions=self._revised(moved),
+                documents=documents,
+                words=words,
+                vectors=vectors.result(),
+                texts=texts,
+            )
 
     def _documents(self, behind: pa.Table) -> DocumentIndex:
         """A record may change a document's time and version alone, so what counts here is the record's position."""
@@ -86,11 +122,19 @@ class ResidentView:
             layers = layers.with_layer(Layer.of(ids, [keys[row] for row in live], records))
         return DocumentIndex(layers).prepared()
 
-    def _words(self, passages: Table, moved: Moved, fresh: Revisions) -> WordIndex:
-        layers = self.words.layers.without(moved)
-        for rows in _rows(passages, _PASSAGE_COLUMNS, fresh):
-            layers = layers.with_layer(_word_layer(rows))
-        return WordIndex(layers)
+    def _passages(self, passages: Table, moved: Moved, fresh: Revisions) -> tuple[WordIndex, TextIndex | None]:
+        words = self.words.layers.without(moved)
+        texts = None if self.texts is None else self.texts.layers.without(moved)
+        if texts is not None and len(fresh) > BY_LOOK_UP and _characters(passages) > self.most_text_bytes:
+            texts = None
+        columns = _PASSAGE_COLUMNS if texts is None else [*dict.fromkeys([*_PASSAGE_COLUMNS, *TEXT_COLUMNS])]
+        for rows in _rows(passages, columns, fresh):
+            layer = _word_layer(rows)
+            words = words.with_layer(layer)
+            if texts is not None:
+                texts = texts.with_layer(Layer(layer.names, Texts.of(rows), layer.live))
+        index = None if texts is None else TextIndex(texts)
+        return WordIndex(words), index if index is not None and index.nbytes <= self.most_text_bytes else None
 
     def _vectors(self, chunks: Table, moved: Moved, fresh: Revisions) -> VectorIndex | None:
         if self.vectors is None or chunks.count_rows() > self.most_chunks:
@@ -145,6 +189,13 @@ def _rows(table: Table, columns: list[str], wanted: Revisions) -> Iterator[pa.Ta
             yield _each_once(current.sort_by([("key", "ascending"), ("ordinal", "ascending")]))
 
 
+def _characters(passages: Table) -> int:
+    """Of all passages, to know before their texts are read."""
+    with store_errors("see how long the passages are"):
+        bounds = passages.search().select(["start", "end"]).to_arrow()
+    return int(bounds["end"].to_numpy().sum() - bounds["start"].to_numpy().sum())
+
+
 def _each_once(rows: pa.Table) -> pa.Table:
     """Without the doubles that a write repeated after a crash may have left."""
     ids = rows["id"].to_pylist()
@@ -171,4 +222,5 @@ def _word_layer(rows: pa.Table) -> Layer[Postings]:
 
 def _vector_layer(rows: pa.Table) -> Layer[Vectors]:
     passage_ids = np.array(rows["passage_id"].to_pylist(), dtype=np.object_)
-    return Layer.of(rows["id"].to_pylist(), _keys(rows), Vectors(vector_matrix(rows), passage_ids))
+    bounds = np.stack([rows[name].to_numpy() for name in ("ordinal", "start", "end")], axis=1).astype(np.int32)
+    return Layer.of(rows["id"].to_pylist(), _keys(rows), Vectors(vector_matrix(rows), passage_ids, bounds))

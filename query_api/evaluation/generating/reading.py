@@ -152,7 +152,10 @@ def _joined(documents: Iterable[_Read]) -> tuple[IndexedDocument, ...]:
 def _fields(document: _Read, named: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """Metadata and stated values, spelt as the text spells them; not those that name documents, or run on."""
     values: dict[str, dict[str, str]] = {}
+    naming = {field for field, entity, _ in document.stated if entity in named}
     for field, value in _flat(document.metadata):
+        if field.lower() in naming:
+            continue
         values.setdefault(field.lower(), {}).setdefault(value.lower(), value)
     lowered = document.text.lower()
     same_length = len(lowered) == len(document.text)

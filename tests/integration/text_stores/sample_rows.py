@@ -32,13 +32,19 @@ def prepared(key: DocumentKey, passages: Sequence[str], title: str) -> PreparedD
     sections = (Section((title, "Detail"), 0, sum(map(len, passages))),)
     made_passages: list[Passage] = []
     made_chunks: list[Chunk] = []
+    begin = 0
     for text in passages:
         ordinal = len(made_passages)
-        made_passages.append(Passage(passage_id(key, sections[0].headings, text, 0), ordinal, 0, 0, len(text), text))
+        bounds = begin, begin + len(text)
+        made_passages.append(Passage(passage_id(key, sections[0].headings, text, 0), ordinal, 0, *bounds, text))
+        start = begin
+        begin += len(text)
         for sentence in text.split(". "):
             occurrence = sum(chunk.text == sentence for chunk in made_chunks)
             identity = chunk_id(key, sections[0].headings, sentence, occurrence)
-            made_chunks.append(Chunk(identity, len(made_chunks), ordinal, 0, 0, len(sentence), sentence))
+            end = start + len(sentence)
+            made_chunks.append(Chunk(identity, len(made_chunks), ordinal, 0, start, end, sentence))
+            start = end + len(". ")
     return PreparedDocument(
         key=key,
         revision=digest("revision", *key, title, *passages),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from indexer.generations import Generation
 from indexer.read.resident.scope import Scope
 from indexer.read.vectors import VectorReader, VectorSnapshot
-from indexer.tables import StoredPosition
+from indexer.tables import DOCUMENTS, StoredPosition, document_rows
 from indexer.write.maintenance import MaintenanceParameters
 from indexer.write.rows import IndexedRows
 from indexer.write.vectors import VectorWriter
@@ -127,6 +127,27 @@ def test_beyond_the_limit_the_tables_index_finds_the_same(
         assert (snapshot.resident.vectors is None) == (number >= limit)
     writer.replace([tombstone(f"d{number}", offset=10 + number) for number in range(5)])
     assert_like_fresh(generation, reader)
+
+
+@pytest.mark.parametrize("most_bytes", [0, 400, 10_000])
+def test_texts_in_memory_are_those_of_the_tables(generation: Generation, writer: VectorWriter, most_bytes: int) -> None:
+    """At every state of a story, whether they fit into memory, do so at first, or never did."""
+    reader = VectorReader.open(generation, most_text_bytes=most_bytes)
+    offset = 0
+    for batch in story():
+        writer.replace(batch)
+        offset = max(rows.row.offset for rows in batch)
+        reader.refresh()
+        held, told = reader.snapshot(), VectorReader.open(generation, most_text_bytes=0).snapshot()
+        assert not told.holds_texts
+        assert held.holds_texts == (most_bytes == 10_000)
+        ids = held.content_rows().passages["id"].to_pylist()
+        assert held.passages(ids) == told.passages(ids) != {}
+        assert held.chunks_of_passages(ids) == told.chunks_of_passages(ids) != {}
+        keys = [rows.row.key for rows in batch]
+        stored = {row.key: row for row in document_rows(held._tables[DOCUMENTS].to_arrow())}
+        assert held.documents(keys) == {key: stored[key] for key in keys if key in stored}
+        writer.store_positions({0: StoredPosition(offset, 0)})
 
 
 def test_a_great_many_documents_that_move_at_once_are_read_from_end_to_end(

@@ -69,6 +69,21 @@ def test_a_document_has_room_for_so_many_words() -> None:
     assert len(read.split()) == MAX_LABEL_WORDS
 
 
+def test_what_the_text_itself_says_of_its_document_is_not_read_twice() -> None:
+    header = {"author": ["Ada Lovelace", "Ben Okri"], "status": "Final", "stated_fields": ["author", "status"]}
+    assert label_text(header) == "Ada Lovelace, Ben Okri, Final"
+    assert label_text(header, "Notes by Ada Lovelace. Status: final.") == "Ben Okri"
+    assert label_text({"status": "Final"}, "Status: final.") == "Final", "what the producer sent is as ever"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("description", "A tale"), ("layout", "post"), ("published", "true"), ("dc.description", "A tale"), ("id", "n1")],
+)
+def test_what_describes_or_sets_a_document_is_no_label(field: str, value: str) -> None:
+    assert label_text({field: value, "stated_fields": [field]}) == ""
+
+
 @given(st.dictionaries(st.text(max_size=8), JSON, max_size=8))
 def test_any_metadata_is_read_the_same_in_any_order(metadata: dict[str, Any]) -> None:
     read = label_text(metadata)

@@ -58,6 +58,35 @@ def test_a_document_is_prepared() -> None:
     assert [link.target.document_id for link in prepared.links] == ["pep-0257.md"]
 
 
+def test_what_a_document_states_is_metadata_beside_what_was_sent() -> None:
+    stated = {"pep": "8", "author": ["Guido van Rossum", "Barry Warsaw"], "replaces": "7"}
+    assert prepare(upsert(), ChunkingParameters()).metadata == {"year": 2001, **stated, "stated_fields": list(stated)}
+    assert prepare(upsert(), ChunkingParameters(), max_metadata_bytes=60).metadata == {
+        "year": 2001,
+        "pep": "8",
+        "stated_fields": ["pep"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("content_type", "content"),
+    [
+        ("text/x-rst", b":Author: Ada Lovelace\n:Status: Final\n\nRivers flow."),
+        ("text/plain", b"Author: Ada Lovelace\nStatus: Final\n\nRivers flow."),
+        ("application/json", b'{"author": "Ada Lovelace", "status": "Final", "text": "Rivers flow."}'),
+        (
+            "text/html",
+            b'<meta name="author" content="Ada Lovelace"><meta name="dc.status" content="Final"><p>Rivers flow.',
+        ),
+    ],
+)
+def test_every_format_with_a_header_states_fields(content_type: str, content: bytes) -> None:
+    metadata = prepare(upsert(content, content_type), ChunkingParameters()).metadata
+    assert metadata["author"] == "Ada Lovelace"
+    assert "Final" in metadata.values()
+    assert metadata["year"] == 2001
+
+
 def test_title_and_heading_are_carried_to_every_chunk() -> None:
     prepared = prepare(upsert(), ChunkingParameters())
     assert len(prepared.embedding_texts) == len(prepared.chunked.chunks)
@@ -66,8 +95,10 @@ def test_title_and_heading_are_carried_to_every_chunk() -> None:
 
 
 def test_a_heading_that_is_the_title_is_not_said_twice() -> None:
-    prepared = prepare(upsert(b"# Rivers\n\nThey flow.", title="Rivers"), ChunkingParameters())
-    assert prepared.embedding_texts == ("PEP 8 – Rivers. They flow.",)
+    stated = upsert(b"---\npep: 8\n---\n# Rivers\n\nThey flow.", title="Rivers")
+    assert prepare(stated, ChunkingParameters()).embedding_texts == ("PEP 8 – Rivers. They flow.",)
+    untold = prepare(upsert(b"# Rivers\n\nThey flow.", title="Rivers"), ChunkingParameters())
+    assert untold.embedding_texts == ("Rivers. They flow.",)
 
 
 @pytest.mark.parametrize("content_type", ["text/markdown", "application/pdf", "application/x-nothing"])
@@ -79,9 +110,9 @@ def test_a_document_without_content_is_its_title(content_type: str) -> None:
 
 
 def test_a_text_that_is_the_title_is_not_embedded_twice() -> None:
-    assert prepare(upsert(b"", title="The Heron"), ChunkingParameters()).embedding_texts == ("PEP 8 – The Heron",)
-    other = msgspec.structs.replace(upsert(b"", title="The Heron"), key=DocumentKey("birds", "heron"))
-    assert prepare(other, ChunkingParameters()).embedding_texts == ("The Heron",)
+    assert prepare(upsert(b"", title="The Heron"), ChunkingParameters()).embedding_texts == ("The Heron",)
+    numbered = upsert(b"---\npep: 8\n---\nThe Heron", title="The Heron")
+    assert prepare(numbered, ChunkingParameters()).embedding_texts == ("PEP 8 – The Heron",)
 
 
 def test_a_title_of_control_characters_is_nothing_to_read() -> None:

@@ -54,6 +54,7 @@ def test_document_rows_come_back_as_they_were() -> None:
         passages=2,
     )
     gone = DocumentRow(DocumentKey("c", "gone"), None, 0, 7, 5, deleted_at_ms=9)
+    assert (live.own_metadata, live.stated_fields) == (live.metadata, [])
     assert document_rows(documents_table([live, gone])) == [live, gone]
     assert (live.live, gone.live) == (True, False)
 
@@ -68,3 +69,10 @@ def test_what_the_store_raises_becomes_transient(error: Exception) -> None:
 def test_faults_of_the_program_pass_through(error: Exception) -> None:
     with pytest.raises(type(error)), store_errors("add chunks"):
         raise error
+
+
+def test_a_row_tells_what_its_document_states_of_itself() -> None:
+    stored = {"status": "Final", "year": 2001, "stated_fields": ["status"], "page_starts": [0]}
+    row = DocumentRow(DocumentKey("c", "a"), None, 0, 7, 5, metadata=stored)
+    assert row.own_metadata == {"status": "Final", "year": 2001}
+    assert row.stated_fields == ["status"]

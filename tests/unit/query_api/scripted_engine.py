@@ -157,7 +157,7 @@ class ScriptedEngine:
             raise self.encoder_failure
         return self.encoder
 
-    def open_tables(self, generation: Generation) -> Any:
+    def open_tables(self, generation: Generation, resident_text_bytes: int) -> Any:
         if generation.name not in self.readers:
             raise FileNotFoundError(f"Generation {generation.name} has no tables yet")
         return self.readers[generation.name]

@@ -188,6 +188,7 @@ def nested(levels: int) -> object:
         ({"n": 2**64}, "number_too_large"),
         ({"n": [{"m": -(2**63) - 1}]}, "number_too_large"),
         ({"page_starts": [0, 7]}, "reserved_metadata"),
+        ({"stated_fields": []}, "reserved_metadata"),
     ],
 )
 def test_metadata_beyond_the_limits_is_refused(metadata: object, reason: str) -> None:

@@ -79,6 +79,35 @@ async def test_while_a_slice_is_stored_the_next_one_is_parsed_and_acknowledged_a
     assert bench.preparer.prepared == ["default/0", "default/1", "default/2"]
 
 
+async def test_while_a_slice_is_stored_the_next_one_is_encoded_once_and_counted_in_its_own_receipt(
+    bench: Bench,
+) -> None:
+    events = [TakenRecord(upsert(number, f"default/{number}", f"The text number {number}.")) for number in range(3)]
+    encoded_meanwhile: list[int] = []
+    waited = threading.Event()
+
+    def wait_for_the_next(call: str) -> None:
+        if call == "store_positions":
+            following = min(len(encoded_meanwhile) + 2, 3)
+            for _ in range(500):
+                if len(bench.encoder.encoded) >= following:
+                    break
+                waited.wait(0.01)
+            encoded_meanwhile.append(len(bench.encoder.encoded))
+
+    bench.documents.failing = wait_for_the_next
+    await run(bench, events)
+    assert encoded_meanwhile == [2, 3, 3]
+    assert len(bench.encoder.encoded) == len(set(bench.encoder.encoded)) == 3
+    assert [receipt.embedded for receipt in bench.broker.receipts()] == [1, 1, 1]
+
+
+async def test_a_text_that_chokes_the_encoder_early_buries_its_document_in_its_turn(bench: Bench) -> None:
+    texts = ("a good text", "poison", "another good text")
+    await run(bench, [TakenRecord(upsert(number, f"default/{number}", text)) for number, text in enumerate(texts)])
+    assert bench.broker.outcomes() == ["indexed", "dead_lettered", "indexed"]
+
+
 async def test_a_store_that_fails_acknowledges_nothing_more_and_leaves_nothing_under_way(bench: Bench) -> None:
     events = [TakenRecord(upsert(0)), TakenRecord(upsert(1, "default/b")), TakenRecord(upsert(2, "default/c", "slow"))]
 

@@ -9,7 +9,7 @@ from indexer.read.graph import SnapshotFile
 from schemas.contributions import Contribution, encode_contribution
 from schemas.ids import DocumentKey
 from streams.errors import StoreFailure
-from streams.graph_agent import GraphAgent, Snapshots
+from streams.graph_agent import BUSY_REST_SECONDS, BUSY_WITHIN_SECONDS, GraphAgent, Snapshots
 from streams.indexing.records import SourceRecord
 from streams.upkeep.snapshot_schedule import SnapshotSchedule
 from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, contribution_of, disk_full
@@ -59,6 +59,9 @@ class InMemoryGraph:
 class Scene:
     def __init__(self) -> None:
         self.bench = Bench()
+        self.slept: list[float] = []
+        self.now_seconds = 100.0
+        self.bench.progress.clock = lambda: self.now_seconds
         self.graph = InMemoryGraph()
         self.schedule = SnapshotSchedule(idle_seconds=1, min_seconds=5, max_seconds=300, share=0.05, pending=False)
         self.agent = GraphAgent(
@@ -69,6 +72,8 @@ class Scene:
             schedule=self.schedule,
             progress=self.bench.progress,
             metrics=self.bench.metrics,
+            feeding_stage="text",
+            sleep=self.sleep,
         )
         self.snapshots = Snapshots(
             writer=self.graph,
@@ -79,6 +84,10 @@ class Scene:
             newest=None,
             now_seconds=lambda: 11.0,
         )
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now_seconds += seconds
 
 
 @pytest.fixture
@@ -161,3 +170,22 @@ async def test_the_snapshots_age_counts_only_while_it_lacks_something(scene: Sce
     assert age() == 0
     await scene.agent.apply([contributed(1, "c/b")])
     assert age() == 10
+
+
+async def test_it_rests_on_while_documents_are_being_indexed_but_not_for_ever(scene: Scene) -> None:
+    scene.bench.progress.taken("text", "documents", 0, 5)
+    await scene.agent.rest()
+    assert BUSY_REST_SECONDS <= sum(scene.slept) < BUSY_REST_SECONDS + 1
+
+
+async def test_it_goes_on_soon_after_the_last_document_is_indexed(scene: Scene) -> None:
+    scene.bench.progress.taken("text", "documents", 0, 5)
+    scene.bench.progress.done("text", "documents", 0, 0, 5)
+    await scene.agent.rest()
+    assert BUSY_WITHIN_SECONDS <= sum(scene.slept) < BUSY_WITHIN_SECONDS + 1
+
+
+async def test_work_of_another_stage_does_not_hold_it_up(scene: Scene) -> None:
+    scene.bench.progress.taken("provenance", "retrievals", 0, 5)
+    await scene.agent.rest()
+    assert sum(scene.slept) == 0

@@ -82,6 +82,19 @@ def test_a_title_that_tells_its_number_is_known_without_it() -> None:
     assert names("PEP 80", DocumentKey("p", "pep-0008.rst"))["pep 80"] == 1.0
 
 
+def test_an_id_names_a_document_by_its_series_too() -> None:
+    assert names("Type Hints", DocumentKey("peps", "pep-0484")) == {"type hints": 1.0, "pep 484": 1.0}
+    assert names("Crash", DocumentKey("tracker", "abc-12.md")) == {"crash": 1.0, "abc 12": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("collection", "document_id"),
+    [("cacm", "CACM-0205"), ("cacm-0f3a", "CACM-0205"), ("all", "cacm/CACM-0205"), ("jobs", "job-7.md")],
+)
+def test_an_id_that_counts_through_its_collection_is_no_name(collection: str, document_id: str) -> None:
+    assert names("Roots", DocumentKey(collection, document_id)) == {"roots": 1.0}
+
+
 def test_a_number_field_named_as_the_id_begins_is_an_identifier() -> None:
     assert names("Style Guide", DocumentKey("p", "x/pep-0008.rst"), fields=(("pep", "8"),))["pep 8"] == 1.0
     assert names("Plan", DocumentKey("p", "zz-plan.md"), fields=(("zz", "12"),))["zz 12"] == 1.0
@@ -101,6 +114,29 @@ def test_a_number_field_named_as_the_id_begins_is_an_identifier() -> None:
         (None, None, "pep-0008.rst", "PEP 8"),
     ],
 )
-def test_the_title_holds_the_identifier(given: str | None, parsed: str | None, document_id: str, title: str) -> None:
-    upsert = DocumentUpsert(key=DocumentKey("p", document_id), content=b"x", content_type="text/plain", title=given)
-    assert document_title(upsert, ParsedDocument(parsed, "x", ())) == title
+def test_the_title_holds_the_number_that_the_document_states(
+    given: str | None, parsed: str | None, document_id: str, title: str
+) -> None:
+    fields = (("pep", "8"),) if document_id.startswith("pep") else ()
+    assert titled(document_id, given, parsed, fields) == title
+
+
+@pytest.mark.parametrize(
+    ("document_id", "parsed", "title"),
+    [
+        ("CACM-0205", "Extraction of Roots", "Extraction of Roots"),
+        ("CACM-0205", None, "CACM-0205"),
+        ("abc-12.md", "A Crash", "A Crash"),
+        ("pep-0484.rst", "Type Hints", "Type Hints"),
+        ("pep-0484.rst", None, "PEP 484"),
+    ],
+)
+def test_a_number_that_only_the_id_tells_stays_out_of_the_title(
+    document_id: str, parsed: str | None, title: str
+) -> None:
+    assert titled(document_id, None, parsed, ()) == title
+
+
+def titled(document_id: str, given: str | None, parsed: str | None, fields: tuple[tuple[str, str], ...]) -> str:
+    upsert = DocumentUpsert(key=DocumentKey("cacm", document_id), content=b"x", content_type="text/plain", title=given)
+    return document_title(upsert, ParsedDocument(parsed, "x", (), fields=fields))

@@ -49,6 +49,15 @@ def test_the_labels_of_the_metadata_are_searched_with_the_first_passage() -> Non
     assert second["terms"] == terms_of("Numbers Detail Two")
 
 
+def test_a_header_that_is_part_of_the_text_is_searched_once() -> None:
+    plain = document("a", "By Ada Lovelace", title="Numbers")
+    assert plain.prepared is not None
+    stated = {"author": "Ada Lovelace", "status": "Final", "stated_fields": ["author", "status"]}
+    described = replace(plain, prepared=msgspec.structs.replace(plain.prepared, metadata=stated))
+    [row] = passages_table([described]).to_pylist()
+    assert row["terms"] == terms_of("Numbers Detail By Ada Lovelace Final")
+
+
 def test_a_batch_of_tombstones_makes_no_rows() -> None:
     assert chunks_table([tombstone("a")], DIMENSION).num_rows == 0
     assert passages_table([tombstone("a")]).num_rows == 0

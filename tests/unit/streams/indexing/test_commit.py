@@ -1,5 +1,6 @@
 """The numbered commit, story by story, on stores in memory."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -304,7 +305,10 @@ async def test_equal_content_is_made_anew_once_its_collection_has_chosen_another
 
 
 async def test_what_was_parsed_ahead_by_an_older_choice_is_parsed_again(bench: Bench) -> None:
-    await bench.indexer.look_ahead([upsert(0, text="Some words.")])
+    looking = asyncio.create_task(bench.indexer.look_ahead([upsert(0, text="Some words.")]))
+    while not bench.preparer.prepared:  # noqa: ASYNC110 -- turns of the loop until it is parsed
+        await asyncio.sleep(0)
+    looking.cancel()
     bench.choices.known = {"default": ChunkingParameters(chunk_characters=120)}
     await bench.indexer.index([upsert(0, text="Some words.")])
     [receipt] = bench.broker.receipts()

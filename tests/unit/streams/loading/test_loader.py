@@ -33,7 +33,7 @@ def test_an_interrupted_load_says_how_to_go_on(tmp_path: Path) -> None:
 
 
 def test_a_delete_of_what_is_not_there_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    Loaded(2, "0:8", {"deleted": 2}, [], ["a/misspelt.md"]).show(as_json=False)
+    Loaded(2, "0:8", {"deleted": 2}, [], 0.1, ["a/misspelt.md"]).show(as_json=False)
     shown = capsys.readouterr().out
     assert "2 published: 2 deleted" in shown
     assert "a/misspelt.md: there was no such document, so nothing was deleted" in shown

@@ -33,7 +33,8 @@ def layer(documents: State) -> Layer[Vectors]:
     rows = [(key, identifier, terms) for key, held in documents.items() for identifier, terms in held]
     matrix = np.array([vector_of(terms) for _, _, terms in rows], dtype=np.float32).reshape(-1, DIMENSION)
     passages = np.array([f"passage of {identifier}" for _, identifier, _ in rows], dtype=np.object_)
-    return Layer.of([row[1] for row in rows], [row[0] for row in rows], Vectors(matrix, passages))
+    bounds = np.zeros((len(rows), 3), dtype=np.int32)
+    return Layer.of([row[1] for row in rows], [row[0] for row in rows], Vectors(matrix, passages, bounds))
 
 
 def index(documents: State) -> VectorIndex:
@@ -60,7 +61,8 @@ def test_cosines_by_hand() -> None:
     axes = np.eye(3, dtype=np.float32)
     keys = [DocumentKey("a", str(number)) for number in range(3)]
     passages = np.array(["p0", "p1", "p2"], dtype=np.object_)
-    rows = VectorIndex(Layers[Vectors]().with_layer(Layer.of(["0", "1", "2"], keys, Vectors(axes, passages))))
+    content = Vectors(axes, passages, np.zeros((3, 3), dtype=np.int32))
+    rows = VectorIndex(Layers[Vectors]().with_layer(Layer.of(["0", "1", "2"], keys, content)))
     assert rows.rows_in(EVERYTHING) == 3
     assert rows.search(np.array([3, 4, 0], dtype=np.float32), 2) == [
         NearChunk(0.8, "1", "p1", keys[1]),
@@ -130,7 +132,7 @@ def test_a_passage_is_as_near_as_its_nearest_chunk() -> None:
     """Query (3, 4, 0) / 5: rows (1, 0, 0) and (0, 1, 0) of one passage, (0, 0, 1) of another."""
     passages = np.array(["p", "p", "q"], dtype=np.object_)
     keys = [DocumentKey("a", "d")] * 3
-    made = Vectors(np.eye(3, dtype=np.float32), passages)
+    made = Vectors(np.eye(3, dtype=np.float32), passages, np.zeros((3, 3), dtype=np.int32))
     rows = VectorIndex(Layers[Vectors]().with_layer(Layer.of(["0", "1", "2"], keys, made)))
     asked = np.array([3, 4, 0], dtype=np.float32)
     assert rows.cosines(asked, ["q", "p"]).tolist() == [0.0, 0.8]

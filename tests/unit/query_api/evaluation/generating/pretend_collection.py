@@ -92,6 +92,7 @@ def proposals() -> PretendCollection:
             metadata={"author": ["Ada", "Ben"] if number % 2 else "Cleo"},
         )
     documents["n2.md"].stated.append(("replaces", "N 1"))
+    documents["n2.md"].metadata["replaces"] = "1"
     documents["n3.md"].names.append("Duck pond")
     documents["n4.md"].links.append("n3.md")
     return PretendCollection(documents)

@@ -26,7 +26,9 @@ def test_fields_are_metadata_and_what_the_header_states_as_the_text_spells_it(
 
 
 def test_a_value_that_names_a_document_is_a_relation_and_no_field(documents: dict[str, IndexedDocument]) -> None:
+    """Also where the metadata has it as the header writes it: a bare number."""
     assert documents["n2.md"].relations == (("replaces", "n1.md"),)
+    assert "replaces" not in documents["n2.md"].fields
     assert documents["n4.md"].links == ("n3.md",)
     assert documents["n3.md"].links == (), "what links here is no link of its own"
 

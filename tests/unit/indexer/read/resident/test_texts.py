@@ -1,0 +1,81 @@
+"""Texts over layers: whatever history the layers have, a passage reads as it was stored."""
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given, settings
+
+from indexer.read.resident.layers import Layer, Layers
+from indexer.read.resident.texts import TextIndex, Texts, chunks_of
+from indexer.read.resident.vectors import BoundChunk
+from indexer.read.rows import PassageRow
+from indexer.tables import PASSAGES_SCHEMA
+from schemas.ids import DocumentKey
+from tests.unit.indexer.read.resident.histories import KEYS, State, Step, after, steps
+
+COLUMNS = ("ordinal", "section", "start", "end", "title", "text")
+SCHEMA = pa.schema([PASSAGES_SCHEMA.field(name) for name in COLUMNS])
+REVISIONS = {key: f"revision of {key}" for key in KEYS}
+
+
+def stored(key: DocumentKey, identifier: str, terms: list[int]) -> dict[str, Any]:
+    """A row as the table has it; its text and its headings tell it from all others."""
+    text = f"{identifier} é {terms}"
+    section = [f"heading {term}" for term in terms]
+    return {
+        "ordinal": len(terms),
+        "section": section,
+        "start": 5,
+        "end": 5 + len(text),
+        "title": str(key),
+        "text": text,
+    }
+
+
+def layer(documents: State) -> Layer[Texts]:
+    rows = [(key, identifier, terms) for key, held in documents.items() for identifier, terms in held]
+    table = pa.Table.from_pylist([stored(*row) for row in rows], schema=SCHEMA)
+    return Layer.of([row[1] for row in rows], [row[0] for row in rows], Texts.of(table))
+
+
+def followed(layers: Layers[Texts], step: Step) -> Layers[Texts]:
+    return layers.without(step.moved).with_layer(layer({key: rows for key, rows in step.moved.items() if rows}))
+
+
+@settings(max_examples=60)
+@given(steps())
+def test_after_any_history_each_passage_reads_as_it_was_stored(history: list[Step]) -> None:
+    layers = Layers[Texts]()
+    state: State = {}
+    ever = {identifier for step in history for rows in step.moved.values() for identifier, _ in rows}
+    for step in history:
+        layers, state = followed(layers, step), after(state, step)
+        wanted = {
+            identifier: PassageRow(id=identifier, key=key, revision=REVISIONS[key], **stored(key, identifier, terms))
+            for key, rows in state.items()
+            for identifier, terms in rows
+        }
+        assert TextIndex(layers).passages([*ever, "unknown"], REVISIONS) == wanted
+
+
+def test_texts_that_are_gone_take_no_memory() -> None:
+    rows: State = {key: [(f"{key}", [1] * 50)] for key in KEYS}
+    layers = Layers[Texts]().with_layer(layer(rows))
+    before = TextIndex(layers).nbytes
+    assert 0 < TextIndex(layers.without(KEYS[:8])).nbytes < before / 2
+    assert TextIndex(layers.without(KEYS)).nbytes == 0
+
+
+def test_chunks_are_the_parts_of_a_passage_that_their_bounds_tell() -> None:
+    passage = PassageRow("p", KEYS[0], "r", 3, ["Rivers"], 100, 118, "The title", "One è. Two. Three.")
+    found = chunks_of(
+        passage, [BoundChunk("c", 9, 112, 118), BoundChunk("a", 7, 100, 106), BoundChunk("b", 8, 104, 111)]
+    )
+    assert [(row.id, row.ordinal, row.text) for row in found] == [
+        ("a", 7, "One è."),
+        ("b", 8, "è. Two."),
+        ("c", 9, "Three."),
+    ]
+    assert {(row.key, row.revision, row.passage_id, tuple(row.section)) for row in found} == {
+        (KEYS[0], "r", "p", ("Rivers",))
+    }
