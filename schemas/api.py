@@ -5,6 +5,15 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, Condition, parse_condition
+from schemas.results import (
+    CONTEXT_CHUNKS,
+    DUPLICATE_THRESHOLD,
+    MAX_CONTEXT_CHUNKS,
+    Context,
+    DuplicateHit,
+    Duplicates,
+    Factors,
+)
 
 Mode = Literal["hybrid", "vector", "keyword", "structured", "graph", "rerank"]
 Fusion = Literal["adaptive", "rrf", "weighted"]
@@ -81,6 +90,33 @@ class SearchRequest(BaseModel):
     group: Group = Field(
         "passage", description="One hit for each parent passage, chunk, or document (its best passage)."
     )
+    max_per_document: int | None = Field(None, ge=1, le=MAX_HITS, description="Hits of one document; any number.")
+    duplicates: Duplicates = Field(
+        "keep",
+        description="What becomes of hits that say what one before them says: `exact` leaves out those with the same "
+        "text, `semantic` also those whose best chunks are alike. The one that stays tells them in `duplicates`.",
+    )
+    duplicate_threshold: float | None = Field(
+        None,
+        ge=0.5,
+        le=1,
+        description=f"The cosine that makes chunks alike, for `semantic`; {DUPLICATE_THRESHOLD}.",
+    )
+    min_confidence: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Leave out hits that are less likely relevant. No more than the first 64 are then shown.",
+    )
+    context: Context = Field(
+        "parent",
+        description="What is shown around the matching chunk: its passage (`parent_text`), or in `context_text` a "
+        "`window` of the chunks before and after, or the `section` it is in.",
+    )
+    context_chunks: int | None = Field(
+        None, ge=1, le=MAX_CONTEXT_CHUNKS, description=f"Chunks on either side, for `window`; {CONTEXT_CHUNKS}."
+    )
+    explain: bool = Field(False, description="Tell each hit's `factors`.")
     after: str | None = Field(
         None,
         max_length=4096,
@@ -101,6 +137,18 @@ class SearchRequest(BaseModel):
         weights = (self.vector_weight, self.keyword_weight, self.graph_weight)
         if self.fusion == "weighted" and all(weight == 0 for weight in weights):
             raise ValueError("All weights are 0; give at least one channel a weight above 0.")
+        return self
+
+    @model_validator(mode="after")
+    def _options_go_together(self) -> Self:
+        if self.duplicate_threshold is not None and self.duplicates != "semantic":
+            raise ValueError("`duplicate_threshold` is for duplicates=semantic: ask for that too, or leave it out.")
+        if self.context_chunks is not None and self.context != "window":
+            raise ValueError("`context_chunks` is for context=window: ask for that too, or leave it out.")
+        if self.group == "document" and (self.max_per_document or 1) > 1:
+            raise ValueError("group=document gives one hit a document; `max_per_document` is for passages and chunks.")
+        if self.min_confidence is not None and self.mode == "structured":
+            raise ValueError("mode=structured has no confidence, so no `min_confidence`; leave one of them out.")
         return self
 
     @property
@@ -161,7 +209,10 @@ class Hit(BaseModel):
     score: float
     scores: dict[str, float] = Field(description="Each channel's own score.")
     ranks: dict[str, int] = Field(default_factory=dict, description="Each channel's own rank, from 1.")
-    confidence: float | None = None
+    confidence: float | None = Field(
+        None, description="How likely it is relevant, from 0 to 1; null where that cannot be told."
+    )
+    factors: Factors | None = Field(None, description="What speaks for it; with `explain`.")
     channels: list[str]
     matches: list[str] = Field(
         default_factory=list,
@@ -169,6 +220,11 @@ class Hit(BaseModel):
         examples=[["created=December 1958"]],
     )
     path: list[PathEdge] = Field(default_factory=list)
+    duplicates: list[DuplicateHit] = Field(
+        default_factory=list, description="Hits left out for it, as far down as this page goes."
+    )
+    context_text: str | None = Field(None, description="What was asked for in `context`; null for `parent`.")
+    context_chunk_ids: list[str] = Field(default_factory=list, description="The chunks of `context_text`, in order.")
     source: HitSource
     metadata: dict[str, Any] = Field(default_factory=dict)
 

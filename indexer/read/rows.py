@@ -1,6 +1,7 @@
 """What readers of the tables get: passages and chunks as stored, and those a search found."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -49,6 +50,14 @@ class ChunkRow:
     start: int
     end: int
     text: str
+
+
+class ChunkSpan(NamedTuple):
+    """The chunks `first` to `last` of a document, both included, by their ordinals."""
+
+    key: DocumentKey
+    first: int
+    last: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from lancedb.table import Table
 from numpy.typing import NDArray
 
 from indexer.read.cursors import read_cursor, write_cursor
-from indexer.read.lookups import rows_with, vector_matrix
+from indexer.read.lookups import rows_in_spans, rows_with, vector_matrix
 from indexer.read.resident.documents import DocumentIndex
 from indexer.read.resident.scope import EVERYTHING, Scope
 from indexer.read.resident.texts import chunks_of
@@ -24,6 +24,7 @@ from indexer.read.rows import (
     CHUNK_COLUMNS,
     PASSAGE_COLUMNS,
     ChunkRow,
+    ChunkSpan,
     ContentRows,
     FoundChunk,
     FoundPassage,
@@ -223,6 +224,15 @@ class VectorSnapshot:
         found: dict[str, list[ChunkRow]] = {}
         for row in sorted(unique.values(), key=lambda row: row.ordinal):
             found.setdefault(row.passage_id, []).append(row)
+        return found
+
+    def chunks_in(self, spans: Iterable[ChunkSpan]) -> dict[DocumentKey, list[ChunkRow]]:
+        """The chunks of these spans by document, each once, in document order."""
+        tables = rows_in_spans(self._tables[CHUNKS], spans, CHUNK_COLUMNS)
+        unique = {row.id: row for row in self._current([row for table in tables for row in chunk_rows(table)])}
+        found: dict[DocumentKey, list[ChunkRow]] = {}
+        for row in sorted(unique.values(), key=lambda row: row.ordinal):
+            found.setdefault(row.key, []).append(row)
         return found
 
     def vectors(self, chunk_ids: Iterable[str]) -> dict[str, NDArray[np.float32]]:

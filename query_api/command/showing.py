@@ -13,21 +13,26 @@ JSONObject = dict[str, Any]
 
 
 def show_hit(console: Console, hit: JSONObject) -> None:
-    """Rank, title, section, score by channel, a snippet, what was asked of its fields, and how the graph came to it."""
+    """Rank, title, section, how likely it is relevant, score by channel, a snippet, what was asked of its fields, what
+    was left out for it, and how the graph came to it."""
     section = " › ".join(heading for heading in hit["section"] if heading != hit["title"])
     scores = "  ".join(f"{channel} {score:.3g}" for channel, score in hit["scores"].items())
+    sure = "" if hit.get("confidence") is None else f"{hit['confidence']:.0%} sure   "
     title = escape(hit["title"])
     if section:
         title += f" [dim]› {escape(section)}[/dim]"
     console.print(f"[bold]{hit['rank']:>3}  {title}[/bold]", highlight=False)
     console.print(
         f"     [dim]{escape(hit['collection'])}/{escape(hit['document_id'])}   "
-        f"score {hit['score']:.4g}   ({escape(scores)})[/dim]",
+        f"{sure}score {hit['score']:.4g}   ({escape(scores)})[/dim]",
         highlight=False,
     )
     console.print(f"     {escape(snippet(hit['text']))}", highlight=False)
     if hit.get("matches"):
         console.print(f"     [cyan]has {escape(', '.join(hit['matches']))}[/cyan]", highlight=False)
+    if hit.get("duplicates"):
+        others = ", ".join(f"{each['collection']}/{each['document_id']}" for each in hit["duplicates"])
+        console.print(f"     [dim]also in {escape(others)}[/dim]", highlight=False)
     for step in hit["path"]:
         edge = f"     [cyan]{escape(step['from'])} ─{escape(step['edge'])}→ {escape(step['to'])}[/cyan]"
         console.print(edge, highlight=False)

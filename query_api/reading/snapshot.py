@@ -16,7 +16,7 @@ from schemas.ids import DocumentKey, format_token
 if TYPE_CHECKING:
     from indexer.read.resident.documents import DocumentIndex
     from indexer.read.resident.words import ComparedRows
-    from indexer.read.rows import ChunkRow, FoundChunk, FoundPassage, PassageRow
+    from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, PassageRow
     from indexer.tables import DocumentRow
 
 
@@ -72,6 +72,13 @@ class TextSnapshot(Protocol):
     def documents(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, "DocumentRow"]: ...
     def passages(self, ids: Sequence[str]) -> Mapping[str, "PassageRow"]: ...
     def chunks_of_passages(self, passage_ids: Sequence[str]) -> Mapping[str, Sequence["ChunkRow"]]: ...
+    def chunks_in(self, spans: Sequence["ChunkSpan"]) -> Mapping[DocumentKey, Sequence["ChunkRow"]]:
+        """The chunks of these spans by document, each once, in document order."""
+        ...
+
+    def vectors(self, chunk_ids: Sequence[str]) -> Mapping[str, NDArray[np.float32]]:
+        """The vectors of chunks, each (dim,) float32, L2-normalised. No answer of the service holds any."""
+        ...
 
 
 class QueryEncoder(Protocol):

@@ -20,7 +20,7 @@ from schemas.ids import DocumentKey
 if TYPE_CHECKING:
     from indexer.read.resident.documents import DocumentIndex
     from indexer.read.resident.words import ComparedRows
-    from indexer.read.rows import ChunkRow, FoundChunk, FoundPassage, PassageRow
+    from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, PassageRow
     from indexer.tables import DocumentRow
 
 KEPT_PASSAGES = 8_192  # about 5 kB each with their chunks
@@ -106,6 +106,12 @@ class CachedText:
 
     def documents(self, keys: Sequence[DocumentKey]) -> "Mapping[DocumentKey, DocumentRow]":
         return self._text.documents(keys)
+
+    def chunks_in(self, spans: "Sequence[ChunkSpan]") -> "Mapping[DocumentKey, Sequence[ChunkRow]]":
+        return self._text.chunks_in(spans)
+
+    def vectors(self, chunk_ids: Sequence[str]) -> Mapping[str, NDArray[np.float32]]:
+        return self._text.vectors(chunk_ids)
 
     def passages(self, ids: Sequence[str]) -> "dict[str, PassageRow]":
         return self._through(self._cache.passages, ids, self._text.passages, lambda row: (row.key, row.revision, row))

@@ -44,13 +44,18 @@ class Following:
             step = self._read_ahead(self._names, keyword)
             self._ahead = begin("ahead", self._reading.settings.budgets.graph_seconds, step)
 
+    async def names(self) -> Names | None:
+        """What the question names, where that was looked up."""
+        return None if self._names is None else await self._names
+
     async def compare(self, channels: TextChannels) -> None:
         """Compare the first candidates of every channel with the question."""
         text, request = self._reading.snapshot.text, self._reading.request
         known = best_scores((channels.vector or ())[:DEPTH])
 
         def first() -> tuple[Comparer, Compared]:
-            vector, words = channels.question_vector, channels.keyword is not None
+            vector = channels.question_vector
+            words = channels.keyword is not None or request.mode == "vector"  # which compares for confidence only
             comparer = Comparer(text, request.q, request.collection, vector, known, words=words)
             return comparer, comparer.of(channels.candidates(DEPTH))
 

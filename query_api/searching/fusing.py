@@ -1,5 +1,6 @@
 """Channels fused into one order of places: pure, from candidate lists and scores to what stands where and why."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from query_api.reading.comparing import Compared
 from query_api.reading.snapshot import Candidate
 from schemas.api import Fusion, Group, Mode
 from schemas.ids import DocumentKey
+from schemas.results import DuplicateHit
 
 DEPTH = 64  # candidates a text channel gives at first
 DEEPER = 4  # how many times more it gives when a page lies deeper
@@ -45,6 +47,7 @@ class Place(NamedTuple):
     """A place in the order of hits: what stands there, and how each channel saw it.
 
     `chunk_id` is the best chunk of the passage where a channel looked at chunks, or the chunk that stands for itself.
+    How likely it is relevant, and what was left out for it, are added once the order is made.
     """
 
     passage_id: str
@@ -52,6 +55,8 @@ class Place(NamedTuple):
     score: float
     scores: dict[str, float]
     ranks: dict[str, int]
+    confidence: float | None = None
+    duplicates: tuple[DuplicateHit, ...] = ()
 
 
 class _Unit(NamedTuple):
@@ -85,6 +90,7 @@ def places(
     fusion: Fusion,
     weights: FusionWeights,
     first: int,
+    max_per_document: int | None = None,
 ) -> list[Place]:
     """The first places in the order of everything found; one channel alone keeps its own order and scores.
 
@@ -127,8 +133,9 @@ def places(
         return document_of(unit) if candidate is None else candidate.key
 
     order = in_blocks(blocks)
-    if group == "document":
-        order = _one_each(order, key_of, max(first, COVERAGE_POOL))
+    most = 1 if group == "document" else max_per_document
+    if most is not None:
+        order = _at_most(most, order, key_of, max(first, COVERAGE_POOL))
     if mode == "hybrid" and fusion == "adaptive":
         pool = sum(unit in blocks[0] for unit in order[:COVERAGE_POOL])
         order = _covering(order, pool, final, found)
@@ -199,14 +206,18 @@ def _by_text(lists: Mapping[str, Scores], evidence: Scores, found: Found) -> dic
     return scores
 
 
-def _one_each(order: Sequence[str], key_of: Callable[[str], DocumentKey], first: int) -> list[str]:
-    """The first unit of each document."""
-    documents: dict[DocumentKey, str] = {}
+def _at_most(most: int, order: Sequence[str], key_of: Callable[[str], DocumentKey], first: int) -> list[str]:
+    """The first units of the order with at most so many of each document."""
+    taken: Counter[DocumentKey] = Counter()
+    kept: list[str] = []
     for unit in order:
-        documents.setdefault(key_of(unit), unit)
-        if len(documents) >= first:
-            break
-    return list(documents.values())
+        key = key_of(unit)
+        if taken[key] < most:
+            taken[key] += 1
+            kept.append(unit)
+            if len(kept) >= first:
+                break
+    return kept
 
 
 def _covering(order: Sequence[str], pool: int, final: Scores, found: Found) -> list[str]:

@@ -17,6 +17,7 @@ from query_api.graph.view import GraphView
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.reading.text_cache import CachedText, TextCache
 from query_api.searching.engine import GraphFile, SearchPart, SearchUnanswered, tables_of
+from query_api.searching.results.confidence import fitted_judge
 from query_api.searching.search import search
 from query_api.searching.steps import SearchBudgets, SearchFailed, SearchSettings
 from query_api.settings import SearchBudgetSettings
@@ -29,6 +30,7 @@ class LoadedEngine:
 
     def __init__(self) -> None:
         self._texts = TextCache()
+        self._judge = fitted_judge()
 
     def load_encoder(self, settings: EmbeddingSettings, data_dir: Path) -> Encoder:
         """The garbage collector rests meanwhile, which saves a fifth of the time, and from then on passes over the
@@ -38,6 +40,7 @@ class LoadedEngine:
             encoder = load_encoder(settings, kept_manifest(data_dir))
             with suppress(EncoderFailure):  # an endpoint that is away is asked again by each search
                 encoder.encode(["The first text a model encodes takes longest."])
+            self._judge = fitted_judge().for_model(encoder.model)
             gc.freeze()
         finally:
             gc.enable()
@@ -71,7 +74,7 @@ class LoadedEngine:
         executor: Executor,
         budgets: SearchBudgetSettings,
     ) -> AsyncGenerator[SearchPart, None]:
-        settings = SearchSettings(budgets=SearchBudgets(**budgets.model_dump()))
+        settings = SearchSettings(budgets=SearchBudgets(**budgets.model_dump()), judge=self._judge)
         if not tables_of(snapshot).holds_texts:
             snapshot = replace(snapshot, text=CachedText(snapshot.text, self._texts))
         parts = search(request, retrieval_id, snapshot, encoder, executor, settings)

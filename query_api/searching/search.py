@@ -21,18 +21,19 @@ from query_api.channels.question import Question
 from query_api.channels.structured.channel import Structured
 from query_api.channels.understanding import understood
 from query_api.reading.snapshot import QueryEncoder, Snapshot
+from query_api.searching.finishing import Finishing
 from query_api.searching.following import Following
 from query_api.searching.fusing import Found, FusionWeights, Place, places
 from query_api.searching.hits import Texts, hits_of
 from query_api.searching.paths import Trail
+from query_api.searching.results.choosing import FLOOR_PLACES
 from query_api.searching.steps import Account, Outcome, Reading, SearchFailed, SearchSettings, within
 from query_api.searching.text_channels import TextChannels
-from schemas.api import Channel, Hit, Mode, SearchRequest
+from schemas.api import Channel, Hit, SearchRequest
 from schemas.frames import Done, Meta, Stage
 
 FIRST_HITS = 20  # read and sent before the rest of a long page
 BATCH_HITS = 200
-COMPARING_MODES: frozenset[Mode] = frozenset({"hybrid", "graph", "rerank"})
 ALL_CHANNELS: tuple[Channel, ...] = ("vector", "keyword", "structured", "graph")
 
 
@@ -92,6 +93,7 @@ class _Search:
         seeding: set[Channel] = {"vector", "keyword"} if reading.request.mode == "graph" else set()
         self._channels = TextChannels(reading, self._asked | seeding)
         self._following = Following(reading, self._question, self.account)
+        self._finishing = Finishing(reading, self._question, self._channels, self._following, self.account)
 
     async def stages(self) -> AsyncGenerator[Stage]:
         """Run the channels the mode asks for; a stage as each ends. Raises SearchFailed when none has an answer."""
@@ -104,7 +106,7 @@ class _Search:
                     following.read_ahead(outcome.value)
                 yield account.stage(outcome, _found_by(outcome))
         account.blame_vector_for_embedding()
-        if self._reading.request.mode in COMPARING_MODES:  # 3
+        if self._reading.request.mode != "structured":  # 3
             await following.compare(channels)
         if "graph" in self._asked:
             followed = await following.follow()
@@ -118,11 +120,18 @@ class _Search:
         """Every place up to the end of the page, and at least one more if there is one."""
         request = self._reading.request
         needed = request.offset + request.k + 1
+        wanted = needed if request.min_confidence is None else FLOOR_PLACES
         while True:
             await self._following.compare_rest(self._channels)
-            found = self._places(needed)
-            if len(found) >= needed or not self._channels.may_give_more or request.mode == "graph":
-                return found
+            found = self._places(wanted)
+            chosen = await self._finishing.chosen(found)
+            if len(chosen) >= needed or request.min_confidence is not None:
+                return chosen
+            if len(found) >= wanted:  # what is left out makes room for as many more
+                wanted *= 2
+                continue
+            if not self._channels.may_give_more or request.mode == "graph":
+                return chosen
             await self._channels.deepen(self.account)
 
     async def hits(self, page: Sequence[Place], first_rank: int) -> list[Hit]:
@@ -137,7 +146,8 @@ class _Search:
             raise SearchFailed(f"The texts of the hits: {outcome.error}")
         found = hits_of(page, first_rank, outcome.value, self._question, trail, snapshot.documents_topic)
         matches = self._channels.structured.matches
-        return [hit.model_copy(update={"matches": list(matches.get(hit.passage_id, ()))}) for hit in found]
+        matched = [hit.model_copy(update={"matches": list(matches.get(hit.passage_id, ()))}) for hit in found]
+        return await self._finishing.told(matched, outcome.value)
 
     async def _texts(self, wanted: Sequence[str], evidence: set[str]) -> Texts:
         """The passages, the chunks of these and of those that hold evidence, the documents they are of."""
@@ -169,6 +179,7 @@ class _Search:
             fusion=request.fusion,
             weights=_weights(self._reading.settings.fusion, request),
             first=first,
+            max_per_document=request.max_per_document,
         )
 
 

@@ -13,6 +13,7 @@ from query_api.channels.graph import TermWeights
 from query_api.reading.passages import PassageReader
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.searching.fusing import FusionWeights
+from query_api.searching.results.confidence import Judge, fitted_judge
 from schemas.api import SearchRequest
 from schemas.frames import Stage
 
@@ -50,6 +51,7 @@ class SearchSettings:
     budgets: SearchBudgets = field(default_factory=SearchBudgets)
     fusion: FusionWeights = field(default_factory=FusionWeights)
     terms: TermWeights = field(default_factory=TermWeights)
+    judge: Judge | None = field(default_factory=fitted_judge)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import pytest
 from indexer.errors import MalformedCursor
 from indexer.generations import Generation
 from indexer.read.resident.scope import Scope
+from indexer.read.rows import ChunkSpan
 from indexer.read.vectors import VectorReader, VectorSnapshot
 from indexer.write.maintenance import MaintenanceParameters
 from indexer.write.rows import IndexedRows
@@ -183,3 +184,25 @@ def test_the_indexes_find_what_the_scan_found(generation: Generation) -> None:
     ][:5]
     assert len(indexed.vector_search(query, 1_000)) == 149 * 4
     assert indexed.keyword_search("lake", 3) == VectorReader.open(generation).snapshot().keyword_search("lake", 3)
+
+
+def test_chunks_come_by_where_they_stand_in_their_documents(generation: Generation, writer: VectorWriter) -> None:
+    sentences = ". ".join(f"Sentence {number}" for number in range(10))
+    snapshot = snapshot_with(generation, writer, document("it's", sentences), document("b", "One. Two", "Three"))
+    quoted, other = DocumentKey("default", "it's"), DocumentKey("default", "b")
+    found = snapshot.chunks_in([ChunkSpan(quoted, 2, 4), ChunkSpan(quoted, 4, 5), ChunkSpan(other, 1, 99)])
+    assert {key: [chunk.ordinal for chunk in chunks] for key, chunks in found.items()} == {
+        quoted: [2, 3, 4, 5],
+        other: [1, 2],
+    }
+    many = snapshot.chunks_in([ChunkSpan(quoted, at % 10, at % 10) for at in range(120)])
+    assert [chunk.ordinal for chunk in many[quoted]] == list(range(10))
+    assert snapshot.chunks_in([]) == {}
+
+
+def test_chunks_of_an_earlier_revision_stand_around_nothing(generation: Generation, writer: VectorWriter) -> None:
+    snapshot = snapshot_with(generation, writer, document("a", "Old one. Old two", offset=1))
+    key = DocumentKey("default", "a")
+    assert len(snapshot.chunks_in([ChunkSpan(key, 0, 9)])[key]) == 2
+    later = snapshot_with(generation, writer, document("a", "New", offset=2))
+    assert [chunk.text for chunk in later.chunks_in([ChunkSpan(key, 0, 9)])[key]] == ["New"]

@@ -17,7 +17,7 @@ from indexer.read.resident.documents import DocumentIndex, Records
 from indexer.read.resident.layers import Layer, Layers
 from indexer.read.resident.scope import EVERYTHING, Scope
 from indexer.read.resident.words import ComparedRows
-from indexer.read.rows import ChunkRow, FoundChunk, FoundPassage, PassageRow
+from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, PassageRow
 from indexer.tables import DocumentRow, StoredPosition, documents_table
 from indexer.terms import terms_of
 from query_api.graph.view import GraphView
@@ -204,12 +204,32 @@ class InMemoryText:
         self._enter("chunks_of_passages")
         wanted = set(passage_ids)
         found: dict[str, list[ChunkRow]] = {}
-        for ordinal, (page, at, chunk, text) in enumerate(self._chunks(EVERYTHING)):
-            parent = page.passage_ids()[at]
-            if parent in wanted:
-                row = ChunkRow(chunk, page.key, page.revision, ordinal, parent, [], 0, len(text), text)
-                found.setdefault(parent, []).append(row)
+        for row in (row for page in self.pages.values() for row in _chunk_rows(page)):
+            if row.passage_id in wanted:
+                found.setdefault(row.passage_id, []).append(row)
         return found
+
+    def chunks_in(self, spans: Iterable[ChunkSpan]) -> dict[DocumentKey, list[ChunkRow]]:
+        self._enter("chunks_in")
+        reach = list(spans)
+        found: dict[DocumentKey, list[ChunkRow]] = {}
+        for key in dict.fromkeys(span.key for span in reach):
+            of_document = [span for span in reach if span.key == key]
+            found[key] = [
+                row
+                for row in _chunk_rows(self.pages[key])
+                if any(span.first <= row.ordinal <= span.last for span in of_document)
+            ]
+        return found
+
+    def vectors(self, chunk_ids: Iterable[str]) -> dict[str, NDArray[np.float32]]:
+        self._enter("vectors")
+        wanted = set(chunk_ids)
+        return {
+            chunk: self.encoder.encode([f"{page.title} {text}"])[0]
+            for page, _, chunk, text in self._chunks(EVERYTHING)
+            if chunk in wanted
+        }
 
     def _enter(self, method: str) -> None:
         self.calls[method] += 1
@@ -245,6 +265,16 @@ def _terms(page: Page) -> list[tuple[str, set[int]]]:
     """The terms of each passage, with its id."""
     texts = zip(page.passage_ids(), page.passages, strict=True)
     return [(identifier, set(terms_of(f"{page.title} {' '.join(held)}"))) for identifier, held in texts]
+
+
+def _chunk_rows(page: Page) -> list[ChunkRow]:
+    """The chunks of a page, a blank between them, as if its texts stood one after the other."""
+    rows: list[ChunkRow] = []
+    for ordinal, (chunk, at, text) in enumerate(page.chunks()):
+        start = rows[-1].end + 1 if rows else 0
+        parent = page.passage_ids()[at]
+        rows.append(ChunkRow(chunk, page.key, page.revision, ordinal, parent, [], start, start + len(text), text))
+    return rows
 
 
 def _row(page: Page) -> DocumentRow:

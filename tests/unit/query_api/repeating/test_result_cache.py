@@ -50,7 +50,7 @@ def test_too_many_make_the_longest_unused_go() -> None:
 
 
 def test_too_much_makes_room_and_what_is_larger_than_all_is_not_taken() -> None:
-    cache = ResultCache(10, 60, 10_000, Clock())
+    cache = ResultCache(10, 60, 12_000, Clock())
     cache.put(key("a"), answer("x" * 3_000))
     cache.put(key("b"), answer("x" * 3_000))
     cache.put(key("huge"), answer("x" * 9_000))

@@ -35,22 +35,26 @@ async def test_pages_by_offset_are_one_long_page(executor: Executor, mode: str, 
     assert whole.done.next_offset is None
 
 
+WORDS = ["river", "lake", "weir", "dam", "boat", "mill"]
+WATERS = [
+    Page(
+        f"d{at:02}",
+        f"Doc {at}",
+        [
+            [f"river lake weir {'mud ' * (20 + part)}" if at % 4 == 0 else f"{WORDS[at % 5]} {WORDS[part % 3]} {at}"]
+            for part in range(1 + at % 7)
+        ],
+    )
+    for at in range(60)
+]
+
+
 @pytest.mark.parametrize("group", ["passage", "document"])
 async def test_short_pages_are_one_long_page_also_where_only_a_search_tells_cosines(
     executor: Executor, group: str
 ) -> None:
-    """Each passage has words of its own, so that covering the question moves them, and more than one block is asked."""
-    words = ["river", "lake", "weir", "dam", "boat", "mill"]
-    made = world(
-        [
-            Page(
-                f"d{at:02}",
-                f"Doc {at}",
-                [[f"{words[at % 6]} {words[at % 5]} {words[part % 3]}"] for part in range(at % 7)],
-            )
-            for at in range(60)
-        ]
-    )
+    """Muddy waters hold many of the words, and are far from the question: only their words find them at first."""
+    made = world(WATERS)
     made[1].cosines_at_once = False
     question = "is a weir at the river or the lake"
     whole = await ask(made, executor, q=question, group=group, k=150)
@@ -61,6 +65,16 @@ async def test_short_pages_are_one_long_page_also_where_only_a_search_tells_cosi
             pages += [hit.passage_id for hit in page.hits]
         assert pages == [hit.passage_id for hit in whole.hits][: len(pages)]
         assert len(pages) >= min(120, len(whole.hits))
+
+
+async def test_what_a_deeper_search_finds_has_the_cosine_it_was_found_with(executor: Executor) -> None:
+    at_once, by_search = world(WATERS), world(WATERS)
+    by_search[1].cosines_at_once = False
+    found = [await ask(made, executor, q="river lake", channels="vector", k=150) for made in (at_once, by_search)]
+    assert len(found[0].hits) == 150
+    assert [(hit.passage_id, hit.score) for hit in found[1].hits] == [
+        (hit.passage_id, pytest.approx(hit.score)) for hit in found[0].hits
+    ]
 
 
 async def test_documents_come_once_and_by_their_best_passage(executor: Executor) -> None:

@@ -1,0 +1,78 @@
+"""The last steps of a search: which places stay, and what is told beside their hits."""
+
+from collections.abc import Awaitable
+
+from query_api.channels.question import Question
+from query_api.searching.following import Following
+from query_api.searching.fusing import Place
+from query_api.searching.hits import Texts
+from query_api.searching.results.choosing import distinct, likely_enough
+from query_api.searching.results.confidence import Evidence, with_confidence
+from query_api.searching.results.contexts import span_of, with_contexts
+from query_api.searching.results.explaining import factors_of
+from query_api.searching.steps import Account, Reading, SearchFailed, Value, within
+from query_api.searching.text_channels import TextChannels
+from schemas.api import Hit
+
+
+class Finishing:
+    """One search's. Every step depends on a place and on those before it only, so pages agree."""
+
+    def __init__(
+        self, reading: Reading, question: Question, channels: TextChannels, following: Following, account: Account
+    ) -> None:
+        self._reading = reading
+        self._question = question
+        self._channels = channels
+        self._following = following
+        self._account = account
+
+    async def chosen(self, places: list[Place]) -> list[Place]:
+        """The places, from the first of the order on, with their confidence, without those that the request leaves
+        out. Raises SearchFailed."""
+        reading, request, judge = self._reading, self._reading.request, self._reading.settings.judge
+        evidence = self._evidence()
+        if evidence is not None and judge is not None:
+            places = with_confidence(places, request.mode, evidence, judge)
+        likely = likely_enough(places, request.min_confidence)
+        if request.duplicates == "keep":
+            return likely
+        text, passages = reading.snapshot.text, reading.passages
+        step = reading.run(lambda: distinct(likely, request, self._question, text, passages))
+        return await self._read("The texts of the hits", step)
+
+    async def told(self, hits: list[Hit], texts: Texts) -> list[Hit]:
+        """The hits with what was asked for beside them: factors, contexts. Raises SearchFailed."""
+        reading, request = self._reading, self._reading.request
+        if request.explain:
+            names, findings, evidence = await self._following.names(), self._following.findings, self._evidence()
+            view, opened_at = reading.snapshot.graph, reading.snapshot.text.opened_at
+            factors = await reading.run(lambda: factors_of(hits, texts, view, names, findings, evidence, opened_at))
+            hits = [hit.model_copy(update={"factors": each}) for hit, each in zip(hits, factors, strict=True)]
+        if request.context != "parent":
+            chunks = {chunk.id: chunk for of_passage in texts.chunks.values() for chunk in of_passage}
+            spans = [span_of(request, chunks[hit.chunk_id]) for hit in hits]
+            step = reading.run(lambda: reading.snapshot.text.chunks_in(spans))
+            hits = with_contexts(hits, request, chunks, await self._read("The texts around the hits", step))
+        return hits
+
+    def _evidence(self) -> Evidence | None:
+        """How what was found compares with the question; None in a mode that does not compare, or where it failed."""
+        following, structured = self._following, self._channels.structured
+        if following.compared is None or following.comparer is None:
+            return None
+        return Evidence(
+            following.compared,
+            following.comparer.idf,
+            following.findings.gate,
+            following.findings.scores,
+            meaning=self._channels.question_vector is not None,
+            decided=frozenset(each.passage_id for each in structured.candidates if structured.conclusiveness),
+        )
+
+    async def _read(self, what: str, step: Awaitable[Value]) -> Value:
+        outcome = await within("texts", self._reading.settings.budgets.texts_seconds, step)
+        self._account.add("texts", outcome.seconds)
+        if outcome.value is None:
+            raise SearchFailed(f"{what}: {outcome.error}")
+        return outcome.value

@@ -1,0 +1,39 @@
+"""How a hit looks on a terminal."""
+
+import io
+from typing import Any
+
+from rich.console import Console
+
+from query_api.command.showing import show_hit
+
+HIT: dict[str, Any] = {
+    "rank": 1,
+    "title": "Weirs",
+    "section": [],
+    "collection": "wiki",
+    "document_id": "weirs",
+    "score": 1.25,
+    "scores": {"vector": 0.5},
+    "text": "A weir holds the river back.",
+    "path": [],
+}
+
+
+def shown(**more: Any) -> str:
+    output = io.StringIO()
+    show_hit(Console(file=output, width=200), HIT | more)
+    return output.getvalue()
+
+
+def test_a_hit_tells_how_likely_it_is_and_what_says_the_same() -> None:
+    copy = {"document_id": "copy", "collection": "wiki", "passage_id": "p", "similarity": 1.0}
+    text = shown(confidence=0.873, duplicates=[copy])
+    assert "87% sure   score 1.25" in text
+    assert "also in wiki/copy" in text
+
+
+def test_what_cannot_be_told_is_not_shown() -> None:
+    for hit in (shown(confidence=None, duplicates=[]), shown()):
+        assert "sure" not in hit
+        assert "also in" not in hit
