@@ -45,7 +45,9 @@ def open_shares(
 ) -> NDArray[np.float64]:
     """(n_parents, n_passages) the share of what the question still asks after each parent that each passage holds: by
     the idf of the words that the parent does not hold."""
-    held = comparer.of([view.passage_id(parent.passage) for parent in parents]).held
+    names = [view.passage_id(parent.passage) for parent in parents]
+    known = compared.followed_by(comparer.of([name for name in names if name not in compared.row_of]))
+    held = known.held[np.array([known.row_of[name] for name in names], dtype=np.intp)]
     still_open = np.where(held, 0.0, comparer.idf)
     totals = still_open.sum(axis=1, keepdims=True)
     shares: NDArray[np.float64] = (still_open / np.where(totals > 0, totals, 1.0)) @ compared.held.T

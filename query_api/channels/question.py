@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 import Stemmer
@@ -14,6 +15,7 @@ MAX_WORDS = 64  # of a question that are looked at for names and weights; the ch
 MAX_NAME_WORDS = 12
 MIN_SINGLE_WORD_LETTERS = 3
 MIN_UNMARKED_WORDS = 3
+KEPT_TEXTS = 8_192  # sentences; a search meets each of its parents' several times
 
 _BRACKETS = str.maketrans("()[]{}", "      ")
 _WORD = re.compile(r"[^\W_]+(?:['’.&+#/-][^\W_]+)*[+#]*")
@@ -98,6 +100,7 @@ class WordWeights(NamedTuple):
         return math.fsum(self.idf.get(stem, 0.0) for stem in stems) / self.total if self.total else 0.0
 
 
+@lru_cache(KEPT_TEXTS)
 def normalise_text(text: str) -> str:
     """A text normalised as names are, brackets opened rather than dropped: a name in it stands as whole words."""
     words = (word.strip(_EDGES) for word in normalise_name(text.translate(_BRACKETS)).split())

@@ -28,6 +28,8 @@ class Compared(NamedTuple):
         return text_score(self.cosine, self.bm25)
 
     def followed_by(self, other: "Compared") -> "Compared":
+        if not other.row_of:
+            return self
         row_of = {**self.row_of, **{name: row + len(self.row_of) for name, row in other.row_of.items()}}
         return Compared(
             row_of,
@@ -65,6 +67,8 @@ class Comparer:
     def of(self, passage_ids: Sequence[str], known_cosines: Mapping[str, float] = NONE_FURTHER) -> Compared:
         """These passages, each once; `known_cosines` are further ones. Raises TransientStoreError."""
         names = list(dict.fromkeys(passage_ids))
+        if not names:
+            return Compared({}, np.zeros(0), np.zeros(0), np.zeros((0, len(self.terms)), dtype=np.bool_))
         words = self._text.compare_words(self._query, names, self._collection)
         bm25 = words.bm25 if self._words else np.zeros(len(names))
         return Compared(

@@ -201,8 +201,10 @@ def _by_text(lists: Mapping[str, Scores], evidence: Scores, found: Found) -> dic
     exact = lists["structured"] if found.conclusiveness else ()
     for unit in [*lists["vector"], *lists["keyword"], *exact, *evidence]:
         row = None if found.compared is None else found.compared.row_of.get(unit)
-        by_lists = text_score(lists["vector"].get(unit, 0.0), lists["keyword"].get(unit, 0.0))
-        scores[unit] = by_lists if row is None else text[row]
+        if row is None:
+            scores[unit] = text_score(lists["vector"].get(unit, 0.0), lists["keyword"].get(unit, 0.0))
+        else:
+            scores[unit] = text[row]
     return scores
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 from indexer.sentences import sentence_spans
 from query_api.channels.findings import Findings
@@ -13,6 +14,7 @@ from schemas.api import PathEdge
 
 QUESTION = "question"
 MAX_EVIDENCE_CHARACTERS = 500
+KEPT_CHUNKS = 2_048
 
 ChunkTexts = Callable[[str], str | None]
 
@@ -142,21 +144,25 @@ class Trail:
 
     def _most_telling(self, text: str) -> str | None:
         """The sentence that holds most of the question's words; the first of equal ones."""
-        sentences = (text[start:end] for start, end in sentence_spans(text))
-        return max(sentences, key=lambda sentence: len(self._question.stems_in(sentence)), default=None)
+        return max(_sentences(text), key=lambda sentence: len(self._question.stems_in(sentence)), default=None)
 
 
 def sentence_naming(text: str, name: str) -> str | None:
     """The first sentence of the text that holds the normalised name as whole words."""
-    sentences = (text[start:end] for start, end in sentence_spans(text)) if name else ()
+    sentences = _sentences(text) if name else ()
     return next((sentence for sentence in sentences if f" {name} " in f" {normalise_text(sentence)} "), None)
 
 
 def sentence_stating(text: str, predicate: str) -> str | None:
     """The first sentence of the text that holds the predicate's words, as `Superseded-By: 435` does."""
     words = predicate.replace("_", " ").casefold()
-    sentences = (text[start:end] for start, end in sentence_spans(text))
-    return next((sentence for sentence in sentences if words in sentence.casefold().replace("-", " ")), None)
+    return next((sentence for sentence in _sentences(text) if words in sentence.casefold().replace("-", " ")), None)
+
+
+@lru_cache(KEPT_CHUNKS)
+def _sentences(text: str) -> tuple[str, ...]:
+    """The sentences of a chunk, which many hits' paths may begin with."""
+    return tuple(text[start:end] for start, end in sentence_spans(text))
 
 
 def _named(link: QueryLink, title: str) -> PathEdge:

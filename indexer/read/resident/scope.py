@@ -34,12 +34,22 @@ class Scope:
 EVERYTHING = Scope()
 
 
+Runs = list[tuple[int, int]]
+
+
+def runs_of(rows: NDArray[np.bool_]) -> Runs:
+    """The rows that are True, as (first, one behind the last) of each run of them."""
+    edges = np.flatnonzero(np.diff(rows.view(np.int8), prepend=0, append=0))
+    return [(start, end) for start, end in edges.reshape(-1, 2).tolist()]
+
+
 class ScopeRows:
     """The rows of a stack of layers that are in a scope, kept for the scopes used last. Safe from several threads."""
 
     def __init__(self, stack: tuple[Layer[Any], ...]) -> None:
         self._stack = stack
         self._kept: dict[Scope, list[NDArray[np.bool_]]] = {}
+        self._runs: dict[Scope, list[Runs]] = {}
 
     def of(self, scope: Scope) -> list[NDArray[np.bool_]]:
         """For each layer (n_rows,) bool: live and in the scope."""
@@ -51,6 +61,17 @@ class ScopeRows:
                     self._kept.clear()
                 self._kept[scope] = rows
         return rows
+
+    def runs(self, scope: Scope) -> list[Runs]:
+        """For each layer the same in runs: a collection's rows lie side by side where few documents have changed."""
+        runs = self._runs.get(scope)
+        if runs is None:
+            runs = [runs_of(rows) for rows in self.of(scope)]
+            if scope.documents is None:
+                if len(self._runs) >= KEPT_SCOPES:
+                    self._runs.clear()
+                self._runs[scope] = runs
+        return runs
 
 
 def _rows(layer: Layer[Any], scope: Scope) -> NDArray[np.bool_]:

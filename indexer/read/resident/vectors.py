@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.read.resident.layers import Layer, Layers, best_rows
-from indexer.read.resident.scope import EVERYTHING, Scope, ScopeRows
+from indexer.read.resident.scope import EVERYTHING, Runs, Scope, ScopeRows
 from schemas.ids import DocumentKey
 
 MOST_RUNS = 256  # runs of rows that are multiplied each by itself; with more, all rows are
@@ -79,8 +79,8 @@ class VectorIndex:
         unit = vector.astype(np.float64) / length
         found = [
             chunk
-            for layer, mask in zip(self.layers.stack, self._rows.of(scope), strict=True)
-            for chunk in _nearest(layer, mask, unit, limit)
+            for layer, runs in zip(self.layers.stack, self._rows.runs(scope), strict=True)
+            for chunk in _nearest(layer, runs, unit, limit)
         ]
         return sorted(found, key=lambda chunk: (-chunk.score, chunk.id))[:limit]
 
@@ -111,15 +111,13 @@ class VectorIndex:
 
     def rows_in(self, scope: Scope) -> int:
         """How many chunks a search of this scope compares."""
-        return sum(int(np.count_nonzero(mask)) for mask in self._rows.of(scope))
+        return sum(end - start for runs in self._rows.runs(scope) for start, end in runs)
 
 
-def _nearest(
-    layer: Layer[Vectors], searched: NDArray[np.bool_], unit: NDArray[np.float64], limit: int
-) -> Iterator[NearChunk]:
+def _nearest(layer: Layer[Vectors], runs: Runs, unit: NDArray[np.float64], limit: int) -> Iterator[NearChunk]:
     """Found in single precision, whose last bits depend on where a row lies in memory; told in double."""
-    roughly = _products(layer.content.matrix, searched, unit.astype(np.float32))
-    best = best_rows(roughly, limit, _MARGIN)
+    rows, roughly = _products(layer.content.matrix, runs, unit.astype(np.float32))
+    best = rows[best_rows(roughly, limit, _MARGIN)]
     cosines = np.round((layer.content.matrix[best] * unit).sum(axis=1), _DECIMALS)
     names = zip(
         layer.names.ids[best].tolist(),
@@ -132,15 +130,15 @@ def _nearest(
 
 
 def _products(
-    matrix: NDArray[np.float32], searched: NDArray[np.bool_], unit: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """(n_rows,) the products of the searched rows, -inf for the others; rows that lie together are taken together."""
-    edges = np.flatnonzero(np.diff(searched.view(np.int8), prepend=0, append=0))
-    if len(edges) > MOST_RUNS:
-        products: NDArray[np.float32] = matrix @ unit
-        products[~searched] = -np.inf
-        return products
-    products = np.full(len(matrix), -np.inf, dtype=np.float32)
-    for start, end in edges.reshape(-1, 2).tolist():
-        np.matmul(matrix[start:end], unit, out=products[start:end])
-    return products
+    matrix: NDArray[np.float32], runs: Runs, unit: NDArray[np.float32]
+) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """(the rows in the runs, their products); rows that lie together are taken together."""
+    rows = np.concatenate([np.arange(*run) for run in runs]) if runs else np.zeros(0, dtype=np.intp)
+    if len(runs) > MOST_RUNS:
+        return rows, (matrix @ unit)[rows]
+    products = np.empty(len(rows), dtype=np.float32)
+    at = 0
+    for start, end in runs:
+        np.matmul(matrix[start:end], unit, out=products[at : at + end - start])
+        at += end - start
+    return rows, products

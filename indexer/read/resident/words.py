@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.read.resident.layers import Layer, Layers, best_rows
-from indexer.read.resident.scope import EVERYTHING, KEPT_SCOPES, Scope, ScopeRows
+from indexer.read.resident.scope import EVERYTHING, KEPT_SCOPES, Runs, Scope, ScopeRows
 from schemas.ids import DocumentKey
 
 K1 = 1.2
 B = 0.75
+KEPT_TERMS = 20_000  # whose postings and idf are remembered for each collection
 
 
 @dataclass(frozen=True)
@@ -67,18 +68,24 @@ class Postings:
 
     def of_term(self, term: int) -> slice:
         """Where the postings of a term are."""
-        at = int(np.searchsorted(self.terms, np.uint32(term)))
+        at = int(self.terms.searchsorted(np.uint32(term)))
         if at == len(self.terms) or self.terms[at] != term:
             return slice(0, 0)
         return slice(int(self.starts[at]), int(self.starts[at + 1]))
 
-    def counted(self, where: slice, rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    def within(self, where: slice, start: int, end: int) -> slice:
+        """Of the postings of a term those of the rows from `start` to before `end`."""
+        held = self.rows[where]
+        first, last = held.searchsorted(np.array((start, end), dtype=np.int32)).tolist()
+        return slice(where.start + first, where.start + last)
+
+    def counted(self, where: slice, rows: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Of the asked rows those that hold the term whose postings are at `where`, as indices into `rows`, and how
         often each holds it."""
         holding = self.rows[where]
         if not len(holding):
             return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.float64)
-        at = np.minimum(np.searchsorted(holding, rows), len(holding) - 1)
+        at = np.minimum(holding.searchsorted(rows), len(holding) - 1)
         found = np.flatnonzero(holding[at] == rows)
         return found, self.counts[where][at[found]].astype(np.float64)
 
@@ -94,21 +101,32 @@ class FoundRow(NamedTuple):
     key: DocumentKey
 
 
+class _Term(NamedTuple):
+    """A term in one collection: where its postings are in each layer, those of other rows left out where the searched
+    ones lie side by side, and its idf."""
+
+    places: list[slice]
+    idf: float
+
+
 class _Counted(NamedTuple):
     """The rows of one collection, by layer, and what BM25 needs to know of them."""
 
     searched: list[NDArray[np.bool_]]
+    spans: list[tuple[int, int] | None]  # None where the searched rows of a layer do not lie side by side
+    norms: list[NDArray[np.float64]]  # (n_rows,) k1 · (1 - b + b · length / mean length)
     rows: int
-    mean_length: float
+    terms: dict[int, _Term]
 
     def idf(self, df: int) -> float:
         """ln(1 + (n - df + .5) / (df + .5)); 0 for a term that no row holds."""
         return math.log1p((self.rows - df + 0.5) / (df + 0.5)) if df else 0.0
 
-    def saturated(self, counts: NDArray[np.float64], lengths: NDArray[np.int32]) -> NDArray[np.float64]:
-        """tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / mean length))."""
-        parts: NDArray[np.float64] = counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths / self.mean_length))
-        return parts
+
+def _saturated(counts: NDArray[np.float64], norms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """tf · (k1 + 1) / (tf + norm)."""
+    parts: NDArray[np.float64] = counts * (K1 + 1) / (counts + norms)
+    return parts
 
 
 class ComparedRows(NamedTuple):
@@ -139,14 +157,15 @@ class WordIndex:
             return []
         scores = [np.zeros(len(searched), dtype=np.float64) for searched in counted.searched]
         for term, asked in sorted(Counter(terms).items()):
-            postings = [
-                self._postings(layer, term, searched)
-                for layer, searched in zip(self.layers.stack, counted.searched, strict=True)
-            ]
-            weight = asked * counted.idf(sum(len(rows) for rows, _, _ in postings))
-            for of_layer, (rows, counts, lengths) in zip(scores, postings, strict=True):
+            known = self._term(counted, term)
+            weight = asked * known.idf
+            for at, (layer, place) in enumerate(zip(self.layers.stack, known.places, strict=True)):
+                rows, counts = layer.content.rows[place], layer.content.counts[place]
+                if counted.spans[at] is None:
+                    wanted = counted.searched[at][rows]
+                    rows, counts = rows[wanted], counts[wanted]
                 if len(rows):
-                    of_layer[rows] += weight * counted.saturated(counts, lengths)
+                    scores[at][rows] += weight * _saturated(counts.astype(np.float64), counted.norms[at][rows])
         if scope.documents is not None:
             for of_layer, wanted in zip(scores, self._rows.of(scope), strict=True):
                 of_layer[~wanted] = 0.0
@@ -166,17 +185,14 @@ class WordIndex:
         asked = Counter(terms)
         bm25 = np.zeros(len(ids), dtype=np.float64)
         held = np.zeros((len(ids), len(asked)), dtype=np.bool_)
-        idf = np.zeros(len(asked), dtype=np.float64)
-        stack = list(zip(self.layers.stack, counted.searched, strict=True))
-        wanted = [layer.rows_of(ids) for layer, _ in stack]
-        for column, (term, times) in enumerate(asked.items()):
-            places = [(layer.content, layer.content.of_term(term), searched) for layer, searched in stack]
-            df = sum(int(np.count_nonzero(searched[content.rows[at]])) for content, at, searched in places)
-            idf[column] = counted.idf(df)
-            for (content, at, _), rows in zip(places, wanted, strict=True):
-                found, counts = content.counted(at, rows)
+        known = [self._term(counted, term) for term in asked]
+        idf = np.array([term.idf for term in known], dtype=np.float64)
+        for at, layer in enumerate(self.layers.stack if len(ids) else ()):
+            rows = layer.rows_of(ids).astype(np.int32)
+            for column, (term, times) in enumerate(zip(known, asked.values(), strict=True)):
+                found, counts = layer.content.counted(term.places[at], rows)
                 held[found, column] = True
-                bm25[found] += times * idf[column] * counted.saturated(counts, content.lengths[rows[found]])
+                bm25[found] += times * term.idf * _saturated(counts, counted.norms[at][rows[found]])
         return ComparedRows(bm25, held, idf)
 
     def leads(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
@@ -203,20 +219,33 @@ class WordIndex:
             )
             if len(self._counted) >= KEPT_SCOPES:
                 self._counted.clear()
-            counted = self._counted[collection] = _Counted(searched, rows, max(length / rows, 1.0) if rows else 1.0)
+            mean = max(length / rows, 1.0) if rows else 1.0
+            norms = [K1 * (1 - B + B * layer.content.lengths / mean) for layer in self.layers.stack]
+            spans = [_span(runs) for runs in self._rows.runs(Scope(collection))]
+            counted = self._counted[collection] = _Counted(searched, spans, norms, rows, {})
         return counted
 
-    @staticmethod
-    def _postings(
-        layer: Layer[Postings], term: int, searched: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]:
-        """(rows that hold the term, how often, their lengths), of the searched rows only."""
-        content = layer.content
-        where = content.of_term(term)
-        rows = content.rows[where]
-        wanted = searched[rows]
-        rows = rows[wanted]
-        return rows, content.counts[where][wanted].astype(np.float64), content.lengths[rows]
+    def _term(self, counted: _Counted, term: int) -> _Term:
+        known = counted.terms.get(term)
+        if known is None:
+            places, df = [], 0
+            for layer, searched, span in zip(self.layers.stack, counted.searched, counted.spans, strict=True):
+                place = layer.content.of_term(term)
+                if span is None:
+                    df += int(np.count_nonzero(searched[layer.content.rows[place]]))
+                else:
+                    place = layer.content.within(place, *span)
+                    df += place.stop - place.start
+                places.append(place)
+            if len(counted.terms) >= KEPT_TERMS:
+                counted.terms.clear()
+            known = counted.terms[term] = _Term(places, counted.idf(df))
+        return known
+
+
+def _span(runs: Runs) -> tuple[int, int] | None:
+    """The only run, or an empty one where there is none."""
+    return (runs or [(0, 0)])[0] if len(runs) <= 1 else None
 
 
 def _best(layer: Layer[Postings], scores: NDArray[np.float64], limit: int) -> list[FoundRow]:
