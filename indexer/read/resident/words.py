@@ -220,7 +220,7 @@ class WordIndex:
             if len(self._counted) >= KEPT_SCOPES:
                 self._counted.clear()
             mean = max(length / rows, 1.0) if rows else 1.0
-            norms = [K1 * (1 - B + B * layer.content.lengths / mean) for layer in self.layers.stack]
+            norms = [K1 * (1 - B + B * layer.content.lengths.astype(np.float64) / mean) for layer in self.layers.stack]
             spans = [_span(runs) for runs in self._rows.runs(Scope(collection))]
             counted = self._counted[collection] = _Counted(searched, spans, norms, rows, {})
         return counted
