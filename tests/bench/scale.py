@@ -7,7 +7,6 @@ line is one JSON object; `hybrid_ratio` compares two things measured in turn in 
 
 import argparse
 import json
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -77,8 +76,6 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, help="stores kept from one run to the next; made where there are none")
     parser.add_argument("--port", type=int, default=0, help="of the service; a free one when left out")
     given = parser.parse_args()
-    os.environ.setdefault("LANCE_LOG", "error")  # it warns of each search
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     corpus = read_corpus(given.corpus)
     encoder = load_encoder(EmbeddingSettings())
     with tempfile.TemporaryDirectory() as folder:
