@@ -135,9 +135,11 @@ def places(
     order = in_blocks(blocks)
     most = 1 if group == "document" else max_per_document
     if most is not None:
-        order = _at_most(most, order, key_of, max(first, COVERAGE_POOL))
+        order = _at_most(most, order, key_of, max(first, len(blocks[0])))
     if mode == "hybrid" and fusion == "adaptive":
         pool = sum(unit in blocks[0] for unit in order[:COVERAGE_POOL])
+        if units["keyword"]:
+            order = _within(pool, units["keyword"][0].name, order)
         order = _covering(order, pool, final, found)
     rankings = {name: ranks(ranked(scores[name])) for name in used}
     placed: list[Place] = []
@@ -220,6 +222,14 @@ def _at_most(most: int, order: Sequence[str], key_of: Callable[[str], DocumentKe
             if len(kept) >= first:
                 break
     return kept
+
+
+def _within(pool: int, unit: str, order: Sequence[str]) -> list[str]:
+    """The order with this unit within the first `pool`, at their end if it stood behind them: among many texts that are
+    all alike, the one that holds a word of the question must be seen by `by_coverage` to come first."""
+    if unit in order[:pool] or unit not in order:
+        return list(order)
+    return [*order[: pool - 1], unit, *(each for each in order[pool - 1 :] if each != unit)]
 
 
 def _covering(order: Sequence[str], pool: int, final: Scores, found: Found) -> list[str]:

@@ -154,6 +154,16 @@ def test_covering_counts_on_no_more_than_what_stands_first_whatever_page_is_aske
         assert names(what, group="document", first=first) == ["a", "c", "b"][:first]
 
 
+def test_among_many_texts_alike_the_one_that_holds_the_word_comes_first() -> None:
+    """Its cosine is the least of thirty, so it stands behind the pool; .53 / .9 and a whole word make 1.09."""
+    alike = {f"p{at:02}": (0.9 - at / 100, 0.0, [False]) for at in range(29)} | {"it": (0.5, 2.0, [True])}
+    vector = [found(name, cosine) for name, (cosine, _, _) in alike.items()]
+    what = Found(vector, [found("it", 2.0)], {}, compared=compared(alike), idf=np.ones(1))
+    for first in (1, 5, 30):
+        assert names(what, first=first)[:3] == ["it", "p00", "p01"][:first]
+        assert names(what, first=first, group="document")[:3] == ["it", "p00", "p01"][:first]
+
+
 def test_deeper_candidates_change_nothing_in_the_cover_of_the_first() -> None:
     """Sixty-four chunks of two documents leave room among the first twenty, and what comes deeper does not take it."""
     shallow = [
