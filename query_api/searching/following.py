@@ -102,6 +102,7 @@ class Following:
                 hops="keyword" not in self._account.failed,
                 edges=reading.request.edges,
                 weights=reading.settings.terms,
+                method=reading.request.graph_method,
             )
         )
 
