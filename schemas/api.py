@@ -20,6 +20,7 @@ Fusion = Literal["adaptive", "rrf", "weighted"]
 Channel = Literal["vector", "keyword", "structured", "graph"]
 Group = Literal["passage", "chunk", "document"]
 Intent = Literal["explain", "compare", "find", "summarise", "path", "quiz", "relation", "general"]
+GraphMethod = Literal["hop", "expansion", "pagerank"]
 Edge = Literal["named", "title_mention", "mentioned_by", "mentioning", "shared_entity", "link", "statement", "residual"]
 
 MAX_QUERY_CHARACTERS = 10_000
@@ -70,6 +71,11 @@ class SearchRequest(BaseModel):
     )
     edges: tuple[Edge, ...] = Field(
         (), description="The kinds of edges the graph channel may follow; all when left out."
+    )
+    graph_method: GraphMethod = Field(
+        "hop",
+        description="How the graph channel goes on from its parents: one bounded hop (`hop`), two steps both ways "
+        "(`expansion`), a personalised PageRank (`pagerank`).",
     )
     mode: Mode = Field(
         "hybrid",

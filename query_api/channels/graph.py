@@ -22,10 +22,14 @@ from query_api.channels.query_links import Names
 from query_api.channels.question import Question, WordWeights
 from query_api.channels.residual import Hop, hop_of, residual_query
 from query_api.channels.terms import Parent, Reach
+from query_api.channels.walking.beginning import Beginning
+from query_api.channels.walking.expansion import expansion
+from query_api.channels.walking.pagerank import personalised_pagerank
 from query_api.graph.view import GraphView
 from query_api.reading.comparing import Compared, Comparer
 from query_api.reading.passages import PassageReader
 from query_api.reading.snapshot import TextSnapshot
+from schemas.api import GraphMethod
 
 RESIDUAL_HITS = 31  # 30, and the parent itself
 
@@ -67,12 +71,14 @@ def graph_channel(
     hops: bool,
     edges: Collection[str] = (),
     weights: TermWeights = TermWeights(),
+    method: GraphMethod = "hop",
 ) -> Findings:
     """Reach passages from the question, whose names (step 1) are looked up before. Blocks: for a thread.
 
     `found` is what the text channels found. With `always` the graph is followed whatever the gate says: it is asked
     alone. Else a closed gate ends the work before it reads anything. Without `hops` the keyword index, which has failed
-    before, is not asked again. `edges` are the kinds to follow, all when empty. Raises TransientStoreError.
+    before, is not asked again. `edges` are the kinds to follow, all when empty. By another `method` than `hop` the
+    graph is walked from the parents, in place of steps 4 to 6, and `weights` do not count. Raises TransientStoreError.
     """
     fitting = dict(zip(found.row_of, found.text.tolist(), strict=True))
     chosen = choose_parents(view, names.links, fitting)  # 2
@@ -83,6 +89,9 @@ def graph_channel(
     word_weights = WordWeights.of(question, comparer.weights_of)
     parents = read_parents(question, view, passages, chosen, word_weights)  # 3
     gathered = Gathered(names.links, names.entities, chosen.prior, parents)
+    if method != "hop":
+        beginning = Beginning(question, view, gathered, comparer, found, scope, gate, edges, always)
+        return expansion(beginning) if method == "expansion" else personalised_pagerank(beginning)
     followed = [_hop(at, question, view, text, parent, scope) for at, parent in enumerate(parents)] if hops else []  # 4
     leading = [hop for hop in followed if hop is not None] if not edges or "residual" in edges else []
     reaches = _followed(question, view, gathered, weights, alone=always, edges=edges)  # 5

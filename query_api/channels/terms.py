@@ -41,7 +41,10 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True)
 class Parent:
-    """A passage that the question leads to. `link` is the name that leads there; None where its text does."""
+    """A passage that the question leads to. `link` is the name that leads there; None where its text does.
+
+    A passage that an earlier parent leads to is a parent of further steps: `reached` says how.
+    """
 
     passage: int
     document: int
@@ -49,6 +52,7 @@ class Parent:
     link: QueryLink | None
     sentences: tuple[Sentence, ...]
     entities: Mapping[int, Held]
+    reached: "Reason | None" = None
 
     def best_sentences(self, count: int) -> list[Sentence]:
         return sorted(self.sentences, key=lambda sentence: -sentence.share)[:count]

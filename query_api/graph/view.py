@@ -119,6 +119,17 @@ class GraphView:
         part = self._parts.of_passage(passage)
         return part.segment.collections[int(part.segment.passage_documents[passage - part.passages])]
 
+    def documents_of_passages(self, passages: Numbers) -> Numbers:
+        """(n_passages,) the document of each."""
+        documents = np.empty(len(passages), dtype=np.int64)
+        for part, rows, local in self._parts.holding(passages, "passages"):
+            documents[rows] = part.segment.passage_documents[local].astype(np.int64) + part.documents
+        return documents
+
+    def live_documents(self) -> Numbers:
+        """The numbers of all documents that are there, ascending."""
+        return np.concatenate([np.flatnonzero(~part.dead) + part.documents for part in self._parts])
+
     def passages_of_document(self, document: int) -> range:
         """The passages of a document, in the order of its text."""
         part = self._parts.of_document(document)

@@ -28,6 +28,16 @@ _KNOWN = (
     Approach("keyword", "BM25 alone", {"mode": "keyword"}, single=True),
     Approach("structured", "fields and values of the documents alone", {"mode": "structured"}, single=True),
     Approach("graph", "the graph alone, started from what vector and keyword find", {"mode": "graph"}, single=True),
+    Approach(
+        "expansion",
+        "the full engine, its graph channel by expanding two steps around the parents",
+        {"mode": "hybrid", "graph_method": "expansion"},
+    ),
+    Approach(
+        "pagerank",
+        "the full engine, its graph channel by personalised PageRank from the parents",
+        {"mode": "hybrid", "graph_method": "pagerank"},
+    ),
     Approach("rerank", "what the vector channel finds, put into another order by the graph", {"mode": "rerank"}),
     Approach(
         "rrf-2",

@@ -107,6 +107,7 @@ class Following:
                 hops="keyword" not in self._account.failed,
                 edges=reading.request.edges,
                 weights=reading.settings.terms,
+                method=reading.request.graph_method,
             )
         )
 

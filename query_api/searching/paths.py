@@ -1,7 +1,7 @@
 """A hit's path: from the question, over what it names or what fits it, to the passage; each step with its evidence."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from indexer.sentences import sentence_spans
@@ -15,6 +15,7 @@ from schemas.api import PathEdge
 QUESTION = "question"
 MAX_EVIDENCE_CHARACTERS = 500
 KEPT_CHUNKS = 2_048
+WITHOUT_PARENT = ("names", "mentioned_in")
 
 ChunkTexts = Callable[[str], str | None]
 
@@ -34,12 +35,20 @@ class Trail:
     def passages_of_evidence(self, passage_ids: Iterable[str]) -> set[str]:
         """The passages whose chunks carry the evidence of these passages' paths."""
         needed: set[int] = set()
-        for reason in (self._reasons[passage_id] for passage_id in passage_ids if passage_id in self._reasons):
+        reached = [self._reasons[passage_id] for passage_id in passage_ids if passage_id in self._reasons]
+        for reason in (step for last in reached for step in self._steps_to(last)):
             if reason.chunk >= 0:
                 needed.add(self._view.passage_of_chunk(reason.chunk))
-            if reason.term not in ("names", "mentioned_in"):
+            if reason.term not in WITHOUT_PARENT:
                 needed.add(self._parents[reason.origin].passage)
         return {self._view.passage_id(passage) for passage in needed}
+
+    def _steps_to(self, last: Reason) -> Iterator[Reason]:
+        """The last step to a passage, and those to the parents before it."""
+        step: Reason | None = last
+        while step is not None:
+            yield step
+            step = None if step.term in WITHOUT_PARENT else self._parents[step.origin].reached
 
     def path(self, passage_id: str, text: ChunkTexts, best_chunk: str) -> list[PathEdge]:
         """The path to a passage; empty for one that the graph did not reach.
@@ -62,9 +71,19 @@ class Trail:
         parent = self._parents[reason.origin]
         parent_title = self._view.title(parent.document)
         return [
-            self._to_parent(parent, parent_title, text),
+            *self._way_to(parent, text),
             *self._from_parent(parent, parent_title, title, passage_id, reason, text, best_chunk),
         ]
+
+    def _way_to(self, parent: Parent, text: ChunkTexts) -> list[PathEdge]:
+        """From the question to a parent, by way of the parents before it."""
+        title = self._view.title(parent.document)
+        if parent.reached is None:
+            return [self._to_parent(parent, title, text)]
+        before = self._parents[parent.reached.origin]
+        here = self._view.passage_id(parent.passage)
+        step = self._from_parent(before, self._view.title(before.document), title, here, parent.reached, text, "")
+        return [*self._way_to(before, text), *step]
 
     def _to_parent(self, parent: Parent, title: str, text: ChunkTexts) -> PathEdge:
         """The question names the parent's title, or its best sentence matches."""

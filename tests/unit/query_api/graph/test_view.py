@@ -104,3 +104,13 @@ def test_an_empty_view_answers_with_nothing() -> None:
 def test_ids_that_are_no_ids_are_refused() -> None:
     with pytest.raises(ValueError, match="32 hex digits"):
         GraphView.empty().chunks(["chunk-1"])
+
+
+def test_documents_that_are_there_and_those_of_passages_are_told_across_base_and_overlay() -> None:
+    view = GraphView.from_contributions([document(name, "x") for name in "abc"], 0)
+    view = view.with_changes([(DocumentKey("a", "b"), None), (DocumentKey("a", "d"), document("d", "x"))], 1)
+    live = view.live_documents()
+    assert {view.document_key(number).document_id for number in live.tolist()} == {"a", "c", "d"}
+    passages = np.array([view.passages_of_document(number)[0] for number in reversed(live.tolist())])
+    assert view.documents_of_passages(passages).tolist() == live.tolist()[::-1]
+    assert GraphView.empty().live_documents().tolist() == []

@@ -1,0 +1,42 @@
+"""Three documents in a row: Alpha names Jane Doe, she names Lisbon; the first and the last share nothing."""
+
+from collections.abc import Collection
+
+import numpy as np
+
+from indexer.read.resident.scope import Scope
+from query_api.channels.findings import Gathered
+from query_api.channels.question import Question
+from query_api.channels.walking.beginning import Beginning
+from query_api.graph.view import GraphView
+from query_api.reading.comparing import Compared, Comparer
+from tests.unit.query_api.channels.small_world import parent_of
+from tests.unit.query_api.in_memory_text import Page, world
+
+ALPHA = Page("alpha", "Alpha", [["Alpha was made by Jane Doe."]], ["Alpha", "Jane Doe"])
+JANE = Page("jane", "Jane Doe", [["Jane Doe came from Lisbon."]], ["Jane Doe", "Lisbon"])
+LISBON = Page("lisbon", "Lisbon", [["Lisbon lies on the Tagus."]], ["Lisbon", "Tagus"])
+WIKI = Scope("wiki")
+CHAIN = (ALPHA, JANE, LISBON)
+NOTHING_FOUND = Compared({}, np.zeros(0), np.zeros(0), np.zeros((0, 1), dtype=bool))
+
+
+def beginning_at(
+    seed: Page,
+    *pages: Page,
+    edges: Collection[str] = (),
+    scope: Scope = WIKI,
+    alone: bool = False,
+    q: str = "Who made it?",
+) -> Beginning:
+    """A walk from one passage of weight 1, all of whose entities tell; the question has one word, `made`."""
+    snapshot, text, _ = world(pages)
+    comparer = Comparer(text, q, "wiki", None, {}, words=True)
+    gathered = Gathered([], [], {}, [parent_of(snapshot.graph, seed)])
+    return Beginning(Question(q), snapshot.graph, gathered, comparer, NOTHING_FOUND, scope, 1.0, edges, alone)
+
+
+def passage(view: GraphView, page: Page) -> int:
+    document = view.document(page.key)
+    assert document is not None
+    return int(view.passages_of_document(document)[0])
