@@ -177,7 +177,7 @@ class WordIndex:
         return sorted(found, key=lambda row: (-row.score, row.id))[:limit]
 
     def compare(self, terms: Sequence[int], ids: Sequence[str], collection: str | None = None) -> ComparedRows:
-        """The BM25 of these rows, as `search` gives it, whether or not they are among its best.
+        """The BM25 of these rows of the collection, as `search` gives it, whether or not they are among its best.
 
         The columns of `held` and `idf` are the distinct terms in the order in which they first stand in `terms`.
         """

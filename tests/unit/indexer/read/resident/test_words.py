@@ -219,9 +219,10 @@ def test_any_history_compares_as_it_searches(history: list[Step], terms: list[in
     layers, state = Layers[Postings](), State()
     for step in history:
         layers, state = followed(layers, step), after(state, step)
-    ids = [hash_of(key, row) for key in KEYS for row in range(4)]  # all that ever were
+    owners = {hash_of(key, row): key for key in KEYS for row in range(4)}  # all that ever were
     for collection in (None, *COLLECTIONS):
         searched = {row.id: row.score for row in WordIndex(layers).search(terms, 1_000, Scope(collection))}
+        ids = [row for row, key in owners.items() if collection in (None, key.collection)]
         compared = WordIndex(layers).compare(terms, ids, collection)
         held = {
             identifier: [term in of_row for term in dict.fromkeys(terms)]
@@ -232,5 +233,5 @@ def test_any_history_compares_as_it_searches(history: list[Step], terms: list[in
             assert compared.held[row].tolist() == held.get(identifier, [False] * len(set(terms)))
             if identifier in searched:
                 assert compared.bm25[row] == pytest.approx(searched[identifier], rel=1e-12)
-            elif collection is None:
+            else:
                 assert compared.bm25[row] == 0.0
