@@ -205,23 +205,30 @@ def collection_chunking(
         "method": method,
         "language": language,
     }
-    choice = {name: value for name, value in asked.items() if value is not None}
-    if reset and choice:
-        raise WrongSetting("--reset goes back to the defaults: give no other option with it.")
-    path = f"/v1/collections/{quote(collection, safe='')}/chunking"
-    with closing(service_client(url, data_dir)) as client:
-        if reset:
-            answer = client.delete(path)
-        elif choice:
-            answer = client.put(path, json.dumps(choice).encode())
-        else:
-            answer = client.get(path)
+    answer, changed = setting_of(collection, "chunking", asked, reset=reset, url=url, data_dir=data_dir)
     if as_json:
         print_json(answer)
-    elif reset or choice:
+    elif changed:
         print(f"In the log at {answer['position']}. Documents of {collection} that are sent from now on are cut so.")
     else:
         show_chunking(answer)
+
+
+def setting_of(
+    collection: str, setting: str, asked: dict[str, Any], *, reset: bool, url: str | None, data_dir: Path | None
+) -> tuple[dict[str, Any], bool]:
+    """A collection's setting as the service tells it, or its answer to what was asked for (None where nothing was) or
+    to `reset`; and whether that changes the setting. Raises WrongSetting for both at once."""
+    choice = {name: value for name, value in asked.items() if value is not None}
+    if reset and choice:
+        raise WrongSetting("--reset goes back to the defaults: give no other option with it.")
+    path = f"/v1/collections/{quote(collection, safe='')}/{setting}"
+    with closing(service_client(url, data_dir)) as client:
+        if reset:
+            return client.delete(path), True
+        if choice:
+            return client.put(path, json.dumps(choice).encode()), True
+        return client.get(path), False
 
 
 def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -1,6 +1,5 @@
 """The commands `thalweg collections linking` and `thalweg relink`: how chunks are linked, and linking again."""
 
-import json
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -9,8 +8,8 @@ from urllib.parse import quote
 
 import typer
 
-from query_api.cli import DataDir, Json, Url, collections_app, print_json, service_client
-from schemas.exits import Failure, WrongSetting, plain_failures
+from query_api.cli import DataDir, Json, Url, collections_app, print_json, service_client, setting_of
+from schemas.exits import Failure, plain_failures
 
 app = typer.Typer()
 
@@ -37,20 +36,11 @@ def collection_linking(
     """Show how a collection's chunks are linked, or choose it: what is not given is the default. It counts for
     documents indexed from then on, and with `thalweg relink` for all."""
     values = (next_chunk, next_chunk_raise, similar_above, similar, related_above, related, max_related)
-    choice = {name: value for name, value in zip(RULES, values, strict=True) if value is not None}
-    if reset and choice:
-        raise WrongSetting("--reset goes back to the defaults: give no other option with it.")
-    path = f"/v1/collections/{quote(collection, safe='')}/linking"
-    with closing(service_client(url, data_dir)) as client:
-        if reset:
-            answer = client.delete(path)
-        elif choice:
-            answer = client.put(path, json.dumps(choice).encode())
-        else:
-            answer = client.get(path)
+    asked = dict(zip(RULES, values, strict=True))
+    answer, changed = setting_of(collection, "linking", asked, reset=reset, url=url, data_dir=data_dir)
     if as_json:
         print_json(answer)
-    elif reset or choice:
+    elif changed:
         print(f"In the log at {answer['position']}. 'thalweg relink {collection}' applies it to what is stored.")
     else:
         for name in RULES:

@@ -84,13 +84,18 @@ class PassagesAndEntities:
         return self._into(mentions.asked[at], document, weight)
 
     def _mentioning_titles(self, passages: Numbers) -> _Edges:
+        first, entities, weight = self._own_titles(passages)
+        mentions = self._view.mentions_of(entities)
+        return first[mentions.asked], mentions.passage, weight[mentions.asked]
+
+    def _own_titles(self, passages: Numbers) -> tuple[Numbers, Keys, Floats]:
+        """(index into `passages`, entity that the document it begins is about, weight), each as `_titled` leaves it."""
         first, documents = self._begun_by(passages)
         own = self._view.about_of(documents)
         at, document, weight = self._titled(own.entity)
         mine = document == own.document[at]
-        at, weight = at[mine], weight[mine]
-        mentions = self._view.mentions_of(own.entity[at])
-        return first[own.asked[at]][mentions.asked], mentions.passage, weight[mentions.asked]
+        at = at[mine]
+        return first[own.asked[at]], own.entity[at], weight[mine]
 
     def _titled(self, entities: Keys) -> _Edges:
         """(index into `entities`, document about it, weight), but for names of too many documents or passages."""
@@ -126,18 +131,14 @@ class PassagesAndEntities:
         return self._into(asked, document[few], (confidence * weight / np.sqrt(crowd))[few])
 
     def _stating(self, passages: Numbers) -> _Edges:
-        first, documents = self._begun_by(passages)
-        own = self._view.about_of(documents)
-        at, document, weight = self._titled(own.entity)
-        mine = document == own.document[at]
-        at, weight = at[mine], weight[mine]
-        facts = self._view.statements_with(own.entity[at])
+        first, entities, weight = self._own_titles(passages)
+        facts = self._view.statements_with(entities)
         row = np.array([fact.asked for fact in facts], dtype=np.int64)
-        crowd = np.bincount(row, minlength=len(at))[row]
+        crowd = np.bincount(row, minlength=len(entities))[row]
         few = crowd <= MAX_SHARED
         passage = np.array([fact.passage for fact in facts], dtype=np.int64)
         confidence = np.array([fact.confidence for fact in facts], dtype=np.float64)
-        return first[own.asked[at][row[few]]], passage[few], (confidence * weight[row] / np.sqrt(crowd))[few]
+        return first[row[few]], passage[few], (confidence * weight[row] / np.sqrt(crowd))[few]
 
     def _facts(self, entities: Keys) -> Numbers:
         """In how many statements each of these has a part."""

@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from query_api import linking_cli
+from query_api import cli, linking_cli
 from query_api.cli import app as query_commands
 from query_api.linking_cli import RULES, follow
 from schemas.exits import Exit, Failure
@@ -46,7 +46,8 @@ class LinkingClient:
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> LinkingClient:
     made = LinkingClient()
-    monkeypatch.setattr(linking_cli, "service_client", lambda url, data_dir: made)
+    for commands in (cli, linking_cli):
+        monkeypatch.setattr(commands, "service_client", lambda url, data_dir: made)
     monkeypatch.setattr(linking_cli, "POLL_SECONDS", 0.0)
     return made
 
