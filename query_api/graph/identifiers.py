@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from query_api.graph.columns import Keys, halves
+from query_api.graph.rows import Sorting
 
 MISSING = -1
 
@@ -17,18 +18,18 @@ class Identifiers:
         """`both_halves` is (n, 2) uint64."""
         self.firsts = np.ascontiguousarray(both_halves[:, 0])
         self.seconds = np.ascontiguousarray(both_halves[:, 1])
-        self._order = np.argsort(self.firsts, kind="stable").astype(np.int32)
+        self._sorting = Sorting.of(self.firsts)
 
     def __len__(self) -> int:
         return len(self.firsts)
 
     @property
     def nbytes(self) -> int:
-        return self.firsts.nbytes + self.seconds.nbytes + self._order.nbytes
+        return self.firsts.nbytes + self.seconds.nbytes + self._sorting.nbytes
 
     def positions(self, keys: Keys) -> NDArray[np.int64]:
         """Where the ids with these first halves stand."""
-        return find(self.firsts, keys, self._order)
+        return find(self.firsts, keys, self._sorting)
 
     def positions_of(self, identifiers: Sequence[str]) -> NDArray[np.int64]:
         """Where these ids of 32 hex digits stand. Raises ValueError for another id."""
@@ -42,10 +43,12 @@ class Identifiers:
         return f"{int(self.firsts[position]):016x}{int(self.seconds[position]):016x}"
 
 
-def find(keys: Keys, wanted: Keys, order: NDArray[np.int32] | None = None) -> NDArray[np.int64]:
-    """Positions of `wanted` in `keys` (sorted, or sorted by `order`); MISSING where a key is not there."""
+def find(keys: Keys, wanted: Keys, sorting: Sorting | None = None) -> NDArray[np.int64]:
+    """Positions of `wanted` in `keys` (sorted, or sorted by `sorting`); MISSING where a key is not there."""
     if not len(keys) or not len(wanted):
         return np.full(len(wanted), MISSING, dtype=np.int64)
-    at = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
-    positions = at if order is None else order[at].astype(np.int64)
+    if sorting is None:
+        positions = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    else:
+        positions = sorting.order[np.minimum(sorting.places(keys, wanted, "left"), len(keys) - 1)].astype(np.int64)
     return np.where(keys[positions] == wanted, positions, MISSING)

@@ -1,12 +1,47 @@
 """Compressed sparse rows: row i's entries are `values[indptr[i]:indptr[i + 1]]` (Saad 2003, section 3.4)."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Indices = NDArray[np.int32]
 Positions = NDArray[np.int64]
+
+BLOCK = 16  # entries behind each head of a `Sorting`
+FEW = 2_048  # so many are looked up sooner without a copy of the whole order
+
+
+@dataclass(frozen=True, slots=True)
+class Sorting:
+    """The order of some values, which stay where they are, and every 16th of them in that order: looking one up reads
+    a block of 16. NumPy's own search by an order first copies the whole of it into 64 bits.
+    """
+
+    order: Indices
+    heads: NDArray[Any]
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> "Sorting":
+        order = np.argsort(values, kind="stable").astype(np.int32)
+        return cls(order, values[order[::BLOCK]])
+
+    @property
+    def nbytes(self) -> int:
+        return self.order.nbytes + self.heads.nbytes
+
+    def places(self, values: NDArray[Any], wanted: NDArray[Any], side: Literal["left", "right"]) -> Positions:
+        """How many of the values stand before each wanted one, or with `right` not behind it."""
+        wanted = wanted.astype(values.dtype, copy=False)
+        if len(wanted) > FEW:
+            places: Positions = np.searchsorted(values, wanted, side=side, sorter=self.order)
+            return places
+        begins = np.maximum(np.searchsorted(self.heads, wanted, side=side) - 1, 0) * BLOCK
+        inside = begins[:, None] + np.arange(BLOCK)
+        held = values[self.order[np.minimum(inside, len(values) - 1)]]
+        before = held < wanted[:, None] if side == "left" else held <= wanted[:, None]
+        return begins + np.count_nonzero(before & (inside < len(values)), axis=1)
 
 
 def row_pointers(rows: NDArray[np.integer], n_rows: int) -> Indices:
@@ -25,21 +60,23 @@ def entries_of(pointers: Indices, rows: NDArray[np.integer]) -> tuple[Positions,
 
 def rows_of(pointers: Indices, positions: NDArray[np.integer]) -> Positions:
     """Which row each entry position belongs to."""
-    return np.searchsorted(pointers, positions, side="right") - 1
+    return np.searchsorted(pointers, positions.astype(pointers.dtype, copy=False), side="right") - 1
 
 
 def entries_between(sorted_rows: NDArray[Any], wanted: NDArray[Any]) -> tuple[Positions, Positions]:
     """`entries_of` for few entries over many rows: `sorted_rows` holds the row of each entry, ascending."""
+    wanted = wanted.astype(sorted_rows.dtype, copy=False)  # else all rows are copied into the wider type
     first = np.searchsorted(sorted_rows, wanted, side="left")
     return _spans(first, np.searchsorted(sorted_rows, wanted, side="right") - first)
 
 
-def entries_with(values: NDArray[Any], order: Indices, wanted: NDArray[Any]) -> tuple[Positions, Positions]:
-    """The entries that have these values: (index into `wanted`, position of the entry). `order` sorts `values`."""
-    first = np.searchsorted(values, wanted, side="left", sorter=order)
-    counts = np.searchsorted(values, wanted, side="right", sorter=order) - first
-    which, places = _spans(first, counts)
-    return which, order[places].astype(np.int64)
+def entries_with(values: NDArray[Any], by_value: Sorting, wanted: NDArray[Any]) -> tuple[Positions, Positions]:
+    """The entries that have these values: (index into `wanted`, position of the entry)."""
+    if not len(values) or not len(wanted):
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    first = by_value.places(values, wanted, "left")
+    which, places = _spans(first, by_value.places(values, wanted, "right") - first)
+    return which, by_value.order[places].astype(np.int64)
 
 
 def _spans(starts: Positions, counts: Positions) -> tuple[Positions, Positions]:

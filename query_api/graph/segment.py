@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from query_api.graph.columns import GraphColumns, Keys
 from query_api.graph.identifiers import MISSING, Identifiers, find
-from query_api.graph.rows import Indices, entries_between, entries_of, entries_with, row_pointers, rows_of
+from query_api.graph.rows import Indices, Sorting, entries_between, entries_of, entries_with, row_pointers, rows_of
 
 UNKNOWN_SENTENCE = np.iinfo(np.uint16).max
 
@@ -25,19 +25,18 @@ Small = TypeVar("Small", np.uint8, np.uint16)
 class TwoWay:
     """Edges sorted by source: `targets[pointers[s]:pointers[s + 1]]` of source s, and the way back.
 
-    `by_target` holds the numbers of the edges in the order of their targets; further properties of edge i stand at
-    place i of arrays beside it.
+    `by_target` sorts the edges by their targets; further properties of edge i stand at place i of arrays beside it.
     """
 
     pointers: Indices
     targets: Indices
-    by_target: Indices
+    by_target: Sorting
 
     @classmethod
     def build(cls, sources: NDArray[np.int64], targets: NDArray[np.int64], n_sources: int) -> "TwoWay":
         """`sources` ascending."""
-        order = np.argsort(targets, kind="stable").astype(np.int32)
-        return cls(row_pointers(sources, n_sources), targets.astype(np.int32), order)
+        narrow = targets.astype(np.int32)
+        return cls(row_pointers(sources, n_sources), narrow, Sorting.of(narrow))
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -52,7 +51,7 @@ class TwoWay:
 
     def entering(self, targets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(index into `targets`, edge number) of the edges that end there."""
-        return entries_with(self.targets, self.by_target, targets.astype(np.int32))
+        return entries_with(self.targets, self.by_target, targets)
 
     def sources_of(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
         return rows_of(self.pointers, edges)
@@ -64,12 +63,12 @@ class Links:
 
     sources: Indices
     targets: Keys
-    by_target: Indices
+    by_target: Sorting
 
     @classmethod
     def build(cls, sources: NDArray[np.int64], targets: Keys) -> "Links":
         """`sources` ascending."""
-        return cls(sources.astype(np.int32), targets, np.argsort(targets, kind="stable").astype(np.int32))
+        return cls(sources.astype(np.int32), targets, Sorting.of(targets))
 
     @property
     def nbytes(self) -> int:
@@ -226,7 +225,7 @@ class Segment:
         stated = np.lexsort((columns.statement_keys, statement_chunks))
         place = np.empty(len(stated), dtype=np.int64)
         place[stated] = np.arange(len(stated))
-        by_key = np.argsort(columns.statement_keys, kind="stable").astype(np.int32)
+        by_key = Sorting.of(columns.statement_keys)
         role_rows = _known(find(columns.statement_keys, columns.role_statements, by_key), "statement")
         role_statements, role_entities = place[role_rows], entity(columns.role_entities)
         by_statement = np.lexsort((role_entities, role_statements))
@@ -316,7 +315,7 @@ def _unlike_titles(surfaces: pa.Array, titles: pa.Array) -> pa.Array:
 
 def _passage_frequencies(mentions: TwoWay, chunk_passages: Indices, n_entities: int) -> NDArray[np.uint16]:
     """How many different passages mention each entity, at most 65,535."""
-    edges = mentions.by_target.astype(np.int64)
+    edges = mentions.by_target.order.astype(np.int64)
     entities = mentions.targets[edges]
     passages = chunk_passages[mentions.sources_of(edges)]
     fresh = np.ones(len(entities), dtype=bool)  # edges into an entity are in order of chunk, so of passage

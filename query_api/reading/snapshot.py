@@ -91,12 +91,16 @@ class QueryEncoder(Protocol):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Both stores at one moment. A passage that is newer in `text` than in `graph` is found by its text only."""
+    """Both stores at one moment. A passage that is newer in `text` than in `graph` is found by its text only.
+
+    `in_memory` where all texts are: reading some then takes less time than handing that to a thread.
+    """
 
     generation: str
     text: TextSnapshot
     graph: GraphView
     documents_topic: str
+    in_memory: bool = False
 
     def info(self) -> SnapshotInfo:
         return SnapshotInfo(

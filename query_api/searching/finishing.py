@@ -38,7 +38,7 @@ class Finishing:
         if request.duplicates == "keep":
             return likely
         text, passages = reading.snapshot.text, reading.passages
-        step = reading.run(lambda: distinct(likely, request, self._question, text, passages))
+        step = reading.read(lambda: distinct(likely, request, self._question, text, passages))
         return await self._read("The texts of the hits", step)
 
     async def told(self, hits: list[Hit], texts: Texts) -> list[Hit]:

@@ -33,16 +33,11 @@ class Following:
         self._names: asyncio.Future[Names] | None = None
         self._ahead: asyncio.Task[Outcome[None]] | None = None
 
-    def look_up_names(self) -> None:
-        """Begin to look up what the question names, beside the text channels."""
-        graph, collection = self._reading.snapshot.graph, self._reading.request.collection
-        self._names = asyncio.ensure_future(self._reading.run(lambda: names_in(self._question, graph, collection)))
-
     def read_ahead(self, keyword: Sequence[Candidate]) -> None:
-        """While the question is embedded, begin to read what the graph channel will most likely ask for."""
-        if self._names is not None:
-            step = self._read_ahead(self._names, keyword)
-            self._ahead = begin("ahead", self._reading.settings.budgets.graph_seconds, step)
+        """While the question is embedded, begin to look up what it names, and to read what the graph channel will most
+        likely ask for."""
+        step = self._read_ahead(self._looking_up_names(), keyword)
+        self._ahead = begin("ahead", self._reading.settings.budgets.graph_seconds, step)
 
     async def names(self) -> Names | None:
         """What the question names, where that was looked up."""
@@ -87,12 +82,10 @@ class Following:
     async def _reach(self) -> Findings:
         """Raises TransientStoreError."""
         reading, comparer, compared = self._reading, self.comparer, self.compared
-        if self._names is None:
-            return NOTHING
         if comparer is None or compared is None:
             reason = self._account.failed.get("compare", "it was not tried")
             raise TransientStoreError(f"What was found was not compared with the question: {reason}")
-        names = await self._names
+        names = await self._looking_up_names()
         return await reading.run(
             lambda: graph_channel(
                 self._question,
@@ -110,6 +103,13 @@ class Following:
                 method=reading.request.graph_method,
             )
         )
+
+    def _looking_up_names(self) -> asyncio.Future[Names]:
+        graph, collection = self._reading.snapshot.graph, self._reading.request.collection
+        if self._names is None:
+            looking = self._reading.run(lambda: names_in(self._question, graph, collection))
+            self._names = asyncio.ensure_future(looking)
+        return self._names
 
     async def _read_ahead(self, naming: Awaitable[Names], keyword: Sequence[Candidate]) -> None:
         graph, passages = self._reading.snapshot.graph, self._reading.passages

@@ -16,7 +16,7 @@ from indexer.read.vectors import VectorReader
 from query_api.graph.view import GraphView
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.reading.text_cache import CachedText, TextCache
-from query_api.searching.engine import GraphFile, SearchPart, SearchUnanswered, tables_of
+from query_api.searching.engine import GraphFile, SearchPart, SearchUnanswered
 from query_api.searching.results.confidence import fitted_judge
 from query_api.searching.search import search
 from query_api.searching.steps import SearchBudgets, SearchFailed, SearchSettings
@@ -61,9 +61,8 @@ class LoadedEngine:
     def snapshot(
         self, generation: Generation, reader: VectorReader, graph: GraphView, documents_topic: str
     ) -> Snapshot:
-        return Snapshot(
-            generation=generation.name, text=reader.snapshot(), graph=graph, documents_topic=documents_topic
-        )
+        text = reader.snapshot()
+        return Snapshot(generation.name, text, graph, documents_topic, in_memory=text.holds_texts)
 
     async def search(
         self,
@@ -75,7 +74,7 @@ class LoadedEngine:
         budgets: SearchBudgetSettings,
     ) -> AsyncGenerator[SearchPart, None]:
         settings = SearchSettings(budgets=SearchBudgets(**budgets.model_dump()), judge=self._judge)
-        if not tables_of(snapshot).holds_texts:
+        if not snapshot.in_memory:
             snapshot = replace(snapshot, text=CachedText(snapshot.text, self._texts))
         parts = search(request, retrieval_id, snapshot, encoder, executor, settings)
         try:

@@ -98,12 +98,10 @@ class _Search:
     async def stages(self) -> AsyncGenerator[Stage]:
         """Run the channels the mode asks for; a stage as each ends. Raises SearchFailed when none has an answer."""
         account, channels, following = self.account, self._channels, self._following
-        if "graph" in self._asked:
-            following.look_up_names()
         async with aclosing(channels.outcomes()) as outcomes:  # 1, 2
             async for outcome in outcomes:
-                if outcome.name == "keyword" and outcome.value is not None:
-                    following.read_ahead(outcome.value)
+                if "graph" in self._asked and outcome.name == channels.last_by_words:
+                    following.read_ahead(channels.keyword or [])
                 yield account.stage(outcome, _found_by(outcome))
         account.blame_vector_for_embedding()
         if self._reading.request.mode != "structured":  # 3
@@ -154,10 +152,10 @@ class _Search:
         reading, text = self._reading, self._reading.snapshot.text
         parents = list(dict.fromkeys([*wanted, *sorted(evidence)]))
         passages, chunks = await asyncio.gather(
-            reading.run(lambda: reading.passages.read(wanted)), reading.run(lambda: text.chunks_of_passages(parents))
+            reading.read(lambda: reading.passages.read(wanted)), reading.read(lambda: text.chunks_of_passages(parents))
         )
         keys = list(dict.fromkeys(passage.key for passage in passages.values()))
-        return Texts(passages, chunks, await reading.run(lambda: text.documents(keys)))
+        return Texts(passages, chunks, await reading.read(lambda: text.documents(keys)))
 
     def _places(self, first: int) -> list[Place]:
         request, graph = self._reading.request, self._reading.snapshot.graph

@@ -83,6 +83,10 @@ class Reading:
         """Run what blocks in a thread."""
         return asyncio.get_running_loop().run_in_executor(self.executor, function)
 
+    async def read(self, function: Callable[[], Value]) -> Value:
+        """Read a few texts: in a thread, unless they are in memory."""
+        return function() if self.snapshot.in_memory else await self.run(function)
+
 
 class Outcome(NamedTuple, Generic[Value]):
     """How a step ended: with a value, or with the reason why not."""

@@ -21,7 +21,11 @@ MAX_DEPTH = 16_384
 
 class TextChannels:
     """What the vector, the keyword and the structured channel found, each list best first; None for a channel that was
-    not asked or did not answer. `question_vector` is None until the question is embedded."""
+    not asked or did not answer. `question_vector` is None until the question is embedded.
+
+    Two run at a time: embedding and the vector channel on one core; the keyword, then the structured channel on the
+    other. More would wait for each other, one interpreter that they share.
+    """
 
     def __init__(self, reading: Reading, asked: Collection[str]) -> None:
         self.vector: Sequence[Candidate] | None = None
@@ -38,12 +42,12 @@ class TextChannels:
         """What the channels find is kept, how they ended is handed out as it happens. Closing ends what waits."""
         budgets = self._reading.settings.budgets
         running: set[asyncio.Task[Outcome[Any]]] = set()
-        if "structured" in self._asked:
-            running.add(begin("structured", budgets.structured_seconds, self._by_fields()))
-        if "keyword" in self._asked:
-            running.add(begin("keyword", budgets.keyword_seconds, self._by_words()))
         if "vector" in self._asked:
             running.add(begin("embed", budgets.embed_seconds, self._reading.run(self._embed)))
+        if "keyword" in self._asked:
+            running.add(begin("keyword", budgets.keyword_seconds, self._by_words()))
+        else:
+            running |= self._after_words()
         try:
             while running:
                 ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -58,6 +62,11 @@ class TextChannels:
         """The passages of the first candidates of both lists, of all for None, and of all structured ones."""
         lists = ((self.vector or ())[:depth], (self.keyword or ())[:depth], self.structured.candidates)
         return list(dict.fromkeys(candidate.passage_id for each in lists for candidate in each))
+
+    @property
+    def last_by_words(self) -> str | None:
+        """The last of the channels that need no vector."""
+        return next((name for name in ("structured", "keyword") if name in self._asked), None)
 
     @property
     def may_give_more(self) -> bool:
@@ -88,9 +97,15 @@ class TextChannels:
                 self.vector = found
             case Outcome("structured", _, Structured() as structured):
                 self.structured = structured
-            case Outcome("keyword", _, list() as found):
+            case Outcome("keyword", _, found):
                 self.keyword = found
+                return self._after_words()
         return set()
+
+    def _after_words(self) -> set[asyncio.Task[Outcome[Any]]]:
+        if "structured" not in self._asked:
+            return set()
+        return {begin("structured", self._reading.settings.budgets.structured_seconds, self._by_fields())}
 
     def _embed(self) -> NDArray[np.float32]:
         vector: NDArray[np.float32] = self._reading.encoder.encode([self._reading.request.q])[0]

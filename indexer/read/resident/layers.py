@@ -7,7 +7,7 @@ that there are few, and dead rows go when theirs is.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, repeat
 from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -114,7 +114,7 @@ class Layer(Generic[C]):
     def rows_of(self, ids: Sequence[str]) -> NDArray[np.intp]:
         """(n_ids,) the live row of each id; -1 where there is none."""
         row_of = self.names.row_of
-        rows = np.fromiter((row_of.get(identifier, -1) for identifier in ids), dtype=np.intp, count=len(ids))
+        rows = np.fromiter(map(row_of.get, ids, repeat(-1)), dtype=np.intp, count=len(ids))
         rows[~self.live[rows]] = -1
         return rows
 

@@ -55,9 +55,9 @@ class TextIndex:
             if not len(held):
                 continue
             keys = layer.names.keys[held].tolist()
-            texts = layer.content.columns.take(pa.array(held)).to_pylist()
-            for identifier, key, text in zip(layer.names.ids[held].tolist(), keys, texts, strict=True):
-                found[identifier] = PassageRow(id=identifier, key=key, revision=revisions[key], **text)
+            columns = layer.content.columns.take(pa.array(held)).to_pydict()
+            for identifier, key, *text in zip(layer.names.ids[held].tolist(), keys, *columns.values(), strict=True):
+                found[identifier] = PassageRow(identifier, key, revisions[key], *text)
         return {identifier: found[identifier] for identifier in wanted if identifier in found}
 
 

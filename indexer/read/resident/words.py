@@ -16,7 +16,7 @@ from schemas.ids import DocumentKey
 
 K1 = 1.2
 B = 0.75
-KEPT_TERMS = 20_000  # whose postings and idf are remembered for each collection
+KEPT_POSTINGS = 4_000_000  # of the terms asked last, with what BM25 gives for each; 12 bytes each
 
 
 @dataclass(frozen=True)
@@ -73,22 +73,6 @@ class Postings:
             return slice(0, 0)
         return slice(int(self.starts[at]), int(self.starts[at + 1]))
 
-    def within(self, where: slice, start: int, end: int) -> slice:
-        """Of the postings of a term those of the rows from `start` to before `end`."""
-        held = self.rows[where]
-        first, last = held.searchsorted(np.array((start, end), dtype=np.int32)).tolist()
-        return slice(where.start + first, where.start + last)
-
-    def counted(self, where: slice, rows: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Of the asked rows those that hold the term whose postings are at `where`, as indices into `rows`, and how
-        often each holds it."""
-        holding = self.rows[where]
-        if not len(holding):
-            return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.float64)
-        at = np.minimum(holding.searchsorted(rows), len(holding) - 1)
-        found = np.flatnonzero(holding[at] == rows)
-        return found, self.counts[where][at[found]].astype(np.float64)
-
     @cached_property
     def term_of_each(self) -> NDArray[np.uint32]:
         """(n_postings,) the term of every posting."""
@@ -101,32 +85,52 @@ class FoundRow(NamedTuple):
     key: DocumentKey
 
 
-class _Term(NamedTuple):
-    """A term in one collection: where its postings are in each layer, those of other rows left out where the searched
-    ones lie side by side, and its idf."""
+class _Weighed(NamedTuple):
+    """The postings of a term in the searched rows of a layer, counted from the first of these: the rows that hold it,
+    ascending, and tf · (k1 + 1) / (tf + norm) of each."""
 
-    places: list[slice]
+    rows: NDArray[np.int32]
+    parts: NDArray[np.float64]
+
+    def of(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Of the asked rows those that hold the term, as indices into `rows`, and their parts."""
+        if not len(self.rows):
+            return np.zeros(0, dtype=np.intp), self.parts
+        at = np.minimum(self.rows.searchsorted(rows), len(self.rows) - 1)
+        found = np.flatnonzero(self.rows[at] == rows)
+        return found, self.parts[at[found]]
+
+
+class _Term(NamedTuple):
+    """A term in one collection: its postings in each layer, and its idf."""
+
+    layers: list[_Weighed]
     idf: float
+
+    @property
+    def postings(self) -> int:
+        return sum(len(weighed.rows) for weighed in self.layers)
+
+
+class _Searched(NamedTuple):
+    """The rows of one collection in a layer: all that are searched lie from `start` to before `end`."""
+
+    start: int
+    end: int
+    rows: NDArray[np.bool_] | None  # (end - start,) which of them are searched; None for all
+    norms: NDArray[np.float64]  # (end - start,) k1 · (1 - b + b · length / mean length)
 
 
 class _Counted(NamedTuple):
-    """The rows of one collection, by layer, and what BM25 needs to know of them."""
+    """The rows of one collection, by layer, how many they are, and the terms asked of them."""
 
-    searched: list[NDArray[np.bool_]]
-    spans: list[tuple[int, int] | None]  # None where the searched rows of a layer do not lie side by side
-    norms: list[NDArray[np.float64]]  # (n_rows,) k1 · (1 - b + b · length / mean length)
+    layers: list[_Searched]
     rows: int
     terms: dict[int, _Term]
 
     def idf(self, df: int) -> float:
         """ln(1 + (n - df + .5) / (df + .5)); 0 for a term that no row holds."""
         return math.log1p((self.rows - df + 0.5) / (df + 0.5)) if df else 0.0
-
-
-def _saturated(counts: NDArray[np.float64], norms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """tf · (k1 + 1) / (tf + norm)."""
-    parts: NDArray[np.float64] = counts * (K1 + 1) / (counts + norms)
-    return parts
 
 
 class ComparedRows(NamedTuple):
@@ -144,6 +148,7 @@ class WordIndex:
         self.layers = layers
         self._rows = ScopeRows(layers.stack)
         self._counted: dict[str | None, _Counted] = {}
+        self._postings = 0
 
     def search(self, terms: Sequence[int], limit: int, scope: Scope = EVERYTHING) -> list[FoundRow]:
         """The `limit` rows with the highest BM25, best first, ties by id. Only rows with one of the terms are found.
@@ -155,25 +160,18 @@ class WordIndex:
         counted = self._counts(scope.collection)
         if limit < 1 or not counted.rows:
             return []
-        scores = [np.zeros(len(searched), dtype=np.float64) for searched in counted.searched]
-        for term, asked in sorted(Counter(terms).items()):
-            known = self._term(counted, term)
-            weight = asked * known.idf
-            for at, (layer, place) in enumerate(zip(self.layers.stack, known.places, strict=True)):
-                rows, counts = layer.content.rows[place], layer.content.counts[place]
-                if counted.spans[at] is None:
-                    wanted = counted.searched[at][rows]
-                    rows, counts = rows[wanted], counts[wanted]
+        asked = [(times, self._term(counted, term)) for term, times in sorted(Counter(terms).items())]
+        found: list[FoundRow] = []
+        wanted = None if scope.documents is None else self._rows.of(scope)
+        for at, (layer, searched) in enumerate(zip(self.layers.stack, counted.layers, strict=True)):
+            scores = np.zeros(searched.end - searched.start, dtype=np.float64)
+            for times, term in asked:
+                rows, parts = term.layers[at]
                 if len(rows):
-                    scores[at][rows] += weight * _saturated(counts.astype(np.float64), counted.norms[at][rows])
-        if scope.documents is not None:
-            for of_layer, wanted in zip(scores, self._rows.of(scope), strict=True):
-                of_layer[~wanted] = 0.0
-        found = [
-            row
-            for layer, of_layer in zip(self.layers.stack, scores, strict=True)
-            for row in _best(layer, of_layer, limit)
-        ]
+                    scores[rows] += times * term.idf * parts
+            if wanted is not None:
+                scores[~wanted[at][searched.start : searched.end]] = 0.0
+            found += _best(layer, scores, searched.start, limit)
         return sorted(found, key=lambda row: (-row.score, row.id))[:limit]
 
     def compare(self, terms: Sequence[int], ids: Sequence[str], collection: str | None = None) -> ComparedRows:
@@ -187,12 +185,14 @@ class WordIndex:
         held = np.zeros((len(ids), len(asked)), dtype=np.bool_)
         known = [self._term(counted, term) for term in asked]
         idf = np.array([term.idf for term in known], dtype=np.float64)
-        for at, layer in enumerate(self.layers.stack if len(ids) else ()):
-            rows = layer.rows_of(ids).astype(np.int32)
+        for at, (layer, searched) in enumerate(zip(self.layers.stack, counted.layers, strict=True)):
+            rows = layer.rows_of(ids).astype(np.int32) - np.int32(searched.start)
+            if not len(rows) or rows.max() < 0:
+                continue
             for column, (term, times) in enumerate(zip(known, asked.values(), strict=True)):
-                found, counts = layer.content.counted(term.places[at], rows)
+                found, parts = term.layers[at].of(rows)
                 held[found, column] = True
-                bm25[found] += times * term.idf * _saturated(counts, counted.norms[at][rows[found]])
+                bm25[found] += times * term.idf * parts
         return ComparedRows(bm25, held, idf)
 
     def leads(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
@@ -218,42 +218,62 @@ class WordIndex:
                 int(layer.content.lengths[mask].sum()) for layer, mask in zip(self.layers.stack, searched, strict=True)
             )
             if len(self._counted) >= KEPT_SCOPES:
-                self._counted.clear()
+                self._forget()
             mean = max(length / rows, 1.0) if rows else 1.0
-            norms = [K1 * (1 - B + B * layer.content.lengths.astype(np.float64) / mean) for layer in self.layers.stack]
-            spans = [_span(runs) for runs in self._rows.runs(Scope(collection))]
-            counted = self._counted[collection] = _Counted(searched, spans, norms, rows, {})
+            layers = [
+                _searched(layer.content, runs, mask, mean)
+                for layer, runs, mask in zip(
+                    self.layers.stack, self._rows.runs(Scope(collection)), searched, strict=True
+                )
+            ]
+            counted = self._counted[collection] = _Counted(layers, rows, {})
         return counted
 
     def _term(self, counted: _Counted, term: int) -> _Term:
         known = counted.terms.get(term)
         if known is None:
-            places, df = [], 0
-            for layer, searched, span in zip(self.layers.stack, counted.searched, counted.spans, strict=True):
-                place = layer.content.of_term(term)
-                if span is None:
-                    df += int(np.count_nonzero(searched[layer.content.rows[place]]))
-                else:
-                    place = layer.content.within(place, *span)
-                    df += place.stop - place.start
-                places.append(place)
-            if len(counted.terms) >= KEPT_TERMS:
-                counted.terms.clear()
-            known = counted.terms[term] = _Term(places, counted.idf(df))
+            layers = [
+                _weighed(layer.content, searched, term)
+                for layer, searched in zip(self.layers.stack, counted.layers, strict=True)
+            ]
+            known = _Term(layers, counted.idf(sum(len(weighed.rows) for weighed in layers)))
+            if self._postings + known.postings > KEPT_POSTINGS:
+                self._forget()
+            self._postings += known.postings
+            counted.terms[term] = known
         return known
 
+    def _forget(self) -> None:
+        """Searches under way keep what they hold."""
+        self._counted = {}
+        self._postings = 0
 
-def _span(runs: Runs) -> tuple[int, int] | None:
-    """The only run, or an empty one where there is none."""
-    return (runs or [(0, 0)])[0] if len(runs) <= 1 else None
+
+def _searched(content: Postings, runs: Runs, rows: NDArray[np.bool_], mean_length: float) -> _Searched:
+    start, end = (runs[0][0], runs[-1][1]) if runs else (0, 0)
+    norms = K1 * (1 - B + B * content.lengths[start:end].astype(np.float64) / mean_length)
+    return _Searched(start, end, None if len(runs) <= 1 else rows[start:end], norms)
 
 
-def _best(layer: Layer[Postings], scores: NDArray[np.float64], limit: int) -> list[FoundRow]:
+def _weighed(content: Postings, searched: _Searched, term: int) -> _Weighed:
+    where = content.of_term(term)
+    rows, counts = content.rows[where], content.counts[where]
+    first, last = rows.searchsorted(np.array((searched.start, searched.end), dtype=np.int32)).tolist()
+    rows, counts = rows[first:last] - np.int32(searched.start), counts[first:last].astype(np.float64)
+    if searched.rows is not None:
+        wanted = searched.rows[rows]
+        rows, counts = rows[wanted], counts[wanted]
+    return _Weighed(rows, counts * (K1 + 1) / (counts + searched.norms[rows]))
+
+
+def _best(layer: Layer[Postings], scores: NDArray[np.float64], start: int, limit: int) -> list[FoundRow]:
+    """`scores` are those of the rows from `start` on."""
     held = np.flatnonzero(scores)
     best = held[best_rows(scores[held], limit)]
+    rows = best + start
     return [
         FoundRow(score, identifier, key)
         for score, identifier, key in zip(
-            scores[best].tolist(), layer.names.ids[best].tolist(), layer.names.keys[best].tolist(), strict=True
+            scores[best].tolist(), layer.names.ids[rows].tolist(), layer.names.keys[rows].tolist(), strict=True
         )
     ]
