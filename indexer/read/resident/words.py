@@ -1,6 +1,7 @@
 """Keyword search in memory: an inverted index of passages, and BM25 over the collection that is asked."""
 
 import math
+import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,15 +9,19 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from indexer.read.resident.layers import Layer, Layers, best_rows
 from indexer.read.resident.scope import EVERYTHING, KEPT_SCOPES, Runs, Scope, ScopeRows
+from indexer.tables import MIB
 from schemas.ids import DocumentKey
 
 K1 = 1.2
 B = 0.75
 KEPT_POSTINGS = 4_000_000  # of the terms asked last, with what BM25 gives for each; 12 bytes each
+KEPT_SCORES_BYTES = 64 * MIB  # of what was asked last: one search asks the same several times
+TERMS_A_WORD = 64
 
 
 @dataclass(frozen=True)
@@ -92,14 +97,6 @@ class _Weighed(NamedTuple):
     rows: NDArray[np.int32]
     parts: NDArray[np.float64]
 
-    def of(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Of the asked rows those that hold the term, as indices into `rows`, and their parts."""
-        if not len(self.rows):
-            return np.zeros(0, dtype=np.intp), self.parts
-        at = np.minimum(self.rows.searchsorted(rows), len(self.rows) - 1)
-        found = np.flatnonzero(self.rows[at] == rows)
-        return found, self.parts[at[found]]
-
 
 class _Term(NamedTuple):
     """A term in one collection: its postings in each layer, and its idf."""
@@ -133,6 +130,26 @@ class _Counted(NamedTuple):
         return math.log1p((self.rows - df + 0.5) / (df + 0.5)) if df else 0.0
 
 
+class _Scored(NamedTuple):
+    """Every searched row of a layer beside asked terms: its BM25, and a bit for each of the terms that it holds."""
+
+    bm25: NDArray[np.float64]  # (n_rows,)
+    held: NDArray[np.uint64]  # (n_words, n_rows) term t is bit t % 64 of word t // 64
+
+    @property
+    def nbytes(self) -> int:
+        return self.bm25.nbytes + self.held.nbytes
+
+
+class _ScoredTerms(NamedTuple):
+    layers: list[_Scored]
+    idf: NDArray[np.float64]  # (n_terms,) of the distinct terms, in the order in which they first come
+
+    @property
+    def nbytes(self) -> int:
+        return sum(scored.nbytes for scored in self.layers)
+
+
 class ComparedRows(NamedTuple):
     """How rows compare with asked terms: their BM25, which of the terms each holds, and what each term is worth."""
 
@@ -149,6 +166,10 @@ class WordIndex:
         self._rows = ScopeRows(layers.stack)
         self._counted: dict[str | None, _Counted] = {}
         self._postings = 0
+        self._scored: LRUCache[tuple[str | None, tuple[int, ...]], _ScoredTerms] = LRUCache(
+            KEPT_SCORES_BYTES, getsizeof=lambda scored: scored.nbytes
+        )
+        self._lock = threading.Lock()
 
     def search(self, terms: Sequence[int], limit: int, scope: Scope = EVERYTHING) -> list[FoundRow]:
         """The `limit` rows with the highest BM25, best first, ties by id. Only rows with one of the terms are found.
@@ -160,17 +181,13 @@ class WordIndex:
         counted = self._counts(scope.collection)
         if limit < 1 or not counted.rows:
             return []
-        asked = [(times, self._term(counted, term)) for term, times in sorted(Counter(terms).items())]
-        found: list[FoundRow] = []
+        scored = self._scores(counted, terms, scope.collection)
         wanted = None if scope.documents is None else self._rows.of(scope)
+        found: list[FoundRow] = []
         for at, (layer, searched) in enumerate(zip(self.layers.stack, counted.layers, strict=True)):
-            scores = np.zeros(searched.end - searched.start, dtype=np.float64)
-            for times, term in asked:
-                rows, parts = term.layers[at]
-                if len(rows):
-                    scores[rows] += times * term.idf * parts
+            scores = scored.layers[at].bm25
             if wanted is not None:
-                scores[~wanted[at][searched.start : searched.end]] = 0.0
+                scores = np.where(wanted[at][searched.start : searched.end], scores, 0.0)
             found += _best(layer, scores, searched.start, limit)
         return sorted(found, key=lambda row: (-row.score, row.id))[:limit]
 
@@ -180,20 +197,52 @@ class WordIndex:
         The columns of `held` and `idf` are the distinct terms in the order in which they first stand in `terms`.
         """
         counted = self._counts(collection)
-        asked = Counter(terms)
+        scored = self._scores(counted, terms, collection)
         bm25 = np.zeros(len(ids), dtype=np.float64)
-        held = np.zeros((len(ids), len(asked)), dtype=np.bool_)
-        known = [self._term(counted, term) for term in asked]
-        idf = np.array([term.idf for term in known], dtype=np.float64)
-        for at, (layer, searched) in enumerate(zip(self.layers.stack, counted.layers, strict=True)):
-            rows = layer.rows_of(ids).astype(np.int32) - np.int32(searched.start)
-            if not len(rows) or rows.max() < 0:
-                continue
-            for column, (term, times) in enumerate(zip(known, asked.values(), strict=True)):
-                found, parts = term.layers[at].of(rows)
-                held[found, column] = True
-                bm25[found] += times * term.idf * parts
-        return ComparedRows(bm25, held, idf)
+        held = np.zeros((len(ids), len(scored.idf)), dtype=np.bool_)
+        bits = np.arange(len(scored.idf), dtype=np.uint64)
+        words = (bits // np.uint64(TERMS_A_WORD)).astype(np.intp)
+        for layer, searched, of_layer in zip(self.layers.stack, counted.layers, scored.layers, strict=True):
+            rows = layer.rows_of(ids)
+            found = np.flatnonzero((rows >= searched.start) & (rows < searched.end))
+            if len(found):
+                places = rows[found] - searched.start
+                bm25[found] = of_layer.bm25[places]
+                masks = of_layer.held[:, places][words].T
+                held[found] = (masks >> (bits % np.uint64(TERMS_A_WORD)) & np.uint64(1)).astype(np.bool_)
+        return ComparedRows(bm25, held, scored.idf)
+
+    def _scores(self, counted: _Counted, terms: Sequence[int], collection: str | None) -> _ScoredTerms:
+        """Σ as `search` tells it, term by term in ascending order, for every row of the collection."""
+        asked = collection, tuple(terms)
+        with self._lock:
+            known = self._scored.get(asked)
+        if known is not None:
+            return known
+        times = Counter(terms)
+        n_words = -(-len(times) // TERMS_A_WORD)
+        layers = [
+            _Scored(
+                np.zeros(searched.end - searched.start), np.zeros((n_words, searched.end - searched.start), np.uint64)
+            )
+            for searched in counted.layers
+        ]
+        column_of = {term: column for column, term in enumerate(times)}
+        idf = np.zeros(len(times))
+        for term in sorted(times):
+            column = column_of[term]
+            weighed = self._term(counted, term)
+            idf[column] = weighed.idf
+            word, bit = divmod(column, TERMS_A_WORD)
+            for scored, (rows, parts) in zip(layers, weighed.layers, strict=True):
+                if len(rows):
+                    scored.bm25[rows] += times[term] * weighed.idf * parts
+                    scored.held[word, rows] |= np.uint64(1 << bit)
+        found = _ScoredTerms(layers, idf)
+        with self._lock:
+            if found.nbytes <= KEPT_SCORES_BYTES:
+                self._scored[asked] = found
+        return found
 
     def leads(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         """The first passage of each of these documents that has any."""
