@@ -60,41 +60,48 @@ def read_parents(
     """The chosen passages with their sentences and entities weighed; those whose text is gone are left out."""
     ids = {passage: view.passage_id(passage) for passage in chosen.weights}
     texts = passages.read(ids.values())
+    mentioned = _mentioned(view, list(chosen.weights))
+    names = {entity: name for entity, (_, name) in view.entity_names(list(set().union(*mentioned.values()))).items()}
+    in_turn = _by_use(view, names)
     parents = []
     for passage, weight in chosen.weights.items():
         row = texts.get(ids[passage])
         if row is not None:
             content = f"{row.title}.\n{row.text}"[:MAX_PARENT_CHARACTERS]
-            parents.append(_parent(question, view, passage, weight, chosen.via.get(passage), content, word_weights))
+            first_chunks = {entity: chunk for entity, chunk in mentioned[passage].items() if entity in names}
+            own = {names[entity] for entity in first_chunks}
+            sentences = tuple(_sentences(question, content, [name for name in in_turn if name in own], word_weights))
+            entities = _held(first_chunks, names, sentences)
+            document = view.document_of_passage(passage)
+            parents.append(Parent(passage, document, weight, chosen.via.get(passage), sentences, entities))
     return parents
 
 
-def _parent(
-    question: Question,
-    view: GraphView,
-    passage: int,
-    weight: float,
-    link: QueryLink | None,
-    content: str,
-    word_weights: WordWeights,
-) -> Parent:
-    mentions = view.mentions_in(np.array([passage], dtype=np.int64))
-    first_chunks: dict[int, int] = {}
-    for entity, chunk in zip(mentions.entity.tolist(), mentions.chunk.tolist(), strict=True):
-        first_chunks.setdefault(entity, chunk)
-    names = {entity: name for entity, (_, name) in view.entity_names(list(first_chunks)).items()}
-    sentences = tuple(_sentences(question, content, _by_use(view, names), word_weights))
+def _mentioned(view: GraphView, passages: Sequence[int]) -> dict[int, dict[int, int]]:
+    """{passage: {entity it mentions: the first chunk that does}}."""
+    first_chunks: dict[int, dict[int, int]] = {passage: {} for passage in passages}
+    mentions = view.mentions_in(np.array(passages, dtype=np.int64))
+    for passage, entity, chunk in zip(
+        mentions.passage.tolist(), mentions.entity.tolist(), mentions.chunk.tolist(), strict=True
+    ):
+        first_chunks[passage].setdefault(entity, chunk)
+    return first_chunks
+
+
+def _held(
+    first_chunks: Mapping[int, int], names: Mapping[int, str], sentences: Sequence[Sentence]
+) -> dict[int, terms.Held]:
+    """The entities of a passage with what the best sentence that names each is worth."""
     shares: dict[str, float] = {}
     for sentence in sentences:
         for name in sentence.names:
             shares[name] = max(shares.get(name, 0.0), sentence.share)
     written = " ".join(sentence.normalised for sentence in sentences)
-    entities = {
-        entity: terms.Held(name, first_chunks[entity], terms.value(shares.get(name, 0.0)))
-        for entity, name in names.items()
-        if name in shares or f" {name} " not in written  # a name made of parts stands nowhere as such
+    return {
+        entity: terms.Held(names[entity], chunk, terms.value(shares.get(names[entity], 0.0)))
+        for entity, chunk in first_chunks.items()
+        if names[entity] in shares or f" {names[entity]} " not in written  # one made of parts stands nowhere as such
     }
-    return Parent(passage, view.document_of_passage(passage), weight, link, sentences, entities)
 
 
 def _by_use(view: GraphView, names: Mapping[int, str]) -> list[str]:

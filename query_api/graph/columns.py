@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from schemas.contributions import Contribution
-from schemas.ids import DocumentKey, document_node_id, entity_id
+from schemas.ids import DocumentKey, document_node_id, entity_id, entity_ids
 
 Keys = NDArray[np.uint64]
 
@@ -100,6 +100,11 @@ def document_key_of(key: DocumentKey) -> int:
 def entity_key_of(collection: str, name: str) -> int:
     """`name` is a normalised name."""
     return key_of(entity_id(collection, name))
+
+
+def entity_keys_of(collection: str, names: Iterable[str]) -> list[int]:
+    """`entity_key_of` of many names."""
+    return [key_of(identifier) for identifier in entity_ids(collection, names)]
 
 
 def halves(identifiers: pa.Array | Sequence[str]) -> Keys:

@@ -214,7 +214,8 @@ class Explorer:
         chunks = {place: self._view.chunk_id(place.at) for place in wanted if place.kind == "chunk"}
         beginnings = self._chunk_labels(list(chunks.values())) if chunks else {}
         entities = [place.at for place in wanted if place.kind == "entity"]
-        names, labels = self._view.entity_names(entities), self._view.labels(entities)
+        names = self._view.entity_names(entities)
+        labels = self._view.labels({entity: name for entity, (_, name) in names.items()})
         nodes = {}
         for place in wanted:
             if place.kind == "entity":

@@ -41,7 +41,8 @@ class Sorting:
         inside = begins[:, None] + np.arange(BLOCK)
         held = values[self.order[np.minimum(inside, len(values) - 1)]]
         before = held < wanted[:, None] if side == "left" else held <= wanted[:, None]
-        return begins + np.count_nonzero(before & (inside < len(values)), axis=1)
+        found: Positions = begins + np.count_nonzero(before & (inside < len(values)), axis=1)
+        return found
 
 
 def row_pointers(rows: NDArray[np.integer], n_rows: int) -> Indices:

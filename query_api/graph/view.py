@@ -7,14 +7,14 @@ few. Documents, passages and chunks are numbered across segments; entities go by
 mention may name what has not arrived: it counts from the moment its other end is there.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from query_api.graph.answers import About, ChunkEdges, Links, Memory, Mentions, Numbers, Statement, joined
 from query_api.graph.arrow_columns import columns_of_tables
-from query_api.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of
+from query_api.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of, entity_keys_of
 from query_api.graph.identifiers import MISSING
 from query_api.graph.parts import Parts
 from query_api.graph.rows import entries_between, entries_of
@@ -167,7 +167,7 @@ class GraphView:
     def entities_named(self, names: Sequence[str], collection: str | None = None) -> dict[str, list[int]]:
         """{normalised name: keys of the live entities of that name}, in one collection or in all, keys ascending."""
         collections = self.collections() if collection is None else [collection]
-        keys = {entity_key_of(each, name): name for each in collections for name in names}
+        keys = {key: name for each in collections for key, name in zip(entity_keys_of(each, names), names, strict=True)}
         found: dict[str, list[int]] = {}
         for key in sorted(self.entity_names(list(keys))):
             found.setdefault(keys[key], []).append(key)
@@ -189,19 +189,19 @@ class GraphView:
                     names[key] = part.segment.entity_collections[local], part.segment.names[local].as_py()
         return names
 
-    def labels(self, entities: Sequence[int]) -> dict[int, str]:
-        """{key: a name to show}: as the document about it writes it, else the normalised name."""
-        labels = {key: name for key, (_, name) in self.entity_names(entities).items()}
+    def labels(self, names: Mapping[int, str]) -> dict[int, str]:
+        """{key: a name to show} of entities by their normalised names: as the document about it writes it, else that
+        name."""
         best: dict[int, tuple[float, str]] = {}
-        for part, _, local in self._parts.knowing(np.array(entities, dtype=np.uint64)):
+        for part, _, local in self._parts.knowing(np.array(list(names), dtype=np.uint64)):
             which, edges = part.segment.about.entering(local)
-            for at, edge in zip(which.tolist(), edges.tolist(), strict=True):
-                document = int(part.segment.about.sources_of(np.array([edge]))[0])
+            documents = part.segment.about.sources_of(edges)
+            for at, edge, document in zip(which.tolist(), edges.tolist(), documents.tolist(), strict=True):
                 if not part.dead[document]:
                     candidate = (-float(part.segment.about_weights[edge]), part.segment.surface(edge, document))
                     key = int(part.segment.entity_keys[local[at]])
                     best[key] = min(best.get(key, candidate), candidate)
-        return labels | {key: surface for key, (_, surface) in best.items()}
+        return {**names, **{key: surface for key, (_, surface) in best.items()}}
 
     # Edges.
 

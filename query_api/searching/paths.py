@@ -31,17 +31,30 @@ class Trail:
         self._links = findings.gathered.links if findings.gathered else []
         self._entities = findings.gathered.entities if findings.gathered else []
         self._parents = findings.gathered.parents if findings.gathered else []
+        self._names: dict[int, str] = {}
+        self._labels: dict[int, str] = {}
 
     def passages_of_evidence(self, passage_ids: Iterable[str]) -> set[str]:
-        """The passages whose chunks carry the evidence of these passages' paths."""
+        """The passages whose chunks carry the evidence of these passages' paths; what the paths name is looked up."""
         needed: set[int] = set()
+        named: set[int] = set()
         reached = [self._reasons[passage_id] for passage_id in passage_ids if passage_id in self._reasons]
         for reason in (step for last in reached for step in self._steps_to(last)):
+            if reason.entity:
+                named.add(reason.entity)
             if reason.chunk >= 0:
                 needed.add(self._view.passage_of_chunk(reason.chunk))
             if reason.term not in WITHOUT_PARENT:
                 needed.add(self._parents[reason.origin].passage)
+        self._look_up(named)
         return {self._view.passage_id(passage) for passage in needed}
+
+    def _look_up(self, entities: Iterable[int]) -> None:
+        unknown = [entity for entity in entities if entity not in self._names]
+        if unknown:
+            names = {entity: name for entity, (_, name) in self._view.entity_names(unknown).items()}
+            self._labels |= self._view.labels(names)
+            self._names |= dict.fromkeys(unknown, "") | names
 
     def _steps_to(self, last: Reason) -> Iterator[Reason]:
         """The last step to a passage, and those to the parents before it."""
@@ -143,8 +156,9 @@ class Trail:
 
     def _label(self, entity: int, chunk: int, text: ChunkTexts) -> str:
         """The entity as the document about it writes it, else as the chunk does."""
-        name = self._view.entity_names([entity]).get(entity, ("", ""))[1]
-        label = self._view.labels([entity]).get(entity, name)
+        self._look_up([entity])
+        name = self._names[entity]
+        label = self._labels.get(entity, name)
         if label != name:
             return label
         written = re.search(
@@ -158,7 +172,9 @@ class Trail:
         shown = text(identifier)
         if shown is None:
             return _edge(source, edge, target, None, identifier)
-        name = self._view.entity_names([entity]).get(entity, ("", ""))[1] if entity else ""
+        if entity:
+            self._look_up([entity])
+        name = self._names.get(entity, "")
         return _edge(source, edge, target, sentence_naming(shown, name) or self._most_telling(shown), identifier)
 
     def _most_telling(self, text: str) -> str | None:

@@ -95,8 +95,8 @@ class VectorIndex:
             if held:
                 rows = np.concatenate([np.arange(*span) for _, span in held])
                 firsts = np.cumsum([0, *(end - start for _, (start, end) in held[:-1])])
-                products = (layer.content.matrix[rows] * unit).sum(axis=1)
-                found[[at for at, _ in held]] = np.round(np.maximum.reduceat(products, firsts), _DECIMALS)
+                cosines = _cosines(layer.content.matrix[rows], unit)
+                found[[at for at, _ in held]] = np.maximum.reduceat(cosines, firsts)
         return found
 
     def chunks_of(self, passage_id: str) -> list[BoundChunk]:
@@ -118,7 +118,7 @@ def _nearest(layer: Layer[Vectors], runs: Runs, unit: NDArray[np.float64], limit
     """Found in single precision, whose last bits depend on where a row lies in memory; told in double."""
     rows, roughly = _products(layer.content.matrix, runs, unit.astype(np.float32))
     best = rows[best_rows(roughly, limit, _MARGIN)]
-    cosines = np.round((layer.content.matrix[best] * unit).sum(axis=1), _DECIMALS)
+    cosines = _cosines(layer.content.matrix[best], unit)
     names = zip(
         layer.names.ids[best].tolist(),
         layer.content.passage_ids[best].tolist(),
@@ -127,6 +127,11 @@ def _nearest(layer: Layer[Vectors], runs: Runs, unit: NDArray[np.float64], limit
     )
     for score, (identifier, passage_id, key) in zip(cosines.tolist(), names, strict=True):
         yield NearChunk(score, identifier, passage_id, key)
+
+
+def _cosines(matrix: NDArray[np.float32], unit: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Summed in double precision and rounded, so that no order of summing shows."""
+    return np.round(matrix.astype(np.float64) @ unit, _DECIMALS)
 
 
 def _products(

@@ -113,7 +113,7 @@ def everything(view: GraphView) -> dict[str, object]:
             [view.chunks([cid(c)]).tolist() == [c] for c in chunks.tolist()],
         ),
         "names": view.entity_names(entities.tolist()),
-        "labels": view.labels(entities.tolist()),
+        "labels": view.labels({key: name for key, (_, name) in view.entity_names(entities.tolist()).items()}),
         "named": view.entities_named(NAMES),
         "named in a": view.entities_named(NAMES, "a"),
         "frequencies": view.passage_frequencies(entities).tolist(),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import MalformedEvent, MalformedToken
-from schemas.ids import DocumentKey, digest, format_token, normalise_name, parse_token
+from schemas.ids import DocumentKey, digest, entity_id, entity_ids, format_token, normalise_name, parse_token
 
 
 def test_the_id_keeps_every_slash_after_the_first() -> None:
@@ -66,3 +66,8 @@ def test_names_are_shared_whatever_their_dress(name: str, normalised: str) -> No
 def test_normalising_twice_changes_nothing_more(name: str) -> None:
     once = normalise_name(name)
     assert normalise_name(once) == once
+
+
+def test_many_entities_have_the_ids_that_each_has_alone() -> None:
+    names = ["ada lovelace", "", "naïve name", "🦉"]
+    assert entity_ids("papers", names) == [entity_id("papers", name) for name in names]

@@ -70,7 +70,7 @@ def test_a_mention_finds_its_title_whichever_came_first() -> None:
     both = mention.with_changes([(DocumentKey("a", "late"), document("late", title="The Late One"))], 1)
     about = both.about(np.array([entity], dtype=np.uint64))
     assert [both.title(number) for number in about.document.tolist()] == ["The Late One"]
-    assert both.labels([entity]) == {entity: "The Late One"}
+    assert both.labels({entity: "the late one"}) == {entity: "The Late One"}
 
 
 def test_a_name_is_gone_with_the_last_document_that_names_it() -> None:
