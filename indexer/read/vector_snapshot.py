@@ -48,7 +48,6 @@ from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, decode_retrieval
 
 SPARE_HITS = 20  # asked for beyond the limit, in case some are not current
-MOST_SCANNED_CHUNKS = 40_000  # a scan of so many costs what a search by the index does
 LEAST_PROBES = 20  # partitions of the vector index; recall@50 is 1.0 from 5 on for 100,000 clustered vectors
 HITS_A_PROBE = 25  # a partition holds at least 100 rows
 CACHED_DOCUMENTS = 5_000
@@ -106,13 +105,13 @@ class VectorSnapshot:
     def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope = EVERYTHING) -> list[FoundChunk]:
         """The `limit` chunks with the highest cosine, best first, ties by id.
 
-        `vector` is (dimension,) float32. Exact where the scope has up to 40,000 chunks; above, by an index that misses
-        next to nothing.
+        `vector` is (dimension,) float32. Exact where the vectors are in memory; else by an index that misses next to
+        nothing.
         """
         if vector.shape != (self._dimension,):
             raise ValueError(f"The query vector has shape {vector.shape}; this generation has ({self._dimension},).")
         vectors = self.resident.vectors
-        if vectors is not None and vectors.rows_in(scope) <= MOST_SCANNED_CHUNKS:
+        if vectors is not None:
             near = vectors.search(vector, limit, scope)
             return [FoundChunk(chunk.id, chunk.passage_id, chunk.key, chunk.score) for chunk in near]
         few = None if scope.documents is None else [str(key) for key in sorted(scope.documents)]

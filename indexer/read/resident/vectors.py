@@ -1,4 +1,4 @@
-"""Exact vector search in memory, for as many chunks as that is the fastest way for."""
+"""Exact vector search in memory: all chunks looked through in 8 bits, those that may be the best compared in full."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.read.resident.layers import Layer, Layers, best_rows
+from indexer.read.resident.narrow import Narrow
 from indexer.read.resident.scope import EVERYTHING, Runs, Scope, ScopeRows
 from schemas.ids import DocumentKey
 
 MOST_RUNS = 256  # runs of rows that are multiplied each by itself; with more, all rows are
 
 _DECIMALS = 6
-_MARGIN = 1e-5  # far above what float32 sums of 1,000 products are wrong by, and above what rounding moves
+_MARGIN = 1e-5  # far above what rounding moves
 
 
 @dataclass(frozen=True)
@@ -26,15 +27,23 @@ class Vectors:
     matrix: NDArray[np.float32]  # (n_rows, dimension), L2-normalised
     passage_ids: NDArray[np.object_]  # (n_rows,) str
     bounds: NDArray[np.int32]  # (n_rows, 3) ordinal, first character, the one behind the last
+    narrow: Narrow
+
+    @classmethod
+    def of(cls, matrix: NDArray[np.float32], passage_ids: NDArray[np.object_], bounds: NDArray[np.int32]) -> "Vectors":
+        return cls(matrix, passage_ids, bounds, Narrow.of(matrix))
 
     def kept(self, rows: NDArray[np.bool_]) -> "Vectors":
-        return self if rows.all() else Vectors(self.matrix[rows], self.passage_ids[rows], self.bounds[rows])
+        if rows.all():
+            return self
+        return Vectors(self.matrix[rows], self.passage_ids[rows], self.bounds[rows], self.narrow.kept(rows))
 
     def followed_by(self, other: "Vectors") -> "Vectors":
         return Vectors(
             np.concatenate([self.matrix, other.matrix]),
             np.concatenate([self.passage_ids, other.passage_ids]),
             np.concatenate([self.bounds, other.bounds]),
+            self.narrow.followed_by(other.narrow),
         )
 
     @cached_property
@@ -74,13 +83,14 @@ class VectorIndex:
     def search(self, vector: NDArray[np.float32], limit: int, scope: Scope = EVERYTHING) -> list[NearChunk]:
         """The `limit` chunks with the highest cosine, best first, ties by id. `vector` is (dimension,) float32."""
         length = float(np.linalg.norm(vector))
-        if limit < 1 or not length:
+        if limit < 1 or not length or not np.isfinite(length):
             return []
         unit = vector.astype(np.float64) / length
+        asked = Narrow.of(unit[None, :])
         found = [
             chunk
             for layer, runs in zip(self.layers.stack, self._rows.runs(scope), strict=True)
-            for chunk in _nearest(layer, runs, unit, limit)
+            for chunk in _nearest(layer, runs, unit, asked, limit)
         ]
         return sorted(found, key=lambda chunk: (-chunk.score, chunk.id))[:limit]
 
@@ -109,15 +119,13 @@ class VectorIndex:
                 found += [BoundChunk(identifier, *place) for identifier, place in places]
         return found
 
-    def rows_in(self, scope: Scope) -> int:
-        """How many chunks a search of this scope compares."""
-        return sum(end - start for runs in self._rows.runs(scope) for start, end in runs)
 
-
-def _nearest(layer: Layer[Vectors], runs: Runs, unit: NDArray[np.float64], limit: int) -> Iterator[NearChunk]:
-    """Found in single precision, whose last bits depend on where a row lies in memory; told in double."""
-    rows, roughly = _products(layer.content.matrix, runs, unit.astype(np.float32))
-    best = rows[best_rows(roughly, limit, _MARGIN)]
+def _nearest(
+    layer: Layer[Vectors], runs: Runs, unit: NDArray[np.float64], asked: Narrow, limit: int
+) -> Iterator[NearChunk]:
+    """Found by what may be among the best, told in full."""
+    rows, roughly = _products(layer.content.narrow, runs, asked)
+    best = rows[best_rows(roughly, limit, 2 * layer.content.narrow.off_by(asked) + _MARGIN)]
     cosines = _cosines(layer.content.matrix[best], unit)
     names = zip(
         layer.names.ids[best].tolist(),
@@ -134,16 +142,10 @@ def _cosines(matrix: NDArray[np.float32], unit: NDArray[np.float64]) -> NDArray[
     return np.round(matrix.astype(np.float64) @ unit, _DECIMALS)
 
 
-def _products(
-    matrix: NDArray[np.float32], runs: Runs, unit: NDArray[np.float32]
-) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """(the rows in the runs, their products); rows that lie together are taken together."""
+def _products(narrow: Narrow, runs: Runs, asked: Narrow) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """(the rows in the runs, their rough products); rows that lie together are taken together."""
     rows = np.concatenate([np.arange(*run) for run in runs]) if runs else np.zeros(0, dtype=np.intp)
     if len(runs) > MOST_RUNS:
-        return rows, (matrix @ unit)[rows]
-    products = np.empty(len(rows), dtype=np.float32)
-    at = 0
-    for start, end in runs:
-        np.matmul(matrix[start:end], unit, out=products[at : at + end - start])
-        at += end - start
-    return rows, products
+        return rows, narrow.products(asked, 0, len(narrow.rows))[rows]
+    products = [narrow.products(asked, start, end) for start, end in runs]
+    return rows, np.concatenate(products) if products else np.zeros(0, dtype=np.float64)

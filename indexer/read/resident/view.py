@@ -23,7 +23,7 @@ from indexer.read.resident.words import Postings, WordIndex
 from indexer.tables import CHUNKS, DOCUMENTS, MIB, PASSAGES, DocumentRow, StoredPosition, store_errors
 from schemas.ids import DocumentKey
 
-MOST_RESIDENT_CHUNKS = 400_000  # at 1.5 kB each, with 384 dimensions
+MOST_RESIDENT_CHUNKS = 400_000  # at 1.9 kB each, with 384 dimensions
 MOST_TEXT_BYTES = 512 * MIB
 BY_LOOK_UP = 2_000  # documents; more are found sooner by reading the tables from end to end
 OVERLAY_SHARE = 8
@@ -223,4 +223,4 @@ def _word_layer(rows: pa.Table) -> Layer[Postings]:
 def _vector_layer(rows: pa.Table) -> Layer[Vectors]:
     passage_ids = np.array(rows["passage_id"].to_pylist(), dtype=np.object_)
     bounds = np.stack([rows[name].to_numpy() for name in ("ordinal", "start", "end")], axis=1).astype(np.int32)
-    return Layer.of(rows["id"].to_pylist(), _keys(rows), Vectors(vector_matrix(rows), passage_ids, bounds))
+    return Layer.of(rows["id"].to_pylist(), _keys(rows), Vectors.of(vector_matrix(rows), passage_ids, bounds))

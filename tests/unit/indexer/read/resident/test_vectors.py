@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from indexer.read.resident.layers import Layer, Layers
-from indexer.read.resident.scope import EVERYTHING, KEPT_SCOPES, Scope
+from indexer.read.resident.scope import KEPT_SCOPES, Scope
 from indexer.read.resident.vectors import MOST_RUNS, NearChunk, VectorIndex, Vectors
 from schemas.ids import DocumentKey
 from tests.unit.indexer.read.resident.histories import COLLECTIONS, KEYS, State, Step, after, hash_of, steps
@@ -34,7 +34,7 @@ def layer(documents: State) -> Layer[Vectors]:
     matrix = np.array([vector_of(terms) for _, _, terms in rows], dtype=np.float32).reshape(-1, DIMENSION)
     passages = np.array([f"passage of {identifier}" for _, identifier, _ in rows], dtype=np.object_)
     bounds = np.zeros((len(rows), 3), dtype=np.int32)
-    return Layer.of([row[1] for row in rows], [row[0] for row in rows], Vectors(matrix, passages, bounds))
+    return Layer.of([row[1] for row in rows], [row[0] for row in rows], Vectors.of(matrix, passages, bounds))
 
 
 def index(documents: State) -> VectorIndex:
@@ -61,9 +61,8 @@ def test_cosines_by_hand() -> None:
     axes = np.eye(3, dtype=np.float32)
     keys = [DocumentKey("a", str(number)) for number in range(3)]
     passages = np.array(["p0", "p1", "p2"], dtype=np.object_)
-    content = Vectors(axes, passages, np.zeros((3, 3), dtype=np.int32))
+    content = Vectors.of(axes, passages, np.zeros((3, 3), dtype=np.int32))
     rows = VectorIndex(Layers[Vectors]().with_layer(Layer.of(["0", "1", "2"], keys, content)))
-    assert rows.rows_in(EVERYTHING) == 3
     assert rows.search(np.array([3, 4, 0], dtype=np.float32), 2) == [
         NearChunk(0.8, "1", "p1", keys[1]),
         NearChunk(0.6, "0", "p0", keys[0]),
@@ -181,7 +180,6 @@ def test_one_collection_among_several_is_searched_by_its_runs_of_rows_as_one_by_
         expected = plain_search(state, query, 25, collection)
         assert [chunk.id for chunk in found] == [chunk.id for chunk in expected]
         assert [chunk.score for chunk in found] == pytest.approx([chunk.score for chunk in expected], abs=6e-7)
-        assert rows.rows_in(Scope(collection)) == (runs if collection else 2 * runs)
     some = Scope("a").within([DocumentKey("a", str(run)) for run in range(0, runs, 3)])
     within = {key: held for key, held in state.items() if some.allows(key)}
     assert [chunk.id for chunk in rows.search(query, 25, some)] == [
