@@ -131,7 +131,7 @@ def test_a_passage_is_as_near_as_its_nearest_chunk() -> None:
     """Query (3, 4, 0) / 5: rows (1, 0, 0) and (0, 1, 0) of one passage, (0, 0, 1) of another."""
     passages = np.array(["p", "p", "q"], dtype=np.object_)
     keys = [DocumentKey("a", "d")] * 3
-    made = Vectors(np.eye(3, dtype=np.float32), passages, np.zeros((3, 3), dtype=np.int32))
+    made = Vectors.of(np.eye(3, dtype=np.float32), passages, np.zeros((3, 3), dtype=np.int32))
     rows = VectorIndex(Layers[Vectors]().with_layer(Layer.of(["0", "1", "2"], keys, made)))
     asked = np.array([3, 4, 0], dtype=np.float32)
     assert rows.cosines(asked, ["q", "p"]).tolist() == [0.0, 0.8]
