@@ -9,6 +9,7 @@ from schemas.results import (
     CONTEXT_CHUNKS,
     DUPLICATE_THRESHOLD,
     MAX_CONTEXT_CHUNKS,
+    MAX_PER_VALUE,
     Context,
     DuplicateHit,
     Duplicates,
@@ -97,6 +98,15 @@ class SearchRequest(BaseModel):
         "passage", description="One hit for each parent passage, chunk, or document (its best passage)."
     )
     max_per_document: int | None = Field(None, ge=1, le=MAX_HITS, description="Hits of one document; any number.")
+    diversity: Annotated[str, StringConstraints(min_length=1, max_length=MAX_FILTER_CHARACTERS)] | None = Field(
+        None,
+        description="A field, named as in `filter`: of hits whose documents have a value of it in common, only the "
+        "first `max_per_value` stay. Documents without the field are not limited.",
+        examples=["author"],
+    )
+    max_per_value: int | None = Field(
+        None, ge=1, le=MAX_HITS, description=f"Hits of one value of the field in `diversity`; {MAX_PER_VALUE}."
+    )
     duplicates: Duplicates = Field(
         "keep",
         description="What becomes of hits that say what one before them says: `exact` leaves out those with the same "
@@ -153,6 +163,8 @@ class SearchRequest(BaseModel):
             raise ValueError("`context_chunks` is for context=window: ask for that too, or leave it out.")
         if self.group == "document" and (self.max_per_document or 1) > 1:
             raise ValueError("group=document gives one hit a document; `max_per_document` is for passages and chunks.")
+        if self.max_per_value is not None and self.diversity is None:
+            raise ValueError("`max_per_value` is for the field named in `diversity`: give that too, or leave it out.")
         if self.min_confidence is not None and self.mode == "structured":
             raise ValueError("mode=structured has no confidence, so no `min_confidence`; leave one of them out.")
         return self

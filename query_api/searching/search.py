@@ -179,7 +179,7 @@ class _Search:
             fusion=request.fusion,
             weights=_weights(self._reading.settings.fusion, request),
             first=first,
-            max_per_document=request.max_per_document,
+            limits=self._reading.limits,
         )
 
 
