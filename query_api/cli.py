@@ -65,6 +65,9 @@ def search(
         list[str] | None,
         typer.Option("--filter", help="Only documents with field=value, a|b, !=, <, <=, >, >=; may be repeated."),
     ] = None,
+    decompose: Annotated[
+        bool, typer.Option("--decompose", help="Search what is compared, or each sentence, by itself too, and merge.")
+    ] = False,
     after: Annotated[str | None, typer.Option(help="A token from a write: show at least that.")] = None,
     wait_seconds: Annotated[float, typer.Option(min=0, max=60, help="How long to wait for --after.")] = 10.0,
     as_json: Json = False,
@@ -83,6 +86,7 @@ def search(
         "collection": collection,
         "group": group,
         "filter": filters,
+        "decompose": decompose or None,
         "after": after,
     }
     params = {name: value for name, value in asked.items() if value not in (None, [])} | {"wait_seconds": wait_seconds}

@@ -94,6 +94,11 @@ class SearchRequest(BaseModel):
     keyword_weight: Weight | None = Field(None, description="What the keyword channel counts in `weighted`; .3.")
     graph_weight: Weight | None = Field(None, description="What the graph channel counts beside the others; 1.")
     intent: Intent | None = Field(None, description="What kind of question it is; told by rules when left out.")
+    decompose: bool = Field(
+        False,
+        description="Search each part of a question that compares two things or has several sentences by itself, and "
+        "merge what is found by rank. A question of one piece is searched as ever.",
+    )
     group: Group = Field(
         "passage", description="One hit for each parent passage, chunk, or document (its best passage)."
     )
@@ -163,6 +168,8 @@ class SearchRequest(BaseModel):
             raise ValueError("`context_chunks` is for context=window: ask for that too, or leave it out.")
         if self.group == "document" and (self.max_per_document or 1) > 1:
             raise ValueError("group=document gives one hit a document; `max_per_document` is for passages and chunks.")
+        if self.decompose and self.group == "chunk":
+            raise ValueError("`decompose` merges passages or documents; leave it out, or group=chunk.")
         if self.max_per_value is not None and self.diversity is None:
             raise ValueError("`max_per_value` is for the field named in `diversity`: give that too, or leave it out.")
         if self.min_confidence is not None and self.mode == "structured":
@@ -175,10 +182,11 @@ class SearchRequest(BaseModel):
 
 
 class Understanding(BaseModel):
-    """How a question was read, by rules. It tells; it does not change what is found."""
+    """How a question was read, by rules. It tells; only with `decompose` does it change what is found."""
 
     intent: Intent
     parts: tuple[str, ...] = Field((), description="What is compared, or the sentences; none for one piece.")
+    decomposed: bool = Field(False, description="Whether each part was searched by itself.")
 
 
 class SnapshotInfo(BaseModel):
@@ -232,6 +240,9 @@ class Hit(BaseModel):
     )
     factors: Factors | None = Field(None, description="What speaks for it; with `explain`.")
     channels: list[str]
+    parts: dict[str, int] = Field(
+        default_factory=dict, description="The parts of the question that found it, and where; with `decompose`."
+    )
     matches: list[str] = Field(
         default_factory=list,
         description="What its document has of what the question asks of fields, as `field=words of the question`.",

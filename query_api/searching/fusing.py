@@ -55,6 +55,7 @@ class Place(NamedTuple):
     score: float
     scores: dict[str, float]
     ranks: dict[str, int]
+    key: DocumentKey
     confidence: float | None = None
     duplicates: tuple[DuplicateHit, ...] = ()
 
@@ -101,8 +102,8 @@ def places(
     - `weighted`: weight x min-max of the scores, of vector, keyword and graph.
 
     `rerank` orders what the vector channel found by cosine + gate x graph score. `document_of` tells the document of a
-    passage that only the graph found; `limits` leave out hits that have too much in common. More candidates of the same lists give a longer order that begins with the
-    shorter one.
+    passage that only the graph found; `limits` leave out hits that have too much in common. More candidates of the same
+    lists give a longer order that begins with the shorter one.
     """
     units = {
         "vector": _units(found.vector, group),
@@ -152,6 +153,7 @@ def places(
                 score=min(own, placed[-1].score) if placed else own,
                 scores={name: scores[name][unit] for name in used if unit in rankings[name]},
                 ranks={name: rankings[name][unit] for name in used if unit in rankings[name]},
+                key=key_of(unit),
             )
         )
     return placed

@@ -67,6 +67,15 @@ def run(
     return CliRunner().invoke(cli.app, list(arguments)), stub
 
 
+def test_a_question_is_taken_apart_when_asked_for_and_hits_tell_what_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    hit = HIT | {"parts": {"the Elbe": 1, "the Oder": 7}}
+    events = [SentEvent("meta", META), SentEvent("hit", hit), SentEvent("done", DONE)]
+    result, stub = run(monkeypatch, "search", "compare the Elbe and the Oder", "--decompose", events=events)
+    assert result.exit_code == Exit.OK
+    assert stub.asked["decompose"] is True
+    assert "for “the Elbe” at 1, “the Oder” at 7" in result.output
+
+
 def test_search_prints_hits_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
     events = [SentEvent("meta", META), SentEvent("stage", {}), SentEvent("hit", HIT), SentEvent("done", DONE)]
     result, stub = run(monkeypatch, "search", "the river", "-k", "3", "--after", "0:7", events=events)
