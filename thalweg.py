@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from query_api.cli import app as query_commands
+from query_api.collections_cli import app as collection_commands
 from query_api.evaluation.cli import app as evaluation_commands
 from query_api.linking_cli import app as linking_commands
 from query_api.usage_cli import app as usage_commands
@@ -25,6 +26,7 @@ for commands in (
     document_commands,
     query_commands,
     usage_commands,
+    collection_commands,
     linking_commands,
     evaluation_commands,
 ):

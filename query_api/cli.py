@@ -1,4 +1,4 @@
-"""The query service's commands: `thalweg serve`, `search`, `status`, `dead-letters` and `collections`.
+"""The query service's commands: `thalweg serve`, `search`, `status` and `dead-letters`.
 
 What takes time to import is imported in the command that needs it.
 """
@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import typer
 
-from schemas.exits import Failure, WrongSetting, plain_failures
+from schemas.exits import Failure, plain_failures
 
 if TYPE_CHECKING:
     from query_api.command.client import ServiceClient
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 app = typer.Typer()
 dead_letters_app = typer.Typer(no_args_is_help=True, help="Look at what could not be indexed.")
 app.add_typer(dead_letters_app, name="dead-letters")
-collections_app = typer.Typer(no_args_is_help=True, help="Choose how collections are indexed.")
-app.add_typer(collections_app, name="collections")
 
 DataDir = Annotated[Path | None, typer.Option(help="The data directory.", show_default="thalweg-data", file_okay=False)]
 Url = Annotated[str | None, typer.Option(help="The service's address, instead of what runs on the data directory.")]
@@ -65,6 +63,9 @@ def search(
         list[str] | None,
         typer.Option("--filter", help="Only documents with field=value, a|b, !=, <, <=, >, >=; may be repeated."),
     ] = None,
+    decompose: Annotated[
+        bool, typer.Option("--decompose", help="Search what is compared, or each sentence, by itself too, and merge.")
+    ] = False,
     after: Annotated[str | None, typer.Option(help="A token from a write: show at least that.")] = None,
     wait_seconds: Annotated[float, typer.Option(min=0, max=60, help="How long to wait for --after.")] = 10.0,
     as_json: Json = False,
@@ -83,6 +84,7 @@ def search(
         "collection": collection,
         "group": group,
         "filter": filters,
+        "decompose": decompose or None,
         "after": after,
     }
     params = {name: value for name, value in asked.items() if value not in (None, [])} | {"wait_seconds": wait_seconds}
@@ -171,64 +173,6 @@ def show_dead_letter(
         print_json(letter)
     else:
         show(Console(soft_wrap=True), letter)
-
-
-@collections_app.callback()
-def collections() -> None:
-    """Choose how collections are indexed."""
-
-
-@collections_app.command("chunking")
-@plain_failures()
-def collection_chunking(
-    collection: Annotated[str, typer.Argument(help="The collection.")],
-    parent_characters: Annotated[int | None, typer.Option(help="Size of a passage, 200 to 100000.")] = None,
-    parent_overlap: Annotated[int | None, typer.Option(help="Characters a passage repeats; up to half.")] = None,
-    child_characters: Annotated[int | None, typer.Option(help="Size of a chunk, 50 to 10000.")] = None,
-    child_overlap: Annotated[int | None, typer.Option(help="Characters a chunk repeats; up to half.")] = None,
-    method: Annotated[str | None, typer.Option(help="sentences, or semantic: cut where the meaning turns.")] = None,
-    language: Annotated[str | None, typer.Option(help="ISO 639 code of its sentences, or auto.")] = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Back to the defaults.")] = False,
-    as_json: Json = False,
-    url: Url = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Show how a collection's documents are cut, or choose it: what is not given is the default. It counts for
-    documents sent from then on."""
-    from query_api.command.showing import show_chunking
-
-    asked: dict[str, Any] = {
-        "parent_characters": parent_characters,
-        "parent_overlap": parent_overlap,
-        "child_characters": child_characters,
-        "child_overlap": child_overlap,
-        "method": method,
-        "language": language,
-    }
-    answer, changed = setting_of(collection, "chunking", asked, reset=reset, url=url, data_dir=data_dir)
-    if as_json:
-        print_json(answer)
-    elif changed:
-        print(f"In the log at {answer['position']}. Documents of {collection} that are sent from now on are cut so.")
-    else:
-        show_chunking(answer)
-
-
-def setting_of(
-    collection: str, setting: str, asked: dict[str, Any], *, reset: bool, url: str | None, data_dir: Path | None
-) -> tuple[dict[str, Any], bool]:
-    """A collection's setting as the service tells it, or its answer to what was asked for (None where nothing was) or
-    to `reset`; and whether that changes the setting. Raises WrongSetting for both at once."""
-    choice = {name: value for name, value in asked.items() if value is not None}
-    if reset and choice:
-        raise WrongSetting("--reset goes back to the defaults: give no other option with it.")
-    path = f"/v1/collections/{quote(collection, safe='')}/{setting}"
-    with closing(service_client(url, data_dir)) as client:
-        if reset:
-            return client.delete(path), True
-        if choice:
-            return client.put(path, json.dumps(choice).encode()), True
-        return client.get(path), False
 
 
 def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:

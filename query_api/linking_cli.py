@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 import typer
 
-from query_api.cli import DataDir, Json, Url, collections_app, print_json, service_client, setting_of
+from query_api.cli import DataDir, Json, Url, print_json, service_client
+from query_api.collections_cli import collections_app, setting_of
 from schemas.exits import Failure, plain_failures
 
 app = typer.Typer()

@@ -9,6 +9,7 @@ from schemas.results import (
     CONTEXT_CHUNKS,
     DUPLICATE_THRESHOLD,
     MAX_CONTEXT_CHUNKS,
+    MAX_PER_VALUE,
     Context,
     DuplicateHit,
     Duplicates,
@@ -93,10 +94,24 @@ class SearchRequest(BaseModel):
     keyword_weight: Weight | None = Field(None, description="What the keyword channel counts in `weighted`; .3.")
     graph_weight: Weight | None = Field(None, description="What the graph channel counts beside the others; 1.")
     intent: Intent | None = Field(None, description="What kind of question it is; told by rules when left out.")
+    decompose: bool = Field(
+        False,
+        description="Search each part of a question that compares two things or has several sentences by itself, and "
+        "merge what is found by rank. A question of one piece is searched as ever.",
+    )
     group: Group = Field(
         "passage", description="One hit for each parent passage, chunk, or document (its best passage)."
     )
     max_per_document: int | None = Field(None, ge=1, le=MAX_HITS, description="Hits of one document; any number.")
+    diversity: Annotated[str, StringConstraints(min_length=1, max_length=MAX_FILTER_CHARACTERS)] | None = Field(
+        None,
+        description="A field, named as in `filter`: of hits whose documents have a value of it in common, only the "
+        "first `max_per_value` stay. Documents without the field are not limited.",
+        examples=["author"],
+    )
+    max_per_value: int | None = Field(
+        None, ge=1, le=MAX_HITS, description=f"Hits of one value of the field in `diversity`; {MAX_PER_VALUE}."
+    )
     duplicates: Duplicates = Field(
         "keep",
         description="What becomes of hits that say what one before them says: `exact` leaves out those with the same "
@@ -153,6 +168,10 @@ class SearchRequest(BaseModel):
             raise ValueError("`context_chunks` is for context=window: ask for that too, or leave it out.")
         if self.group == "document" and (self.max_per_document or 1) > 1:
             raise ValueError("group=document gives one hit a document; `max_per_document` is for passages and chunks.")
+        if self.decompose and self.group == "chunk":
+            raise ValueError("`decompose` merges passages or documents; leave it out, or group=chunk.")
+        if self.max_per_value is not None and self.diversity is None:
+            raise ValueError("`max_per_value` is for the field named in `diversity`: give that too, or leave it out.")
         if self.min_confidence is not None and self.mode == "structured":
             raise ValueError("mode=structured has no confidence, so no `min_confidence`; leave one of them out.")
         return self
@@ -163,10 +182,11 @@ class SearchRequest(BaseModel):
 
 
 class Understanding(BaseModel):
-    """How a question was read, by rules. It tells; it does not change what is found."""
+    """How a question was read, by rules. It tells; only with `decompose` does it change what is found."""
 
     intent: Intent
     parts: tuple[str, ...] = Field((), description="What is compared, or the sentences; none for one piece.")
+    decomposed: bool = Field(False, description="Whether each part was searched by itself.")
 
 
 class SnapshotInfo(BaseModel):
@@ -220,6 +240,9 @@ class Hit(BaseModel):
     )
     factors: Factors | None = Field(None, description="What speaks for it; with `explain`.")
     channels: list[str]
+    parts: dict[str, int] = Field(
+        default_factory=dict, description="The parts of the question that found it, and where; with `decompose`."
+    )
     matches: list[str] = Field(
         default_factory=list,
         description="What its document has of what the question asks of fields, as `field=words of the question`.",

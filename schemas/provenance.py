@@ -11,7 +11,7 @@ Text = Annotated[str, msgspec.Meta(min_length=1, max_length=2_048)]
 
 
 class RetrievedHit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One hit: where it stood, why, and which position of the log it came from."""
+    """One hit: where it stood, why, how likely it was relevant, and which position of the log it came from."""
 
     rank: int
     chunk_id: str
@@ -21,6 +21,7 @@ class RetrievedHit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     score: float
     scores: dict[str, float] = {}
     ranks: dict[str, int] = {}
+    confidence: float | None = None
     path: list[dict[str, Any]] = []
     source: dict[str, Any] = {}
 

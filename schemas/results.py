@@ -10,6 +10,7 @@ Context = Literal["parent", "window", "section"]
 MAX_CONTEXT_CHUNKS = 10
 DUPLICATE_THRESHOLD = 0.95
 CONTEXT_CHUNKS = 2
+MAX_PER_VALUE = 2
 
 
 class DuplicateHit(BaseModel):

@@ -37,6 +37,13 @@ class KafkaSettings(BaseModel):
         description="Largest record the topics take: the document limit, plus a third for base64, plus metadata.",
     )
     max_graph_record_bytes: int = Field(64 * MIB, ge=MIB, description="Largest graph contribution of one document.")
+    provenance_days: int = Field(
+        90,
+        ge=1,
+        le=36_500,
+        description="How long retrievals and feedback on them are kept, on their topic and in the tables. A topic that "
+        "is there keeps what it was made with.",
+    )
 
 
 class LimitSettings(BaseModel):

@@ -62,6 +62,6 @@ def topic_specs(kafka: KafkaSettings, generation: str) -> list[TopicSpec]:
         TopicSpec(names.curation, 1, compact),
         TopicSpec(names.graph(generation), 1, {**compact, "max.message.bytes": graph_record}),
         TopicSpec(names.indexed, kafka.partitions, kept(7)),
-        TopicSpec(names.provenance, kafka.partitions, kept(90)),
+        TopicSpec(names.provenance, kafka.partitions, kept(kafka.provenance_days)),
         TopicSpec(names.dead_letters, kafka.partitions, kept(30)),
     ]

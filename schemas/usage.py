@@ -106,6 +106,10 @@ class RetrievedHitShown(BaseModel):
     score: float
     scores: dict[str, float]
     ranks: dict[str, int]
+    confidence: float | None = Field(
+        None,
+        description="How likely it was relevant; null where that was not told, and in records of earlier versions.",
+    )
     path: list[dict[str, Any]]
     source: dict[str, Any]
 

@@ -330,7 +330,7 @@ class Worker:
         self._keep(watchdog.keep())
         self._keep(snapshots.keep())
         upkeep = self._store("lance upkeep")
-        self._keep(keep_maintained(vectors, upkeep, self._metrics, worker.maintenance_seconds))
+        self._keep(keep_maintained(vectors, upkeep, self._metrics, self._settings))
         self._keep(
             Relinker(
                 orders=settings,

@@ -11,6 +11,11 @@ MAX_JSON_DEPTH = 100
 MAX_XML_DEPTH = 256  # libxml2's own bound
 MAX_XML_TAGS = 1_000_000  # start and end tags; a book of 10 MB has some 300,000
 
+MAX_TABLE_ROWS = 20_000  # each is a section with a chunk of its own
+MAX_TABLE_COLUMNS = 1_000
+MAX_TABLE_ROW_CHARACTERS = 1_000_000
+MAX_TABLE_FIELD_CHARACTERS = 131_072  # the csv module's own bound
+
 MAX_PDF_PAGES = 2_000
 MAX_PDF_PAGE_CHARACTERS = 200_000  # a page of dense print has about 10,000
 MAX_PDF_CHARACTERS = 10_000_000

@@ -12,6 +12,10 @@ from indexer.parsing.limits import (
     MAX_PDF_CHARACTERS,
     MAX_PDF_CPU_SECONDS,
     MAX_PDF_PAGES,
+    MAX_TABLE_COLUMNS,
+    MAX_TABLE_FIELD_CHARACTERS,
+    MAX_TABLE_ROW_CHARACTERS,
+    MAX_TABLE_ROWS,
     MAX_UNPACKED_BYTES,
     MAX_UNPACKED_XML_BYTES,
     MAX_XML_DEPTH,
@@ -19,8 +23,16 @@ from indexer.parsing.limits import (
 )
 
 Limit = Literal[
-    "depth", "tags", "elements", "pages", "characters", "cpu_seconds", "members", "unpacked_bytes", "unpacked_xml_bytes"
-]
+    "depth", "tags", "elements", "pages", "characters", "cpu_seconds", "members", "unpacked_bytes",
+    "unpacked_xml_bytes", "rows", "columns", "row_characters", "field_characters",
+]  # fmt: skip
+
+_TABLE_LIMITS: tuple[tuple[Limit, int], ...] = (
+    ("rows", MAX_TABLE_ROWS),
+    ("columns", MAX_TABLE_COLUMNS),
+    ("row_characters", MAX_TABLE_ROW_CHARACTERS),
+    ("field_characters", MAX_TABLE_FIELD_CHARACTERS),
+)
 
 
 @dataclass(frozen=True)
@@ -29,8 +41,9 @@ class Format:
 
     `takes` is what its module's `parse` is given: `text` with line ends and control characters made regular,
     `characters` as they were sent, or `bytes`. `limits` are upper bounds, inclusive: levels of nesting, tags, elements
-    that carry text or structure, pages, characters of text, CPU seconds, members of an archive, bytes unpacked. A limit
-    on the bytes of any document holds besides (`LimitSettings`).
+    that carry text or structure, pages, characters of text, CPU seconds, members of an archive, bytes unpacked; rows
+    and columns of a table, characters of one of its rows and of one field. A limit on the bytes of any document holds
+    besides (`LimitSettings`).
     """
 
     name: str
@@ -104,6 +117,22 @@ _DOCUMENTS = (
         (".xml", ".rss", ".atom", ".dbk", ".tei"),
         "indexer.parsing.xml",
         limits=(("depth", MAX_XML_DEPTH), ("tags", MAX_XML_TAGS)),
+    ),
+    Format(
+        "CSV",
+        ("text/csv", "application/csv", "text/x-csv"),
+        (".csv",),
+        "indexer.parsing.delimited",
+        takes="characters",
+        limits=_TABLE_LIMITS,
+    ),
+    Format(
+        "TSV",
+        ("text/tab-separated-values", "text/tsv"),
+        (".tsv", ".tab"),
+        "indexer.parsing.tab_separated",
+        takes="characters",
+        limits=_TABLE_LIMITS,
     ),
     Format(
         "PDF",

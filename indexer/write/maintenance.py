@@ -10,6 +10,7 @@ from datetime import timedelta
 from math import isqrt
 from typing import Any
 
+from lancedb.expr import col, lit
 from lancedb.index import IvfFlat
 from lancedb.table import Table
 
@@ -123,6 +124,24 @@ class Maintainer:
             fragments |= {name: _fragments(self._tables[name]) for name in optimised}
             unindexed |= {name: _unindexed_rows(self._tables[name]) for name in optimised + indexed}
         return MaintenanceReport(optimised, indexed, self._stopwatch() - started, fragments, unindexed)
+
+    def forget(self, before_ms: int) -> int:
+        """Delete the retrievals and the feedback from before a time, in milliseconds since 1970; how many these were.
+
+        Their files go when the table is optimised. May be called again with the same time. Raises TransientStoreError.
+        """
+        forgotten = 0
+        for name in (RETRIEVALS, FEEDBACK):
+            table = self._tables[name]
+            with store_errors(f"look for old {name}"):
+                go_to_newest(table)
+                old = table.count_rows(f"at_ms < {before_ms:d}")
+            if old:
+                with store_errors(f"delete old {name}"), self.committing(name):
+                    go_to_newest(table)
+                    table.delete(col("at_ms") < lit(before_ms))
+                forgotten += old
+        return forgotten
 
     def _rested(self, now: float) -> list[str]:
         """The tables that may be worked on: large ones rest long, and do not keep small ones waiting."""

@@ -60,7 +60,8 @@ INDEXES: dict[str, dict[str, Index]] = {
 class VectorWriter:
     """Writes the tables of one generation, one call at a time. Several processes may write documents of their own each.
 
-    `maintain` may run beside the others in a thread of its own; a commit may then have to wait until it is done.
+    `maintain` and `forget` may run beside the others in a thread of their own; a commit may then have to wait until
+    they are done.
     Every method may be called twice with the same arguments and leaves the same rows. TransientStoreError means that
     the effect is unknown: call again with the same arguments.
     """
@@ -198,6 +199,10 @@ class VectorWriter:
     def maintain(self) -> MaintenanceReport:
         """Optimise the table that needs it most, if one does; see Maintainer.maintain."""
         return self._maintainer.maintain()
+
+    def forget(self, before_ms: int) -> int:
+        """Delete the retrievals and the feedback from before a time; how many these were. See Maintainer.forget."""
+        return self._maintainer.forget(before_ms)
 
     def close(self) -> None:
         """Let go of the tables. Nothing is left to be written."""

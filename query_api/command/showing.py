@@ -13,8 +13,8 @@ JSONObject = dict[str, Any]
 
 
 def show_hit(console: Console, hit: JSONObject) -> None:
-    """Rank, title, section, how likely it is relevant, score by channel, a snippet, what was asked of its fields, what
-    was left out for it, and how the graph came to it."""
+    """Rank, title, section, how likely it is relevant, score by channel, a snippet, what was asked of its fields, which
+    parts of the question found it, what was left out for it, and how the graph came to it."""
     section = " › ".join(heading for heading in hit["section"] if heading != hit["title"])
     scores = "  ".join(f"{channel} {score:.3g}" for channel, score in hit["scores"].items())
     sure = "" if hit.get("confidence") is None else f"{hit['confidence']:.0%} sure   "
@@ -30,6 +30,9 @@ def show_hit(console: Console, hit: JSONObject) -> None:
     console.print(f"     {escape(snippet(hit['text']))}", highlight=False)
     if hit.get("matches"):
         console.print(f"     [cyan]has {escape(', '.join(hit['matches']))}[/cyan]", highlight=False)
+    if hit.get("parts"):
+        found = ", ".join(f"“{part}” at {rank}" for part, rank in hit["parts"].items())
+        console.print(f"     [dim]for {escape(found)}[/dim]", highlight=False)
     if hit.get("duplicates"):
         others = ", ".join(f"{each['collection']}/{each['document_id']}" for each in hit["duplicates"])
         console.print(f"     [dim]also in {escape(others)}[/dim]", highlight=False)

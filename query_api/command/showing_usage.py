@@ -43,8 +43,9 @@ def show_retrieval(console: Console, retrieval: JSONObject) -> None:
             f"{channel} {score:.3g}" + (f" (rank {hit['ranks'][channel]})" if channel in hit["ranks"] else "")
             for channel, score in hit["scores"].items()
         )
+        sure = "" if hit.get("confidence") is None else f"{hit['confidence']:.0%} sure  "
         console.print(
-            f"[bold]{hit['rank']:>3}  {escape(hit['collection'])}/{escape(hit['document_id'])}[/bold]  "
+            f"[bold]{hit['rank']:>3}  {escape(hit['collection'])}/{escape(hit['document_id'])}[/bold]  {sure}"
             f"score {hit['score']:.4g}  [dim]{escape(channels)}[/dim]",
             highlight=False,
         )

@@ -8,10 +8,17 @@ from fastapi import APIRouter, Depends
 from indexer.chunking import ChunkingParameters
 from query_api.problems import ApiProblem, refused_event
 from query_api.service import Service, service_of
-from query_api.upkeep.collection_settings import ChosenAt, SettingsReader
+from query_api.upkeep.collection_settings import SettingsReader, Stated
 from query_api.upkeep.tailing import LogUnavailable
 from query_api.writing.publishing import BrokerUnavailable, OutgoingRecord
-from schemas.curation import ChunkingChoice, CollectionChunking, SettingAccepted, chunking_key, encode_choice
+from schemas.curation import (
+    ChunkingChoice,
+    ChunkingEvent,
+    CollectionChunking,
+    SettingAccepted,
+    chunking_key,
+    encode_choice,
+)
 from schemas.errors import MalformedEvent
 
 router = APIRouter(tags=["collections"])
@@ -24,12 +31,7 @@ PATH = "/v1/collections/{collection}/chunking"
 @router.get(PATH, summary="How a collection is cut")
 async def get_chunking(collection: str, service: ServiceOf) -> CollectionChunking:
     """What applies to documents that are sent now. Those indexed before keep their chunks until they are sent again."""
-    _key(collection)
-    try:
-        found = await SettingsReader(service.locate_broker, service.topics.curation).chunking(collection)
-    except (KafkaError, LogUnavailable, TimeoutError, OSError) as error:
-        raise out_of_reach(f"The settings cannot be read: {error or type(error).__name__}.") from error
-    return _shown(collection, _defaults(service), found)
+    return _shown(collection, _defaults(service), await stated(service, _key(collection)))
 
 
 @router.put(PATH, status_code=202, summary="Choose how a collection is cut")
@@ -47,6 +49,14 @@ async def put_chunking(collection: str, choice: ChunkingChoice, service: Service
 async def delete_chunking(collection: str, service: ServiceOf) -> SettingAccepted:
     """No error where nothing was chosen."""
     return SettingAccepted(position=await publish(service, _key(collection), None))
+
+
+async def stated(service: Service, key: bytes) -> Stated:
+    """What the newest record of a key on the curation topic says. Raises ApiProblem while the log is out of reach."""
+    try:
+        return await SettingsReader(service.locate_broker, service.topics.curation).newest(key)
+    except (KafkaError, LogUnavailable, TimeoutError, OSError) as error:
+        raise out_of_reach(f"The curation topic cannot be read: {error or type(error).__name__}.") from error
 
 
 async def publish(service: Service, key: bytes, value: bytes | None) -> str:
@@ -82,8 +92,9 @@ def _defaults(service: Service) -> ChunkingParameters:
     )
 
 
-def _shown(collection: str, defaults: ChunkingParameters, found: ChosenAt) -> CollectionChunking:
-    choice = found.choice or ChunkingChoice()
+def _shown(collection: str, defaults: ChunkingParameters, found: Stated) -> CollectionChunking:
+    chosen = found.event.choice if isinstance(found.event, ChunkingEvent) else None
+    choice = chosen or ChunkingChoice()
     try:
         effective = defaults.with_choice(choice)
     except ValueError:  # the worker refuses it as well, and goes on with the defaults
@@ -97,5 +108,5 @@ def _shown(collection: str, defaults: ChunkingParameters, found: ChosenAt) -> Co
         method=effective.method,
         language=effective.language,
         chosen=choice,
-        position=None if found.position is None else str(found.position),
+        position=None if chosen is None or found.position is None else str(found.position),
     )

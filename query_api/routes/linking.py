@@ -3,15 +3,11 @@
 from dataclasses import asdict
 from uuid import uuid4
 
-from aiokafka.errors import KafkaError
 from fastapi import APIRouter
 
 from indexer.linking import DEFAULT_RULES
 from query_api.problems import ApiProblem, refused_event
-from query_api.routes.collections import ServiceOf, out_of_reach, publish
-from query_api.service import Service
-from query_api.upkeep.collection_settings import SettingsReader, Stated
-from query_api.upkeep.tailing import LogUnavailable
+from query_api.routes.collections import ServiceOf, publish, stated
 from schemas.curation import LinkingEvent, RelinkEvent, SettingAccepted, encode_choice, linking_key, relink_key
 from schemas.errors import MalformedEvent
 from schemas.linking import CollectionLinking, LinkingChoice, RelinkAccepted, Relinking
@@ -25,7 +21,7 @@ RELINK_PATH = "/v1/collections/{collection}/relink"
 @router.get(PATH, summary="How a collection is linked")
 async def get_linking(collection: str, service: ServiceOf) -> CollectionLinking:
     """What applies to documents that are indexed now. Those indexed before keep their edges until `relink`."""
-    found = await _stated(service, _linking_key(collection))
+    found = await stated(service, _linking_key(collection))
     chosen = found.event.choice if isinstance(found.event, LinkingEvent) else None
     rules = DEFAULT_RULES.with_choice(chosen) if chosen else DEFAULT_RULES
     position = None if chosen is None or found.position is None else str(found.position)
@@ -57,17 +53,10 @@ async def post_relink(collection: str, service: ServiceOf) -> RelinkAccepted:
 
 @router.get(RELINK_PATH + "/{order}", summary="How far it is")
 async def get_relink(collection: str, order: str, service: ServiceOf) -> Relinking:
-    found = await _stated(service, _relink_key(collection, order))
+    found = await stated(service, _relink_key(collection, order))
     if not isinstance(found.event, RelinkEvent) or found.event.state is None:
         raise ApiProblem(404, "Not found", f"There is no order {order[:80]!r} to link this collection.")
     return found.event.state
-
-
-async def _stated(service: Service, key: bytes) -> Stated:
-    try:
-        return await SettingsReader(service.locate_broker, service.topics.curation).newest(key)
-    except (KafkaError, LogUnavailable, TimeoutError, OSError) as error:
-        raise out_of_reach(f"The curation topic cannot be read: {error or type(error).__name__}.") from error
 
 
 def _linking_key(collection: str) -> bytes:

@@ -87,11 +87,17 @@ async def _answer(request: Request, search: SearchRequest, service: Service, las
 
 
 async def _snapshot(search: SearchRequest, service: Service) -> "Snapshot":
-    """The snapshot to read, whose documents have the fields that the filters name. Raises ApiProblem."""
+    """The snapshot to read, whose documents have the fields that are named. Raises ApiProblem."""
     snapshot = await service.snapshot_for(search)
-    if search.filter:
+
+    def look_at_fields() -> None:
+        if search.diversity is not None:
+            snapshot.text.fields.check_field(search.diversity, search.collection)
+        snapshot.text.fields.scope(search.collection, search.conditions)
+
+    if search.filter or search.diversity is not None:
         try:
-            await service.read(lambda: snapshot.text.fields.scope(search.collection, search.conditions))
+            await service.read(look_at_fields)
         except MalformedFilter as error:
             raise ApiProblem(422, "Request does not fit", str(error)) from error
     return snapshot

@@ -1,6 +1,5 @@
 """Channels fused into one order of places: pure, from candidate lists and scores to what stands where and why."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,6 +21,7 @@ from query_api.ranking import (
 )
 from query_api.reading.comparing import Compared
 from query_api.reading.snapshot import Candidate
+from query_api.searching.results.limiting import Limit, at_most
 from schemas.api import Fusion, Group, Mode
 from schemas.ids import DocumentKey
 from schemas.results import DuplicateHit
@@ -55,6 +55,7 @@ class Place(NamedTuple):
     score: float
     scores: dict[str, float]
     ranks: dict[str, int]
+    key: DocumentKey
     confidence: float | None = None
     duplicates: tuple[DuplicateHit, ...] = ()
 
@@ -90,7 +91,7 @@ def places(
     fusion: Fusion,
     weights: FusionWeights,
     first: int,
-    max_per_document: int | None = None,
+    limits: Sequence[Limit] = (),
 ) -> list[Place]:
     """The first places in the order of everything found; one channel alone keeps its own order and scores.
 
@@ -101,8 +102,8 @@ def places(
     - `weighted`: weight x min-max of the scores, of vector, keyword and graph.
 
     `rerank` orders what the vector channel found by cosine + gate x graph score. `document_of` tells the document of a
-    passage that only the graph found. More candidates of the same lists give a longer order that begins with the
-    shorter one.
+    passage that only the graph found; `limits` leave out hits that have too much in common. More candidates of the same
+    lists give a longer order that begins with the shorter one.
     """
     units = {
         "vector": _units(found.vector, group),
@@ -133,9 +134,8 @@ def places(
         return document_of(unit) if candidate is None else candidate.key
 
     order = in_blocks(blocks)
-    most = 1 if group == "document" else max_per_document
-    if most is not None:
-        order = _at_most(most, order, key_of, max(first, len(blocks[0])))
+    if limits:
+        order = at_most(limits, order, key_of, max(first, len(blocks[0])))
     if mode == "hybrid" and fusion == "adaptive":
         pool = sum(unit in blocks[0] for unit in order[:COVERAGE_POOL])
         if units["keyword"]:
@@ -153,6 +153,7 @@ def places(
                 score=min(own, placed[-1].score) if placed else own,
                 scores={name: scores[name][unit] for name in used if unit in rankings[name]},
                 ranks={name: rankings[name][unit] for name in used if unit in rankings[name]},
+                key=key_of(unit),
             )
         )
     return placed
@@ -208,20 +209,6 @@ def _by_text(lists: Mapping[str, Scores], evidence: Scores, found: Found) -> dic
         else:
             scores[unit] = text[row]
     return scores
-
-
-def _at_most(most: int, order: Sequence[str], key_of: Callable[[str], DocumentKey], first: int) -> list[str]:
-    """The first units of the order with at most so many of each document."""
-    taken: Counter[DocumentKey] = Counter()
-    kept: list[str] = []
-    for unit in order:
-        key = key_of(unit)
-        if taken[key] < most:
-            taken[key] += 1
-            kept.append(unit)
-            if len(kept) >= first:
-                break
-    return kept
 
 
 def _within(pool: int, unit: str, order: Sequence[str]) -> list[str]:

@@ -35,14 +35,14 @@ def best_child(question: Question, chunks: Sequence["ChunkRow"], wanted: str | N
 
 
 def hits_of(
-    places: Sequence[Place], first_rank: int, texts: Texts, question: Question, trail: Trail | None, topic: str
+    places: Sequence[Place], ranks: Sequence[int], texts: Texts, question: Question, trail: Trail | None, topic: str
 ) -> Iterator[Hit]:
-    """The hits at these places, ranks counted from `first_rank`; `topic` is where the documents came from.
+    """The hits at these places, each with its rank; `topic` is where the documents came from.
 
     A place is left empty when the text stores do not hold its passage, which the graph may know a moment longer.
     """
     chunk_texts = texts.of_chunks() if trail else {}
-    for rank, place in enumerate(places, first_rank):
+    for rank, place in zip(ranks, places, strict=True):
         hit = _hit(place, rank, texts, question, topic)
         if hit is not None and trail is not None:
             hit = hit.model_copy(update={"path": trail.path(place.passage_id, chunk_texts.get, hit.chunk_id)})

@@ -6,6 +6,8 @@
    question names.
 4. Fuse the channels into one order.
 5. Read the texts of a page of it, and hand out its hits, best first.
+
+A question that is to be searched part by part takes these steps for each part (`decomposing`).
 """
 
 import asyncio
@@ -21,6 +23,7 @@ from query_api.channels.question import Question
 from query_api.channels.structured.channel import Structured
 from query_api.channels.understanding import understood
 from query_api.reading.snapshot import QueryEncoder, Snapshot
+from query_api.searching.decomposing import Decomposed, PartSearch, parts_to_search
 from query_api.searching.finishing import Finishing
 from query_api.searching.following import Following
 from query_api.searching.fusing import Found, FusionWeights, Place, places
@@ -52,24 +55,30 @@ async def search(
     thread that has begun a store call finishes it unheard. Raises SearchFailed when no channel could answer,
     MalformedFilter for filters that this snapshot's documents cannot answer.
     """
-    searching = _Search(Reading.of(request, snapshot, encoder, executor, settings))
+    reading = Reading.of(request, snapshot, encoder, executor, settings)
+    understanding = understood(request.q, request.intent)
+    parts = parts_to_search(request, understanding.parts)
+    searching: PartSearch = _Search(reading)
+    if parts:
+        searching = Decomposed(reading, {each.q: _Search(replace(reading, request=each)) for each in parts})
     yield Meta(
         retrieval_id=retrieval_id,
         query=request.q,
         mode=request.mode,
         collection=request.collection,
-        understanding=understood(request.q, request.intent),
+        understanding=understanding.model_copy(update={"decomposed": bool(parts)}),
         snapshot=snapshot.info(),
         budget_seconds=settings.budgets.total_seconds,
     )
     async with aclosing(searching.stages()) as stages:  # 1, 2, 3
         async for stage in stages:
             yield stage
-    order = await searching.order()  # 4
+    order = await searching.order(request.offset + request.k + 1)  # 4
     page = order[request.offset : request.offset + request.k]
     hits = 0
     for start, end in _batches(len(page)):
-        for hit in await searching.hits(page[start:end], request.offset + start + 1):  # 5
+        ranks = range(request.offset + start + 1, request.offset + end + 1)
+        for hit in await searching.hits(page[start:end], ranks):  # 5
             hits += 1
             yield hit
     following = request.offset + len(page)
@@ -114,10 +123,9 @@ class _Search:
         if needed <= account.failed.keys() and not reached:
             raise SearchFailed(" ".join(f"{name}: {reason}." for name, reason in sorted(account.failed.items())))
 
-    async def order(self) -> list[Place]:
-        """Every place up to the end of the page, and at least one more if there is one."""
+    async def order(self, needed: int) -> list[Place]:
+        """So many places from the first one on, or more, if there are."""
         request = self._reading.request
-        needed = request.offset + request.k + 1
         wanted = needed if request.min_confidence is None else FLOOR_PLACES
         while True:
             await self._following.compare_rest(self._channels)
@@ -132,8 +140,8 @@ class _Search:
                 return chosen
             await self._channels.deepen(self.account)
 
-    async def hits(self, page: Sequence[Place], first_rank: int) -> list[Hit]:
-        """The hits at these places, with all their texts."""
+    async def hits(self, page: Sequence[Place], ranks: Sequence[int]) -> list[Hit]:
+        """The hits at these places, with their ranks and all their texts."""
         snapshot, findings = self._reading.snapshot, self._following.findings
         trail = Trail(self._question, snapshot.graph, findings) if findings.gathered is not None else None
         wanted = list(dict.fromkeys(place.passage_id for place in page))
@@ -142,7 +150,7 @@ class _Search:
         self.account.add("texts", outcome.seconds)
         if outcome.value is None:
             raise SearchFailed(f"The texts of the hits: {outcome.error}")
-        found = hits_of(page, first_rank, outcome.value, self._question, trail, snapshot.documents_topic)
+        found = hits_of(page, ranks, outcome.value, self._question, trail, snapshot.documents_topic)
         matches = self._channels.structured.matches
         matched = [hit.model_copy(update={"matches": list(matches.get(hit.passage_id, ()))}) for hit in found]
         return await self._finishing.told(matched, outcome.value)
@@ -177,7 +185,7 @@ class _Search:
             fusion=request.fusion,
             weights=_weights(self._reading.settings.fusion, request),
             first=first,
-            max_per_document=request.max_per_document,
+            limits=self._reading.limits,
         )
 
 

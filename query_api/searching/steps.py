@@ -14,8 +14,10 @@ from query_api.reading.passages import PassageReader
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.searching.fusing import FusionWeights
 from query_api.searching.results.confidence import Judge, fitted_judge
+from query_api.searching.results.limiting import Limit
 from schemas.api import SearchRequest
 from schemas.frames import Stage
+from schemas.results import MAX_PER_VALUE
 
 MAX_REASON_CHARACTERS = 300
 
@@ -75,9 +77,23 @@ class Reading:
         executor: Executor,
         settings: SearchSettings,
     ) -> "Reading":
-        """Raises MalformedFilter for filters that this snapshot's documents cannot answer."""
-        scope = snapshot.text.fields.scope(request.collection, request.conditions)
+        """Raises MalformedFilter for filters, and a field for diversity, that this snapshot's documents do not have."""
+        fields = snapshot.text.fields
+        if request.diversity is not None:
+            fields.check_field(request.diversity, request.collection)
+        scope = fields.scope(request.collection, request.conditions)
         return cls(request, snapshot, encoder, executor, settings, scope, PassageReader(snapshot.text))
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """How many hits may be of one document, and have one value of a field."""
+        request, fields = self.request, self.snapshot.text.fields
+        most = 1 if request.group == "document" else request.max_per_document
+        limits = [] if most is None else [Limit.per_document(most)]
+        if request.diversity is not None:
+            field = request.diversity
+            limits.append(Limit(request.max_per_value or MAX_PER_VALUE, lambda key: fields.values(field, key)))
+        return tuple(limits)
 
     def run(self, function: Callable[[], Value]) -> Awaitable[Value]:
         """Run what blocks in a thread."""

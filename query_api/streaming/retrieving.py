@@ -90,6 +90,7 @@ def _retrieved(hit: Hit) -> RetrievedHit:
         score=hit.score,
         scores=hit.scores,
         ranks=hit.ranks,
+        confidence=hit.confidence,
         path=[edge.model_dump(by_alias=True, exclude_none=True) for edge in hit.path],
         source=hit.source.model_dump(exclude_none=True),
     )

@@ -6,20 +6,13 @@ from typing import NamedTuple
 from aiokafka import TopicPartition
 
 from query_api.upkeep.tailing import LocateBroker, connect, spans_of
-from schemas.curation import ChunkingChoice, ChunkingEvent, CurationEvent, chunking_key, decode_curation
+from schemas.curation import CurationEvent, decode_curation
 from schemas.errors import MalformedEvent
 from schemas.ids import Position
 
 ANSWER_SECONDS = 20.0
 FETCH_BYTES = 1024 * 1024
 _POLL_MS = 500
-
-
-class ChosenAt(NamedTuple):
-    """A choice and where it stands; None and None for none."""
-
-    choice: ChunkingChoice | None = None
-    position: Position | None = None
 
 
 class Stated(NamedTuple):
@@ -38,12 +31,6 @@ class SettingsReader:
     def __init__(self, locate_broker: LocateBroker, topic: str) -> None:
         self._locate_broker = locate_broker
         self._topic = topic
-
-    async def chunking(self, collection: str) -> ChosenAt:
-        """How the collection has chosen to be cut."""
-        event, position = await self.newest(chunking_key(collection))
-        chosen = event.choice if isinstance(event, ChunkingEvent) else None
-        return ChosenAt() if chosen is None else ChosenAt(chosen, position)
 
     async def newest(self, key: bytes) -> Stated:
         """What the topic states now. A record that the worker refuses as malformed is passed over, as there."""

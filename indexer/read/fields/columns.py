@@ -70,6 +70,11 @@ class Column:
         found[self.rows[values[self.codes]]] = True
         return found
 
+    def values_of(self, row: int) -> tuple[str, ...]:
+        """The distinct values of a row, as `texts` has them; `rows` ascend, since columns are made row by row."""
+        first, end = np.searchsorted(self.rows, (row, row + 1))
+        return tuple(dict.fromkeys(self.texts[self.codes[first:end]].tolist()))
+
     def equal(self, wanted: str) -> NDArray[np.bool_]:
         """(n_distinct,) bool. By number where the value is one, by date where both are (a day is in its year), else
         by text without regard to case."""

@@ -226,6 +226,25 @@ class DocumentIndex:
         }
         return sorted(found)
 
+    def values(self, field: str, key: DocumentKey) -> tuple[str, ...]:
+        """The distinct values that a live document has in a field, as text without regard to case; none for a field or
+        a document that is not there."""
+        for layer in self.layers.stack:
+            span = layer.names.spans.get(key)
+            if span is not None and layer.live[span[0]]:
+                column = self.column(layer, field)
+                return () if column is None else column.values_of(span[0])
+        return ()
+
+    def check_field(self, field: str, collection: str | None) -> None:
+        """Raises MalformedFilter for a field that no document of the collection has. Of a collection without documents
+        nothing is said."""
+        searched = list(self._searched(collection))
+        columns = [(self.column(layer, field), live) for layer, live in searched]
+        known = any(column is not None and live[column.rows].any() for column, live in columns)
+        if not known and field not in OWN_FIELDS and any(live.any() for _, live in searched):
+            raise self._unknown(field, collection)
+
     def column(self, layer: Layer[Records], field: str) -> Column | None:
         """A field in a layer. `metadata.x` is always the metadata's `x`, also where documents have an own `x`."""
         if field in OWN_FIELDS:
@@ -258,18 +277,20 @@ class DocumentIndex:
 
     def _check(self, condition: Condition, collection: str | None, *, known: bool, comparable: bool) -> None:
         if not known and condition.field not in OWN_FIELDS:
-            named = [*OWN_FIELDS, *self.fields(collection)]
-            more = f" and {len(named) - MAX_NAMED_FIELDS} more" if len(named) > MAX_NAMED_FIELDS else ""
-            where = "any collection" if collection is None else f"collection {collection!r}"
-            raise MalformedFilter(
-                f"No document of {where} has a field {condition.field[:80]!r}; there are "
-                f"{', '.join(named[:MAX_NAMED_FIELDS])}{more}."
-            )
+            raise self._unknown(condition.field, collection)
         if known and not comparable:
             raise MalformedFilter(
                 f"{condition.values[0][:80]!r} cannot be compared by {condition.operator} with any value of "
                 f"{condition.field!r}: give a date (2001, 2001-01-08), a number, or a text, as the documents have it."
             )
+
+    def _unknown(self, field: str, collection: str | None) -> MalformedFilter:
+        named = [*OWN_FIELDS, *self.fields(collection)]
+        more = f" and {len(named) - MAX_NAMED_FIELDS} more" if len(named) > MAX_NAMED_FIELDS else ""
+        where = "any collection" if collection is None else f"collection {collection!r}"
+        return MalformedFilter(
+            f"No document of {where} has a field {field[:80]!r}; there are {', '.join(named[:MAX_NAMED_FIELDS])}{more}."
+        )
 
     def _numbered(self) -> Iterator[tuple[int, Layer[Records]]]:
         """Each layer with the number of its first row."""

@@ -91,3 +91,16 @@ def test_a_table_with_other_columns_is_refused(generation: Generation) -> None:
     lancedb.connect(generation.lance_dir).create_table(RETRIEVALS, schema=pa.schema([pa.field("id", pa.string())]))
     with pytest.raises(IncompatibleGeneration, match="retrievals"):
         VectorWriter.open(generation, DIMENSION)
+
+
+def test_what_is_older_than_a_time_is_forgotten_and_nothing_else(generation: Generation, writer: VectorWriter) -> None:
+    old, kept = made_retrieval("old", ["a"], 999), made_retrieval("kept", ["a"], 1_000)
+    keep(writer, old, kept)
+    writer.put_feedback([(made_feedback(old, "a", 1, at_ms=999), 1), (made_feedback(old, "a", 1, "bob", 1_000), 2)])
+    assert writer.forget(1_000) == 2
+    assert writer.forget(1_000) == 0
+    usage = usage_of(generation)
+    assert [each.query for each in usage.newest(None, None, None, 9)] == ["kept"]
+    assert [said.caller for said in usage.feedback_on_chunks(["a"])] == ["bob"]
+    keep(writer, made_retrieval("new", ["a"], 2_000))
+    assert [each.query for each in usage_of(generation).newest(None, None, None, 9)] == ["new", "kept"]

@@ -77,6 +77,7 @@ def made_retrieval(
                 score=1 / rank,
                 scores={"vector": 0.5},
                 ranks={"vector": rank},
+                confidence=0.7,
             )
             for rank, chunk_id in enumerate(chunk_ids, first_rank)
         ],

@@ -239,6 +239,7 @@ def make_hit(rank: int, text: str = "The river is high.") -> Hit:
             "score": 1 / rank,
             "scores": {"vector": 0.9, "graph": 0.5},
             "ranks": {"vector": rank},
+            "confidence": 0.7,
             "channels": ["vector", "graph"],
             "path": [{"from": "river", "edge": "mentions", "to": f"Note {rank}", "evidence": text}],
             "source": {"topic": "thalweg.documents.v1", "partition": 0, "offset": rank},

@@ -43,14 +43,6 @@ class StubClient:
     def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         return {"path": path, "params": params}
 
-    def put(self, path: str, body: bytes) -> dict[str, Any]:
-        self.asked = {"path": path, "body": json.loads(body)}
-        return {"position": "0:3"}
-
-    def delete(self, path: str) -> dict[str, Any]:
-        self.asked = {"path": path}
-        return {"position": "0:4"}
-
     def get_bytes(self, path: str, params: dict[str, Any]) -> bytes:
         assert (path, params) == ("/v1/dead-letters/3:17", {"raw": True})
         return POISON
@@ -65,6 +57,15 @@ def run(
     stub = StubClient(events or [])
     monkeypatch.setattr(cli, "service_client", lambda url, data_dir: stub)
     return CliRunner().invoke(cli.app, list(arguments)), stub
+
+
+def test_a_question_is_taken_apart_when_asked_for_and_hits_tell_what_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    hit = HIT | {"parts": {"the Elbe": 1, "the Oder": 7}}
+    events = [SentEvent("meta", META), SentEvent("hit", hit), SentEvent("done", DONE)]
+    result, stub = run(monkeypatch, "search", "compare the Elbe and the Oder", "--decompose", events=events)
+    assert result.exit_code == Exit.OK
+    assert stub.asked["decompose"] is True
+    assert "for “the Elbe” at 1, “the Oder” at 7" in result.output
 
 
 def test_search_prints_hits_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,22 +150,8 @@ def test_a_data_directory_that_is_a_file_is_told(tmp_path: Path) -> None:
 
 def test_the_commands_import_no_store_no_model_and_no_web_framework() -> None:
     heavy = "{'torch', 'lancedb', 'kuzu', 'pyarrow', 'fastapi', 'aiokafka', 'numpy', 'ir_measures'}"
-    commands = "query_api.cli, query_api.usage_cli, query_api.evaluation.cli"
+    commands = "query_api.cli, query_api.usage_cli, query_api.linking_cli, query_api.evaluation.cli"
     modules = f"{commands}, query_api.command.client, query_api.command.showing"
     program = f"import sys, {modules}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
-
-
-def test_a_collections_chunking_is_shown_chosen_and_reset(monkeypatch: pytest.MonkeyPatch) -> None:
-    command = ("collections", "chunking", "my notes")
-    path = "/v1/collections/my%20notes/chunking"
-    result, _ = run(monkeypatch, *command, "--json")
-    assert json.loads(result.output) == {"path": path, "params": None}
-    result, stub = run(monkeypatch, *command, "--child-characters", "200", "--method", "semantic")
-    assert stub.asked == {"path": path, "body": {"child_characters": 200, "method": "semantic"}}
-    assert "0:3" in result.output
-    result, stub = run(monkeypatch, *command, "--reset")
-    assert (stub.asked, result.exit_code) == ({"path": path}, 0)
-    result, stub = run(monkeypatch, *command, "--reset", "--language", "de")
-    assert (stub.asked, result.exit_code) == ({}, Exit.USAGE)

@@ -7,8 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from query_api import cli, linking_cli
-from query_api.cli import app as query_commands
+from query_api import collections_cli, linking_cli
 from query_api.linking_cli import RULES, follow
 from schemas.exits import Exit, Failure
 
@@ -46,7 +45,7 @@ class LinkingClient:
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> LinkingClient:
     made = LinkingClient()
-    for commands in (cli, linking_cli):
+    for commands in (collections_cli, linking_cli):
         monkeypatch.setattr(commands, "service_client", lambda url, data_dir: made)
     monkeypatch.setattr(linking_cli, "POLL_SECONDS", 0.0)
     return made
@@ -54,7 +53,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> LinkingClient:
 
 def shown(*arguments: str) -> str:
     app = typer.Typer()
-    app.add_typer(query_commands)
+    app.add_typer(collections_cli.app)
     app.add_typer(linking_cli.app)
     result = CliRunner().invoke(app, list(arguments))
     assert result.exit_code == Exit.OK, result.output

@@ -15,6 +15,7 @@ SUMMARY = {
 }  # fmt: skip
 HIT = {
     "rank": 1, "chunk_id": "c1", "passage_id": "p1", "document_id": "[b]river.md", "collection": "a", "score": 0.75,
+    "confidence": 0.83,
     "scores": {"vector": 0.5, "graph": 0.25}, "ranks": {"vector": 2}, "path": [], "source": {},
 }  # fmt: skip
 DETAIL = {
@@ -82,6 +83,7 @@ def test_retrievals_are_listed_and_shown(client: UsageClient) -> None:
     for word in (
         "0:7 (g0001)",
         "a/[b]river.md",
+        "83% sure",
         "vector 0.5 (rank 2)",
         "graph 0.25",
         "within 2 s",

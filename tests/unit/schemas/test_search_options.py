@@ -20,6 +20,9 @@ from schemas.api import SearchRequest
         ({"context": "window", "context_chunks": 11}, "less than or equal to 10"),
         ({"context": "page"}, "'parent', 'window' or 'section'"),
         ({"duplicates": "semantic", "duplicate_threshold": 0.1}, "greater than or equal to 0.5"),
+        ({"decompose": True, "group": "chunk"}, "merges passages or documents"),
+        ({"max_per_value": 2}, "`diversity`"),
+        ({"diversity": "by", "max_per_value": 0}, "greater than or equal to 1"),
         ({"max_per_document": 0}, "greater than or equal to 1"),
     ],
 )

@@ -19,3 +19,8 @@ def test_every_topic_of_the_contract_is_there() -> None:
     assert kept["thalweg.provenance.v1"] == str(90 * 86_400_000)
     assert kept["thalweg.dead-letters.v1"] == str(30 * 86_400_000)
     assert specs["thalweg.documents.v1"].config["cleanup.policy"] == "compact"
+
+
+def test_provenance_is_kept_as_long_as_the_setting_says() -> None:
+    specs = {spec.name: spec for spec in topic_specs(KafkaSettings(provenance_days=7), "g0001")}
+    assert specs["thalweg.provenance.v1"].config["retention.ms"] == str(7 * 86_400_000)

@@ -63,6 +63,8 @@ a   b
 _JSON = b'{"@graph":[{"name":"N","text":"<p>a</p>","n":1e9,"x":[null,true,"\\u00e4"]}],"body":"words","date":"2020"}'
 _RSS = b"""<?xml version='1.0'?><rss><channel><title>T</title><item><title>i</title>
 <description><![CDATA[<p>x</p>]]></description><!-- c --><link>http://a.b</link></item></channel></rss>"""
+_CSV = 'Port;Größe;Notes\r\nBasel;3,5;"said ""no"";\nthen, left"\r\nZürich;;https://a.b/c\r\n'.encode()
+_TSV = b'name\tsize\n"Elbow" pipe\t5"\nbend\t\t7\n'
 _PLAIN = "From: a\nTo: b\n\nZürich  |  x\n- one\n- two\nhttps://a.b/c\n".encode()
 _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 SAMPLES: dict[str, tuple[bytes, ...]] = {
@@ -72,6 +74,8 @@ SAMPLES: dict[str, tuple[bytes, ...]] = {
     "text/x-rst": (DOCUMENTS["rivers.rst"], _RST),
     "application/json": (DOCUMENTS["rivers.json"], _JSON),
     "application/xml": (DOCUMENTS["rivers.xml"], _RSS),
+    "text/csv": (b"Port,River\nBasel,Rhine\nKoblenz,Mosel\n", _CSV),
+    "text/tab-separated-values": (b"Port\tRiver\nBasel\tRhine\n", _TSV),
     "application/pdf": (DOCUMENTS["rivers.pdf"], pdf([_BLOCKS, _BLOCKS])),
     _DOCX: (DOCUMENTS["rivers.docx"], docx(_BLOCKS)),
     "text/x-python": (b'"""Doc."""\n\nclass A:\n    def f(self):\n        return "x"\n',),

@@ -13,6 +13,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 from tests.unit.indexer.parsing.made_documents import archive, docx_parts, pdf, pdf_file
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+CSV = "text/csv"
 MB = 1_000_000
 
 
@@ -239,6 +240,13 @@ BOMBS = (
     Bomb("HTML 100,000 deep", "text/html", lambda: b"<div>" * 100_000 + b"words", None),
     Bomb("gzip of 200 MB", "text/plain", lambda: gzip.compress(bytes(200 * MB)), "media_type_mismatch", "gzip"),
     Bomb("a line of 20 MB", "text/plain", lambda: b"words and " * 2_000_000, None),
+    Bomb("CSV with a line of 20 MB", CSV, lambda: b"a,b\n" + b"words, " * 3_000_000, "too_large", "a row of"),
+    Bomb("CSV with a field of 20 MB", CSV, lambda: b'a,b\n1,"' + b"words\n" * 3_000_000, "too_large", "a field"),
+    Bomb("CSV of 5,000,000 rows", CSV, lambda: b"a\n" * 5_000_000, "too_large", "20,000 rows"),
+    Bomb("CSV with one row of 20 MB", CSV, lambda: b"a,b\n" + b'"\n",' * 5_000_000, "too_large", "a row of"),
+    Bomb("CSV of 20 MB of quotation marks", CSV, lambda: b'"' * 20 * MB, "too_large", "a row of"),
+    Bomb("CSV of 10,000,000 empty rows", CSV, lambda: b"a,b\n" + b",\n" * 10_000_000, "too_large", "empty ones"),
+    Bomb("TSV of 20 MB of quotation marks", "text/tsv", lambda: b'"\t\n' * 6_000_000, "too_large", "20,000 rows"),
     Bomb("DOCX with 300 MB of zeros", DOCX, _word_bomb, "too_large", "unpacks to"),
     Bomb("DOCX with a text of 60 MB", DOCX, _word_text_bomb, "too_large", "the limit is"),
     Bomb("DOCX that lies on its sizes", DOCX, _word_lying_size, "malformed", "damaged"),

@@ -100,8 +100,11 @@ def test_an_unknown_character_set_counts_as_none(content_type: str) -> None:
 
 def test_the_list_of_formats_tells_media_types_extensions_and_limits() -> None:
     known = {one.name: one for one in formats()}
-    assert {"Markdown", "HTML", "plain text", "reStructuredText", "JSON", "XML", "PDF", "DOCX", "Python"} <= set(known)
+    documents = {"Markdown", "HTML", "plain text", "reStructuredText", "JSON", "XML", "CSV", "TSV", "PDF", "DOCX"}
+    assert documents | {"Python"} <= set(known)
     assert dict(known["PDF"].limits) == {"pages": 2_000, "characters": 10_000_000, "cpu_seconds": 6}
+    assert dict(known["CSV"].limits) == dict(known["TSV"].limits)
+    assert dict(known["CSV"].limits)["rows"] == 20_000
     assert dict(known["DOCX"].limits)["members"] == 5_000
     media_types = [media_type for one in formats() for media_type in one.media_types]
     extensions = [extension for one in formats() for extension in one.extensions]

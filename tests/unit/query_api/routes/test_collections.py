@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
+from query_api.routes import collections
+from query_api.upkeep.collection_settings import Stated
 from query_api.writing.publishing import OutgoingRecord
+from schemas.curation import ChunkingChoice, ChunkingEvent
 from schemas.ids import Position
 from tests.unit.query_api.running_service import Running, problem
 
@@ -52,6 +55,26 @@ async def test_what_the_worker_would_not_take_is_refused(
     body = problem(await running.http.put(path, json=choice))
     assert body["status"] == 422
     assert says in body["detail"]
+
+
+async def test_what_applies_is_shown_with_what_was_chosen(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bytes] = []
+    newest = [Stated(ChunkingEvent("notes", ChunkingChoice(child_characters=200)), Position(0, 9)), Stated()]
+
+    class Reader:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        async def newest(self, key: bytes) -> Stated:
+            asked.append(key)
+            return newest.pop(0)
+
+    monkeypatch.setattr(collections, "SettingsReader", Reader)
+    chosen, default = (await running.get(PATH)).json(), (await running.get(PATH)).json()
+    assert (chosen["child_characters"], chosen["position"]) == (200, "0:9")
+    assert {name: value for name, value in chosen["chosen"].items() if value is not None} == {"child_characters": 200}
+    assert (default["child_characters"], default["position"]) == (300, None)
+    assert asked == [b"notes/settings/chunking"] * 2
 
 
 async def test_without_kafka_nothing_is_chosen_and_nothing_guessed(running: Running) -> None:

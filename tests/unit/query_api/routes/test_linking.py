@@ -2,7 +2,7 @@
 
 import pytest
 
-from query_api.routes import linking
+from query_api.routes import collections
 from query_api.upkeep.collection_settings import Stated
 from query_api.writing.publishing import OutgoingRecord
 from schemas.curation import LinkingEvent, RelinkEvent
@@ -35,7 +35,7 @@ def topic_says(monkeypatch: pytest.MonkeyPatch, stated: Stated) -> None:
         async def newest(self, key: bytes) -> Stated:
             return stated
 
-    monkeypatch.setattr(linking, "SettingsReader", Reader)
+    monkeypatch.setattr(collections, "SettingsReader", Reader)
 
 
 async def test_a_choice_and_an_order_go_to_the_curation_topic(running: Running, sent: list[OutgoingRecord]) -> None:

@@ -72,6 +72,8 @@ async def test_frames_that_are_gone_are_replaced_by_a_new_retrieval(running: Run
         ({"q": "x", "filter": "status"}, "`filter.0`: 'status' is no filter"),
         ({"q": "x", "filter": ["lang=en", "lang>a|b"]}, "`filter.1`: 'lang>a|b' compares with several values"),
         ({"q": "x", "filter": "colour=red"}, "has a field 'colour'; there are document, title, "),
+        ({"q": "x", "diversity": "colour"}, "has a field 'colour'; there are document, title, "),
+        ({"q": "x", "max_per_value": 2}, "`max_per_value` is for the field named in `diversity`"),
         ({"q": "x", "filter": "updated>soon"}, "'soon' cannot be compared"),
         ({"q": "x", "edges": "wish"}, "`edges.0`"),
     ],

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from query_api.searching.results.confidence import FEATURES
 from query_api.searching.steps import SearchSettings
+from schemas.errors import MalformedFilter
 from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.searching.asking import PAGES, ask
 
@@ -85,6 +87,44 @@ async def test_no_document_fills_the_page(executor: Executor) -> None:
     documents = [hit.document_id for hit in answer.hits]
     assert len(documents) == 7
     assert documents.count("long") == 2
+
+
+BY = ["Ann", "ann", "Bo", "Cy"]
+SHELF = [
+    Page(f"b{at:03}", f"Book {at}", [[f"A river {'mud ' * (at % 7)}{at}."]], metadata={"by": {"name": BY[at % 4]}})
+    for at in range(100)
+] + [Page("none", "Loose Leaf", [["A river on a loose leaf."]], metadata={})]
+
+
+async def test_no_value_of_a_field_fills_the_page_unless_documents_lack_it(executor: Executor) -> None:
+    answer = await ask(world(SHELF), executor, q="river", diversity="by.name", k=50)
+    names = [hit.metadata["by"]["name"].lower() if hit.metadata else None for hit in answer.hits]
+    assert {name: names.count(name) for name in names} == {"ann": 2, "bo": 2, "cy": 2, None: 1}
+    assert answer.done.next_offset is None
+    one_each = await ask(world(SHELF), executor, q="river", diversity="metadata.by.name", max_per_value=1, k=50)
+    assert len(one_each.hits) == 4
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "vector", "keyword"])
+async def test_pages_of_diverse_hits_are_one_long_page(executor: Executor, mode: str) -> None:
+    made = world(SHELF)
+    asked = {"q": "a river of mud", "diversity": "by.name", "max_per_value": 15, "mode": mode}
+    whole = await ask(made, executor, k=150, **asked)
+    assert len(whole.hits) == 46
+    for size in (4, 11):
+        pages = []
+        offset: int | None = 0
+        while offset is not None:
+            page = await ask(made, executor, k=size, offset=offset, **asked)
+            pages += [(hit.rank, hit.chunk_id) for hit in page.hits]
+            offset = page.done.next_offset
+        assert pages == [(hit.rank, hit.chunk_id) for hit in whole.hits]
+
+
+async def test_a_field_that_no_document_has_is_refused_with_those_there_are(executor: Executor) -> None:
+    with pytest.raises(MalformedFilter, match=r"has a field 'author'; there are document, title, .*by\.name"):
+        await ask(world(SHELF), executor, q="river", diversity="author")
+    assert (await ask(world(SHELF), executor, q="river", diversity="author", collection="empty")).hits == []
 
 
 async def test_hits_below_the_floor_are_left_out_and_the_answer_ends(executor: Executor) -> None:

@@ -6,6 +6,7 @@ import pytest
 from query_api.reading.comparing import Compared
 from query_api.reading.snapshot import Candidate
 from query_api.searching.fusing import DEPTH, Found, FusionWeights, Place, places
+from query_api.searching.results.limiting import Limit
 from schemas.api import Fusion, Group, Mode
 from schemas.ids import DocumentKey
 
@@ -39,7 +40,8 @@ def placed(
     def document_of(passage: str) -> DocumentKey:
         return DocumentKey("c", passage)
 
-    return places(what, document_of, mode=mode, group=group, fusion=fusion, weights=weights, first=first)
+    limits = [Limit.per_document(1)] if group == "document" else []
+    return places(what, document_of, mode=mode, group=group, fusion=fusion, weights=weights, first=first, limits=limits)
 
 
 def fuse(what: Found, **how: object) -> list[tuple[str, float]]:

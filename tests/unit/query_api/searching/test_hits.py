@@ -16,7 +16,7 @@ def hit_at(start: int, metadata: dict[str, object]) -> Hit:
     chunk = ChunkRow("c", KEY, "r", 0, "p", [], start, start + 10, "Some words.")
     document = DocumentRow(KEY, None, 0, 1, 0, "r", "application/pdf", "Long", None, metadata)
     texts = Texts({"p": passage}, {"p": [chunk]}, {KEY: document})
-    (hit,) = hits_of([Place("p", "c", 1.0, {}, {})], 1, texts, Question("words"), None, "documents")
+    (hit,) = hits_of([Place("p", "c", 1.0, {}, {}, KEY)], [1], texts, Question("words"), None, "documents")
     return hit
 
 

@@ -136,3 +136,15 @@ def test_documents_that_come_change_and_go_leave_no_trace(history: list[tuple[in
                 with pytest.raises(MalformedFilter):
                     index.scope("c", [parse_condition(f"field{wanted}=x")])
         assert index.fields("c") == sorted({"value"} | {f"field{held}" for held in state.values()} if state else [])
+
+
+def test_the_values_of_a_document_are_told_once_each_and_without_regard_to_case() -> None:
+    doubled = row("pep-4", {"authors": ["Cy", "cy", "Bo Ek"], "pages": 3})
+    older, newer = layer_of(*PROPOSALS), layer_of(doubled)
+    index = DocumentIndex(Layers((older, newer)))
+    assert index.values("authors", DocumentKey("c", "pep-4")) == ("cy", "bo ek")
+    assert index.values("authors", DocumentKey("c", "pep-1")) == ("ann lee", "bo ek")
+    assert index.values("metadata.nested.topic.name", DocumentKey("c", "pep-3")) == ("typing",)
+    assert index.values("title", DocumentKey("c", "pep-2")) == ("pep-2",)
+    assert index.values("authors", DocumentKey("c", "pep-3")) == ()
+    assert index.values("authors", DocumentKey("c", "nowhere")) == ()

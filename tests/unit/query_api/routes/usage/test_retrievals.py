@@ -44,6 +44,7 @@ async def test_a_retrieval_is_shown_whole_with_what_was_said_of_it(running: Runn
     assert shown["at"] == "1970-01-01T00:01:00+00:00"
     assert shown["parameters"] == {"k": 10, "offset": 0}
     assert (shown["hits"][0]["ranks"], shown["hits"][0]["scores"]) == ({"vector": 1}, {"vector": 0.5})
+    assert shown["hits"][0]["confidence"] == 0.7
     assert (shown["stages"], shown["failed_channels"], shown["outcome"], shown["cached"]) == ({}, {}, "done", True)
     assert [(said["rating"], said["caller"]) for said in shown["feedback"]] == [(-0.5, "ada")]
 

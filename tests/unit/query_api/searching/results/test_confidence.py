@@ -16,6 +16,7 @@ from query_api.searching.results.confidence import (
     fitted_judge,
     with_confidence,
 )
+from schemas.ids import DocumentKey
 
 COMPARED = Compared(
     {"a": 0, "b": 1},
@@ -39,7 +40,7 @@ class RecordingJudge:
 
 
 def place(name: str) -> Place:
-    return Place(name, None, 1.0, {}, {})
+    return Place(name, None, 1.0, {}, {}, DocumentKey("c", name))
 
 
 def evidence(*, meaning: bool = True, decided: frozenset[str] = frozenset()) -> Evidence:

@@ -10,7 +10,7 @@ from schemas.results import DuplicateHit
 
 
 def places(*names: str) -> list[Place]:
-    return [Place(name, None, 1.0, {}, {}) for name in names]
+    return [Place(name, None, 1.0, {}, {}, DocumentKey("c", name)) for name in names]
 
 
 def said(*texts: str) -> dict[int, Said]:

@@ -1,0 +1,74 @@
+"""The commands `thalweg collections …`: how a collection is indexed, shown and chosen."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from query_api.cli import DataDir, Json, Url, print_json, service_client
+from schemas.exits import WrongSetting, plain_failures
+
+app = typer.Typer()
+collections_app = typer.Typer(no_args_is_help=True, help="Choose how collections are indexed.")
+app.add_typer(collections_app, name="collections")
+
+
+@collections_app.callback()
+def collections() -> None:
+    """Choose how collections are indexed."""
+
+
+@collections_app.command("chunking")
+@plain_failures()
+def collection_chunking(
+    collection: Annotated[str, typer.Argument(help="The collection.")],
+    parent_characters: Annotated[int | None, typer.Option(help="Size of a passage, 200 to 100000.")] = None,
+    parent_overlap: Annotated[int | None, typer.Option(help="Characters a passage repeats; up to half.")] = None,
+    child_characters: Annotated[int | None, typer.Option(help="Size of a chunk, 50 to 10000.")] = None,
+    child_overlap: Annotated[int | None, typer.Option(help="Characters a chunk repeats; up to half.")] = None,
+    method: Annotated[str | None, typer.Option(help="sentences, or semantic: cut where the meaning turns.")] = None,
+    language: Annotated[str | None, typer.Option(help="ISO 639 code of its sentences, or auto.")] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Back to the defaults.")] = False,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Show how a collection's documents are cut, or choose it: what is not given is the default. It counts for
+    documents sent from then on."""
+    from query_api.command.showing import show_chunking
+
+    asked: dict[str, Any] = {
+        "parent_characters": parent_characters,
+        "parent_overlap": parent_overlap,
+        "child_characters": child_characters,
+        "child_overlap": child_overlap,
+        "method": method,
+        "language": language,
+    }
+    answer, changed = setting_of(collection, "chunking", asked, reset=reset, url=url, data_dir=data_dir)
+    if as_json:
+        print_json(answer)
+    elif changed:
+        print(f"In the log at {answer['position']}. Documents of {collection} that are sent from now on are cut so.")
+    else:
+        show_chunking(answer)
+
+
+def setting_of(
+    collection: str, setting: str, asked: dict[str, Any], *, reset: bool, url: str | None, data_dir: Path | None
+) -> tuple[dict[str, Any], bool]:
+    """A collection's setting as the service tells it, or its answer to what was asked for (None where nothing was) or
+    to `reset`; and whether that changes the setting. Raises WrongSetting for both at once."""
+    choice = {name: value for name, value in asked.items() if value is not None}
+    if reset and choice:
+        raise WrongSetting("--reset goes back to the defaults: give no other option with it.")
+    path = f"/v1/collections/{quote(collection, safe='')}/{setting}"
+    with closing(service_client(url, data_dir)) as client:
+        if reset:
+            return client.delete(path), True
+        if choice:
+            return client.put(path, json.dumps(choice).encode()), True
+        return client.get(path), False
