@@ -15,6 +15,7 @@ from fastapi import FastAPI
 
 from indexer.observe import configure_logging
 from query_api.app import create_app
+from query_api.command.refusing import ProblemProtocol
 from query_api.service import Service
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.exits import InUse, NoAccess, WrongSetting
@@ -33,18 +34,23 @@ def serve(settings: ServiceSettings, log_level: str) -> None:
     listening = bind(settings.service)
     host, port = listening.getsockname()[:2]
     app = create_app(settings)
-    config = uvicorn.Config(
+    config = server_config(app)
+    shown = f"[{host}]" if ":" in host else host
+    print(f"Thalweg query service: http://{shown}:{port}", flush=True)
+    with _signals_end_quietly(), listening:
+        _Server(config, app).run(sockets=[listening])
+
+
+def server_config(app: FastAPI) -> uvicorn.Config:
+    return uvicorn.Config(
         app,
+        http=ProblemProtocol,
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
         timeout_keep_alive=75,
     )
-    shown = f"[{host}]" if ":" in host else host
-    print(f"Thalweg query service: http://{shown}:{port}", flush=True)
-    with _signals_end_quietly(), listening:
-        _Server(config, app).run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
