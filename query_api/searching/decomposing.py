@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from query_api.channels.question import Question
 from query_api.ranking import in_blocks, reciprocal_rank_fusion
 from query_api.searching.fusing import DEEPER, DEPTH, Place
+from query_api.searching.limiting import at_most
 from query_api.searching.results.choosing import distinct
-from query_api.searching.results.limiting import at_most
 from query_api.searching.steps import Account, Reading, SearchFailed, within
 from schemas.api import Hit, SearchRequest
 from schemas.frames import Stage

@@ -6,7 +6,7 @@ import pytest
 from query_api.reading.comparing import Compared
 from query_api.reading.snapshot import Candidate
 from query_api.searching.fusing import DEPTH, Found, FusionWeights, Place, places
-from query_api.searching.results.limiting import Limit
+from query_api.searching.limiting import Limit
 from schemas.api import Fusion, Group, Mode
 from schemas.ids import DocumentKey
 

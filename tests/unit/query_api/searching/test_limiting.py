@@ -1,6 +1,6 @@
 """How many hits may have something in common."""
 
-from query_api.searching.results.limiting import Limit, at_most
+from query_api.searching.limiting import Limit, at_most
 from schemas.ids import DocumentKey
 
 AUTHORS = {"a": ("ann",), "b": ("ann", "bo"), "c": ("bo",), "d": ("ann",), "e": ()}
