@@ -191,7 +191,7 @@ class Segment:
         """Sort the columns into rows. Raises ValueError when an edge names a chunk or entity that no row holds."""
         documents = np.argsort(columns.document_keys, kind="stable")
         document_keys = columns.document_keys[documents]
-        entity_keys, first_rows = _named_entities(columns)
+        entity_keys, first_rows, (mention_entities, about_entities, role_entities) = _named_entities(columns)
 
         chunk_documents = _found(document_keys, columns.chunk_documents, "document")
         chunks = np.lexsort(
@@ -208,15 +208,11 @@ class Segment:
         def chunk(keys: Keys) -> NDArray[np.int64]:
             return _known(chunk_ids.positions(keys), "chunk")
 
-        def entity(keys: Keys) -> NDArray[np.int64]:
-            return _found(entity_keys, keys, "entity")
-
-        mention_chunks, mention_entities = chunk(columns.mention_chunks), entity(columns.mention_entities)
+        mention_chunks = chunk(columns.mention_chunks)
         by_chunk = np.lexsort((mention_entities, mention_chunks))
         mentions = TwoWay.build(mention_chunks[by_chunk], mention_entities[by_chunk], n_chunks)
 
         about_documents = _found(document_keys, columns.about_documents, "document")
-        about_entities = entity(columns.about_entities)
         by_document = np.lexsort((about_entities, about_documents))
         titles = columns.document_titles.take(pa.array(documents))
         surfaces = columns.about_surfaces.take(pa.array(by_document))
@@ -227,7 +223,7 @@ class Segment:
         place[stated] = np.arange(len(stated))
         by_key = Sorting.of(columns.statement_keys)
         role_rows = _known(find(columns.statement_keys, columns.role_statements, by_key), "statement")
-        role_statements, role_entities = place[role_rows], entity(columns.role_entities)
+        role_statements = place[role_rows]
         by_statement = np.lexsort((role_entities, role_statements))
 
         sources, targets = chunk(columns.edge_sources), chunk(columns.edge_targets)
@@ -290,11 +286,14 @@ class Segment:
         return numbers
 
 
-def _named_entities(columns: GraphColumns) -> tuple[Keys, NDArray[np.int64]]:
-    """The keys of the entities that an edge names, ascending, each with a row that holds its name."""
-    named = np.unique(np.concatenate((columns.mention_entities, columns.about_entities, columns.role_entities)))
+def _named_entities(columns: GraphColumns) -> tuple[Keys, NDArray[np.int64], list[NDArray[np.int64]]]:
+    """The keys of the entities that an edge names, ascending; for each a row that holds its name; which of them the
+    mentions, the documents and the roles name."""
+    naming = (columns.mention_entities, columns.about_entities, columns.role_entities)
+    named, numbers = np.unique(np.concatenate(naming), return_inverse=True)
     known, rows = np.unique(columns.entity_keys, return_index=True)
-    return named, rows[_found(known, named, "entity")]
+    by_kind = np.split(numbers, np.cumsum([len(keys) for keys in naming])[:-1])
+    return named, rows[_found(known, named, "entity")], by_kind
 
 
 def _found(sorted_keys: Keys, wanted: Keys, kind: str) -> NDArray[np.int64]:
