@@ -59,7 +59,7 @@ class WorkerBlock(BaseModel):
         400, ge=1, le=10_000, description="Most records in one commit to the stores: what a crash has to do again."
     )
     commit_bytes: int = Field(
-        MIB // 4, ge=1024, description="Most bytes of records in one commit: how often progress shows, and memory."
+        MIB // 2, ge=1024, description="Most bytes of records in one commit: how often progress shows, and memory."
     )
     encode_texts: int = Field(
         256, ge=1, le=10_000, description="Texts encoded at a time. More sorts better by length, fewer stops sooner."
