@@ -6,12 +6,14 @@ in one paragraph never moves the sentences of another.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 import sentencex
 
 from indexer.languages import USUAL
 
 WINDOW_CHARACTERS = 2_000  # sentencex takes quadratic time over thousands of unclosed quotation marks
+REMEMBERED_WINDOWS = 2_048  # lines of a long document; some 10 MB at most
 
 _LINE = re.compile(r"[^\n]+")
 _STOP = re.compile(r"[.!?。！？।॥؟۔](?=\s)|[。！？]")
@@ -84,10 +86,18 @@ def _windows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _split(text: str, start: int, end: int, language: str) -> Iterator[tuple[int, int]]:
-    window = _ODD_BLANK.sub(" ", text[start:end])
+    return ((start + first, start + last) for first, last in _sentences(text[start:end], language))
+
+
+@lru_cache(maxsize=REMEMBERED_WINDOWS)
+def _sentences(window: str, language: str) -> tuple[tuple[int, int], ...]:
+    """Asked for twice of each line: by who cuts its section, and by who numbers the sentences of the whole text."""
+    window = _ODD_BLANK.sub(" ", window)
+    found = []
     for boundary in sentencex.get_sentence_boundaries(language, window):
         piece = window[boundary["start_index"] : boundary["end_index"]]
         bare = piece.strip()
         if bare:
-            at = start + boundary["start_index"] + len(piece) - len(piece.lstrip())
-            yield at, at + len(bare)
+            at = boundary["start_index"] + len(piece) - len(piece.lstrip())
+            found.append((at, at + len(bare)))
+    return tuple(found)

@@ -81,7 +81,7 @@ class ServiceBlock(BaseModel):
     )
     provenance_flush_seconds: float = Field(5.0, ge=0, description="How long a stop waits for unsent retrievals.")
     refresh_seconds: float = Field(
-        0.5, gt=0, le=60, description="How often the stores are looked at when no receipt announces a change."
+        2.0, gt=0, le=60, description="How often the stores are looked at when no receipt announces a change."
     )
     write_timeout_seconds: float = Field(
         4.0, gt=0, le=60, description="How long a write waits for Kafka before it is refused with 503."

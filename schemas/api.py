@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, Condition, parse_condition
+from schemas.hit_pages import MAX_HITS, Group
 from schemas.results import (
     CONTEXT_CHUNKS,
     DUPLICATE_THRESHOLD,
@@ -19,13 +20,11 @@ from schemas.results import (
 Mode = Literal["hybrid", "vector", "keyword", "structured", "graph", "rerank"]
 Fusion = Literal["adaptive", "rrf", "weighted"]
 Channel = Literal["vector", "keyword", "structured", "graph"]
-Group = Literal["passage", "chunk", "document"]
 Intent = Literal["explain", "compare", "find", "summarise", "path", "quiz", "relation", "general"]
 GraphMethod = Literal["hop", "expansion", "pagerank"]
 Edge = Literal["named", "title_mention", "mentioned_by", "mentioning", "shared_entity", "link", "statement", "residual"]
 
 MAX_QUERY_CHARACTERS = 10_000
-MAX_HITS = 1_000
 MAX_OFFSET = 10_000
 
 

@@ -241,12 +241,10 @@ class Worker:
         graph_position = await kuzu.call(graph.position)
         self._health.up("stores")
         newest = latest_snapshot(generation.snapshots_dir)
-        schedule = SnapshotSchedule(
-            idle_seconds=worker.snapshot_idle_seconds,
-            min_seconds=worker.snapshot_min_seconds,
-            max_seconds=worker.snapshot_max_seconds,
-            share=worker.snapshot_share,
+        schedule = SnapshotSchedule.of(
+            worker,
             pending=newest is None or newest.graph_position < graph_position,
+            more_is_coming=lambda: self._progress.is_busy(documents_agent.STAGE, graph_agent.BUSY_WITHIN_SECONDS),
         )
         snapshots = Snapshots(
             writer=graph,

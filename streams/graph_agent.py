@@ -25,7 +25,7 @@ from streams.upkeep.snapshot_schedule import SnapshotSchedule
 STAGE = "graph"
 REST_FACTOR = 2.0  # most of a transaction's cost is its commit: a third of the time at most goes into them
 MOST_REST_SECONDS = 5.0
-BUSY_REST_SECONDS = 15.0  # while documents are being indexed: a commit costs .3 s whether it holds 3 of them or 50
+BUSY_REST_SECONDS = 30.0  # while documents are being indexed: a commit costs .3 s whether it holds 3 of them or 50
 BUSY_WITHIN_SECONDS = 1.0
 _LOOK_SECONDS = 0.25
 

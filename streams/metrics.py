@@ -98,7 +98,7 @@ class MetricsServer:
             ) from error
         self.port = int(self._server.server_port)
         self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, name="metrics", daemon=True
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.25}, name="metrics", daemon=True
         )
         self._thread.start()
 

@@ -59,7 +59,7 @@ class WorkerBlock(BaseModel):
         400, ge=1, le=10_000, description="Most records in one commit to the stores: what a crash has to do again."
     )
     commit_bytes: int = Field(
-        MIB // 4, ge=1024, description="Most bytes of records in one commit: how often progress shows, and memory."
+        MIB // 2, ge=1024, description="Most bytes of records in one commit: how often progress shows, and memory."
     )
     encode_texts: int = Field(
         256, ge=1, le=10_000, description="Texts encoded at a time. More sorts better by length, fewer stops sooner."
@@ -78,7 +78,10 @@ class WorkerBlock(BaseModel):
         1.0, gt=0, description="A graph snapshot is made when nothing has changed for so long."
     )
     snapshot_min_seconds: float = Field(
-        5.0, gt=0, description="Least time between snapshots while changes keep coming."
+        30.0,
+        gt=0,
+        description="Least time between snapshots while changes keep coming, or documents are being indexed. Nobody "
+        "waits for them: searches see changes before; a start after a crash has so much more of the log to read again.",
     )
     snapshot_max_seconds: float = Field(
         300.0, gt=0, description="Most time between snapshots while changes keep coming."

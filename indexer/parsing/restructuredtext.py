@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import singledispatchmethod
+from functools import cache, singledispatchmethod
 from itertools import count, repeat
 
 from docutils import nodes
-from docutils.frontend import get_default_settings
+from docutils.frontend import Values, get_default_settings
 from docutils.utils import new_document
 
 from indexer.documents import ParsedDocument
@@ -32,11 +32,10 @@ def parse(text: str) -> ParsedDocument:
     header, body = split_header_block(text)
     # docutils reads the values of a field list as markup, so that is what the header block becomes.
     whole = "".join(f":{name}: {value}\n" for name, value in header) + "\n" + body
-    settings = get_default_settings(TolerantParser)
-    for name, value in _SETTINGS.items():
-        setattr(settings, name, value)
-    document = new_document("content", settings)
-    TolerantParser().parse(_LONG_LINE.sub(_wrapped, whole), document)
+    document = new_document("content", _settings().copy())
+    if max(map(len, whole.split("\n"))) > MAX_LINE_CHARACTERS:
+        whole = _LONG_LINE.sub(_wrapped, whole)
+    TolerantParser().parse(whole, document)
     apply_references(document)
     writer = _Writer(TextAssembler(), document)
     writer.write_children(document)
@@ -57,6 +56,15 @@ _SETTINGS = {
     "line_length_limit": 1_000_000,
     "traceback": False,
 }
+
+
+@cache
+def _settings() -> Values:
+    """docutils asks every component for its options to tell their defaults, which takes milliseconds."""
+    settings = get_default_settings(TolerantParser)
+    for name, value in _SETTINGS.items():
+        setattr(settings, name, value)
+    return settings
 
 
 def _wrapped(line: re.Match[str]) -> str:
@@ -86,79 +94,83 @@ class _Writer:
         for child in node.children:
             self.write(child)
 
-    @singledispatchmethod
     def write(self, node: nodes.Node) -> None:
-        """Write a node as its class asks; one of no class below is a block with children."""
+        """Write a node as its class asks."""
+        self._for_class(type(node))(self, node)  # asked for as an attribute, a singledispatchmethod makes a wrapper
+
+    @singledispatchmethod
+    def _written(self, node: nodes.Node) -> None:
+        """One of no class below is a block with children."""
         if isinstance(node, nodes.Element):
             self._assembler.break_block()
             self.write_children(node)
             self._assembler.break_block()
 
-    @write.register
+    @_written.register
     def _(self, node: nodes.Text) -> None:
         self._assembler.write(node.astext())
 
-    @write.register(nodes.Invisible)
-    @write.register(nodes.raw)
-    @write.register(nodes.meta)
-    @write.register(nodes.decoration)
-    @write.register(nodes.colspec)
+    @_written.register(nodes.Invisible)
+    @_written.register(nodes.raw)
+    @_written.register(nodes.meta)
+    @_written.register(nodes.decoration)
+    @_written.register(nodes.colspec)
     def _(self, node: nodes.Node) -> None:
         """Not for the reader."""
 
-    @write.register(nodes.Inline)
-    @write.register(nodes.target)
-    @write.register(nodes.line)
-    @write.register(nodes.tgroup)
-    @write.register(nodes.thead)
-    @write.register(nodes.tbody)
+    @_written.register(nodes.Inline)
+    @_written.register(nodes.target)
+    @_written.register(nodes.line)
+    @_written.register(nodes.tgroup)
+    @_written.register(nodes.thead)
+    @_written.register(nodes.tbody)
     def _(self, node: nodes.Element) -> None:
         self.write_children(node)
 
-    @write.register(nodes.emphasis)
-    @write.register(nodes.strong)
-    @write.register(nodes.title_reference)
+    @_written.register(nodes.emphasis)
+    @_written.register(nodes.strong)
+    @_written.register(nodes.title_reference)
     def _(self, node: nodes.Element) -> None:
         mark = self._assembler.mark()
         self.write_children(node)
         self._assembler.emphasise(mark)
 
-    @write.register(nodes.literal_block)
-    @write.register(nodes.doctest_block)
-    @write.register(nodes.math_block)
+    @_written.register(nodes.literal_block)
+    @_written.register(nodes.doctest_block)
+    @_written.register(nodes.math_block)
     def _(self, node: nodes.Element) -> None:
         self._assembler.verbatim(node.astext())
 
-    @write.register(nodes.footnote_reference)
-    @write.register(nodes.citation_reference)
+    @_written.register(nodes.footnote_reference)
+    @_written.register(nodes.citation_reference)
     def _(self, node: nodes.Element) -> None:
         self._assembler.write(f"[{node.astext()}]")
 
-    @write.register
+    @_written.register
     def _(self, node: nodes.section) -> None:
         self._level += 1
         self.write_children(node)
         self._level -= 1
 
-    @write.register
+    @_written.register
     def _(self, node: nodes.image) -> None:
         mark = self._assembler.mark()
         self._assembler.write(str(node.get("alt", "")))
         self._assembler.image(mark)
 
-    @write.register
+    @_written.register
     def _(self, node: nodes.bullet_list) -> None:
         self._list(node, repeat("-"))
 
-    @write.register
+    @_written.register
     def _(self, node: nodes.enumerated_list) -> None:
         self._list(node, (f"{number}." for number in count(int(node.get("start", 1)))))
 
-    @write.register
+    @_written.register
     def _(self, node: nodes.row) -> None:
         self._assembler.row(_plain(entry) for entry in node.children)
 
-    @write.register
+    @_written.register
     def _(self, node: nodes.term) -> None:
         self._assembler.break_block()
         mark = self._assembler.mark()
@@ -166,7 +178,7 @@ class _Writer:
         self._assembler.emphasise(mark)
         self._assembler.break_line()
 
-    @write.register
+    @_written.register
     def _(self, node: nodes.title) -> None:
         """A section's title is a heading; that of a topic, a table or an admonition is a line."""
         assembler = self._assembler
@@ -191,8 +203,8 @@ class _Writer:
             assembler.end_item()
         assembler.break_block()
 
-    @write.register(nodes.field_list)
-    @write.register(nodes.option_list)
+    @_written.register(nodes.field_list)
+    @_written.register(nodes.option_list)
     def _(self, node: nodes.Element) -> None:
         """A line for each field that says something; fields before any other text state something of the document."""
         assembler = self._assembler
@@ -210,7 +222,7 @@ class _Writer:
                 self._fields.append((field_name(_plain(name)), value))
         assembler.break_block()
 
-    @write.register(nodes.definition)
+    @_written.register(nodes.definition)
     def _on_its_line(self, body: nodes.Element) -> None:
         """A body whose first paragraph goes on in the line that is open."""
         for number, child in enumerate(body.children):
@@ -220,7 +232,7 @@ class _Writer:
             else:
                 self.write(child)
 
-    @write.register
+    @_written.register
     def _(self, node: nodes.line_block) -> None:
         self._assembler.break_block()
         for line in node.children:
@@ -228,8 +240,8 @@ class _Writer:
             self._assembler.break_line()
         self._assembler.break_block()
 
-    @write.register(nodes.footnote)
-    @write.register(nodes.citation)
+    @_written.register(nodes.footnote)
+    @_written.register(nodes.citation)
     def _(self, node: nodes.Element) -> None:
         self._assembler.break_block()
         label, *rest = node.children
@@ -239,7 +251,7 @@ class _Writer:
         self._on_its_line(body)
         self._assembler.break_block()
 
-    @write.register
+    @_written.register
     def _(self, node: nodes.figure) -> None:
         assembler = self._assembler
         assembler.break_block()
@@ -253,7 +265,7 @@ class _Writer:
         assembler.image(mark, _plain(captions[0]) if captions else "")
         assembler.break_block()
 
-    @write.register
+    @_written.register
     def _(self, node: nodes.reference) -> None:
         mark = self._assembler.mark()
         written = str(node.get("refuri", ""))
@@ -263,7 +275,7 @@ class _Writer:
         self.write_children(node)
         self._assembler.link(written, mark)
 
-    @write.register
+    @_written.register
     def _(self, node: nodes.substitution_reference) -> None:
         """Write a substitution's definition in place; one that is unknown, circular or too many keeps its name."""
         name = str(node.get("refname", node.astext()))
@@ -277,12 +289,14 @@ class _Writer:
         self.write_children(definition)
         self._open_substitutions.discard(name)
 
-    @write.register
+    @_written.register
     def _(self, message: nodes.system_message) -> None:
         """The message is for the author; the source it rejects is all there is of his text there."""
         if int(message.get("level", 0)) >= _ERROR_LEVEL:
             for source in message.findall(nodes.literal_block):
                 self._assembler.verbatim(_DIRECTIVE.sub(r"\1", source.astext()))
+
+    _for_class = staticmethod(_written.dispatcher.dispatch)
 
 
 def _plain(node: nodes.Node) -> str:

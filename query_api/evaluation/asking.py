@@ -9,8 +9,9 @@ import msgspec
 from query_api.judging.answers import Asked
 from query_api.judging.approaches import Approach
 from query_api.judging.labelled import Question
-from schemas.api import MAX_QUERY_CHARACTERS, Group
+from schemas.api import MAX_QUERY_CHARACTERS
 from schemas.exits import Failure, WrongSetting
+from schemas.hit_pages import Group
 
 JSONObject = dict[str, Any]
 

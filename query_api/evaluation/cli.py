@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 import typer
 
 from query_api.cli import DataDir, Json, Url, service_client
-from schemas.api import MAX_HITS, Group
 from schemas.exits import NoAccess, WrongSetting, plain_failures
+from schemas.hit_pages import MAX_HITS, Group
 
 if TYPE_CHECKING:
     from query_api.evaluation.evaluating import Begin

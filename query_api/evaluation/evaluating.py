@@ -20,8 +20,8 @@ from query_api.judging.figures.uncertainty import LEVEL, RESAMPLES
 from query_api.judging.findings import Evaluation, Loaded, ServiceFacts
 from query_api.judging.judged import Setting, judged, predictions
 from query_api.judging.labelled import LabelledCollection, spread_out
-from schemas.api import Group
 from schemas.exits import WrongSetting
+from schemas.hit_pages import Group
 
 Begin = Callable[[str, int], Callable[[int], None]]
 """Called with a step and its number of parts as it begins; what it returns is told of parts that are done."""

@@ -9,7 +9,7 @@ from query_api.judging.figures.diversity import Diversity
 from query_api.judging.figures.latency import Spread
 from query_api.judging.figures.thresholds import Threshold
 from query_api.judging.figures.uncertainty import Difference, Interval
-from schemas.api import Group
+from schemas.hit_pages import Group
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,8 @@ from query_api.ranking import (
 from query_api.reading.comparing import Compared
 from query_api.reading.snapshot import Candidate
 from query_api.searching.limiting import Limit, at_most
-from schemas.api import Fusion, Group, Mode
+from schemas.api import Fusion, Mode
+from schemas.hit_pages import Group
 from schemas.ids import DocumentKey
 from schemas.results import DuplicateHit
 

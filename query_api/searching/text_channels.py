@@ -14,7 +14,7 @@ from query_api.channels.vector import vector_channel
 from query_api.reading.snapshot import Candidate
 from query_api.searching.fusing import DEEPER, DEPTH
 from query_api.searching.steps import Account, Outcome, Reading, begin, within
-from schemas.api import MAX_HITS
+from schemas.hit_pages import MAX_HITS
 
 MAX_DEPTH = 16_384
 

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 from aiokafka.errors import KafkaError
 
-from query_api.upkeep.tailing import LocateBroker, LogUnavailable, Span, TopicMissing, connect, spans_of
+from query_api.upkeep.tailing import LocateBroker, LogUnavailable, Span, connect, missing, spans_by_topic
 
 log = structlog.get_logger(__name__)
 
@@ -81,12 +81,12 @@ class LogWatch:
             await consumer.stop()
 
     async def _look(self, consumer: Any) -> None:
-        self.missing = None
-        for topic in self._topics():
-            try:
-                self.see(topic, await spans_of(consumer, topic))
-            except TopicMissing as error:
-                self.missing = str(error)
+        topics = self._topics()
+        spans = await spans_by_topic(consumer, topics)
+        absent = [topic for topic in topics if topic not in spans]
+        self.missing = missing(absent[-1]) if absent else None
+        for topic, seen in spans.items():
+            self.see(topic, seen)
 
     def see(self, topic: str, spans: Mapping[int, Span]) -> None:
         """Take note of what the partitions hold now."""

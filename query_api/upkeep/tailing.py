@@ -1,7 +1,7 @@
 """Following topics: one reader for each, without a group, from offsets of our own choosing, for as long as we live."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import structlog
@@ -127,12 +127,31 @@ async def connect(servers: str | None, record_bytes: int) -> Any:
 
 
 async def spans_of(consumer: Any, topic: str) -> dict[int, Span]:
-    """What each partition of the topic holds. Raises LogUnavailable when there is no such topic."""
+    """What each partition of the topic holds. Raises TopicMissing when there is no such topic."""
+    spans = await spans_by_topic(consumer, (topic,))
+    if topic not in spans:
+        raise TopicMissing(missing(topic))
+    return spans[topic]
+
+
+async def spans_by_topic(consumer: Any, topics: Collection[str]) -> dict[str, dict[int, Span]]:
+    """What each partition holds of those topics that are there: three requests, however many topics."""
     # `consumer.topics()` asks the same and keeps only the names; `partitions_for_topic` knows assigned topics only
     cluster = await consumer._client.fetch_all_metadata()  # noqa: SLF001
-    if topic not in cluster.topics():
-        raise TopicMissing(f"there is no topic {topic}: run `thalweg topics create`, or start the worker")
-    partitions = [TopicPartition(topic, partition) for partition in sorted(cluster.partitions_for_topic(topic) or ())]
-    beginnings = await consumer.beginning_offsets(partitions)
-    ends = await consumer.end_offsets(partitions)
-    return {each.partition: Span(beginnings[each], ends[each]) for each in partitions}
+    there = sorted(cluster.topics().intersection(topics))
+    partitions = [
+        TopicPartition(topic, partition)
+        for topic in there
+        for partition in sorted(cluster.partitions_for_topic(topic) or ())
+    ]
+    beginnings = await consumer.beginning_offsets(partitions) if partitions else {}
+    ends = await consumer.end_offsets(partitions) if partitions else {}
+    spans: dict[str, dict[int, Span]] = {topic: {} for topic in there}
+    for each in partitions:
+        spans[each.topic][each.partition] = Span(beginnings[each], ends[each])
+    return spans
+
+
+def missing(topic: str) -> str:
+    """What to do about a topic that is not there."""
+    return f"there is no topic {topic}: run `thalweg topics create`, or start the worker"

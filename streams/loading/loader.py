@@ -8,14 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
 from schemas.discovery import find_running
 from schemas.errors import MalformedEvent
 from schemas.exits import Failure, Unreachable, WrongSetting
 from schemas.ids import DocumentKey
 from schemas.topics import TopicNames
+from streams.loading.bars import progress_bars
 from streams.loading.publishing import Followed, Published, follow, open_producer, open_receipts, publish
 from streams.loading.sources import Record, Refused, Selection, Sizes, read_sources, require_paths
 from streams.settings import WorkerSettings
@@ -42,6 +40,8 @@ class Loaded:
         if as_json:
             print(json.dumps(asdict(self)))
             return
+        from rich.console import Console  # with its parts half as long to import as all else: not for --json
+
         console = Console(highlight=False, markup=False, soft_wrap=True)
         outcomes = ", ".join(f"{count} {name}" for name, count in sorted((self.outcomes or {}).items()))
         console.print(f"{self.published} published{': ' + outcomes if outcomes else ''} in {self.seconds:.1f} s")
@@ -115,19 +115,20 @@ class Loader:
     async def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
         kafka, servers = self.settings.kafka, self.bootstrap_servers
         followed = Followed()
-        with self._progress() as progress:
+        with progress_bars(shown=not self.quiet) as bar:
             async with open_receipts(kafka, servers) as receipts, open_producer(kafka, servers) as producer:
-                sending = progress.add_task("published", total=None)
+                sent = bar("published")
                 began = time.monotonic()
                 documents = TopicNames(kafka.topic_prefix).documents
-                await publish(producer, documents, records, published, lambda: progress.advance(sending))
-                progress.update(sending, total=published.records)
+                await publish(producer, documents, records, published, sent.advance)
+                sent.is_of(published.records)
                 if self.wait:
-                    showing = progress.add_task("searchable", total=published.records)
+                    searchable = bar("searchable")
+                    searchable.is_of(published.records)
                     followed = await follow(
                         receipts,
                         published,
-                        lambda _receipt: progress.advance(showing),
+                        lambda _receipt: searchable.advance(),
                         patience_seconds=self.patience_seconds,
                     )
                 seconds = time.monotonic() - began
@@ -136,17 +137,6 @@ class Loader:
         ]
         outcomes = dict(followed.outcomes) if self.wait else None
         return Loaded(published.records, published.token, outcomes, refused, round(seconds, 3), followed.absent)
-
-    def _progress(self) -> Progress:
-        return Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description:<10}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-            disable=self.quiet,
-        )
 
 
 def settings_for(data_dir: Path | None) -> WorkerSettings:

@@ -3,6 +3,9 @@
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Self
+
+from streams.settings import WorkerBlock
 
 IDLE_SHARE = 0.25  # of the time, where changes come seldom: nothing else wants the processor then
 
@@ -19,13 +22,16 @@ class SnapshotSchedule:
         max_seconds: float,
         share: float,
         pending: bool,
+        more_is_coming: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`pending` says whether there is something unsnapshotted from the start."""
+        """`pending` says whether there is something unsnapshotted from the start; `more_is_coming`, whether changes are
+        on their way, so that this is no quiet moment though none has come for a while."""
         self._idle_seconds = idle_seconds
         self._min_seconds = min_seconds
         self._max_seconds = max_seconds
         self._share = share
+        self._more_is_coming = more_is_coming
         self._clock = clock
         now = clock()
         self._changes = 1 if pending else 0
@@ -36,6 +42,18 @@ class SnapshotSchedule:
         self._began = now
         self._took = 0.0
         self._wake = asyncio.Event()
+
+    @classmethod
+    def of(cls, worker: WorkerBlock, *, pending: bool, more_is_coming: Callable[[], bool]) -> Self:
+        """As the worker is set up."""
+        return cls(
+            idle_seconds=worker.snapshot_idle_seconds,
+            min_seconds=worker.snapshot_min_seconds,
+            max_seconds=worker.snapshot_max_seconds,
+            share=worker.snapshot_share,
+            pending=pending,
+            more_is_coming=more_is_coming,
+        )
 
     @property
     def pending(self) -> bool:
@@ -68,7 +86,8 @@ class SnapshotSchedule:
         if not self.pending:
             return None
         rest = min(self._took / self._share, self._max_seconds)
-        when_idle = max(self._last_change + self._idle_seconds, self._last_made + min(rest, self._took / IDLE_SHARE))
+        quiet_since = self._clock() if self._more_is_coming() else self._last_change
+        when_idle = max(quiet_since + self._idle_seconds, self._last_made + min(rest, self._took / IDLE_SHARE))
         when_busy = self._first_pending + min(max(rest, self._min_seconds), self._max_seconds)
         return max(0.0, min(when_idle, when_busy) - self._clock())
 

@@ -1,7 +1,12 @@
 """Lag: in records and in seconds, from what the log was seen to hold."""
 
+from collections.abc import Sequence
+
+import pytest
+from aiokafka import TopicPartition
+
 from query_api.upkeep.log_watch import Lag, LogWatch
-from query_api.upkeep.tailing import Span
+from query_api.upkeep.tailing import Span, TopicMissing, spans_by_topic, spans_of
 
 
 class Clock:
@@ -47,3 +52,45 @@ def test_a_topic_made_anew_starts_from_nothing() -> None:
     clock.now += 5
     log.see("documents", {0: Span(0, 2)})
     assert log.lag("documents", {}) == {0: Lag(2, 0.0)}
+
+
+class FakeCluster:
+    def topics(self) -> set[str]:
+        return {"documents", "indexed", "of somebody else"}
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        return {"documents": {1, 0}, "indexed": {0}}[topic]
+
+
+class FakeConsumer:
+    """Answers for three topics, and counts what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self._client = self
+
+    async def fetch_all_metadata(self) -> FakeCluster:
+        self.asked.append("metadata")
+        return FakeCluster()
+
+    async def beginning_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        self.asked.append("beginnings")
+        return dict.fromkeys(partitions, 2)
+
+    async def end_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        self.asked.append("ends")
+        return {each: 10 + each.partition for each in partitions}
+
+
+async def test_a_look_at_all_topics_is_three_requests() -> None:
+    consumer = FakeConsumer()
+    assert await spans_by_topic(consumer, ("documents", "indexed", "not there")) == {
+        "documents": {0: Span(2, 10), 1: Span(2, 11)},
+        "indexed": {0: Span(2, 10)},
+    }
+    assert consumer.asked == ["metadata", "beginnings", "ends"]
+
+
+async def test_a_topic_that_is_not_there_is_told_with_what_to_do() -> None:
+    with pytest.raises(TopicMissing, match="there is no topic not there: run `thalweg topics create`"):
+        await spans_of(FakeConsumer(), "not there")

@@ -1,5 +1,7 @@
 """When a snapshot is due; the clock advances by call."""
 
+from collections.abc import Callable
+
 import pytest
 
 from streams.upkeep.snapshot_schedule import SnapshotSchedule
@@ -17,8 +19,18 @@ def clock() -> Clock:
     return Clock()
 
 
-def schedule(clock: Clock, *, pending: bool = False) -> SnapshotSchedule:
-    return SnapshotSchedule(idle_seconds=1, min_seconds=5, max_seconds=300, share=0.05, pending=pending, clock=clock)
+def schedule(
+    clock: Clock, *, pending: bool = False, more_is_coming: Callable[[], bool] = lambda: False
+) -> SnapshotSchedule:
+    return SnapshotSchedule(
+        idle_seconds=1,
+        min_seconds=5,
+        max_seconds=300,
+        share=0.05,
+        pending=pending,
+        more_is_coming=more_is_coming,
+        clock=clock,
+    )
 
 
 def make(made: SnapshotSchedule, clock: Clock, took: float) -> None:
@@ -52,6 +64,16 @@ def test_while_changes_keep_coming_the_interval_grows_with_the_cost(clock: Clock
         assert made.due_in() != 0
     clock.now += 1
     made.changed()
+    assert made.due_in() == 0
+
+
+def test_while_documents_are_being_indexed_no_moment_is_quiet(clock: Clock) -> None:
+    under_way = {"a load"}
+    made = schedule(clock, more_is_coming=lambda: bool(under_way))
+    made.changed()
+    clock.now += 4
+    assert made.due_in() == 1, "the least time between snapshots; a second of quiet is long over"
+    under_way.clear()
     assert made.due_in() == 0
 
 
