@@ -93,14 +93,15 @@ class QueryEncoder(Protocol):
 class Snapshot:
     """Both stores at one moment. A passage that is newer in `text` than in `graph` is found by its text only.
 
-    `in_memory` where all texts are: reading some then takes less time than handing that to a thread.
+    `at_hand` where all of it is in memory and not too much: a step of a search then takes less time than threads that
+    share one interpreter take to hand it over.
     """
 
     generation: str
     text: TextSnapshot
     graph: GraphView
     documents_topic: str
-    in_memory: bool = False
+    at_hand: bool = False
 
     def info(self) -> SnapshotInfo:
         return SnapshotInfo(

@@ -179,7 +179,8 @@ class Decomposed:
         if request.duplicates == "keep":
             return kept
         text, question = reading.snapshot.text, Question(request.q)
-        step = reading.run(lambda: distinct(kept, request, question, text, reading.passages))
+        semantic = request.duplicates == "semantic"  # which reads vectors
+        step = reading.run(lambda: distinct(kept, request, question, text, reading.passages), aside=semantic)
         outcome = await within("texts", reading.settings.budgets.texts_seconds, step)
         if outcome.value is None:
             raise SearchFailed(f"The texts of the hits: {outcome.error}")

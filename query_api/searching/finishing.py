@@ -38,7 +38,8 @@ class Finishing:
         if request.duplicates == "keep":
             return likely
         text, passages = reading.snapshot.text, reading.passages
-        step = reading.read(lambda: distinct(likely, request, self._question, text, passages))
+        semantic = request.duplicates == "semantic"  # which reads vectors
+        step = reading.run(lambda: distinct(likely, request, self._question, text, passages), aside=semantic)
         return await self._read("The texts of the hits", step)
 
     async def told(self, hits: list[Hit], texts: Texts) -> list[Hit]:
@@ -52,7 +53,7 @@ class Finishing:
         if request.context != "parent":
             chunks = {chunk.id: chunk for of_passage in texts.chunks.values() for chunk in of_passage}
             spans = [span_of(request, chunks[hit.chunk_id]) for hit in hits]
-            step = reading.run(lambda: reading.snapshot.text.chunks_in(spans))
+            step = reading.run(lambda: reading.snapshot.text.chunks_in(spans), aside=True)
             hits = with_contexts(hits, request, chunks, await self._read("The texts around the hits", step))
         return hits
 

@@ -86,6 +86,7 @@ class Following:
             reason = self._account.failed.get("compare", "it was not tried")
             raise TransientStoreError(f"What was found was not compared with the question: {reason}")
         names = await self._looking_up_names()
+        walking = reading.request.graph_method != "hop"
         return await reading.run(
             lambda: graph_channel(
                 self._question,
@@ -101,7 +102,8 @@ class Following:
                 edges=reading.request.edges,
                 weights=reading.settings.terms,
                 method=reading.request.graph_method,
-            )
+            ),
+            aside=walking,
         )
 
     def _looking_up_names(self) -> asyncio.Future[Names]:

@@ -16,13 +16,15 @@ from indexer.read.vectors import VectorReader
 from query_api.graph.view import GraphView
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.reading.text_cache import CachedText, TextCache
-from query_api.searching.engine import GraphFile, SearchPart, SearchUnanswered
+from query_api.searching.engine import GraphFile, SearchPart, SearchUnanswered, tables_of
 from query_api.searching.results.confidence import fitted_judge
 from query_api.searching.search import search
 from query_api.searching.steps import SearchBudgets, SearchFailed, SearchSettings
 from query_api.settings import SearchBudgetSettings
 from schemas.api import SearchRequest
 from schemas.settings import EmbeddingSettings
+
+MOST_AT_HAND = 200_000  # passages; a step of a search of so many blocks its event loop for some 10 ms
 
 
 class LoadedEngine:
@@ -62,7 +64,8 @@ class LoadedEngine:
         self, generation: Generation, reader: VectorReader, graph: GraphView, documents_topic: str
     ) -> Snapshot:
         text = reader.snapshot()
-        return Snapshot(generation.name, text, graph, documents_topic, in_memory=text.holds_texts)
+        at_hand = text.holds_texts and text.resident.words.layers.rows <= MOST_AT_HAND
+        return Snapshot(generation.name, text, graph, documents_topic, at_hand)
 
     async def search(
         self,
@@ -74,7 +77,7 @@ class LoadedEngine:
         budgets: SearchBudgetSettings,
     ) -> AsyncGenerator[SearchPart, None]:
         settings = SearchSettings(budgets=SearchBudgets(**budgets.model_dump()), judge=self._judge)
-        if not snapshot.in_memory:
+        if not tables_of(snapshot).holds_texts:
             snapshot = replace(snapshot, text=CachedText(snapshot.text, self._texts))
         parts = search(request, retrieval_id, snapshot, encoder, executor, settings)
         try:

@@ -160,10 +160,10 @@ class _Search:
         reading, text = self._reading, self._reading.snapshot.text
         parents = list(dict.fromkeys([*wanted, *sorted(evidence)]))
         passages, chunks = await asyncio.gather(
-            reading.read(lambda: reading.passages.read(wanted)), reading.read(lambda: text.chunks_of_passages(parents))
+            reading.run(lambda: reading.passages.read(wanted)), reading.run(lambda: text.chunks_of_passages(parents))
         )
         keys = list(dict.fromkeys(passage.key for passage in passages.values()))
-        return Texts(passages, chunks, await reading.read(lambda: text.documents(keys)))
+        return Texts(passages, chunks, await reading.run(lambda: text.documents(keys)))
 
     def _places(self, first: int) -> list[Place]:
         request, graph = self._reading.request, self._reading.snapshot.graph

@@ -95,13 +95,12 @@ class Reading:
             limits.append(Limit(request.max_per_value or MAX_PER_VALUE, lambda key: fields.values(field, key)))
         return tuple(limits)
 
-    def run(self, function: Callable[[], Value]) -> Awaitable[Value]:
-        """Run what blocks in a thread."""
-        return asyncio.get_running_loop().run_in_executor(self.executor, function)
-
-    async def read(self, function: Callable[[], Value]) -> Value:
-        """Read a few texts: in a thread, unless they are in memory."""
-        return function() if self.snapshot.in_memory else await self.run(function)
+    async def run(self, function: Callable[[], Value], *, aside: bool = False) -> Value:
+        """Run a step: in a thread, unless all it reads is at hand. `aside` for one that takes long all the same: it
+        encodes, walks far, or reads a table."""
+        if self.snapshot.at_hand and not aside:
+            return function()
+        return await asyncio.get_running_loop().run_in_executor(self.executor, function)
 
 
 class Outcome(NamedTuple, Generic[Value]):

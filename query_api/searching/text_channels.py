@@ -43,7 +43,7 @@ class TextChannels:
         budgets = self._reading.settings.budgets
         running: set[asyncio.Task[Outcome[Any]]] = set()
         if "vector" in self._asked:
-            running.add(begin("embed", budgets.embed_seconds, self._reading.run(self._embed)))
+            running.add(begin("embed", budgets.embed_seconds, self._reading.run(self._embed, aside=True)))
         if "keyword" in self._asked:
             running.add(begin("keyword", budgets.keyword_seconds, self._by_words()))
         else:

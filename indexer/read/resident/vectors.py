@@ -127,6 +127,8 @@ def _nearest(
     rows, roughly = _products(layer.content.narrow, runs, asked)
     best = rows[best_rows(roughly, limit, 2 * layer.content.narrow.off_by(asked) + _MARGIN)]
     cosines = _cosines(layer.content.matrix[best], unit)
+    first = best_rows(cosines, limit)
+    best, cosines = best[first], cosines[first]
     names = zip(
         layer.names.ids[best].tolist(),
         layer.content.passage_ids[best].tolist(),
