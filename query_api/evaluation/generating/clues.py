@@ -9,7 +9,7 @@ text, as a first version gave, are what no person would ask with, and lead to B 
 What makes it sensible, each a property of texts: B is named once in the sentence, by a proper name that is no part of
 a longer one (`Kuwait City` says nothing of Kuwait) and no member of a list, which anything could be; the sentence is
 short enough to be asked with, and whole. What makes it one path: B alone has its names, and the sentence is A's alone.
-Where it leans on what was said before (`He was a contemporary of …`), or shares its telling words with another
+Where it does not speak of what A is about (`He was a contemporary of …`), or shares its telling words with another
 document, the question says whose text it is from.
 """
 
@@ -51,9 +51,6 @@ _NO_KIND = word_set(
     member most name number one part result same second series set situated small son daughter term type use used
     variety way word following"""
 )
-_LEANING = word_set(
-    "he she it they this that these those his her its their there here such both another however also then"
-)
 _BRACKETS = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\])")
 _SENTENCE = re.compile(r"[A-Z“\"'].*[.!?][”\"']?", re.DOTALL)
 _CODE = re.compile(r"[{}<>=|\\`_]|::|\(\)")
@@ -66,7 +63,7 @@ _ARTICLE = re.compile(r"\b(?:the|an?) $", re.IGNORECASE)
 _NAME_BEFORE = re.compile(r"(?:[A-Z][\w'’.-]*|[A-Z][\w'’.-]* (?:de|of|of the|the|la|von|van)|\d)[ -]$")
 _LISTED_BEFORE = re.compile(r"[A-Z][\w'’.-]*(?:, (?:and |or )?| and | or | & )(?:the )?$")
 _LISTED_AFTER = re.compile(r"(?:,? (?:and|or|&)|,) (?:the )?[A-Z]")
-_NAME_AFTER = re.compile(r"(?:[-/]|['’](?!s\b)|['’]s [A-Z]| [A-Z0-9])")
+_NAME_AFTER = re.compile(r"(?:[-/]|['’](?!s\b)|['’]s [A-Z]| [A-Z0-9]| (?:for|of|on) (?:the )?[A-Z])")
 
 
 class _Clue(NamedTuple):
@@ -147,9 +144,11 @@ def _question(clue: _Clue, first: IndexedDocument, vocabulary: Vocabulary, chanc
     telling = [word for word in clue.said if vocabulary.tells(word)]
     if len(telling) < LEAST_TELLING:
         return None
-    leans = bool(_LEANING & set(clue.said[:2])) or vocabulary.holders(vocabulary.stems(telling)) != [first.id]
+    title = described(first)
+    speaks_of_it = bool(vocabulary.stems(words(title)) & vocabulary.stems(telling))
+    alone = speaks_of_it and vocabulary.holders(vocabulary.stems(telling)) == [first.id]
     own, of_title = (_WITH_KIND, _WITH_KIND_OF) if clue.kind else (_WITH_BLANK, _WITH_BLANK_OF)
-    return chance.choice(of_title if leans else own).format(clue=clue.text, kind=clue.kind, title=described(first))
+    return chance.choice(own if alone else of_title).format(clue=clue.text, kind=clue.kind, title=title)
 
 
 def _fits(sentence: str) -> bool:

@@ -31,8 +31,8 @@ def asked(*articles: IndexedDocument) -> list[Made]:
     return [made for seed in SEEDS for made in by_link(material, random.Random(seed))]
 
 
-def told(sentence: str, *links: str, title: str = "Herring trade", before: str = "") -> IndexedDocument:
-    return article(title, f"{before} {sentence}".strip(), *(links or ("Elsby",)))
+def told(sentence: str, *links: str, title: str = "Herring trade") -> IndexedDocument:
+    return article(title, sentence, *(links or ("Elsby",)))
 
 
 def test_a_thing_is_asked_for_by_what_its_own_text_says_it_is() -> None:
@@ -69,6 +69,7 @@ def test_a_kind_is_no_word_that_says_nothing_and_has_five_holders() -> None:
     [
         "Salted herring was carried in barrels of oak from Elsby City across the whole kingdom.",  # another's name
         "Salted herring was carried in barrels of oak from Saint Elsby across the whole kingdom.",
+        "Salted herring was carried in barrels of oak to Elsby of the Isles across the kingdom.",
         "Salted herring was carried in barrels of oak from Brom and Elsby across the whole kingdom.",  # one of a list
         "Salted herring was carried in barrels of oak from Elsby, Brom and Wick across the kingdom.",
         "Salted herring from Elsby was carried in oak barrels, and Elsby grew rich on that trade.",  # named twice
@@ -82,9 +83,9 @@ def test_a_sentence_that_does_not_tell_which_one_is_not_asked_with(sentence: str
     assert not asked(told(sentence))
 
 
-def test_a_sentence_that_leans_on_another_says_whose_text_it_is_from() -> None:
-    leaning = told("It was carried in oak barrels from Elsby across the whole kingdom.", before="Herring was salted.")
-    assert all("Herring trade" in each.text for each in asked(leaning))
+def test_a_sentence_that_is_not_enough_says_whose_text_it_is_from() -> None:
+    leaning = told("It was carried in oak barrels from Elsby across the whole kingdom.")
+    assert all("Herring trade" in each.text for each in asked(leaning)), "it speaks of no herring"
     own = told("Salted herring was carried in oak barrels from Elsby across the whole kingdom.")
     assert all("Herring trade" not in each.text for each in asked(own))
     elsewhere = article(
