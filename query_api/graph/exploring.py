@@ -75,15 +75,18 @@ class Explorer:
             graph_position=self._view.position,
         )
 
-    def subgraph(self, place: Place, kinds: frozenset[EdgeKind] | None, depth: int, limit: int) -> Subgraph:
-        """What is within `depth` edges of the node, breadth first, of at most `limit` nodes."""
+    def subgraph(
+        self, place: Place, kinds: frozenset[EdgeKind] | None, depth: int, limit: int, *, outward: bool = False
+    ) -> Subgraph:
+        """What is within `depth` edges of the node, breadth first, of at most `limit` nodes; with `outward` only over
+        edges that leave the node they are looked at from."""
         places: dict[Place, None] = {place: None}
         edges: dict[tuple[str, str, str, str | None], GraphEdge] = {}
         frontier, truncated = [place], False
         for _ in range(depth):
             following: list[Place] = []
             for here in frontier:
-                found, more = self._heaviest(here, kinds, limit)
+                found, more = self._heaviest(here, kinds, limit, outward=outward)
                 truncated |= more
                 for other, edge in found:
                     if other not in places:
@@ -102,9 +105,12 @@ class Explorer:
         )
 
     def _heaviest(
-        self, place: Place, kinds: frozenset[EdgeKind] | None, limit: int
+        self, place: Place, kinds: frozenset[EdgeKind] | None, limit: int, *, outward: bool = False
     ) -> tuple[list[tuple[Place, GraphEdge]], bool]:
         edges = [each for each in self._edges(place) if kinds is None or each[1].kind in kinds]
+        if outward:
+            here = self.node_id(place)
+            edges = [each for each in edges if each[1].source == here]
         edges.sort(key=lambda each: (-each[1].weight, each[1].kind, each[1].source, each[1].target))
         return edges[:limit], len(edges) > limit
 

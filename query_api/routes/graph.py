@@ -48,9 +48,10 @@ async def get_subgraph(
     collection: Collection = "default",
     kinds: Kinds = None,
     limit: Annotated[int, Query(ge=1, le=2_000, description="Nodes, at most.")] = 200,
+    outward: Annotated[bool, Query(description="Only edges in their direction: what links here stays out.")] = False,
 ) -> Subgraph:
     """Nodes breadth first, the heaviest edges of each first; every edge's ends are among the nodes."""
-    return await service.read(lambda: _draw(service, node, collection, kinds, depth, limit))
+    return await service.read(lambda: _draw(service, node, collection, kinds, depth, limit, outward=outward))
 
 
 def _look(service: Service, node_id: str, collection: str, kinds: list[EdgeKind] | None, limit: int) -> NodeDetail:
@@ -59,10 +60,17 @@ def _look(service: Service, node_id: str, collection: str, kinds: list[EdgeKind]
 
 
 def _draw(
-    service: Service, node_id: str, collection: str, kinds: list[EdgeKind] | None, depth: int, limit: int
+    service: Service,
+    node_id: str,
+    collection: str,
+    kinds: list[EdgeKind] | None,
+    depth: int,
+    limit: int,
+    *,
+    outward: bool,
 ) -> Subgraph:
     explorer, place = _found(service, node_id, collection)
-    return explorer.subgraph(place, frozenset(kinds) if kinds else None, depth, limit)
+    return explorer.subgraph(place, frozenset(kinds) if kinds else None, depth, limit, outward=outward)
 
 
 def _found(service: Service, node_id: str, collection: str) -> "tuple[Explorer, Place]":

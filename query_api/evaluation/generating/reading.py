@@ -91,7 +91,7 @@ def _read(source: Source, collection: str, summary: JSONObject) -> _Read:
     about = source.get(f"/v1/nodes/{quote(key, safe='')}", {"kinds": "about", "limit": PAGE_DOCUMENTS})
     around = source.get(
         "/v1/graph",
-        {"node": key, "depth": 2, "kinds": ["has_chunk", "states", "links_to"], "limit": MOST_NODES},
+        {"node": key, "depth": 2, "kinds": ["has_chunk", "states", "links_to"], "limit": MOST_NODES, "outward": True},
     )
     nodes = {node["id"]: node for node in around["nodes"]}
     own = {edge["to"] for edge in around["edges"] if edge["kind"] == "has_chunk" and edge["from"] == key}

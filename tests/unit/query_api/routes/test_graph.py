@@ -30,3 +30,12 @@ async def test_a_subgraph_holds_both_ends_of_every_edge(running: Running) -> Non
     assert small["truncated"]
     links = (await running.get("/v1/graph", node=PAGES[1].chunks()[0][0], kinds="links_to")).json()
     assert [edge["kind"] for edge in links["edges"]] == ["links_to"]
+
+
+async def test_outward_leaves_out_what_links_here(running: Running) -> None:
+    """Ada links to the river: followed outward, only the river's own chunks are around it."""
+    kinds = ["has_chunk", "links_to"]
+    around = (await running.get("/v1/graph", node="a/notes/river.md", kinds=kinds)).json()
+    outward = (await running.get("/v1/graph", node="a/notes/river.md", kinds=kinds, outward=True)).json()
+    assert {edge["kind"] for edge in around["edges"]} == {"has_chunk", "links_to"}
+    assert {(edge["from"], edge["kind"]) for edge in outward["edges"]} == {("a/notes/river.md", "has_chunk")}

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from query_api.evaluation.generating.folder import write_folder
-from query_api.evaluation.generating.hops import described
 from query_api.evaluation.generating.making import QuestionSet, kinds_named, make_questions
+from query_api.evaluation.generating.naming import described
 from query_api.evaluation.generating.reading import IndexedDocument, read_collection
 from query_api.evaluation.generating.vocabulary import words
 from query_api.judging.labelled import read_folder
@@ -79,7 +79,7 @@ def test_a_hop_has_one_path_and_does_not_name_where_it_ends(documents: tuple[Ind
     assert "“Electric light”" in relation.text
     assert not {"lamps", "garden"} & set(words(relation.text))
     [link] = [each for each in made if each.path[0].edge == "links_to"]
-    assert "falling into the ___ when" in link.text
+    assert "falling into ___ when" in link.text
     assert not {"duck", "pond"} & set(words(link.text))
 
 
