@@ -123,4 +123,4 @@ class TextChannels:
 
     def _by_vector(self, vector: NDArray[np.float32]) -> Awaitable[list[Candidate]]:
         text, depth, scope = self._reading.snapshot.text, self._depth, self._reading.scope
-        return self._reading.run(lambda: vector_channel(text, vector, depth, scope))
+        return self._reading.run(lambda: vector_channel(text, vector, depth, scope), aside=True)

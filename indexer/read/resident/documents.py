@@ -184,8 +184,9 @@ class DocumentIndex:
 
     def keys(self, rows: NDArray[np.int64]) -> list[DocumentKey]:
         """The documents of these rows."""
-        found: list[DocumentKey] = np.concatenate([layer.names.keys for layer in self.layers.stack])[rows].tolist()
-        return found
+        firsts, layers = zip(*self._numbered(), strict=True) if len(rows) else ((), ())
+        places = zip(rows.tolist(), (np.searchsorted(firsts, rows, side="right") - 1).tolist(), strict=True)
+        return [layers[at].names.keys[row - firsts[at]] for row, at in places]
 
     def called(self, phrases: Sequence[str], live: NDArray[np.bool_]) -> list[Called]:
         """The documents among the live rows that these phrases stand for."""

@@ -317,7 +317,7 @@ def _weighed(content: Postings, searched: _Searched, term: int) -> _Weighed:
 
 def _best(layer: Layer[Postings], scores: NDArray[np.float64], start: int, limit: int) -> list[FoundRow]:
     """`scores` are those of the rows from `start` on."""
-    held = np.flatnonzero(scores)
+    held = np.flatnonzero(scores > 0)  # by bytes: four times as fast as by the numbers themselves
     best = held[best_rows(scores[held], limit)]
     rows = best + start
     return [
