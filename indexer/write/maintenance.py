@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from math import isqrt
 from typing import Any
@@ -21,6 +21,7 @@ VECTOR_INDEX = "vector_{size}"  # its name keeps the size its partitions were ma
 UNPINNED = {POSITIONS, RETRIEVALS, FEEDBACK}  # readers copy what they need at once
 UNPINNED_SECONDS = 60.0
 NEVER = 10 * 365 * 86_400.0
+TIDIED_ENOUGH = 2  # times: the second also takes what the first replaced
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,10 @@ class MaintenanceParameters:
 
     The vector index is made at `vector_index_rows`, before there are too many to be held in memory; and anew when the
     table has grown by `vector_index_growth` or the index has more than `vector_index_segments`: each optimising adds
-    one, and each costs a search .3 ms."""
+    one, and each costs a search .3 ms.
+
+    A table without commits for `kept_version_seconds` is optimised as well: what a load has replaced, several times the
+    size of what is left, would else stay until the next one."""
 
     commits: int = 64
     fragments: int = 24
@@ -61,10 +65,12 @@ class MaintenanceReport:
 
 @dataclass
 class _Upkeep:
-    """How many commits there were since the table was last optimised, and when the latest ones began."""
+    """How many commits there were since the table was last optimised, when the latest ones began (the first stands for
+    all before this process), and how often it was optimised since somebody else committed."""
 
+    begun: deque[float]
     commits: int = 0
-    begun: deque[float] = field(default_factory=deque)
+    tidied: int = 0
 
 
 class Maintainer:
@@ -84,7 +90,7 @@ class Maintainer:
         self._stopwatch = stopwatch
         self._counting = threading.Lock()
         self._alone = threading.Lock()
-        self._upkeep = {name: _Upkeep() for name in tables}
+        self._upkeep = {name: _Upkeep(deque([now()])) for name in tables}
         self._rest_until = dict.fromkeys(tables, float("-inf"))
         self._last_commit = float("-inf")
         self._failed: set[str] = set()
@@ -94,6 +100,7 @@ class Maintainer:
         """Around each commit to the table: counts it, and keeps it apart from work that must run alone."""
         with self._alone:
             self._count(name)
+            self._upkeep[name].tidied = 0
             self._last_commit = self._stopwatch()
             yield
 
@@ -172,8 +179,9 @@ class Maintainer:
         """From 1 on, the table wants to be optimised."""
         parameters = self._parameters
         allowed = max(parameters.unindexed_rows, parameters.unindexed_share * rows)
-        commits = self._upkeep[name].commits
-        return max(commits / parameters.commits, unindexed / allowed, fragments / parameters.fragments)
+        upkeep = self._upkeep[name]
+        quiet = upkeep.begun[-1] <= self._now() - parameters.kept_version_seconds and upkeep.tidied < TIDIED_ENOUGH
+        return max(upkeep.commits / parameters.commits, unindexed / allowed, fragments / parameters.fragments, quiet)
 
     def _partition_size_wanted(self, rows: int) -> int:
         """How many rows a partition of a new vector index should have; 0 when none is needed or the old will do."""
@@ -212,6 +220,7 @@ class Maintainer:
             self._tables[name].optimize(cleanup_older_than=timedelta(seconds=self._removable_after(name)))
         with self._counting:
             self._upkeep[name].commits -= before + 1
+            self._upkeep[name].tidied += 1
 
     def _removable_after(self, name: str) -> float:
         """The age in seconds from which versions of the table may go.
@@ -227,7 +236,7 @@ class Maintainer:
             begun = self._upkeep[name].begun
             while len(begun) > 1 and begun[1] <= now - kept:
                 begun.popleft()
-            oldest = begun[0] if begun and begun[0] <= now - kept else None
+            oldest = begun[0] if begun[0] <= now - kept else None
         return NEVER if oldest is None else now - oldest + kept / 3  # optimise reads the clock again when it is done
 
 

@@ -220,3 +220,19 @@ def test_versions_of_tables_that_readers_copy_go_within_minutes() -> None:
     world.commit(POSITIONS)
     world.maintainer.maintain()
     assert world.tables[POSITIONS].cleaned == [100 + 20]
+
+
+def test_what_a_load_replaced_goes_once_the_tables_are_quiet_and_then_nothing_is_done() -> None:
+    world = World(kept_version_seconds=900.0)
+    world.commit(CHUNKS, 5)
+    world.pass_time(899)
+    assert world.maintainer.maintain().optimised == ()
+    done = []
+    for _ in range(40):
+        world.pass_time(100)
+        done += world.maintainer.maintain().optimised
+    assert {name: done.count(name) for name in world.tables} == dict.fromkeys(world.tables, 2)
+    assert world.tables[CHUNKS].cleaned[0] < 1_900, "all but what the last commit left is older"
+    world.commit(CHUNKS)
+    world.pass_time(901)
+    assert world.maintainer.maintain().optimised == (CHUNKS,)
