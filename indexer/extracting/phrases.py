@@ -113,7 +113,7 @@ def occurrences(text: str, tokens: Tokens, terms: dict[str, str]) -> Iterator[Na
             continue
         for size in lengths[word]:
             term = " ".join(words[at : at + size])
-            if names.get(term):
+            if names.get(term) and at + size <= len(words):  # a slice at the end of the text may be a shorter term
                 start, end = starts[at], ends[at + size - 1]
                 yield Name(start, end, names[term], text[start:end], "concept")
                 reached = at + size

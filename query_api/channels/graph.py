@@ -82,7 +82,7 @@ def graph_channel(
     """
     fitting = dict(zip(found.row_of, found.text.tolist(), strict=True))
     chosen = choose_parents(view, names.links, fitting)  # 2
-    connected = 1.0 if names.links else connected_share(view, list(chosen.weights))
+    connected = 1.0 if names.links else connected_share(view, chosen.prior)
     gate = opening(names.links, names.entities, connected)
     if not gate and not always:
         return NOTHING._replace(compared=found)

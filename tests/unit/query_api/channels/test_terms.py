@@ -111,6 +111,6 @@ def test_connected_passages_mention_other_titles_or_link() -> None:
     linking = Page("linking", "Linking", [["See there."]], links=["wiki/jane", "wiki/linking"])
     view = view_of(ALPHA, JANE, HARBOUR, linking)
     parents = [parent_of(view, page).passage for page in (ALPHA, HARBOUR, linking)]
-    assert connected_share(view, parents) == pytest.approx(2 / 3), "the harbour leads nowhere"
-    assert connected_share(view, parents[1:2]) == 0.0
-    assert connected_share(view, []) == 0.0
+    assert connected_share(view, dict.fromkeys(parents, 1.0)) == pytest.approx(2 / 3), "the harbour leads nowhere"
+    assert connected_share(view, {parents[1]: 1.0}) == 0.0
+    assert connected_share(view, {}) == 0.0
