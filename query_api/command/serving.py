@@ -22,7 +22,7 @@ from schemas.exits import InUse, NoAccess, WrongSetting
 
 BACKLOG = 2_048
 GRACE_SECONDS = 5
-SWITCH_SECONDS = 0.0005
+SWITCH_SECONDS = 0.0001
 _CHATTY = ("aiokafka", "httpx", "httpx2", "openai", "sse_starlette", "sentence_transformers")
 
 
