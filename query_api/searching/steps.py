@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -95,12 +95,23 @@ class Reading:
             limits.append(Limit(request.max_per_value or MAX_PER_VALUE, lambda key: fields.values(field, key)))
         return tuple(limits)
 
-    async def run(self, function: Callable[[], Value], *, aside: bool = False) -> Value:
+    def run(self, function: Callable[[], Value], *, aside: bool = False) -> Awaitable[Value]:
         """Run a step: in a thread, unless all it reads is at hand. `aside` for one that takes long all the same: it
         encodes, walks far, or reads a table."""
         if self.snapshot.at_hand and not aside:
-            return function()
-        return await asyncio.get_running_loop().run_in_executor(self.executor, function)
+            return _Here(function)
+        return asyncio.get_running_loop().run_in_executor(self.executor, function)
+
+
+class _Here(Generic[Value]):
+    """A step that runs where it is awaited; one that is not awaited does not run."""
+
+    def __init__(self, function: Callable[[], Value]) -> None:
+        self._function = function
+
+    def __await__(self) -> Generator[None, None, Value]:
+        yield from ()
+        return self._function()
 
 
 class Outcome(NamedTuple, Generic[Value]):

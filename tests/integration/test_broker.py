@@ -152,8 +152,9 @@ async def test_records_offsets_and_cluster_id_outlive_a_restart_on_other_ports_a
 def test_a_killed_broker_is_reported_and_can_be_started_again_on_its_port(tmp_path: Path) -> None:
     with EmbeddedKafka(tmp_path) as broker:
         servers = broker.bootstrap_servers
-        os.kill(broker.pid, signal.SIGKILL)
-        psutil.wait_procs([psutil.Process(broker.pid)], timeout=10)
+        process = psutil.Process(broker.pid)
+        process.kill()
+        psutil.wait_procs([process], timeout=10)
 
         with pytest.raises(BrokerCrashed, match="killed by SIGKILL"):
             broker.wait_ready()

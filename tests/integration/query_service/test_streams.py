@@ -120,4 +120,6 @@ async def test_the_provenance_of_every_search_arrives_on_the_topic(stage: Stage)
         assert [hit["chunk_id"] for hit in record["hits"]] == [hit["chunk_id"] for hit in answer["hits"]]
         assert record["hits"][0]["source"]["topic"] == stage.names.documents
         looked_up = (await stage.http.get(f"/v1/retrievals/{answer['retrieval_id']}")).json()
+        told = zip(looked_up.pop("hits"), record.pop("hits"), strict=True)
+        assert all(shown == shown | recorded for shown, recorded in told)  # what is not known is left out of a record
         assert looked_up == looked_up | record
