@@ -5,8 +5,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from math import isqrt
 from typing import Any
 
@@ -21,7 +21,7 @@ VECTOR_INDEX = "vector_{size}"  # its name keeps the size its partitions were ma
 UNPINNED = {POSITIONS, RETRIEVALS, FEEDBACK}  # readers copy what they need at once
 UNPINNED_SECONDS = 60.0
 NEVER = 10 * 365 * 86_400.0
-TIDIED_ENOUGH = 2  # times: the second also takes what the first replaced
+TIDIED_ENOUGH = 3  # times: optimising makes versions itself, which only go when the next one is old enough
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ class MaintenanceReport:
 
 @dataclass
 class _Upkeep:
-    """How many commits there were since the table was last optimised, when the latest ones began (the first stands for
-    all before this process), and how often it was optimised since somebody else committed."""
+    """How many commits there were since the table was last optimised, when the latest ones began (the first may be one
+    from before this process), and how often it was optimised since somebody else committed."""
 
-    begun: deque[float]
+    begun: deque[float] = field(default_factory=deque)
     commits: int = 0
     tidied: int = 0
 
@@ -90,7 +90,7 @@ class Maintainer:
         self._stopwatch = stopwatch
         self._counting = threading.Lock()
         self._alone = threading.Lock()
-        self._upkeep = {name: _Upkeep(deque([now()])) for name in tables}
+        self._upkeep = {name: _Upkeep() for name in tables}
         self._rest_until = dict.fromkeys(tables, float("-inf"))
         self._last_commit = float("-inf")
         self._failed: set[str] = set()
@@ -112,8 +112,10 @@ class Maintainer:
         """
         started = self._stopwatch()
         with store_errors("look at the tables"):
-            for table in self._tables.values():
+            for name, table in self._tables.items():
                 go_to_newest(table)
+                if not self._upkeep[name].begun:
+                    self._remember(name, _born(table))
             rows = {name: table.count_rows() for name, table in self._tables.items()}
             unindexed = {name: _unindexed_rows(table) for name, table in self._tables.items()}
             fragments = {name: _fragments(table) for name, table in self._tables.items()}
@@ -175,6 +177,12 @@ class Maintainer:
             upkeep.commits += 1
             upkeep.begun.append(self._now())
 
+    def _remember(self, name: str, born: float) -> None:
+        """When the newest version of a table was made that nobody has committed to in this process."""
+        with self._counting:
+            if not self._upkeep[name].begun:
+                self._upkeep[name].begun.append(born)
+
     def _need(self, name: str, rows: int, unindexed: int, fragments: int) -> float:
         """From 1 on, the table wants to be optimised."""
         parameters = self._parameters
@@ -214,20 +222,26 @@ class Maintainer:
     def _optimise(self, name: str) -> None:
         with self._counting:
             before = self._upkeep[name].commits
+        table = self._tables[name]
         with store_errors(f"optimise {name}"):
-            go_to_newest(self._tables[name])
+            go_to_newest(table)
+            version = table.version
             self._count(name)
-            self._tables[name].optimize(cleanup_older_than=timedelta(seconds=self._removable_after(name)))
+            began = self._upkeep[name].begun[-1]
+            table.optimize(cleanup_older_than=timedelta(seconds=self._removable_after(name)))
+            go_to_newest(table)
         with self._counting:
             self._upkeep[name].commits -= before + 1
             self._upkeep[name].tidied += 1
+            if table.version == version:  # nothing came in the place of the newest version
+                self._upkeep[name].begun.remove(began)
 
     def _removable_after(self, name: str) -> float:
         """The age in seconds from which versions of the table may go.
 
         A version is wanted for `kept_version_seconds` after the *next* one came, not after its own birth: on a quiet
         table an old version may be the newest until a moment ago. So find the last commit that is old enough, and keep
-        its version and all younger ones. Commits before this process, or of others, only make that more cautious.
+        its version and all younger ones. Commits of others only make that more cautious.
         """
         kept = min(UNPINNED_SECONDS, self._parameters.kept_version_seconds)
         kept = kept if name in UNPINNED else self._parameters.kept_version_seconds
@@ -236,8 +250,14 @@ class Maintainer:
             begun = self._upkeep[name].begun
             while len(begun) > 1 and begun[1] <= now - kept:
                 begun.popleft()
-            oldest = begun[0] if begun[0] <= now - kept else None
+            oldest = begun[0] if begun and begun[0] <= now - kept else None
         return NEVER if oldest is None else now - oldest + kept / 3  # optimise reads the clock again when it is done
+
+
+def _born(table: Table) -> float:
+    """When the newest version of the table was made, by the wall clock."""
+    newest: datetime = max(version["timestamp"] for version in table.list_versions())
+    return newest.timestamp()
 
 
 def _unindexed_rows(table: Table) -> int:
