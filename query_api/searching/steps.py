@@ -20,6 +20,8 @@ from schemas.frames import Stage
 from schemas.results import MAX_PER_VALUE
 
 MAX_REASON_CHARACTERS = 300
+SHORT_QUESTION = 1_000  # characters
+SHORT_PAGE = 200  # hits from the first on
 
 Value = TypeVar("Value")
 
@@ -41,8 +43,9 @@ class SearchBudgets:
 
     @property
     def total_seconds(self) -> float:
-        """The longest a first page can take; comparing has as long as the graph."""
-        beside = max(self.keyword_seconds, self.structured_seconds, self.embed_seconds + self.vector_seconds)
+        """The longest a first page can take; comparing has as long as the graph. Steps that need no thread, where all
+        they read is at hand, are not cut short: they take milliseconds."""
+        beside = max(self.keyword_seconds + self.structured_seconds, self.embed_seconds + self.vector_seconds)
         return beside + 2 * self.graph_seconds + self.texts_seconds
 
 
@@ -96,9 +99,10 @@ class Reading:
         return tuple(limits)
 
     def run(self, function: Callable[[], Value], *, aside: bool = False) -> Awaitable[Value]:
-        """Run a step: in a thread, unless all it reads is at hand. `aside` for one that takes long all the same: it
-        encodes, walks far, or reads a table."""
-        if self.snapshot.at_hand and not aside:
+        """Run a step: in a thread, unless all it reads is at hand and little is asked. `aside` for one that takes long
+        all the same: it encodes, walks far, or reads a table."""
+        short = len(self.request.q) <= SHORT_QUESTION and self.request.offset + self.request.k <= SHORT_PAGE
+        if self.snapshot.at_hand and short and not aside:
             return _Here(function)
         return asyncio.get_running_loop().run_in_executor(self.executor, function)
 

@@ -1,7 +1,7 @@
 """The snapshot that searches read: opened, kept up with the stores and the log, and waited for.
 
 One immutable snapshot at a time, text and graph, replaced as a whole. The text tables are looked at whenever a receipt
-tells of a change, and every half second without one; the graph is a base from the newest snapshot file, plus the tail
+tells of a change, and every two seconds without one; the graph is a base from the newest snapshot file, plus the tail
 of the graph topic. A switch of `CURRENT` opens the other generation beside this one before it takes its place.
 """
 

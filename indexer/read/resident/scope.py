@@ -51,6 +51,10 @@ class ScopeRows:
         self._kept: dict[Scope, list[NDArray[np.bool_]]] = {}
         self._runs: dict[Scope, list[Runs]] = {}
 
+    def known(self) -> list[Scope]:
+        """The scopes of whole collections that were searched last."""
+        return list(self._runs)
+
     def of(self, scope: Scope) -> list[NDArray[np.bool_]]:
         """For each layer (n_rows,) bool: live and in the scope."""
         rows = self._kept.get(scope)

@@ -94,6 +94,19 @@ class VectorIndex:
         ]
         return sorted(found, key=lambda chunk: (-chunk.score, chunk.id))[:limit]
 
+    def prepared_as(self, before: "VectorIndex") -> "VectorIndex":
+        """This, with all made ahead that the searches of an earlier state would else wait for."""
+        for layer in self.layers.stack:
+            _ = layer.content.spans, layer.names.spans, layer.names.collections
+        for scope in before.asked:
+            self._rows.runs(scope)
+        return self
+
+    @property
+    def asked(self) -> list[Scope]:
+        """The whole collections that were searched last."""
+        return self._rows.known()
+
     def cosines(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
         """(n_passages,) the highest cosine of each passage's chunks, as `search` gives it; NaN for one without any."""
         unit = vector.astype(np.float64) / (float(np.linalg.norm(vector)) or 1.0)

@@ -134,7 +134,9 @@ class ResidentView:
             if texts is not None:
                 texts = texts.with_layer(Layer(layer.names, Texts.of(rows), layer.live))
         index = None if texts is None else TextIndex(texts)
-        return WordIndex(words), index if index is not None and index.nbytes <= self.most_text_bytes else None
+        return WordIndex(words).prepared_as(
+            self.words
+        ), index if index is not None and index.nbytes <= self.most_text_bytes else None
 
     def _vectors(self, chunks: Table, moved: Moved, fresh: Revisions) -> VectorIndex | None:
         if self.vectors is None or chunks.count_rows() > self.most_chunks:
@@ -142,7 +144,7 @@ class ResidentView:
         layers = self.vectors.layers.without(moved)
         for rows in _rows(chunks, _CHUNK_COLUMNS, fresh):
             layers = layers.with_layer(_vector_layer(rows))
-        return VectorIndex(layers)
+        return VectorIndex(layers).prepared_as(self.vectors)
 
     def _revised(self, moved: Moved) -> Revisions:
         """The newest revisions, as few above the many; "" stands for a document that is gone."""

@@ -20,7 +20,9 @@ from schemas.ids import DocumentKey
 K1 = 1.2
 B = 0.75
 KEPT_POSTINGS = 4_000_000  # of the terms asked last, with what BM25 gives for each; 12 bytes each
+A_TERM = 50  # postings that a kept term costs as much as beside its own
 KEPT_SCORES_BYTES = 64 * MIB  # of what was asked last: one search asks the same several times
+AN_ANSWER, ITS_TERM = 2_000, 100  # bytes that kept scores cost beside their arrays
 TERMS_A_WORD = 64
 
 
@@ -147,7 +149,7 @@ class _ScoredTerms(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        return sum(scored.nbytes for scored in self.layers)
+        return sum(scored.nbytes for scored in self.layers) + AN_ANSWER + ITS_TERM * len(self.idf)
 
 
 class ComparedRows(NamedTuple):
@@ -244,6 +246,19 @@ class WordIndex:
                 self._scored[asked] = found
         return found
 
+    def prepared_as(self, before: "WordIndex") -> "WordIndex":
+        """This, with all made ahead that the searches of an earlier state would else wait for."""
+        for layer in self.layers.stack:
+            _ = layer.names.row_of, layer.names.spans, layer.names.collections
+        for collection in before.asked:
+            self._counts(collection)
+        return self
+
+    @property
+    def asked(self) -> list[str | None]:
+        """The collections that were searched last."""
+        return list(self._counted)
+
     def leads(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         """The first passage of each of these documents that has any."""
         found = {}
@@ -286,9 +301,9 @@ class WordIndex:
                 for layer, searched in zip(self.layers.stack, counted.layers, strict=True)
             ]
             known = _Term(layers, counted.idf(sum(len(weighed.rows) for weighed in layers)))
-            if self._postings + known.postings > KEPT_POSTINGS:
+            if self._postings + known.postings + A_TERM > KEPT_POSTINGS:
                 self._forget()
-            self._postings += known.postings
+            self._postings += known.postings + A_TERM
             counted.terms[term] = known
         return known
 

@@ -235,3 +235,17 @@ def test_any_history_compares_as_it_searches(history: list[Step], terms: list[in
                 assert compared.bm25[row] == pytest.approx(searched[identifier], rel=1e-12)
             else:
                 assert compared.bm25[row] == 0.0
+
+
+def test_words_that_nobody_wrote_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("indexer.read.resident.words.KEPT_POSTINGS", 1_000)
+    rows = index({DocumentKey("a", "x"): [("1", [1, 2])]})
+    for question in range(50):
+        rows.search([1, *range(1_000 * question + 10, 1_000 * question + 20)], 5, Scope("a"))
+    assert len(rows._counted["a"].terms) <= 1_000 / 50
+
+
+def test_what_is_asked_of_a_collection_without_documents_counts_too() -> None:
+    rows = index({DocumentKey("a", "x"): [("1", [1, 2])]})
+    rows.compare([5, 6, 7], (), "nowhere")
+    assert rows._scored.currsize >= 2_000

@@ -1,0 +1,40 @@
+"""Searches whose steps run where they are awaited find what those find whose steps run in threads."""
+
+import threading
+from concurrent.futures import Executor
+from dataclasses import replace
+
+import pytest
+
+from query_api.searching.steps import SHORT_PAGE, SHORT_QUESTION
+from tests.unit.query_api.in_memory_text import world
+from tests.unit.query_api.searching.asking import PAGES, QUESTION, ask
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "vector", "keyword", "structured", "graph", "rerank"])
+async def test_the_same_is_found_in_every_mode(executor: Executor, mode: str) -> None:
+    snapshot, text, words = world(PAGES)
+    in_threads = await ask((snapshot, text, words), executor, mode=mode)
+    here = await ask((replace(snapshot, at_hand=True), text, words), executor, mode=mode)
+    assert here.hits == in_threads.hits
+    assert here.stages.keys() == in_threads.stages.keys()
+
+
+@pytest.mark.parametrize(
+    ("q", "k", "here"),
+    [(QUESTION, 10, True), (QUESTION, SHORT_PAGE + 1, False), (f"{QUESTION} " * (SHORT_QUESTION // 30), 10, False)],
+)
+async def test_only_what_is_little_is_done_in_the_thread_of_the_event_loop(
+    executor: Executor, q: str, k: int, here: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot, text, words = world(PAGES)
+    seen: list[bool] = []
+    search = text.keyword_search
+
+    def spied(*asked: object) -> object:
+        seen.append(threading.current_thread() is threading.main_thread())
+        return search(*asked)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(text, "keyword_search", spied)
+    await ask((replace(snapshot, at_hand=True), text, words), executor, q=q, k=k)
+    assert set(seen) == {here}
