@@ -4,6 +4,8 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from html import unescape
+from html.entities import html5
 from typing import NamedTuple, Self
 
 from schemas.errors import MalformedEvent, MalformedToken
@@ -12,6 +14,7 @@ MAX_COLLECTION_CHARACTERS = 128
 MAX_DOCUMENT_ID_BYTES = 2048
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_REFERENCE = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});")
 _BRACKETED = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
 _POSSESSIVE = re.compile(r"['’][sS]\b")
 _NOT_WORD = re.compile(r"[^\w\s+#.&/-]+")
@@ -150,12 +153,21 @@ def statement_id(chunk: str, predicate: str, roles: Sequence[tuple[str, str]], e
     return digest("statement", chunk, predicate, extractor, *flat)
 
 
+def _character(reference: re.Match[str]) -> str:
+    """What a character reference stands for; one of an unknown name stands for itself."""
+    known = reference[1].startswith("#") or f"{reference[1]};" in html5
+    return unescape(reference[0]) if known else reference[0]
+
+
 def normalise_name(name: str) -> str:
     """The name under which an entity is shared: no bracketed part, accents, possessives or odd punctuation; case
     folded; blanks collapsed. Empty when nothing is left.
 
-    A name that is nothing but its bracketed part keeps it.
+    A name that is nothing but its bracketed part keeps it. Character references that a producer left in a title are
+    what they stand for: `Will &amp; Grace` is `will & grace`.
     """
+    if "&" in name:
+        name = _REFERENCE.sub(_character, name)
     bare = _BRACKETED.sub(" ", name)
     if not bare.strip():
         bare = name

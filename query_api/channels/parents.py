@@ -63,6 +63,7 @@ def read_parents(
     mentioned = _mentioned(view, list(chosen.weights))
     names = {entity: name for entity, (_, name) in view.entity_names(list(set().union(*mentioned.values()))).items()}
     in_turn = _by_use(view, names)
+    titles = _titles(view, list(chosen.weights))
     parents = []
     for passage, weight in chosen.weights.items():
         row = texts.get(ids[passage])
@@ -70,11 +71,23 @@ def read_parents(
             content = f"{row.title}.\n{row.text}"[:MAX_PARENT_CHARACTERS]
             first_chunks = {entity: chunk for entity, chunk in mentioned[passage].items() if entity in names}
             own = {names[entity] for entity in first_chunks}
-            sentences = tuple(_sentences(question, content, [name for name in in_turn if name in own], word_weights))
+            of_own = [name for name in in_turn if name in own]
+            sentences = tuple(_sentences(question, content, titles[passage], of_own, word_weights))
             entities = _held(first_chunks, names, sentences)
             document = view.document_of_passage(passage)
             parents.append(Parent(passage, document, weight, chosen.via.get(passage), sentences, entities))
     return parents
+
+
+def _titles(view: GraphView, passages: Sequence[int]) -> dict[int, list[str]]:
+    """{passage: the names of what its document is about, the longest first}."""
+    about = view.about_of(np.array([view.document_of_passage(passage) for passage in passages], dtype=np.int64))
+    names = view.entity_names(about.entity.tolist())
+    titles: dict[int, list[str]] = {passage: [] for passage in passages}
+    for asked, entity in zip(about.asked.tolist(), about.entity.tolist(), strict=True):
+        if entity in names:
+            titles[passages[asked]].append(names[entity][1])
+    return {passage: sorted(of_passage, key=lambda name: (-len(name), name)) for passage, of_passage in titles.items()}
 
 
 def _mentioned(view: GraphView, passages: Sequence[int]) -> dict[int, dict[int, int]]:
@@ -118,16 +131,23 @@ def _by_use(view: GraphView, names: Mapping[int, str]) -> list[str]:
 
 
 def _sentences(
-    question: Question, content: str, names_in_turn: Sequence[str], word_weights: WordWeights
+    question: Question,
+    content: str,
+    titles: Sequence[str],
+    names_in_turn: Sequence[str],
+    word_weights: WordWeights,
 ) -> Iterator[Sentence]:
+    """`titles` take their words before all names: `Love in a Fallen City` says nothing of the `Fallen City`."""
+    named = frozenset(names_in_turn)
     for start, end in sentence_spans(content):
         sentence = content[start:end]
         normalised = rest = f" {normalise_text(sentence)} "
         names = []
-        for name in names_in_turn:
+        for name in dict.fromkeys([*titles, *names_in_turn]):
             if f" {name} " in rest:
-                names.append(name)
                 rest = rest.replace(f" {name} ", "  ")
+                if name in named:
+                    names.append(name)
         yield Sentence(sentence, normalised, word_weights.share(question.stems_in(sentence)), tuple(names))
 
 

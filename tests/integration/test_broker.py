@@ -20,6 +20,7 @@ from schemas.topics import TopicSpec, topic_specs
 from streams.kafka.broker import BrokerCrashed, BrokerSettings, EmbeddedKafka
 from streams.kafka.topic_admin import Difference, ensure_topics, inspect_topics
 from streams.machine.ports import free_port
+from tests.waiting import wait_until
 
 
 async def send(bootstrap_servers: str, topic: str, values: list[bytes], largest: int = MIB) -> None:
@@ -152,9 +153,8 @@ async def test_records_offsets_and_cluster_id_outlive_a_restart_on_other_ports_a
 def test_a_killed_broker_is_reported_and_can_be_started_again_on_its_port(tmp_path: Path) -> None:
     with EmbeddedKafka(tmp_path) as broker:
         servers = broker.bootstrap_servers
-        process = psutil.Process(broker.pid)
-        process.kill()
-        psutil.wait_procs([process], timeout=10)
+        os.kill(broker.pid, signal.SIGKILL)
+        wait_until(lambda: broker.poll() is not None, "the broker is gone", 10)
 
         with pytest.raises(BrokerCrashed, match="killed by SIGKILL"):
             broker.wait_ready()

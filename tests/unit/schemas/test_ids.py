@@ -53,6 +53,8 @@ def test_digests_of_different_parts_differ(left: list[str], right: list[str]) ->
         ("PEP 8 – Style Guide", "pep 8 style guide"),
         ("C++", "c++"),
         ("AT&T", "at&t"),
+        ("Will &amp; Grace", "will & grace"),
+        ("Q&notes;", "q&notes"),
         ("(1942)", "1942"),
         ("...", ""),
         ("Straße", "strasse"),

@@ -148,3 +148,20 @@ def test_a_parent_whose_text_is_gone_is_left_out() -> None:
     weights = WordWeights.of(Question("What?"), lambda words: [0.0] * len(words))
     parents = read_parents(Question("What?"), snapshot.graph, PassageReader(text), chosen, weights)
     assert [parent.weight for parent in parents] == [0.5]
+
+
+def test_a_title_takes_its_words_before_the_names_within_it() -> None:
+    """The film's own title, of which its sentence is full, says nothing of a series with a part of it for its name."""
+    film = Page(
+        "film",
+        "Love in a Fallen City",
+        [["Love in a Fallen City is a film by Ann Hui."]],
+        ["Fallen City", "Ann Hui", "Love in a Fallen City"],
+    )
+    series = Page("series", "Fallen City", [["Fallen City is a series about three couples."]])
+    snapshot, text, _ = world([film, series])
+    question = Question("Who directed Love in a Fallen City?")
+    chosen = choose_parents(snapshot.graph, [], {film.passage_ids()[0]: 1.0})
+    weights = WordWeights.of(question, lambda words: [1.0] * len(words))
+    (parent,) = read_parents(question, snapshot.graph, PassageReader(text), chosen, weights)
+    assert {held.name for held in parent.entities.values()} == {"love in a fallen city", "ann hui"}
