@@ -134,9 +134,8 @@ class ResidentView:
             if texts is not None:
                 texts = texts.with_layer(Layer(layer.names, Texts.of(rows), layer.live))
         index = None if texts is None else TextIndex(texts)
-        return WordIndex(words).prepared_as(
-            self.words
-        ), index if index is not None and index.nbytes <= self.most_text_bytes else None
+        fits = index is not None and index.nbytes <= self.most_text_bytes
+        return WordIndex(words).prepared_as(self.words), index if fits else None
 
     def _vectors(self, chunks: Table, moved: Moved, fresh: Revisions) -> VectorIndex | None:
         if self.vectors is None or chunks.count_rows() > self.most_chunks:
