@@ -96,7 +96,7 @@ class VectorIndex:
 
     def prepared_as(self, before: "VectorIndex") -> "VectorIndex":
         """This, with all made ahead that the searches of an earlier state would else wait for."""
-        for layer in self.layers.stack:
+        for layer in self.layers.stack if before.asked else ():
             _ = layer.content.spans, layer.names.spans, layer.names.collections
         for scope in before.asked:
             self._rows.runs(scope)

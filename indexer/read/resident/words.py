@@ -248,7 +248,7 @@ class WordIndex:
 
     def prepared_as(self, before: "WordIndex") -> "WordIndex":
         """This, with all made ahead that the searches of an earlier state would else wait for."""
-        for layer in self.layers.stack:
+        for layer in self.layers.stack if before.asked else ():
             _ = layer.names.row_of, layer.names.spans, layer.names.collections
         for collection in before.asked:
             self._counts(collection)
