@@ -60,7 +60,7 @@ def read_parents(
     """The chosen passages with their sentences and entities weighed; those whose text is gone are left out."""
     ids = {passage: view.passage_id(passage) for passage in chosen.weights}
     texts = passages.read(ids.values())
-    mentioned = _mentioned(view, list(chosen.weights))
+    mentioned = terms.first_mentions(view, list(chosen.weights))
     names = {entity: name for entity, (_, name) in view.entity_names(list(set().union(*mentioned.values()))).items()}
     in_turn = _by_use(view, names)
     titles = _titles(view, list(chosen.weights))
@@ -88,17 +88,6 @@ def _titles(view: GraphView, passages: Sequence[int]) -> dict[int, list[str]]:
         if entity in names:
             titles[passages[asked]].append(names[entity][1])
     return {passage: sorted(of_passage, key=lambda name: (-len(name), name)) for passage, of_passage in titles.items()}
-
-
-def _mentioned(view: GraphView, passages: Sequence[int]) -> dict[int, dict[int, int]]:
-    """{passage: {entity it mentions: the first chunk that does}}."""
-    first_chunks: dict[int, dict[int, int]] = {passage: {} for passage in passages}
-    mentions = view.mentions_in(np.array(passages, dtype=np.int64))
-    for passage, entity, chunk in zip(
-        mentions.passage.tolist(), mentions.entity.tolist(), mentions.chunk.tolist(), strict=True
-    ):
-        first_chunks[passage].setdefault(entity, chunk)
-    return first_chunks
 
 
 def _held(

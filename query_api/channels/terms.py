@@ -125,6 +125,15 @@ def entrances(view: GraphView, prior: Mapping[int, float]) -> Entrances:
     return of_document
 
 
+def first_mentions(view: GraphView, passages: Sequence[int]) -> dict[int, dict[int, int]]:
+    """{passage: {entity it mentions: the first chunk that does}}."""
+    first_chunks: dict[int, dict[int, int]] = {passage: {} for passage in passages}
+    mentions = view.mentions_in(np.array(passages, dtype=np.int64))
+    for passage, entity, chunk in _rows(mentions.passage, mentions.entity, mentions.chunk):
+        first_chunks[passage].setdefault(entity, chunk)
+    return first_chunks
+
+
 def named(links: Sequence[QueryLink], enter: Entrances) -> Iterator[Reach]:
     """Passages of the documents whose titles the question names: strength x entrance."""
     for at, link in enumerate(links):

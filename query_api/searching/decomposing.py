@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from query_api.channels.question import Question
 from query_api.ranking import in_blocks, reciprocal_rank_fusion
+from query_api.searching.finishing import distinct_places
 from query_api.searching.fusing import DEEPER, DEPTH, Place
 from query_api.searching.limiting import at_most
-from query_api.searching.results.choosing import distinct
-from query_api.searching.steps import Account, Reading, SearchFailed, within
+from query_api.searching.steps import Account, Reading
 from schemas.api import Hit, SearchRequest
 from schemas.frames import Stage
 
@@ -174,17 +174,8 @@ class Decomposed:
 
     async def _chosen(self, places: list[Place]) -> list[Place]:
         """The places that stay. Raises SearchFailed."""
-        reading, request = self._reading, self._reading.request
-        kept = at_most(reading.limits, places, lambda place: place.key)
-        if request.duplicates == "keep":
-            return kept
-        text, question = reading.snapshot.text, Question(request.q)
-        semantic = request.duplicates == "semantic"  # which reads vectors
-        step = reading.run(lambda: distinct(kept, request, question, text, reading.passages), aside=semantic)
-        outcome = await within("texts", reading.settings.budgets.texts_seconds, step)
-        if outcome.value is None:
-            raise SearchFailed(f"The texts of the hits: {outcome.error}")
-        return outcome.value
+        kept = at_most(self._reading.limits, places, lambda place: place.key)
+        return await distinct_places(self._reading, Question(self._reading.request.q), kept, Account())
 
 
 async def _all(search: PartSearch) -> list[Stage]:

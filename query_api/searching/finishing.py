@@ -1,7 +1,5 @@
 """The last steps of a search: which places stay, and what is told beside their hits."""
 
-from collections.abc import Awaitable
-
 from query_api.channels.question import Question
 from query_api.searching.following import Following
 from query_api.searching.fusing import Place
@@ -10,7 +8,7 @@ from query_api.searching.results.choosing import distinct, likely_enough
 from query_api.searching.results.confidence import Evidence, with_confidence
 from query_api.searching.results.contexts import span_of, with_contexts
 from query_api.searching.results.explaining import factors_of
-from query_api.searching.steps import Account, Reading, SearchFailed, Value, within
+from query_api.searching.steps import TEXTS_OF_HITS, Account, Reading, read_texts
 from query_api.searching.text_channels import TextChannels
 from schemas.api import Hit
 
@@ -35,12 +33,7 @@ class Finishing:
         if evidence is not None and judge is not None:
             places = with_confidence(places, request.mode, evidence, judge)
         likely = likely_enough(places, request.min_confidence)
-        if request.duplicates == "keep":
-            return likely
-        text, passages = reading.snapshot.text, reading.passages
-        semantic = request.duplicates == "semantic"  # which reads vectors
-        step = reading.run(lambda: distinct(likely, request, self._question, text, passages), aside=semantic)
-        return await self._read("The texts of the hits", step)
+        return await distinct_places(reading, self._question, likely, self._account)
 
     async def told(self, hits: list[Hit], texts: Texts) -> list[Hit]:
         """The hits with what was asked for beside them: factors, contexts. Raises SearchFailed."""
@@ -54,7 +47,8 @@ class Finishing:
             chunks = {chunk.id: chunk for of_passage in texts.chunks.values() for chunk in of_passage}
             spans = [span_of(request, chunks[hit.chunk_id]) for hit in hits]
             step = reading.run(lambda: reading.snapshot.text.chunks_in(spans), aside=True)
-            hits = with_contexts(hits, request, chunks, await self._read("The texts around the hits", step))
+            around = await read_texts(reading, "The texts around the hits", step, self._account)
+            hits = with_contexts(hits, request, chunks, around)
         return hits
 
     def _evidence(self) -> Evidence | None:
@@ -71,9 +65,12 @@ class Finishing:
             decided=frozenset(each.passage_id for each in structured.candidates if structured.conclusiveness),
         )
 
-    async def _read(self, what: str, step: Awaitable[Value]) -> Value:
-        outcome = await within("texts", self._reading.settings.budgets.texts_seconds, step)
-        self._account.add("texts", outcome.seconds)
-        if outcome.value is None:
-            raise SearchFailed(f"{what}: {outcome.error}")
-        return outcome.value
+
+async def distinct_places(reading: Reading, question: Question, places: list[Place], account: Account) -> list[Place]:
+    """The places without the duplicates that the request asks to leave out. Raises SearchFailed."""
+    request, text, passages = reading.request, reading.snapshot.text, reading.passages
+    if request.duplicates == "keep":
+        return places
+    semantic = request.duplicates == "semantic"  # which reads vectors
+    step = reading.run(lambda: distinct(places, request, question, text, passages), aside=semantic)
+    return await read_texts(reading, TEXTS_OF_HITS, step, account)

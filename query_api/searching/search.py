@@ -30,7 +30,7 @@ from query_api.searching.fusing import Found, FusionWeights, Place, places
 from query_api.searching.hits import Texts, hits_of
 from query_api.searching.paths import Trail
 from query_api.searching.results.choosing import FLOOR_PLACES
-from query_api.searching.steps import Account, Outcome, Reading, SearchFailed, SearchSettings, within
+from query_api.searching.steps import TEXTS_OF_HITS, Account, Outcome, Reading, SearchFailed, SearchSettings, read_texts
 from query_api.searching.text_channels import TextChannels
 from schemas.api import Channel, Hit, SearchRequest
 from schemas.frames import Done, Meta, Stage
@@ -146,14 +146,11 @@ class _Search:
         trail = Trail(self._question, snapshot.graph, findings) if findings.gathered is not None else None
         wanted = list(dict.fromkeys(place.passage_id for place in page))
         evidence = trail.passages_of_evidence(wanted) if trail else set()
-        outcome = await within("texts", self._reading.settings.budgets.texts_seconds, self._texts(wanted, evidence))
-        self.account.add("texts", outcome.seconds)
-        if outcome.value is None:
-            raise SearchFailed(f"The texts of the hits: {outcome.error}")
-        found = hits_of(page, ranks, outcome.value, self._question, trail, snapshot.documents_topic)
+        texts = await read_texts(self._reading, TEXTS_OF_HITS, self._texts(wanted, evidence), self.account)
+        found = hits_of(page, ranks, texts, self._question, trail, snapshot.documents_topic)
         matches = self._channels.structured.matches
         matched = [hit.model_copy(update={"matches": list(matches.get(hit.passage_id, ()))}) for hit in found]
-        return await self._finishing.told(matched, outcome.value)
+        return await self._finishing.told(matched, texts)
 
     async def _texts(self, wanted: Sequence[str], evidence: set[str]) -> Texts:
         """The passages, the chunks of these and of those that hold evidence, the documents they are of."""

@@ -20,6 +20,7 @@ from schemas.frames import Stage
 from schemas.results import MAX_PER_VALUE
 
 MAX_REASON_CHARACTERS = 300
+TEXTS_OF_HITS = "The texts of the hits"
 SHORT_QUESTION = 1_000  # characters
 SHORT_PAGE = 200  # hits from the first on
 
@@ -105,6 +106,15 @@ class Reading:
         if self.snapshot.at_hand and short and not aside:
             return _Here(function)
         return asyncio.get_running_loop().run_in_executor(self.executor, function)
+
+
+async def read_texts(reading: Reading, what: str, step: Awaitable[Value], account: "Account") -> Value:
+    """What a step reads within the budget for texts. Raises SearchFailed, naming what was to be read."""
+    outcome = await within("texts", reading.settings.budgets.texts_seconds, step)
+    account.add("texts", outcome.seconds)
+    if outcome.value is None:
+        raise SearchFailed(f"{what}: {outcome.error}")
+    return outcome.value
 
 
 class _Here(Generic[Value]):

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from query_api.channels import terms
 from query_api.channels.terms import Entrances, Held, Parent, Reach, Reason
 from query_api.graph.view import GraphView
@@ -39,14 +37,15 @@ def steps_from(
 def passed_through(view: GraphView, reached: Mapping[int, Reason], values: Mapping[int, float]) -> list[Parent]:
     """Passages as parents of the next step. `reached` says how an earlier parent leads to each, `values` what each
     tells about the question: the v of all its entities, whose names are not read."""
-    mentions = view.mentions_in(np.array(list(reached), dtype=np.int64))
-    held: list[dict[int, Held]] = [{} for _ in reached]
-    passages = list(reached)
-    for at, chunk, entity in zip(
-        mentions.asked.tolist(), mentions.chunk.tolist(), mentions.entity.tolist(), strict=True
-    ):
-        held[at].setdefault(entity, Held("", chunk, values[passages[at]]))
     return [
-        Parent(passage, view.document_of_passage(passage), 1.0, None, (), held[at], reached[passage])
-        for at, passage in enumerate(passages)
+        Parent(
+            passage,
+            view.document_of_passage(passage),
+            1.0,
+            None,
+            (),
+            {entity: Held("", chunk, values[passage]) for entity, chunk in first_chunks.items()},
+            reached[passage],
+        )
+        for passage, first_chunks in terms.first_mentions(view, list(reached)).items()
     ]
