@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Collection, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ class TextChannels:
         self.question_vector: NDArray[np.float32] | None = None
         self._reading = reading
         self._asked = asked
+        self._nearest: asyncio.Future[list[Candidate]] | None = None
         self._depth = DEPTH
         while self._depth < min(reading.request.offset + reading.request.k, MAX_DEPTH):
             self._depth *= DEEPER
@@ -43,7 +45,7 @@ class TextChannels:
         budgets = self._reading.settings.budgets
         running: set[asyncio.Task[Outcome[Any]]] = set()
         if "vector" in self._asked:
-            running.add(begin("embed", budgets.embed_seconds, self._reading.run(self._embed, aside=True)))
+            running.add(begin("embed", budgets.embed_seconds, self._embedded_then_searched()))
         if "keyword" in self._asked:
             running.add(begin("keyword", budgets.keyword_seconds, self._by_words()))
         else:
@@ -57,6 +59,8 @@ class TextChannels:
         finally:
             for task in running:
                 task.cancel()
+            if self._nearest is not None:
+                self._nearest.cancel()
 
     def candidates(self, depth: int | None = None) -> list[str]:
         """The passages of the first candidates of both lists, of all for None, and of all structured ones."""
@@ -92,7 +96,8 @@ class TextChannels:
         match outcome:
             case Outcome("embed", _, np.ndarray() as vector):
                 self.question_vector = vector
-                return {begin("vector", self._reading.settings.budgets.vector_seconds, self._by_vector(vector))}
+                nearest = self._nearest or self._by_vector(vector)
+                return {begin("vector", self._reading.settings.budgets.vector_seconds, nearest)}
             case Outcome("vector", _, list() as found):
                 self.vector = found
             case Outcome("structured", _, Structured() as structured):
@@ -107,9 +112,27 @@ class TextChannels:
             return set()
         return {begin("structured", self._reading.settings.budgets.structured_seconds, self._by_fields())}
 
-    def _embed(self) -> NDArray[np.float32]:
-        vector: NDArray[np.float32] = self._reading.encoder.encode([self._reading.request.q])[0]
-        return vector
+    def _embedded_then_searched(self) -> asyncio.Future[NDArray[np.float32]]:
+        """The question's vector. Its thread goes on to the vector channel by itself: the event loop, which has the
+        channels by words to run meanwhile, would let it wait."""
+        loop, reading, depth = asyncio.get_running_loop(), self._reading, self._depth
+        embedded: asyncio.Future[NDArray[np.float32]] = loop.create_future()
+
+        def settle(settled: Callable[[], None]) -> None:
+            loop.call_soon_threadsafe(lambda: None if embedded.done() else settled())
+
+        def run() -> list[Candidate]:
+            try:
+                vector: NDArray[np.float32] = reading.encoder.encode([reading.request.q])[0]
+            except Exception as error:
+                settle(partial(embedded.set_exception, error))
+                return []
+            settle(partial(embedded.set_result, vector))
+            unheard = embedded.cancelled()
+            return [] if unheard else vector_channel(reading.snapshot.text, vector, depth, reading.scope)
+
+        self._nearest = loop.run_in_executor(reading.executor, run)
+        return embedded
 
     def _by_words(self) -> Awaitable[list[Candidate]]:
         q, text, depth, scope = self._reading.request.q, self._reading.snapshot.text, self._depth, self._reading.scope

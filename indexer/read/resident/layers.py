@@ -17,6 +17,7 @@ from schemas.ids import DocumentKey
 
 LARGEST_MERGE = 50_000  # rows; larger layers are only rewritten when half of theirs are dead
 MERGE_RATIO = 2
+HEAP = 64  # scores whose best stands for them where the best of many are looked for
 
 
 class Content(Protocol):
@@ -146,13 +147,24 @@ class Layers(Generic[C]):
         return Layers(_tidied([*self.stack, layer]))
 
 
-def best_rows(scores: NDArray[np.floating], limit: int, margin: float = 0.0) -> NDArray[np.intp]:
+def best_rows(
+    scores: NDArray[np.floating], limit: int, margin: float = 0.0, above: float = -np.inf
+) -> NDArray[np.intp]:
     """The rows with the highest scores: `limit` of them, and all others that are no more than `margin` below the last;
-    unsorted, -inf left out."""
-    if len(scores) > limit:
-        least = np.partition(scores, len(scores) - limit)[len(scores) - limit] - margin
-        return np.flatnonzero((scores >= least) & (scores > -np.inf))
-    return np.flatnonzero(scores > -np.inf)
+    unsorted, only those `above`."""
+    if len(scores) <= limit:
+        return np.flatnonzero(scores > above)
+    few = scores
+    if (heaps := len(scores) // HEAP) > 2 * limit:  # so many heaps have a best that the last of them bounds all
+        bests = scores[: heaps * HEAP].reshape(HEAP, heaps).max(axis=0)
+        few = scores[scores >= _at_least(bests, limit)]
+    least = _at_least(few, limit) - margin
+    return np.flatnonzero(scores >= least) if least > above else np.flatnonzero(scores > above)
+
+
+def _at_least(scores: NDArray[np.floating], limit: int) -> float:
+    """What `limit` of the scores reach."""
+    return float(np.partition(scores, len(scores) - limit)[len(scores) - limit])
 
 
 def _tidied(layers: Iterable[Layer[C]]) -> tuple[Layer[C], ...]:

@@ -113,13 +113,17 @@ class VectorIndex:
         found = np.full(len(passage_ids), np.nan)
         for layer in self.layers.stack:
             spans = layer.content.spans
-            held = [(at, spans[name]) for at, name in enumerate(passage_ids) if name in spans]
-            held = [(at, span) for at, span in held if layer.live[span[0]]]
-            if held:
-                rows = np.concatenate([np.arange(*span) for _, span in held])
-                firsts = np.cumsum([0, *(end - start for _, (start, end) in held[:-1])])
+            held = [(at, *spans[name]) for at, name in enumerate(passage_ids) if name in spans]
+            if not held:
+                continue
+            which, starts, ends = np.array(held, dtype=np.intp).T
+            live = layer.live[starts]
+            which, starts, ends = which[live], starts[live], ends[live]
+            if len(which):
+                firsts = np.cumsum(ends - starts) - (ends - starts)
+                rows = np.repeat(starts - firsts, ends - starts) + np.arange(firsts[-1] + ends[-1] - starts[-1])
                 cosines = _cosines(layer.content.matrix[rows], unit)
-                found[[at for at, _ in held]] = np.maximum.reduceat(cosines, firsts)
+                found[which] = np.maximum.reduceat(cosines, firsts)
         return found
 
     def chunks_of(self, passage_id: str) -> list[BoundChunk]:
@@ -137,8 +141,8 @@ def _nearest(
     layer: Layer[Vectors], runs: Runs, unit: NDArray[np.float64], asked: Narrow, limit: int
 ) -> Iterator[NearChunk]:
     """Found by what may be among the best, told in full."""
-    rows, roughly = _products(layer.content.narrow, runs, asked)
-    best = rows[best_rows(roughly, limit, 2 * layer.content.narrow.off_by(asked) + _MARGIN)]
+    roughly = _products(layer.content.narrow, runs, asked)
+    best = _rows_at(runs, best_rows(roughly, limit, 2 * layer.content.narrow.off_by(asked) + _MARGIN))
     cosines = _cosines(layer.content.matrix[best], unit)
     first = best_rows(cosines, limit)
     best, cosines = best[first], cosines[first]
@@ -157,10 +161,19 @@ def _cosines(matrix: NDArray[np.float32], unit: NDArray[np.float64]) -> NDArray[
     return np.round(matrix.astype(np.float64) @ unit, _DECIMALS)
 
 
-def _products(narrow: Narrow, runs: Runs, asked: Narrow) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """(the rows in the runs, their rough products); rows that lie together are taken together."""
-    rows = np.concatenate([np.arange(*run) for run in runs]) if runs else np.zeros(0, dtype=np.intp)
+def _products(narrow: Narrow, runs: Runs, asked: Narrow) -> NDArray[np.float64]:
+    """The rough products of the rows in the runs, one run after the other; rows that lie together are taken together."""
     if len(runs) > MOST_RUNS:
-        return rows, narrow.products(asked, 0, len(narrow.rows))[rows]
+        all_rows = narrow.products(asked, 0, len(narrow.rows))
+        return np.concatenate([all_rows[start:end] for start, end in runs])
     products = [narrow.products(asked, start, end) for start, end in runs]
-    return rows, np.concatenate(products) if products else np.zeros(0, dtype=np.float64)
+    return products[0] if len(products) == 1 else np.concatenate([np.zeros(0), *products])
+
+
+def _rows_at(runs: Runs, places: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The rows at these places of the runs, laid one after the other."""
+    starts = np.array([start for start, _ in runs], dtype=np.intp)
+    before = np.cumsum([0, *(end - start for start, end in runs)])
+    run = np.searchsorted(before, places, side="right") - 1
+    rows: NDArray[np.intp] = places - before[run] + starts[run] if len(places) else places
+    return rows

@@ -3,7 +3,7 @@
 import math
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -23,7 +23,6 @@ KEPT_POSTINGS = 4_000_000  # of the terms asked last, with what BM25 gives for e
 A_TERM = 50  # postings that a kept term costs as much as beside its own
 KEPT_SCORES_BYTES = 64 * MIB  # of what was asked last: one search asks the same several times
 AN_ANSWER, ITS_TERM = 2_000, 100  # bytes that kept scores cost beside their arrays
-TERMS_A_WORD = 64
 
 
 @dataclass(frozen=True)
@@ -99,6 +98,14 @@ class _Weighed(NamedTuple):
     rows: NDArray[np.int32]
     parts: NDArray[np.float64]
 
+    def hold(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """(n_rows,) which of these rows hold the term."""
+        if not len(self.rows):
+            return np.zeros(len(rows), dtype=np.bool_)
+        at = np.minimum(self.rows.searchsorted(rows.astype(np.int32)), len(self.rows) - 1)
+        held: NDArray[np.bool_] = self.rows[at] == rows
+        return held
+
 
 class _Term(NamedTuple):
     """A term in one collection: its postings in each layer, and its idf."""
@@ -133,31 +140,28 @@ class _Counted(NamedTuple):
 
 
 class _Scored(NamedTuple):
-    """Every searched row of a layer beside asked terms: its BM25, and a bit for each of the terms that it holds."""
+    """What every searched row comes to for asked terms: these, each once, in the order in which they first come."""
 
-    bm25: NDArray[np.float64]  # (n_rows,)
-    held: NDArray[np.uint64]  # (n_words, n_rows) term t is bit t % 64 of word t // 64
-
-    @property
-    def nbytes(self) -> int:
-        return self.bm25.nbytes + self.held.nbytes
-
-
-class _ScoredTerms(NamedTuple):
-    layers: list[_Scored]
-    idf: NDArray[np.float64]  # (n_terms,) of the distinct terms, in the order in which they first come
+    layers: list[NDArray[np.float64]]  # (n_rows,) BM25, by layer
+    terms: list[_Term]
 
     @property
     def nbytes(self) -> int:
-        return sum(scored.nbytes for scored in self.layers) + AN_ANSWER + ITS_TERM * len(self.idf)
+        return sum(scores.nbytes for scores in self.layers) + AN_ANSWER + ITS_TERM * len(self.terms)
 
 
-class ComparedRows(NamedTuple):
+@dataclass(frozen=True)
+class ComparedRows:
     """How rows compare with asked terms: their BM25, which of the terms each holds, and what each term is worth."""
 
     bm25: NDArray[np.float64]  # (n_rows,) 0 where a row holds none of the terms, or is not there
-    held: NDArray[np.bool_]  # (n_rows, n_terms)
     idf: NDArray[np.float64]  # (n_terms,) of the collection; 0 for a term that no row of it holds
+    holding: Callable[[], NDArray[np.bool_]]
+
+    @cached_property
+    def held(self) -> NDArray[np.bool_]:
+        """(n_rows, n_terms), found out when it is asked."""
+        return self.holding()
 
 
 class WordIndex:
@@ -168,7 +172,7 @@ class WordIndex:
         self._rows = ScopeRows(layers.stack)
         self._counted: dict[str | None, _Counted] = {}
         self._postings = 0
-        self._scored: LRUCache[tuple[str | None, tuple[int, ...]], _ScoredTerms] = LRUCache(
+        self._scored: LRUCache[tuple[str | None, tuple[int, ...]], _Scored] = LRUCache(
             KEPT_SCORES_BYTES, getsizeof=lambda scored: scored.nbytes
         )
         self._lock = threading.Lock()
@@ -187,7 +191,7 @@ class WordIndex:
         wanted = None if scope.documents is None else self._rows.of(scope)
         found: list[FoundRow] = []
         for at, (layer, searched) in enumerate(zip(self.layers.stack, counted.layers, strict=True)):
-            scores = scored.layers[at].bm25
+            scores = scored.layers[at]
             if wanted is not None:
                 scores = np.where(wanted[at][searched.start : searched.end], scores, 0.0)
             found += _best(layer, scores, searched.start, limit)
@@ -201,46 +205,36 @@ class WordIndex:
         counted = self._counts(collection)
         scored = self._scores(counted, terms, collection)
         bm25 = np.zeros(len(ids), dtype=np.float64)
-        held = np.zeros((len(ids), len(scored.idf)), dtype=np.bool_)
-        bits = np.arange(len(scored.idf), dtype=np.uint64)
-        words = (bits // np.uint64(TERMS_A_WORD)).astype(np.intp)
-        for layer, searched, of_layer in zip(self.layers.stack, counted.layers, scored.layers, strict=True):
+        found: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []  # by layer: which of the ids, where they stand
+        for layer, searched, scores in zip(self.layers.stack, counted.layers, scored.layers, strict=True):
             rows = layer.rows_of(ids)
-            found = np.flatnonzero((rows >= searched.start) & (rows < searched.end))
-            if len(found):
-                places = rows[found] - searched.start
-                bm25[found] = of_layer.bm25[places]
-                masks = of_layer.held[:, places][words].T
-                held[found] = (masks >> (bits % np.uint64(TERMS_A_WORD)) & np.uint64(1)).astype(np.bool_)
-        return ComparedRows(bm25, held, scored.idf)
+            which = np.flatnonzero((rows >= searched.start) & (rows < searched.end))
+            places = rows[which] - searched.start
+            bm25[which] = scores[places]
+            found.append((which, places))
 
-    def _scores(self, counted: _Counted, terms: Sequence[int], collection: str | None) -> _ScoredTerms:
+        def holding() -> NDArray[np.bool_]:
+            held = np.zeros((len(ids), len(scored.terms)), dtype=np.bool_)
+            for column, term in enumerate(scored.terms):
+                for weighed, (which, places) in zip(term.layers, found, strict=True):
+                    held[which, column] = weighed.hold(places)
+            return held
+
+        return ComparedRows(bm25, np.array([term.idf for term in scored.terms], dtype=np.float64), holding)
+
+    def _scores(self, counted: _Counted, terms: Sequence[int], collection: str | None) -> _Scored:
         """Σ as `search` tells it, term by term in ascending order, for every row of the collection."""
         asked = collection, tuple(terms)
         with self._lock:
             known = self._scored.get(asked)
         if known is not None:
             return known
-        times = Counter(terms)
-        n_words = -(-len(times) // TERMS_A_WORD)
-        layers = [
-            _Scored(
-                np.zeros(searched.end - searched.start), np.zeros((n_words, searched.end - searched.start), np.uint64)
-            )
-            for searched in counted.layers
-        ]
-        column_of = {term: column for column, term in enumerate(times)}
-        idf = np.zeros(len(times))
-        for term in sorted(times):
-            column = column_of[term]
-            weighed = self._term(counted, term)
-            idf[column] = weighed.idf
-            word, bit = divmod(column, TERMS_A_WORD)
-            for scored, (rows, parts) in zip(layers, weighed.layers, strict=True):
-                if len(rows):
-                    scored.bm25[rows] += times[term] * weighed.idf * parts
-                    scored.held[word, rows] |= np.uint64(1 << bit)
-        found = _ScoredTerms(layers, idf)
+        weighed = {term: self._term(counted, term) for term in dict.fromkeys(terms)}
+        layers = [np.zeros(searched.end - searched.start) for searched in counted.layers]
+        for term, times in sorted(Counter(terms).items()):
+            for scores, (rows, parts) in zip(layers, weighed[term].layers, strict=True):
+                np.add.at(scores, rows, times * weighed[term].idf * parts)
+        found = _Scored(layers, list(weighed.values()))
         with self._lock:
             if found.nbytes <= KEPT_SCORES_BYTES:
                 self._scored[asked] = found
@@ -332,8 +326,7 @@ def _weighed(content: Postings, searched: _Searched, term: int) -> _Weighed:
 
 def _best(layer: Layer[Postings], scores: NDArray[np.float64], start: int, limit: int) -> list[FoundRow]:
     """`scores` are those of the rows from `start` on."""
-    held = np.flatnonzero(scores > 0)  # by bytes: four times as fast as by the numbers themselves
-    best = held[best_rows(scores[held], limit)]
+    best = best_rows(scores, limit, above=0.0)
     rows = best + start
     return [
         FoundRow(score, identifier, key)

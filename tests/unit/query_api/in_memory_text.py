@@ -163,7 +163,7 @@ class InMemoryText:
         held = [[term in terms_by_id.get(identifier, ()) for term in wanted] for identifier in passage_ids]
         of_terms = np.array(held, dtype=np.bool_).reshape(len(passage_ids), len(wanted))
         idf = np.array([float(term in known) for term in wanted])
-        return ComparedRows(of_terms @ idf, of_terms, idf)
+        return ComparedRows(of_terms @ idf, idf, lambda: of_terms)
 
     def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
         self._enter("compare_vectors")
