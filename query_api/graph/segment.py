@@ -108,6 +108,11 @@ class Codes:
     def __getitem__(self, position: int) -> str:
         return self.values[int(self.codes[position]) if len(self.codes) else 0]
 
+    def of(self, rows: NDArray[np.integer]) -> list[str]:
+        if not len(self.codes):
+            return [self.values[0]] * len(rows) if len(rows) else []
+        return [self.values[code] for code in self.codes[rows].tolist()]
+
     def texts(self, rows: NDArray[np.integer]) -> pa.Array:
         codes = self.codes[rows] if len(self.codes) else np.zeros(len(rows), dtype=np.int16)
         return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(self.values, pa.string())).cast(pa.string())
@@ -274,6 +279,11 @@ class Segment:
 
     def find_entities(self, keys: Keys) -> NDArray[np.int64]:
         return find(self.entity_keys, keys)
+
+    def called(self, entities: NDArray[np.int64]) -> list[tuple[str, str]]:
+        """(collection, normalised name) of each of these entities."""
+        names = self.names.take(pa.array(entities)).to_pylist()
+        return list(zip(self.entity_collections.of(entities), names, strict=True))
 
     def surface(self, about: int, document: int) -> str:
         """How a document writes the name of what it is about."""

@@ -182,11 +182,12 @@ class GraphView:
         keys = np.array(entities, dtype=np.uint64)
         names: dict[int, tuple[str, str]] = {}
         for part in self._parts:
-            held = part.segment.find_entities(keys)
-            for local in held[held != MISSING].tolist():
-                key = int(part.segment.entity_keys[local])
-                if key not in names and (not part.n_dead or part.names(local)):
-                    names[key] = part.segment.entity_collections[local], part.segment.names[local].as_py()
+            local = part.segment.find_entities(keys)
+            local = local[local != MISSING]
+            called = zip(part.segment.entity_keys[local].tolist(), part.segment.called(local), strict=True)
+            for at, (key, name) in zip(local.tolist(), called, strict=True):
+                if key not in names and (not part.n_dead or part.names(at)):
+                    names[key] = name
         return names
 
     def labels(self, names: Mapping[int, str]) -> dict[int, str]:

@@ -84,9 +84,10 @@ class Comparer:
     def _cosines(self, names: Sequence[str], further: Mapping[str, float]) -> NDArray[np.float64]:
         if self._vector is None:
             return np.zeros(len(names))
-        cosines = self._text.compare_vectors(self._vector, names)
-        for row in np.flatnonzero(np.isnan(cosines)).tolist():
-            cosines[row] = self._known.get(names[row], further.get(names[row], self._floor))
+        cosines = np.array([self._known.get(name, further.get(name, np.nan)) for name in names])
+        unknown = np.flatnonzero(np.isnan(cosines))
+        told = self._text.compare_vectors(self._vector, [names[row] for row in unknown.tolist()])
+        cosines[unknown] = np.where(np.isnan(told), self._floor, told)
         return cosines
 
 

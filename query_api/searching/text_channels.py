@@ -2,8 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
-from functools import partial
+from collections.abc import AsyncGenerator, Awaitable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,20 +117,19 @@ class TextChannels:
         loop, reading, depth = asyncio.get_running_loop(), self._reading, self._depth
         embedded: asyncio.Future[NDArray[np.float32]] = loop.create_future()
 
-        def settle(settled: Callable[[], None]) -> None:
-            loop.call_soon_threadsafe(lambda: None if embedded.done() else settled())
-
         def run() -> list[Candidate]:
-            try:
-                vector: NDArray[np.float32] = reading.encoder.encode([reading.request.q])[0]
-            except Exception as error:
-                settle(partial(embedded.set_exception, error))
-                return []
-            settle(partial(embedded.set_result, vector))
+            vector: NDArray[np.float32] = reading.encoder.encode([reading.request.q])[0]
+            loop.call_soon_threadsafe(lambda: None if embedded.done() else embedded.set_result(vector))
             unheard = embedded.cancelled()
             return [] if unheard else vector_channel(reading.snapshot.text, vector, depth, reading.scope)
 
+        def ended(nearest: asyncio.Future[list[Candidate]]) -> None:
+            error = None if nearest.cancelled() else nearest.exception()
+            if error is not None and not embedded.done():
+                embedded.set_exception(error)
+
         self._nearest = loop.run_in_executor(reading.executor, run)
+        self._nearest.add_done_callback(ended)
         return embedded
 
     def _by_words(self) -> Awaitable[list[Candidate]]:

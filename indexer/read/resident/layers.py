@@ -152,14 +152,14 @@ def best_rows(
 ) -> NDArray[np.intp]:
     """The rows with the highest scores: `limit` of them, and all others that are no more than `margin` below the last;
     unsorted, only those `above`."""
-    if len(scores) <= limit:
-        return np.flatnonzero(scores > above)
-    few = scores
+    least = above
     if (heaps := len(scores) // HEAP) > 2 * limit:  # so many heaps have a best that the last of them bounds all
-        bests = scores[: heaps * HEAP].reshape(HEAP, heaps).max(axis=0)
-        few = scores[scores >= _at_least(bests, limit)]
-    least = _at_least(few, limit) - margin
-    return np.flatnonzero(scores >= least) if least > above else np.flatnonzero(scores > above)
+        least = max(above, _at_least(scores[: heaps * HEAP].reshape(HEAP, heaps).max(axis=0), limit) - margin)
+    rows = np.flatnonzero(scores >= least) if least > above else np.flatnonzero(scores > above)
+    if len(rows) > limit:
+        few = scores[rows]
+        rows = rows[few >= _at_least(few, limit) - margin]
+    return rows
 
 
 def _at_least(scores: NDArray[np.floating], limit: int) -> float:

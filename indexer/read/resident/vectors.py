@@ -162,7 +162,7 @@ def _cosines(matrix: NDArray[np.float32], unit: NDArray[np.float64]) -> NDArray[
 
 
 def _products(narrow: Narrow, runs: Runs, asked: Narrow) -> NDArray[np.float64]:
-    """The rough products of the rows in the runs, one run after the other; rows that lie together are taken together."""
+    """The rough products of the rows in the runs, one run after the other."""
     if len(runs) > MOST_RUNS:
         all_rows = narrow.products(asked, 0, len(narrow.rows))
         return np.concatenate([all_rows[start:end] for start, end in runs])
