@@ -16,22 +16,18 @@ from query_api.channels import terms
 from query_api.channels.adding_up import Sums, open_shares, reached_passages
 from query_api.channels.findings import NOTHING, Findings, Gathered
 from query_api.channels.gating import connected_share, opening
-from query_api.channels.keyword import keyword_channel
-from query_api.channels.parents import choose_parents, read_parents
+from query_api.channels.parents import ParentReader, choose_parents
 from query_api.channels.query_links import Names
-from query_api.channels.question import Question, WordWeights
-from query_api.channels.residual import Hop, hop_of, residual_query
-from query_api.channels.terms import Parent, Reach
+from query_api.channels.question import Question
+from query_api.channels.residual import Residuals
+from query_api.channels.terms import Reach
 from query_api.channels.walking.beginning import Beginning
 from query_api.channels.walking.expansion import expansion
 from query_api.channels.walking.pagerank import personalised_pagerank
 from query_api.graph.view import GraphView
 from query_api.reading.comparing import Compared, Comparer
-from query_api.reading.passages import PassageReader
 from query_api.reading.snapshot import TextSnapshot
 from schemas.api import GraphMethod
-
-RESIDUAL_HITS = 31  # 30, and the parent itself
 
 
 @dataclass(frozen=True)
@@ -62,13 +58,13 @@ def graph_channel(
     view: GraphView,
     names: Names,
     text: TextSnapshot,
-    passages: PassageReader,
+    reader: ParentReader,
+    residuals: Residuals | None,
     scope: Scope,
     comparer: Comparer,
     found: Compared,
     *,
     always: bool,
-    hops: bool,
     edges: Collection[str] = (),
     weights: TermWeights = TermWeights(),
     method: GraphMethod = "hop",
@@ -76,8 +72,8 @@ def graph_channel(
     """Reach passages from the question, whose names (step 1) are looked up before. Blocks: for a thread.
 
     `found` is what the text channels found. With `always` the graph is followed whatever the gate says: it is asked
-    alone. Else a closed gate ends the work before it reads anything. Without `hops` the keyword index, which has failed
-    before, is not asked again. `edges` are the kinds to follow, all when empty. By another `method` than `hop` the
+    alone. Else a closed gate ends the work before it reads anything. Without `residuals` there is no step 4: the
+    keyword index has failed before. `edges` are the kinds to follow, all when empty. By another `method` than `hop` the
     graph is walked from the parents, in place of steps 4 to 6, and `weights` do not count. Raises TransientStoreError.
     """
     fitting = dict(zip(found.row_of, found.text.tolist(), strict=True))
@@ -86,13 +82,12 @@ def graph_channel(
     gate = opening(names.links, names.entities, connected)
     if not gate and not always:
         return NOTHING._replace(compared=found)
-    word_weights = WordWeights.of(question, comparer.weights_of)
-    parents = read_parents(question, view, passages, chosen, word_weights)  # 3
+    parents = reader.read(chosen)  # 3
     gathered = Gathered(names.links, names.entities, chosen.prior, parents)
     if method != "hop":
         beginning = Beginning(question, view, gathered, comparer, found, scope, gate, edges, always)
         return expansion(beginning) if method == "expansion" else personalised_pagerank(beginning)
-    followed = [_hop(at, question, view, text, parent, scope) for at, parent in enumerate(parents)] if hops else []  # 4
+    followed = [residuals.hop(at, parent) for at, parent in enumerate(parents)] if residuals is not None else []  # 4
     leading = [hop for hop in followed if hop is not None] if not edges or "residual" in edges else []
     reaches = _followed(question, view, gathered, weights, alone=always, edges=edges)  # 5
     reached = reached_passages(view, scope, found, reaches, leading)  # 6
@@ -106,12 +101,6 @@ def graph_channel(
     if always:
         sums.add_prior(weights.prior, chosen.prior)
     return sums.findings(gate, gathered)
-
-
-def _hop(at: int, question: Question, view: GraphView, text: TextSnapshot, parent: Parent, scope: Scope) -> Hop | None:
-    query = residual_query(question, parent, view.title(parent.document))
-    found = keyword_channel(text, query, RESIDUAL_HITS, scope) if query else []
-    return hop_of(at, view.passage_id(parent.passage), query, found)
 
 
 def _followed(

@@ -54,29 +54,61 @@ def choose_parents(view: GraphView, links: Sequence[QueryLink], fitting: Mapping
     return ChosenParents(prior, weights, {passage: links[reach.reason.origin] for passage, reach in named.items()})
 
 
-def read_parents(
-    question: Question, view: GraphView, passages: PassageReader, chosen: ChosenParents, word_weights: WordWeights
-) -> list[Parent]:
-    """The chosen passages with their sentences and entities weighed; those whose text is gone are left out."""
-    ids = {passage: view.passage_id(passage) for passage in chosen.weights}
-    texts = passages.read(ids.values())
-    mentioned = terms.first_mentions(view, list(chosen.weights))
-    names = {entity: name for entity, (_, name) in view.entity_names(list(set().union(*mentioned.values()))).items()}
-    in_turn = _by_use(view, names)
-    titles = _titles(view, list(chosen.weights))
-    parents = []
-    for passage, weight in chosen.weights.items():
-        row = texts.get(ids[passage])
-        if row is not None:
-            content = f"{row.title}.\n{row.text}"[:MAX_PARENT_CHARACTERS]
-            first_chunks = {entity: chunk for entity, chunk in mentioned[passage].items() if entity in names}
-            own = {names[entity] for entity in first_chunks}
-            of_own = [name for name in in_turn if name in own]
-            sentences = tuple(_sentences(question, content, titles[passage], of_own, word_weights))
-            entities = _held(first_chunks, names, sentences)
-            document = view.document_of_passage(passage)
-            parents.append(Parent(passage, document, weight, chosen.via.get(passage), sentences, entities))
-    return parents
+class _Read(NamedTuple):
+    """What reading a passage tells of it as a parent, whatever leads there."""
+
+    document: int
+    sentences: tuple[Sentence, ...]
+    entities: dict[int, terms.Held]
+
+
+class ParentReader:
+    """Reads parents of one question: each once, ahead of need where there is time to. What it gives does not depend on
+    what was read before, only how soon it does. Safe to call from several threads."""
+
+    def __init__(self, question: Question, view: GraphView, passages: PassageReader, word_weights: WordWeights) -> None:
+        self._question = question
+        self._view = view
+        self._passages = passages
+        self._word_weights = word_weights
+        self._held: dict[int, _Read | None] = {}
+
+    def read(self, chosen: ChosenParents) -> list[Parent]:
+        """The chosen passages with their sentences and entities weighed; those whose text is gone are left out.
+        Raises TransientStoreError."""
+        unread = [passage for passage in chosen.weights if passage not in self._held]
+        if unread:
+            self._held.update(self._weighed(unread))
+        held = {passage: self._held[passage] for passage in chosen.weights}
+        return [
+            Parent(
+                passage, read.document, chosen.weights[passage], chosen.via.get(passage), read.sentences, read.entities
+            )
+            for passage, read in held.items()
+            if read is not None
+        ]
+
+    def _weighed(self, wanted: Sequence[int]) -> dict[int, _Read | None]:
+        view = self._view
+        ids = {passage: view.passage_id(passage) for passage in wanted}
+        texts = self._passages.read(ids.values())
+        mentioned = terms.first_mentions(view, wanted)
+        entities = list(set().union(*mentioned.values()))
+        names = {entity: name for entity, (_, name) in view.entity_names(entities).items()}
+        in_turn = _by_use(view, names)
+        titles = _titles(view, wanted)
+        read: dict[int, _Read | None] = dict.fromkeys(wanted)
+        for passage in wanted:
+            row = texts.get(ids[passage])
+            if row is not None:
+                content = f"{row.title}.\n{row.text}"[:MAX_PARENT_CHARACTERS]
+                first_chunks = {entity: chunk for entity, chunk in mentioned[passage].items() if entity in names}
+                own = {names[entity] for entity in first_chunks}
+                of_own = [name for name in in_turn if name in own]
+                sentences = tuple(_sentences(self._question, content, titles[passage], of_own, self._word_weights))
+                held = _held(first_chunks, names, sentences)
+                read[passage] = _Read(view.document_of_passage(passage), sentences, held)
+        return read
 
 
 def _titles(view: GraphView, passages: Sequence[int]) -> dict[int, list[str]]:

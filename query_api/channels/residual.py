@@ -9,14 +9,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.read.resident.scope import Scope
+from query_api.channels.keyword import keyword_channel
 from query_api.channels.question import Question, normalise_text
 from query_api.channels.terms import Parent
+from query_api.graph.view import GraphView
 from query_api.ranking import ranked
-from query_api.reading.snapshot import Candidate
+from query_api.reading.snapshot import Candidate, TextSnapshot
 
 BEST_SENTENCES = 2
 MAX_NAMES = 12
 SHARPEN_ABOVE = 25
+RESIDUAL_HITS = 31  # 30, and the parent itself
 
 
 class Hop(NamedTuple):
@@ -28,6 +32,27 @@ class Hop(NamedTuple):
     best: float
     floor: float
     first: tuple[str, ...]
+
+
+class Residuals:
+    """The residual queries of one question's parents, each put to the keyword index once, ahead of need where there is
+    time to. Safe to call from several threads."""
+
+    def __init__(self, question: Question, view: GraphView, text: TextSnapshot, scope: Scope) -> None:
+        self._question = question
+        self._view = view
+        self._text = text
+        self._scope = scope
+        self._found: dict[str, list[Candidate]] = {}
+
+    def hop(self, at: int, parent: Parent) -> Hop | None:
+        """Of the parent with this index; None where nothing but itself is found. Raises TransientStoreError."""
+        query = residual_query(self._question, parent, self._view.title(parent.document))
+        found = self._found.get(query)
+        if found is None:
+            found = keyword_channel(self._text, query, RESIDUAL_HITS, self._scope) if query else []
+            self._found[query] = found
+        return hop_of(at, self._view.passage_id(parent.passage), query, found)
 
 
 def residual_query(question: Question, parent: Parent, title: str) -> str:

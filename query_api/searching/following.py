@@ -1,20 +1,24 @@
 """From what the text channels found into the graph: compared with the question first, then followed."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from functools import cached_property, partial
 
 from indexer.errors import TransientStoreError
 from query_api.channels.findings import NOTHING, Findings
 from query_api.channels.graph import graph_channel
+from query_api.channels.parents import ParentReader, choose_parents
 from query_api.channels.query_links import Names, names_in
-from query_api.channels.question import Question
+from query_api.channels.question import Question, WordWeights
+from query_api.channels.residual import Residuals
+from query_api.channels.terms import Parent
 from query_api.reading.comparing import Compared, Comparer, best_scores
 from query_api.reading.snapshot import Candidate
 from query_api.searching.fusing import DEPTH
-from query_api.searching.steps import Account, Outcome, Reading, Value, begin, within
+from query_api.searching.steps import Account, Outcome, Reading, Value, within
 from query_api.searching.text_channels import TextChannels
 
-LIKELY_PARENTS = 4
+LIKELY_PARENTS = 20  # by words, among which the parents are guessed
 
 
 class Following:
@@ -31,13 +35,13 @@ class Following:
         self._question = question
         self._account = account
         self._names: asyncio.Future[Names] | None = None
-        self._ahead: asyncio.Task[Outcome[None]] | None = None
+        self._ahead: asyncio.Task[None] | None = None
+        self._residuals = Residuals(question, reading.snapshot.graph, reading.snapshot.text, reading.scope)
 
     def read_ahead(self, keyword: Sequence[Candidate]) -> None:
-        """While the question is embedded, begin to look up what it names, and to read what the graph channel will most
-        likely ask for."""
-        step = self._read_ahead(self._looking_up_names(), keyword)
-        self._ahead = begin("ahead", self._reading.settings.budgets.graph_seconds, step)
+        """While the question is embedded and put to the vectors, begin to look up what it names, and to read what the
+        graph channel will most likely ask for."""
+        self._ahead = asyncio.create_task(self._ahead_within_budget(self._looking_up_names(), keyword), name="ahead")
 
     async def names(self) -> Names | None:
         """What the question names, where that was looked up."""
@@ -73,6 +77,8 @@ class Following:
             self.compared = compared if more.value is None else compared.followed_by(more.value)
 
     async def follow(self) -> Outcome[Findings]:
+        if self._ahead is not None:
+            self._ahead.cancel()
         outcome = await self._within_budget("graph", self._reach())
         if outcome.value is not None:
             self.findings = outcome.value
@@ -93,12 +99,12 @@ class Following:
                 reading.snapshot.graph,
                 names,
                 reading.snapshot.text,
-                reading.passages,
+                self._parents,
+                None if "keyword" in self._account.failed else self._residuals,
                 reading.scope,
                 comparer,
                 compared,
                 always=reading.request.mode == "graph",
-                hops="keyword" not in self._account.failed,
                 edges=reading.request.edges,
                 weights=reading.settings.terms,
                 method=reading.request.graph_method,
@@ -113,13 +119,28 @@ class Following:
             self._names = asyncio.ensure_future(looking)
         return self._names
 
+    @cached_property
+    def _parents(self) -> ParentReader:
+        reading = self._reading
+        words = Comparer(reading.snapshot.text, reading.request.q, reading.request.collection, None, {}, words=True)
+        weights = WordWeights.of(self._question, words.weights_of)
+        return ParentReader(self._question, reading.snapshot.graph, reading.passages, weights)
+
+    async def _ahead_within_budget(self, naming: Awaitable[Names], keyword: Sequence[Candidate]) -> None:
+        await self._within_budget("ahead", self._read_ahead(naming, keyword))
+
     async def _read_ahead(self, naming: Awaitable[Names], keyword: Sequence[Candidate]) -> None:
-        graph, passages = self._reading.snapshot.graph, self._reading.passages
+        """The parents as words and names alone would choose them: three of four turn out right."""
         names = await asyncio.shield(naming)
-        leads = (graph.passages_of_document(link.document)[:1] for link in names.links)
-        likely = (candidate.passage_id for candidate in keyword[:LIKELY_PARENTS])
-        wanted = [*likely, *(graph.passage_id(passage) for lead in leads for passage in lead)]
-        await self._reading.run(lambda: passages.read(wanted))
+        if self._reading.snapshot.at_hand and not self._reading.settings.ahead:
+            return
+        fitting = {candidate.passage_id: candidate.score for candidate in keyword[:LIKELY_PARENTS]}
+        for parent in await self._reading.run(lambda: self._likely_parents(names, fitting)):
+            await asyncio.sleep(0)
+            await self._reading.run(partial(self._residuals.hop, 0, parent))
+
+    def _likely_parents(self, names: Names, fitting: Mapping[str, float]) -> list[Parent]:
+        return self._parents.read(choose_parents(self._reading.snapshot.graph, names.links, fitting))
 
     async def _within_budget(self, name: str, step: Awaitable[Value]) -> Outcome[Value]:
         return await within(name, self._reading.settings.budgets.graph_seconds, step)

@@ -52,12 +52,14 @@ class SearchBudgets:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """All a search can be tuned by."""
+    """All a search can be tuned by. `ahead` to make what will most likely be needed while a search would wait: of use
+    while nobody else could use the processor."""
 
     budgets: SearchBudgets = field(default_factory=SearchBudgets)
     fusion: FusionWeights = field(default_factory=FusionWeights)
     terms: TermWeights = field(default_factory=TermWeights)
     judge: Judge | None = field(default_factory=fitted_judge)
+    ahead: bool = True
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from query_api.channels.parents import choose_parents, read_parents
+from query_api.channels.parents import ParentReader, choose_parents
 from query_api.channels.query_links import QueryLink
 from query_api.channels.question import Question, WordWeights
 from query_api.channels.terms import Parent
@@ -90,7 +90,7 @@ def read(pages: list[Page], question: str = "What?") -> tuple[GraphView, Parent]
     asked = Question(question)
     weights = WordWeights.of(asked, lambda words: [1.0] * len(words))
     chosen = choose_parents(snapshot.graph, [], {pages[0].passage_ids()[0]: 1.0})
-    [parent] = read_parents(asked, snapshot.graph, PassageReader(text), chosen, weights)
+    [parent] = ParentReader(asked, snapshot.graph, PassageReader(text), weights).read(chosen)
     return snapshot.graph, parent
 
 
@@ -146,7 +146,7 @@ def test_a_parent_whose_text_is_gone_is_left_out() -> None:
     chosen = choose_parents(snapshot.graph, [], {LETTERS[0].passage_ids()[0]: 1.0, LETTERS[1].passage_ids()[0]: 0.5})
     text.pages = {page.key: page for page in LETTERS[1:]}
     weights = WordWeights.of(Question("What?"), lambda words: [0.0] * len(words))
-    parents = read_parents(Question("What?"), snapshot.graph, PassageReader(text), chosen, weights)
+    parents = ParentReader(Question("What?"), snapshot.graph, PassageReader(text), weights).read(chosen)
     assert [parent.weight for parent in parents] == [0.5]
 
 
@@ -163,5 +163,22 @@ def test_a_title_takes_its_words_before_the_names_within_it() -> None:
     question = Question("Who directed Love in a Fallen City?")
     chosen = choose_parents(snapshot.graph, [], {film.passage_ids()[0]: 1.0})
     weights = WordWeights.of(question, lambda words: [1.0] * len(words))
-    (parent,) = read_parents(question, snapshot.graph, PassageReader(text), chosen, weights)
+    (parent,) = ParentReader(question, snapshot.graph, PassageReader(text), weights).read(chosen)
     assert {held.name for held in parent.entities.values()} == {"love in a fallen city", "ann hui"}
+
+
+def test_a_parent_is_read_once_whatever_was_read_before_it() -> None:
+    pages = [SONG, KISS, KISS_AND_TELL]
+    snapshot, text, _ = world(pages)
+    asked = Question("Which band?")
+    weights = WordWeights.of(asked, lambda words: [1.0] * len(words))
+    ids = [page.passage_ids()[0] for page in pages]
+    alone = choose_parents(snapshot.graph, [], {ids[1]: 1.0})
+    all_three = choose_parents(snapshot.graph, [], {ids[0]: 1.0, ids[1]: 0.5, ids[2]: 0.2})
+    ahead = ParentReader(asked, snapshot.graph, PassageReader(text), weights)
+    ahead.read(alone)
+    calls = text.calls["passages"]
+    assert ahead.read(alone)[0].weight == 1.0
+    assert text.calls["passages"] == calls
+    at_once = ParentReader(asked, snapshot.graph, PassageReader(text), weights)
+    assert ahead.read(all_three) == at_once.read(all_three)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from query_api.searching.steps import SHORT_PAGE, SHORT_QUESTION
+from query_api.searching.steps import SHORT_PAGE, SHORT_QUESTION, SearchSettings
 from tests.unit.query_api.in_memory_text import world
 from tests.unit.query_api.searching.asking import PAGES, QUESTION, ask
 
@@ -38,3 +38,14 @@ async def test_only_what_is_little_is_done_in_the_thread_of_the_event_loop(
     monkeypatch.setattr(text, "keyword_search", spied)
     await ask((replace(snapshot, at_hand=True), text, words), executor, q=q, k=k)
     assert set(seen) == {here}
+
+
+@pytest.mark.parametrize("at_hand", [True, False])
+async def test_what_is_made_ahead_changes_nothing_but_when_it_is_made(executor: Executor, at_hand: bool) -> None:
+    snapshot, text, words = world(PAGES)
+    of_each = {}
+    for ahead in (True, False):
+        settings = SearchSettings(ahead=ahead)
+        of_each[ahead] = await ask((replace(snapshot, at_hand=at_hand), text, words), executor, settings=settings)
+    assert of_each[True].hits == of_each[False].hits
+    assert of_each[True].hits
