@@ -9,7 +9,7 @@ from urllib.parse import quote
 import typer
 
 from query_api.cli import DataDir, Json, Url, print_json, service_client
-from query_api.collections_cli import collections_app, setting_of
+from query_api.collections_cli import collections_app, say_if_empty, setting_of
 from schemas.exits import Failure, plain_failures
 
 app = typer.Typer()
@@ -47,6 +47,8 @@ def collection_linking(
         for name in RULES:
             origin = "default" if answer["chosen"].get(name) is None else f"chosen at {answer['position']}"
             print(f"{name:<18} {answer[name]!s:<10} {origin}")
+    if not as_json:
+        say_if_empty(collection, answer)
 
 
 @app.command()

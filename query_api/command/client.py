@@ -123,14 +123,15 @@ class ServiceClient:
     def _check(self, response: httpx.Response) -> None:
         if not response.is_error:
             return
+        reason = None
         try:
             problem = response.json()
-            text = f"{problem['title']}: {problem['detail']}"
+            text, reason = f"{problem['title']}: {problem['detail']}", problem.get("reason")
         except (json.JSONDecodeError, KeyError, TypeError):
             text = f"{self._url} answered {response.status_code} {response.reason_phrase}."
         if response.status_code == 401:
             raise WrongSetting(f"{text} Put it into THALWEG_SERVICE__API_KEY.")
-        if response.status_code in {400, 422}:
+        if response.status_code in {400, 422} or reason == "unknown_collection":
             raise WrongSetting(text)
         raise NotNow(text) if response.status_code == 503 else Failure(text)
 

@@ -139,6 +139,27 @@ def snippet(text: str) -> str:
     return flat if len(flat) <= SNIPPET_CHARACTERS else flat[: SNIPPET_CHARACTERS - 1].rstrip() + "…"
 
 
+def show_collections(console: Console, answer: JSONObject) -> None:
+    """A line a collection."""
+    table = Table(box=None, pad_edge=False)
+    for heading, side in (("collection", "left"), ("documents", "right"), ("chunks", "right"), ("chosen", "left")):
+        table.add_column(heading, justify=side, header_style="dim", overflow="fold")  # type: ignore[arg-type]
+    for each in answer["collections"]:
+        chosen = [
+            f"{setting}: " + " ".join(f"{name}={value}" for name, value in each[setting].items() if value is not None)
+            for setting in ("chunking", "linking")
+            if each[setting] is not None
+        ]
+        counts = (f"{each[count]:,}" for count in ("documents", "chunks"))
+        table.add_row(escape(each["name"]), *counts, escape("; ".join(chosen)))
+    if answer["collections"]:
+        console.print(table, highlight=False)
+    else:
+        console.print("There is no collection yet: 'thalweg load' makes one with its first document.")
+    for note in answer["notes"]:
+        console.print(escape(note), highlight=False, style="yellow")
+
+
 def show_chunking(answer: JSONObject) -> None:
     """A line for each part of how a collection is cut, and whether it was chosen."""
     for name in ("parent_characters", "parent_overlap", "child_characters", "child_overlap", "method", "language"):

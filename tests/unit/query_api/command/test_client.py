@@ -49,6 +49,16 @@ def test_a_problem_is_told_in_its_own_words(status: int, failure: type[Failure])
         assert type(caught.value) is failure
 
 
+def test_a_collection_that_is_not_there_is_a_wrong_name() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        told = {"title": "No such collection", "detail": "There are documents in a.", "reason": "unknown_collection"}
+        return httpx.Response(404, json=told)
+
+    with pytest.raises(WrongSetting, match=r"There are documents in a\.") as caught:
+        client(answer).post("/v1/collections/b/relink", b"{}")
+    assert caught.value.exit_code == Exit.USAGE
+
+
 def test_a_service_that_is_not_there_is_unreachable() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused")
