@@ -37,11 +37,19 @@ def show_hit(console: Console, hit: JSONObject) -> None:
         others = ", ".join(f"{each['collection']}/{each['document_id']}" for each in hit["duplicates"])
         console.print(f"     [dim]also in {escape(others)}[/dim]", highlight=False)
     for step in hit["path"]:
-        edge = f"     [cyan]{escape(step['from'])} ─{escape(step['edge'])}→ {escape(step['to'])}[/cyan]"
-        console.print(edge, highlight=False)
+        console.print(f"     [cyan]{escape(step_text(step))}[/cyan]", highlight=False)
         if step.get("evidence"):
             console.print(f"         [dim]“{escape(snippet(step['evidence']))}”[/dim]", highlight=False)
     console.print()
+
+
+def step_text(step: JSONObject) -> str:
+    """A step of a path; one that is no edge of the graph is not drawn as if it were."""
+    if step.get("by") != "words":
+        return f"{step['from']} ─{step['edge']}→ {step['to']}"
+    if step["from"] == step["to"]:
+        return f"{step['from']}, another passage, by words (no link)"
+    return f"{step['from']}, then {step['to']}, by words (no link)"
 
 
 def show_end(console: Console, done: JSONObject, meta: JSONObject) -> None:

@@ -3,6 +3,7 @@
 import io
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from query_api.command.showing import show_hit
@@ -37,3 +38,16 @@ def test_what_cannot_be_told_is_not_shown() -> None:
     for hit in (shown(confidence=None, duplicates=[]), shown()):
         assert "sure" not in hit
         assert "also in" not in hit
+
+
+@pytest.mark.parametrize(
+    ("step", "line"),
+    [
+        ({"from": "A", "edge": "continues", "to": "B", "by": "graph"}, "A ─continues→ B"),
+        ({"from": "question", "edge": "names", "to": "B", "by": "question"}, "question ─names→ B"),
+        ({"from": "A", "edge": "continues", "to": "B", "by": "words"}, "A, then B, by words (no link)"),
+        ({"from": "A", "edge": "continues", "to": "A", "by": "words"}, "A, another passage, by words (no link)"),
+    ],
+)
+def test_only_an_edge_is_drawn_as_one(step: dict[str, str], line: str) -> None:
+    assert line in shown(path=[step]).splitlines()[3]
