@@ -129,7 +129,12 @@ def show_dead_letter(console: Console, letter: JSONObject) -> None:
 def _size(letter: JSONObject) -> str:
     if letter["omitted"]:
         return f"{letter['omitted']}, too large to be kept"
-    return "no value" if letter["bytes"] is None else f"{letter['bytes']:,} bytes"
+    if letter["bytes"] is None:
+        return "no value"
+    content = letter.get("content_bytes")
+    if content in (None, letter["bytes"]):
+        return f"{letter['bytes']:,} bytes"
+    return f"{content:,} bytes, in an envelope of {letter['bytes']:,}"
 
 
 def lag_text(status: JSONObject) -> str:
