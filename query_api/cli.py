@@ -64,7 +64,7 @@ def search(
         typer.Option("--filter", help="Only documents with field=value, a|b, !=, <, <=, >, >=; may be repeated."),
     ] = None,
     decompose: Annotated[
-        bool, typer.Option("--decompose", help="Search what is compared, or each sentence, by itself too, and merge.")
+        bool, typer.Option("--decompose", help="Search what is compared, or each sentence or question, by itself too.")
     ] = False,
     after: Annotated[str | None, typer.Option(help="A token from a write: show at least that.")] = None,
     wait_seconds: Annotated[float, typer.Option(min=0, max=60, help="How long to wait for --after.")] = 10.0,
