@@ -9,7 +9,9 @@ from urllib.parse import quote
 import typer
 
 from query_api.cli import DataDir, Json, Url, print_json, service_client
+from schemas.errors import MalformedEvent
 from schemas.exits import WrongSetting, complain, plain_failures
+from schemas.ids import DocumentKey
 
 app = typer.Typer()
 collections_app = typer.Typer(no_args_is_help=True, help="See the collections, and choose how they are indexed.")
@@ -75,6 +77,15 @@ def collection_chunking(
         say_if_empty(collection, answer)
 
 
+def collection_path(collection: str, what: str) -> str:
+    """The route of something of a collection. Raises WrongSetting for what cannot be a collection's name."""
+    try:
+        DocumentKey.checked(collection, what)
+    except MalformedEvent as error:
+        raise WrongSetting(str(error)) from error
+    return f"/v1/collections/{quote(collection, safe='')}/{what}"
+
+
 def say_if_empty(collection: str, answer: dict[str, Any]) -> None:
     """That a setting stands ahead of its documents, which may be meant, or a misspelt name."""
     if answer.get("documents") == 0:
@@ -91,7 +102,7 @@ def setting_of(
     choice = {name: value for name, value in asked.items() if value is not None}
     if reset and choice:
         raise WrongSetting("--reset goes back to the defaults: give no other option with it.")
-    path = f"/v1/collections/{quote(collection, safe='')}/{setting}"
+    path = collection_path(collection, setting)
     with closing(service_client(url, data_dir)) as client:
         if reset:
             return client.delete(path), True

@@ -143,13 +143,14 @@ class Trail:
     def _stated(
         self, parent_title: str, title: str, passage_id: str, reason: Reason, text: ChunkTexts
     ) -> list[PathEdge]:
-        """The fact, read in its own direction, and the document about its other part unless that names itself."""
+        """The fact, read in its own direction, and the document about its other part unless that names itself. A fact
+        of the metadata alone, such as a date in front matter, has no sentence."""
         label = self._label(reason.entity, reason.chunk, text)
         chunk = self._view.chunk_id(reason.chunk)
         shown = text(chunk)
         evidence = None
         if shown is not None:
-            evidence = sentence_stating(shown, reason.predicate) or _most_telling(shown, self._question)
+            evidence = sentence_stating(shown, reason.predicate) or sentence_naming(shown, normalise_text(label))
         ends = (label, parent_title) if reason.inverse else (parent_title, label)
         fact = _edge(ends[0], reason.predicate, ends[1], evidence, chunk)
         stating = self._view.passage_id(self._view.passage_of_chunk(reason.chunk))

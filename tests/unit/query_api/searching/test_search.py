@@ -166,6 +166,19 @@ async def test_a_fact_is_told_in_its_own_direction_with_the_line_that_states_it(
     ]
 
 
+async def test_a_fact_that_no_sentence_states_shows_none(executor: Executor) -> None:
+    """It stood in the front matter; another sentence of the chunk is no evidence of it."""
+    made = world(
+        [
+            Page("w", "Weirs", [["A weir holds water back."]], facts=[("Weirs", "written_by", "Ann Lee")]),
+            Page("a", "Ann Lee", [["Nothing is known of her."]]),
+        ]
+    )
+    answer = await ask(made, executor, q="Who wrote Weirs?", mode="graph")
+    ann = next(hit for hit in answer.hits if hit.title == "Ann Lee")
+    assert [(edge.edge, edge.evidence) for edge in ann.path] == [("names", "Weirs"), ("written_by", None)]
+
+
 async def test_a_shared_entity_is_a_step_of_its_own_with_evidence_on_both_sides(executor: Executor) -> None:
     made = world(
         [
