@@ -185,11 +185,14 @@ def service_client(url: str | None, data_dir: Path | None) -> "ServiceClient":
     """A client of the service at `url`, else of the one that runs on the data directory; the key is the settings'."""
     from query_api.command.client import ServiceClient, locate_service
     from query_api.settings import ServiceSettings
+    from schemas.discovery import find_running
 
     settings = ServiceSettings.load(given(storage={"data_dir": data_dir}))
     key = settings.service.api_key
-    located = locate_service(url, settings.storage.data_dir, named=data_dir is not None)
-    return ServiceClient(located, None if key is None else key.get_secret_value())
+    folder = settings.storage.data_dir
+    located = locate_service(url, folder, named=data_dir is not None)
+    announced = url is None and find_running(folder) is not None
+    return ServiceClient(located, None if key is None else key.get_secret_value(), coming_up=announced)
 
 
 def print_json(answer: dict[str, Any]) -> None:
