@@ -1,7 +1,9 @@
 """Generations on disk: `<data dir>/generations/g0001/{lance,graph,snapshots,manifest.json}` and the file `CURRENT`."""
 
 import os
+import shlex
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -85,10 +87,26 @@ def open_generation(data_dir: Path, manifest: Manifest) -> Generation:
     ]
     if differing:
         raise IncompatibleGeneration(
-            f"Generation {generation.name} was made with other settings ({'; '.join(differing)}). "
-            "Restore them, or rebuild into a new data directory."
+            f"Generation {generation.name} in {data_dir} was made otherwise ({'; '.join(differing)}). "
+            f"{how_to_go_on(data_dir)}"
         )
     return generation
+
+
+def how_to_go_on(data_dir: Path) -> str:
+    """What to type where the stores in a data directory are not those that this program would make."""
+    aside = next(
+        place for number in count(1) if not (place := data_dir.with_name(f"{data_dir.name}-old-{number}")).exists()
+    )
+    here, there = shlex.quote(str(data_dir)), shlex.quote(str(aside))
+    return (
+        "Go back to the program and the settings it was made with. Or have the stores made anew from the log, which "
+        "holds every document; the old ones answer searches meanwhile:\n"
+        f"  mkdir {there} && mv {here}/CURRENT {here}/generations {there}/\n"
+        f"  thalweg up --data-dir {here}\n"
+        f"  thalweg serve --data-dir {there} --port 8421\n"
+        f"Once 'thalweg status --data-dir {here}' tells no lag, end the last one and delete {there}."
+    )
 
 
 def read_manifest(generation: Generation) -> Manifest:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
 
 from query_api.problems import install_problem_handlers
 from query_api.routes import (
@@ -51,7 +52,10 @@ def create_app(
             yield
             await app.state.evaluations.stop()
 
-    app = FastAPI(
+    app = FastAPIOffline(
+        redoc_url=None,
+        static_url="/docs/static",
+        swagger_ui_parameters={"validatorUrl": None},  # else the page asks a validator on the internet
         title="Thalweg",
         version="1",
         summary="Hybrid search over a stream of documents.",

@@ -64,7 +64,7 @@ def search(
         typer.Option("--filter", help="Only documents with field=value, a|b, !=, <, <=, >, >=; may be repeated."),
     ] = None,
     decompose: Annotated[
-        bool, typer.Option("--decompose", help="Search what is compared, or each sentence, by itself too, and merge.")
+        bool, typer.Option("--decompose", help="Search what is compared, or each sentence or question, by itself too.")
     ] = False,
     after: Annotated[str | None, typer.Option(help="A token from a write: show at least that.")] = None,
     wait_seconds: Annotated[float, typer.Option(min=0, max=60, help="How long to wait for --after.")] = 10.0,
@@ -185,11 +185,14 @@ def service_client(url: str | None, data_dir: Path | None) -> "ServiceClient":
     """A client of the service at `url`, else of the one that runs on the data directory; the key is the settings'."""
     from query_api.command.client import ServiceClient, locate_service
     from query_api.settings import ServiceSettings
+    from schemas.discovery import find_running
 
     settings = ServiceSettings.load(given(storage={"data_dir": data_dir}))
     key = settings.service.api_key
-    located = locate_service(url, settings.storage.data_dir, named=data_dir is not None)
-    return ServiceClient(located, None if key is None else key.get_secret_value())
+    folder = settings.storage.data_dir
+    located = locate_service(url, folder, named=data_dir is not None)
+    announced = url is None and find_running(folder) is not None
+    return ServiceClient(located, None if key is None else key.get_secret_value(), coming_up=announced)
 
 
 def print_json(answer: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The commands `thalweg collections …`: how a collection is indexed, shown and chosen."""
+"""The commands `thalweg collections …`: those there are; how one is indexed, shown and chosen."""
 
 import json
 from contextlib import closing
@@ -9,16 +9,34 @@ from urllib.parse import quote
 import typer
 
 from query_api.cli import DataDir, Json, Url, print_json, service_client
-from schemas.exits import WrongSetting, plain_failures
+from schemas.errors import MalformedEvent
+from schemas.exits import WrongSetting, complain, plain_failures
+from schemas.ids import DocumentKey
 
 app = typer.Typer()
-collections_app = typer.Typer(no_args_is_help=True, help="Choose how collections are indexed.")
+collections_app = typer.Typer(no_args_is_help=True, help="See the collections, and choose how they are indexed.")
 app.add_typer(collections_app, name="collections")
 
 
 @collections_app.callback()
 def collections() -> None:
-    """Choose how collections are indexed."""
+    """See the collections, and choose how they are indexed."""
+
+
+@collections_app.command("list")
+@plain_failures()
+def list_collections(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
+    """List the collections: how many documents and chunks each holds, and what was chosen for it."""
+    from rich.console import Console
+
+    from query_api.command.showing import show_collections
+
+    with closing(service_client(url, data_dir)) as client:
+        answer = client.get("/v1/collections")
+    if as_json:
+        print_json(answer)
+    else:
+        show_collections(Console(soft_wrap=True), answer)
 
 
 @collections_app.command("chunking")
@@ -55,6 +73,25 @@ def collection_chunking(
         print(f"In the log at {answer['position']}. Documents of {collection} that are sent from now on are cut so.")
     else:
         show_chunking(answer)
+    if not as_json:
+        say_if_empty(collection, answer)
+
+
+def collection_path(collection: str, what: str) -> str:
+    """The route of something of a collection. Raises WrongSetting for what cannot be a collection's name."""
+    try:
+        DocumentKey.checked(collection, what)
+    except MalformedEvent as error:
+        raise WrongSetting(str(error)) from error
+    return f"/v1/collections/{quote(collection, safe='')}/{what}"
+
+
+def say_if_empty(collection: str, answer: dict[str, Any]) -> None:
+    """That a setting stands ahead of its documents, which may be meant, or a misspelt name."""
+    if answer.get("documents") == 0:
+        complain(
+            f"No document is in the collection {collection!r} yet. 'thalweg collections list' shows those there are."
+        )
 
 
 def setting_of(
@@ -65,7 +102,7 @@ def setting_of(
     choice = {name: value for name, value in asked.items() if value is not None}
     if reset and choice:
         raise WrongSetting("--reset goes back to the defaults: give no other option with it.")
-    path = f"/v1/collections/{quote(collection, safe='')}/{setting}"
+    path = collection_path(collection, setting)
     with closing(service_client(url, data_dir)) as client:
         if reset:
             return client.delete(path), True

@@ -4,12 +4,11 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 
 from query_api.cli import DataDir, Json, Url, print_json, service_client
-from query_api.collections_cli import collections_app, setting_of
+from query_api.collections_cli import collection_path, collections_app, say_if_empty, setting_of
 from schemas.exits import Failure, plain_failures
 
 app = typer.Typer()
@@ -47,6 +46,8 @@ def collection_linking(
         for name in RULES:
             origin = "default" if answer["chosen"].get(name) is None else f"chosen at {answer['position']}"
             print(f"{name:<18} {answer[name]!s:<10} {origin}")
+    if not as_json:
+        say_if_empty(collection, answer)
 
 
 @app.command()
@@ -63,7 +64,7 @@ def relink(
     from rich.console import Console
     from rich.progress import Progress
 
-    path = f"/v1/collections/{quote(collection, safe='')}/relink"
+    path = collection_path(collection, "relink")
     with closing(service_client(url, data_dir)) as client:
         order = client.post(path, b"{}")
         answer: dict[str, Any] = order
@@ -78,11 +79,20 @@ def relink(
     if as_json:
         print_json(answer)
     elif wait:
-        print(
-            f"{answer['changed']:,} of {answer['of']:,} documents linked anew, {answer['skipped']:,} left as they are."
-        )
+        print(summary_of(answer))
     else:
         print(f"Ordered as {order['id']}, in the log at {order['position']}.")
+
+
+def summary_of(done: dict[str, Any]) -> str:
+    """What became of the documents, in a sentence."""
+    same = done["of"] - done["changed"] - done["skipped"]
+    told = [f"{done['changed']:,} of {done['of']:,} documents linked anew"]
+    if same > 0:
+        told.append(f"{same:,} had these links already")
+    if done["skipped"]:
+        told.append(f"{done['skipped']:,} left as they are (replaced meanwhile, or too large with new links)")
+    return ", ".join(told) + "."
 
 
 def follow(

@@ -198,15 +198,29 @@ class SnapshotInfo(BaseModel):
     as_of: str = Field(description="RFC 3339 time at which the snapshot was opened.")
 
 
+StepBy = Literal["question", "graph", "words"]
+
+
 class PathEdge(BaseModel):
-    """One step from the question to a hit that the graph found. `from` and `to` are names a person can read."""
+    """One step from the question to a hit that the graph channel found. `from` and `to` are names a person can read.
+
+    Not every step is an edge of the graph: see `by`.
+    """
 
     model_config = ConfigDict(populate_by_name=True)
 
     source: str = Field(alias="from")
     edge: str
     target: str = Field(alias="to")
-    evidence: str | None = Field(None, description="The sentence that carries the edge.")
+    by: StepBy = Field(
+        "graph",
+        description="`question`: the question names or fits what the step leads to. `graph`: an edge that documents "
+        "state. `words`: no edge at all; the passage has words that the question still asks for after the one before, "
+        "or names from there. It may be of the same document.",
+    )
+    evidence: str | None = Field(
+        None, description="The sentence that carries the step; by `words`, the one that holds most of these words."
+    )
     chunk_id: str | None = Field(None, description="The chunk that holds the evidence.")
 
 

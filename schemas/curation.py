@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey
-from schemas.linking import LinkingChoice, Relinking
+from schemas.linking import DOCUMENTS, LinkingChoice, Relinking
 
 SETTINGS = "settings"
 CHUNKING = "chunking"
@@ -98,6 +98,11 @@ def _key(collection: str, kind: str, name: str) -> bytes:
     return f"{collection}/{kind}/{name}".encode("utf-8", "surrogatepass")
 
 
+def is_setting(key: bytes) -> bool:
+    """Whether a record key names a setting of a collection, known or not."""
+    return key.split(b"/")[1:2] == [SETTINGS.encode()]
+
+
 def encode_choice(choice: ChunkingChoice | LinkingChoice | Relinking) -> bytes:
     return choice.model_dump_json(exclude_none=True).encode()
 
@@ -156,9 +161,11 @@ class CollectionChunking(BaseModel):
     language: str
     chosen: ChunkingChoice = Field(description="What was chosen for this collection; null where it was not.")
     position: str | None = Field(None, description="Where the choice stands on the curation topic; null for none.")
+    documents: int | None = Field(None, description=DOCUMENTS)
 
 
 class SettingAccepted(BaseModel):
     """The setting is in the log. Documents that are sent from now on are indexed by it."""
 
     position: str = Field(description="`<partition>:<offset>` on the curation topic.", examples=["0:3"])
+    documents: int | None = Field(None, description=DOCUMENTS)

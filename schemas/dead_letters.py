@@ -30,6 +30,11 @@ class DeadLetterSummary(BaseModel):
     message: str
     at: str = Field(description="RFC 3339 time at which it was set apart.")
     bytes: int | None = Field(description="Size of the original value; null where the record had none.")
+    content_bytes: int | None = Field(
+        None,
+        description="Size of the document in it, without the envelope around it: what was sent over HTTP. Null where "
+        "the value cannot be told apart so far.",
+    )
     omitted: str | None = Field(None, description="Set where the value was too large to be kept: how large it was.")
 
 

@@ -9,7 +9,8 @@ FILE_NAME = "running.json"
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is running on this data directory. A hint, not a promise: the file may outlive a killed process."""
+    """What is running on this data directory, or just coming up: Kafka answers, the worker and the service soon do.
+    A hint, not a promise: the file may outlive a killed process."""
 
     pid: int
     kafka: str

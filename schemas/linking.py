@@ -4,6 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+DOCUMENTS = "Live documents of the collection; 0 where it has none yet, null while the stores are being opened."
+
 
 class LinkingChoice(BaseModel):
     """Weights and thresholds of the edges between the chunks of a document. What is left out, or null, is the default.
@@ -43,6 +45,7 @@ class CollectionLinking(BaseModel):
     max_related: int
     chosen: LinkingChoice = Field(description="What was chosen for this collection; null where it was not.")
     position: str | None = Field(None, description="Where the choice stands on the curation topic; null for none.")
+    documents: int | None = Field(None, description=DOCUMENTS)
 
 
 class Relinking(BaseModel):

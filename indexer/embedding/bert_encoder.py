@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from indexer.embedding import encodable
 from indexer.embedding.bert_graph import INPUT, OUTPUT, BertShape, UnsupportedModel, bert_graph
-from indexer.embedding.model_files import model_folder, weights_digest
+from indexer.embedding.model_files import model_digest, model_folder
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingProvider
 
@@ -47,7 +47,7 @@ class BertEncoder:
         self._threads = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="encoder")
         self.provider: EmbeddingProvider = provider
         self.model = model
-        self.digest = f"{weights_digest(folder)}-{precision}-{_GRAPH_VERSION}"
+        self.digest = f"{model_digest(folder)}-{precision}-{_GRAPH_VERSION}"
         self.dimension = shape.width
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:

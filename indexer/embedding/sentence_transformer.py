@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.embedding import encodable
-from indexer.embedding.model_files import model_folder, weights_digest
+from indexer.embedding.model_files import model_digest, model_folder
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingProvider
 
@@ -46,7 +46,7 @@ class SentenceTransformerEncoder:
         self._model: SentenceTransformer = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
         self._threads = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="encoder")
         self.model = model
-        self.digest = weights_digest(folder)
+        self.digest = model_digest(folder)
         dimension = self._model.get_embedding_dimension()
         if dimension is None:
             raise IncompatibleGeneration(f"The model {model!r} does not say how long its vectors are.")

@@ -11,7 +11,7 @@ them with each: `csv.Sniffer` takes letters and blanks for delimiters too, and q
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import StringIO
 from itertools import islice
 
@@ -27,6 +27,9 @@ from indexer.parsing.limits import (
 )
 from indexer.parsing.text import write_linked
 
+NAME = "CSV"
+LONG_ROW = f"a row of more than {MAX_TABLE_ROW_CHARACTERS:,} characters"
+LONG_FIELD = f"a field of more than {MAX_TABLE_FIELD_CHARACTERS:,} characters"
 DELIMITERS = ",;\t|"
 UNIT_SEPARATOR = "\x1f"
 LOOKED_AT_ROWS = 20
@@ -43,19 +46,18 @@ def parse(text: str) -> ParsedDocument:
     """A table with its delimiter told in a first line `sep=;`, else by its first rows."""
     said = _SAID_DELIMITER.match(text)
     if said is not None:
-        return read_table(text[said.end() :], said[1], name="CSV")
-    return read_table(text, delimiter_of(text), name="CSV")
+        return read_table(_rows(text[said.end() :], said[1]), name=NAME)
+    return read_table(_rows(text, delimiter_of(text)), name=NAME)
 
 
-def read_table(text: str, delimiter: str, *, name: str, quoted: bool = True) -> ParsedDocument:
-    """The rows below the first one, each a section. Without `quoted` quotation marks are as good as any character.
+def read_table(rows: Iterable[Row], *, name: str) -> ParsedDocument:
+    """The rows below the first one that holds something, each a section.
 
-    Raises UnparsableDocument: `malformed`, `too_large`, and `empty_content` for a table without a row that holds
-    something.
+    Raises UnparsableDocument: `too_large`, and `empty_content` for a table without a row that holds something.
     """
     assembler = TextAssembler()
     fields: Row | None = None
-    for number, row in _rows(text, delimiter, name, quoted=quoted):
+    for number, row in _numbered(rows, name):
         if fields is None:
             fields = row
             continue
@@ -93,37 +95,39 @@ def _evenness(text: str, delimiter: str) -> tuple[float, int]:
     return widths.count(widths[0]) / len(widths), widths[0]
 
 
-def _rows(text: str, delimiter: str, name: str, *, quoted: bool) -> Iterator[tuple[int, Row]]:
+def _numbered(rows: Iterable[Row], name: str) -> Iterator[tuple[int, Row]]:
     """The rows that hold something with their numbers, the first one 0; fields without blanks around."""
-    lines = _Lines(text, name)
-    if quoted:
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    else:
-        reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    for number, row in enumerate(rows):
+        if number > MAX_TABLE_ROWS:
+            raise too_large(name, f"more than {MAX_TABLE_ROWS:,} rows, empty ones counted")
+        if len(row) > MAX_TABLE_COLUMNS:
+            raise too_large(name, f"a row of more than {MAX_TABLE_COLUMNS:,} columns")
+        cells = [" ".join(clean(cell).split()) for cell in row]
+        if any(cells):
+            yield number, cells
+
+
+def _rows(text: str, delimiter: str) -> Iterator[Row]:
+    """Raises UnparsableDocument: `malformed`, `too_large`."""
+    lines = _Lines(text)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
-        for number, row in enumerate(reader):
+        for row in reader:
             lines.begin_row()
-            if number > MAX_TABLE_ROWS:
-                raise _too_large(name, f"more than {MAX_TABLE_ROWS:,} rows, empty ones counted")
-            if len(row) > MAX_TABLE_COLUMNS:
-                raise _too_large(name, f"a row of more than {MAX_TABLE_COLUMNS:,} columns")
-            cells = [" ".join(clean(cell).split()) for cell in row]
-            if any(cells):
-                yield number, cells
+            yield row
     except csv.Error as error:
         if "field limit" in str(error):
-            raise _too_large(name, f"a field of more than {MAX_TABLE_FIELD_CHARACTERS:,} characters") from error
+            raise too_large(NAME, LONG_FIELD) from error
         raise UnparsableDocument(
-            "malformed", f"The content is not {name}: a quotation mark in line {reader.line_num:,} does not fit."
+            "malformed", f"The content is not {NAME}: a quotation mark in line {reader.line_num:,} does not fit."
         ) from error
 
 
 class _Lines:
     """The lines of a table, with their ends. A row may go on over several: together no longer than the limit."""
 
-    def __init__(self, text: str, name: str) -> None:
+    def __init__(self, text: str) -> None:
         self._lines = StringIO(text, newline="")
-        self._name = name
         self._left = MAX_TABLE_ROW_CHARACTERS
 
     def begin_row(self) -> None:
@@ -133,7 +137,7 @@ class _Lines:
         while line := self._lines.readline(self._left + 1):
             self._left -= len(line)
             if self._left < 0:
-                raise _too_large(self._name, f"a row of more than {MAX_TABLE_ROW_CHARACTERS:,} characters")
+                raise too_large(NAME, LONG_ROW)
             yield line
 
 
@@ -149,5 +153,5 @@ def _heading(row: Row, number: int) -> str:
     return row[0] if 0 < len(row[0]) <= MAX_HEADING_CHARACTERS else f"row {number}"
 
 
-def _too_large(name: str, what: str) -> UnparsableDocument:
+def too_large(name: str, what: str) -> UnparsableDocument:
     return UnparsableDocument("too_large", f"The {name} holds {what}. Send it in several parts.")

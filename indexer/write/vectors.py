@@ -12,7 +12,7 @@ from lancedb.table import Table
 from numpy.typing import NDArray
 
 from indexer.errors import IncompatibleGeneration
-from indexer.generations import Generation
+from indexer.generations import Generation, how_to_go_on
 from indexer.read.lookups import IN_LIST, rows_with, vector_matrix
 from indexer.read.vectors import stored_positions
 from indexer.tables import (
@@ -88,7 +88,10 @@ class VectorWriter:
         with store_errors(f"open the tables in {generation.lance_dir}"):
             generation.lance_dir.mkdir(parents=True, exist_ok=True)
             connection = connect(generation.lance_dir)
-            tables = {name: _open_table(connection, name, schema) for name, schema in schemas.items()}
+            try:
+                tables = {name: _open_table(connection, name, schema) for name, schema in schemas.items()}
+            except IncompatibleGeneration as error:
+                raise IncompatibleGeneration(f"{error} {how_to_go_on(generation.data_dir)}") from error
             for_maintenance = {name: connection.open_table(name) for name in schemas}
         return cls(tables, dimension, Maintainer(for_maintenance, maintenance or MaintenanceParameters()))
 
@@ -252,8 +255,7 @@ def _open_table(connection: lancedb.DBConnection, name: str, schema: pa.Schema) 
     except ValueError as error:
         vectors = f"; it writes vectors of {schema.field('vector').type.list_size} dimensions" if name == CHUNKS else ""
         raise IncompatibleGeneration(
-            f"The table {name!r} has other columns than this program writes{vectors}. "
-            "Go back to the program and encoder it was made with, or rebuild."
+            f"The table {name!r} has other columns than this program writes{vectors}."
         ) from error
     indexed = {index.columns[0] for index in table.list_indices()}
     for column, index in INDEXES[name].items():

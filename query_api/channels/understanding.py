@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from indexer.sentences import sentence_spans
+from query_api.channels.clauses import question_clauses
 from schemas.api import Intent, Understanding
 
 MAX_PARTS = 4
@@ -62,11 +63,13 @@ def intent_of(question: str) -> Intent:
 
 
 def parts_of(question: str) -> tuple[str, ...]:
-    """The two things compared, else the sentences of three words or more where there are several; at most four."""
+    """The two things compared, else the questions and sentences of three words or more where there are several; at most
+    four."""
     for pattern in _COMPARISONS:
         match = pattern.search(question)
         if match is not None:
             return match["a"].strip(), match["b"].strip()
     sentences = [question[start:end] for start, end in sentence_spans(question)]
-    whole = [sentence for sentence in sentences if len(sentence.split()) >= LEAST_WORDS_OF_A_SENTENCE]
+    clauses = [clause for sentence in sentences for clause in question_clauses(sentence)]
+    whole = [clause for clause in clauses if len(clause.split()) >= LEAST_WORDS_OF_A_SENTENCE]
     return tuple(whole[:MAX_PARTS]) if len(whole) > 1 else ()

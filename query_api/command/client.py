@@ -13,6 +13,7 @@ from schemas.exits import Failure, Unreachable, WrongSetting, complain
 
 DEFAULT_URL = "http://127.0.0.1:8420"
 CONNECT_SECONDS = 5.0
+CONNECT_RETRIES = 4  # after 0, .5, 1 and 2 s
 SILENCE_SECONDS = 90.0
 
 JSONObject = dict[str, Any]
@@ -47,9 +48,16 @@ def locate_service(url: str | None, data_dir: Path, *, named: bool = False) -> s
 
 
 class ServiceClient:
-    """A client of one service. Its methods raise Unreachable, WrongSetting (bad input), NotNow or Failure."""
+    """A client of one service. Its methods raise Unreachable, WrongSetting (bad input), NotNow or Failure.
 
-    def __init__(self, url: str, api_key: str | None, transport: httpx.BaseTransport | None = None) -> None:
+    With `coming_up` a service that does not listen yet is asked again for some seconds: `thalweg up` has announced it.
+    """
+
+    def __init__(
+        self, url: str, api_key: str | None, transport: httpx.BaseTransport | None = None, *, coming_up: bool = False
+    ) -> None:
+        if coming_up and transport is None:
+            transport = httpx.HTTPTransport(retries=CONNECT_RETRIES, trust_env=False)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._url = url
         self._http = httpx.Client(
@@ -110,8 +118,10 @@ class ServiceClient:
     def _failures(self) -> Iterator[None]:
         try:
             yield
-        except httpx.InvalidURL as error:
-            raise WrongSetting(f"{self._url!r} is no address of a service: {error}.") from error
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            raise WrongSetting(
+                f"{self._url!r} is no address of a service, such as {DEFAULT_URL}: {str(error).rstrip('.')}."
+            ) from error
         except httpx.TransportError as error:
             raise Unreachable(
                 f"No query service answers at {self._url} ({error or type(error).__name__}). "
@@ -123,14 +133,15 @@ class ServiceClient:
     def _check(self, response: httpx.Response) -> None:
         if not response.is_error:
             return
+        reason = None
         try:
             problem = response.json()
-            text = f"{problem['title']}: {problem['detail']}"
+            text, reason = f"{problem['title']}: {problem['detail']}", problem.get("reason")
         except (json.JSONDecodeError, KeyError, TypeError):
             text = f"{self._url} answered {response.status_code} {response.reason_phrase}."
         if response.status_code == 401:
             raise WrongSetting(f"{text} Put it into THALWEG_SERVICE__API_KEY.")
-        if response.status_code in {400, 422}:
+        if response.status_code in {400, 422} or reason == "unknown_collection":
             raise WrongSetting(text)
         raise NotNow(text) if response.status_code == 503 else Failure(text)
 

@@ -37,11 +37,19 @@ def show_hit(console: Console, hit: JSONObject) -> None:
         others = ", ".join(f"{each['collection']}/{each['document_id']}" for each in hit["duplicates"])
         console.print(f"     [dim]also in {escape(others)}[/dim]", highlight=False)
     for step in hit["path"]:
-        edge = f"     [cyan]{escape(step['from'])} ─{escape(step['edge'])}→ {escape(step['to'])}[/cyan]"
-        console.print(edge, highlight=False)
+        console.print(f"     [cyan]{escape(step_text(step))}[/cyan]", highlight=False)
         if step.get("evidence"):
             console.print(f"         [dim]“{escape(snippet(step['evidence']))}”[/dim]", highlight=False)
     console.print()
+
+
+def step_text(step: JSONObject) -> str:
+    """A step of a path; one that is no edge of the graph is not drawn as if it were."""
+    if step.get("by") != "words":
+        return f"{step['from']} ─{step['edge']}→ {step['to']}"
+    if step["from"] == step["to"]:
+        return f"{step['from']}, another passage, by words (no link)"
+    return f"{step['from']}, then {step['to']}, by words (no link)"
 
 
 def show_end(console: Console, done: JSONObject, meta: JSONObject) -> None:
@@ -121,7 +129,12 @@ def show_dead_letter(console: Console, letter: JSONObject) -> None:
 def _size(letter: JSONObject) -> str:
     if letter["omitted"]:
         return f"{letter['omitted']}, too large to be kept"
-    return "no value" if letter["bytes"] is None else f"{letter['bytes']:,} bytes"
+    if letter["bytes"] is None:
+        return "no value"
+    content = letter.get("content_bytes")
+    if content in (None, letter["bytes"]):
+        return f"{letter['bytes']:,} bytes"
+    return f"{content:,} bytes, in an envelope of {letter['bytes']:,}"
 
 
 def lag_text(status: JSONObject) -> str:
@@ -137,6 +150,27 @@ def snippet(text: str) -> str:
     """One line of at most SNIPPET_CHARACTERS."""
     flat = " ".join(text.split())
     return flat if len(flat) <= SNIPPET_CHARACTERS else flat[: SNIPPET_CHARACTERS - 1].rstrip() + "…"
+
+
+def show_collections(console: Console, answer: JSONObject) -> None:
+    """A line a collection."""
+    table = Table(box=None, pad_edge=False)
+    for heading, side in (("collection", "left"), ("documents", "right"), ("chunks", "right"), ("chosen", "left")):
+        table.add_column(heading, justify=side, header_style="dim", overflow="fold")  # type: ignore[arg-type]
+    for each in answer["collections"]:
+        chosen = [
+            f"{setting}: " + " ".join(f"{name}={value}" for name, value in each[setting].items() if value is not None)
+            for setting in ("chunking", "linking")
+            if each[setting] is not None
+        ]
+        counts = (f"{each[count]:,}" for count in ("documents", "chunks"))
+        table.add_row(escape(each["name"]), *counts, escape("; ".join(chosen)))
+    if answer["collections"]:
+        console.print(table, highlight=False)
+    else:
+        console.print("There is no collection yet: 'thalweg load' makes one with its first document.")
+    for note in answer["notes"]:
+        console.print(escape(note), highlight=False, style="yellow")
 
 
 def show_chunking(answer: JSONObject) -> None:

@@ -14,7 +14,11 @@ from schemas.dead_letters import (
     DeadLetterSource,
     DeadLetterSummary,
 )
+from schemas.errors import MalformedEvent
+from schemas.events import DocumentUpsert, decode_document_event
+from schemas.settings import LimitSettings
 
+NO_LIMITS = LimitSettings(max_document_bytes=2**62, max_metadata_bytes=2**62)
 PREVIEW_BYTES = 2_000
 KEY_BYTES = 300
 
@@ -32,6 +36,11 @@ class LetterRecord(NamedTuple):
     @property
     def omitted(self) -> bool:
         return any(name == OMITTED_HEADER for name, _ in self.headers)
+
+
+def reason_of(record: LetterRecord) -> str:
+    """As a summary tells it, without reading the value."""
+    return next((escaped(text, PREVIEW_BYTES) for name, text in record.headers if name == REASON_HEADER), "unknown")
 
 
 def summary(record: LetterRecord) -> DeadLetterSummary:
@@ -63,12 +72,21 @@ def _summary(record: LetterRecord) -> dict[str, Any]:
         "key": None if record.key is None else escaped(record.key, KEY_BYTES),
         "source": _source(told),
         "stage": told.get(CONNECT_PREFIX + "stage", "unknown"),
-        "reason": told.get(REASON_HEADER, "unknown"),
+        "reason": reason_of(record),
         "message": told.get(CONNECT_PREFIX + "exception.message", ""),
         "at": rfc3339(record.timestamp_ms),
         "bytes": None if record.value is None else len(record.value),
+        "content_bytes": None if record.omitted else _content_bytes(record),
         "omitted": told.get(OMITTED_HEADER),
     }
+
+
+def _content_bytes(record: LetterRecord) -> int | None:
+    try:
+        event = decode_document_event(record.key, record.value, record.headers, NO_LIMITS)
+    except MalformedEvent:
+        return None
+    return len(event.content) if isinstance(event, DocumentUpsert) else None
 
 
 def _is_told(name: str) -> bool:

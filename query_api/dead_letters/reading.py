@@ -10,7 +10,7 @@ from typing import Any
 
 from aiokafka import TopicPartition
 
-from query_api.dead_letters.describing import LetterRecord, summary
+from query_api.dead_letters.describing import LetterRecord, reason_of, summary
 from query_api.upkeep.tailing import LocateBroker, Span, connect, spans_of
 from schemas.dead_letters import DeadLetterPage, DeadLetterSummary
 from schemas.ids import Position, format_token
@@ -114,9 +114,8 @@ class DeadLetterReader:
         looked_at = 0
         async for record in self._records(consumer, walk.partition, first, end):
             looked_at += 1
-            letter = summary(record)
-            if reason is None or letter.reason == reason:
-                walk.found.appendleft((record.timestamp_ms, record.offset, letter))
+            if reason is None or reason_of(record) == reason:
+                walk.found.appendleft((record.timestamp_ms, record.offset, summary(record)))
         walk.high = first
         return max(1, looked_at)
 

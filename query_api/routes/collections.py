@@ -1,4 +1,4 @@
-"""`/v1/collections/{collection}/chunking`: how a collection's documents are cut, chosen as an event on the log."""
+"""`/v1/collections`: those there are; `…/{collection}/chunking`: how one is cut, chosen as an event on the log."""
 
 from typing import Annotated
 
@@ -7,14 +7,18 @@ from fastapi import APIRouter, Depends
 
 from indexer.chunking import ChunkingParameters
 from query_api.problems import ApiProblem, refused_event
+from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 from query_api.upkeep.collection_settings import SettingsReader, Stated
 from query_api.upkeep.tailing import LogUnavailable
 from query_api.writing.publishing import BrokerUnavailable, OutgoingRecord
+from schemas.collections import CollectionList, CollectionSummary
 from schemas.curation import (
     ChunkingChoice,
     ChunkingEvent,
     CollectionChunking,
+    CurationEvent,
+    LinkingEvent,
     SettingAccepted,
     chunking_key,
     encode_choice,
@@ -25,13 +29,43 @@ router = APIRouter(tags=["collections"])
 
 ServiceOf = Annotated[Service, Depends(service_of)]
 
+UNREADABLE = (KafkaError, LogUnavailable, TimeoutError, OSError)  # what SettingsReader raises
+NAMED_COLLECTIONS = 20
 PATH = "/v1/collections/{collection}/chunking"
+
+
+@router.get("/v1/collections", summary="The collections there are")
+async def list_collections(service: ServiceOf) -> CollectionList:
+    """Those with live documents, and those with a setting ahead of them. While the log is out of reach a note says that
+    what was chosen is not known."""
+    held = tables_of(service.snapshot()).fields.collections()
+    chosen: dict[str, list[CurationEvent]] = {name: [] for name in held}
+    notes = []
+    try:
+        for found in await SettingsReader(service.locate_broker, service.topics.curation).settings():
+            if isinstance(found.event, ChunkingEvent | LinkingEvent) and found.event.choice is not None:
+                chosen.setdefault(found.event.collection, []).append(found.event)
+    except UNREADABLE as error:
+        notes.append(f"What was chosen for them is not known: {_unreadable(error)}")
+    return CollectionList(
+        collections=[
+            CollectionSummary(
+                name=name,
+                **(held[name]._asdict() if name in held else {}),
+                chunking=next((event.choice for event in of if isinstance(event, ChunkingEvent)), None),
+                linking=next((event.choice for event in of if isinstance(event, LinkingEvent)), None),
+            )
+            for name, of in sorted(chosen.items())
+        ],
+        notes=notes,
+    )
 
 
 @router.get(PATH, summary="How a collection is cut")
 async def get_chunking(collection: str, service: ServiceOf) -> CollectionChunking:
     """What applies to documents that are sent now. Those indexed before keep their chunks until they are sent again."""
-    return _shown(collection, _defaults(service), await stated(service, _key(collection)))
+    found = await stated(service, _key(collection))
+    return _shown(collection, _defaults(service), found, documents_in(service, collection))
 
 
 @router.put(PATH, status_code=202, summary="Choose how a collection is cut")
@@ -42,21 +76,51 @@ async def put_chunking(collection: str, choice: ChunkingChoice, service: Service
         _defaults(service).with_choice(choice)
     except ValueError as error:
         raise ApiProblem(422, "Request does not fit", str(error), members={"reason": "bad_setting"}) from error
-    return SettingAccepted(position=await publish(service, _key(collection), encode_choice(choice)))
+    position = await publish(service, _key(collection), encode_choice(choice))
+    return SettingAccepted(position=position, documents=documents_in(service, collection))
 
 
 @router.delete(PATH, status_code=202, summary="Cut a collection by the defaults again")
 async def delete_chunking(collection: str, service: ServiceOf) -> SettingAccepted:
     """No error where nothing was chosen."""
-    return SettingAccepted(position=await publish(service, _key(collection), None))
+    position = await publish(service, _key(collection), None)
+    return SettingAccepted(position=position, documents=documents_in(service, collection))
+
+
+def documents_in(service: Service, collection: str) -> int | None:
+    """How many live documents are in it; None while the stores are being opened."""
+    if service.keeper.current is None:
+        return None
+    held = tables_of(service.keeper.current).fields.collections()
+    return held[collection].documents if collection in held else 0
+
+
+def require_documents(service: Service, collection: str) -> None:
+    """Raises ApiProblem 404 with the collections there are for one without documents, 503 while that is not known."""
+    held = tables_of(service.snapshot()).fields.collections()
+    if collection in held:
+        return
+    named = ", ".join(list(held)[:NAMED_COLLECTIONS])
+    more = f" and {len(held) - NAMED_COLLECTIONS} more" if len(held) > NAMED_COLLECTIONS else ""
+    there = f"There are documents in {named}{more}." if held else "No document is in any collection yet."
+    raise ApiProblem(
+        404,
+        "No such collection",
+        f"No document is in the collection {collection[:128]!r}. {there}",
+        members={"reason": "unknown_collection"},
+    )
 
 
 async def stated(service: Service, key: bytes) -> Stated:
     """What the newest record of a key on the curation topic says. Raises ApiProblem while the log is out of reach."""
     try:
         return await SettingsReader(service.locate_broker, service.topics.curation).newest(key)
-    except (KafkaError, LogUnavailable, TimeoutError, OSError) as error:
-        raise out_of_reach(f"The curation topic cannot be read: {error or type(error).__name__}.") from error
+    except UNREADABLE as error:
+        raise out_of_reach(_unreadable(error)) from error
+
+
+def _unreadable(error: Exception) -> str:
+    return f"The curation topic cannot be read: {str(error) or type(error).__name__}."
 
 
 async def publish(service: Service, key: bytes, value: bytes | None) -> str:
@@ -92,7 +156,7 @@ def _defaults(service: Service) -> ChunkingParameters:
     )
 
 
-def _shown(collection: str, defaults: ChunkingParameters, found: Stated) -> CollectionChunking:
+def _shown(collection: str, defaults: ChunkingParameters, found: Stated, documents: int | None) -> CollectionChunking:
     chosen = found.event.choice if isinstance(found.event, ChunkingEvent) else None
     choice = chosen or ChunkingChoice()
     try:
@@ -109,4 +173,5 @@ def _shown(collection: str, defaults: ChunkingParameters, found: Stated) -> Coll
         language=effective.language,
         chosen=choice,
         position=None if chosen is None or found.position is None else str(found.position),
+        documents=documents,
     )

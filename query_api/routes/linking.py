@@ -7,7 +7,7 @@ from fastapi import APIRouter
 
 from indexer.linking import DEFAULT_RULES
 from query_api.problems import ApiProblem, refused_event
-from query_api.routes.collections import ServiceOf, publish, stated
+from query_api.routes.collections import ServiceOf, documents_in, publish, require_documents, stated
 from schemas.curation import LinkingEvent, RelinkEvent, SettingAccepted, encode_choice, linking_key, relink_key
 from schemas.errors import MalformedEvent
 from schemas.linking import CollectionLinking, LinkingChoice, RelinkAccepted, Relinking
@@ -26,7 +26,11 @@ async def get_linking(collection: str, service: ServiceOf) -> CollectionLinking:
     rules = DEFAULT_RULES.with_choice(chosen) if chosen else DEFAULT_RULES
     position = None if chosen is None or found.position is None else str(found.position)
     return CollectionLinking(
-        collection=collection, **asdict(rules), chosen=chosen or LinkingChoice(), position=position
+        collection=collection,
+        **asdict(rules),
+        chosen=chosen or LinkingChoice(),
+        position=position,
+        documents=documents_in(service, collection),
     )
 
 
@@ -34,20 +38,24 @@ async def get_linking(collection: str, service: ServiceOf) -> CollectionLinking:
 async def put_linking(collection: str, choice: LinkingChoice, service: ServiceOf) -> SettingAccepted:
     """In the place of what was chosen before; what is left out is the default. It counts for documents that are indexed
     after this answer; `relink` applies it to the others."""
-    return SettingAccepted(position=await publish(service, _linking_key(collection), encode_choice(choice)))
+    position = await publish(service, _linking_key(collection), encode_choice(choice))
+    return SettingAccepted(position=position, documents=documents_in(service, collection))
 
 
 @router.delete(PATH, status_code=202, summary="Link a collection by the defaults again")
 async def delete_linking(collection: str, service: ServiceOf) -> SettingAccepted:
     """No error where nothing was chosen."""
-    return SettingAccepted(position=await publish(service, _linking_key(collection), None))
+    position = await publish(service, _linking_key(collection), None)
+    return SettingAccepted(position=position, documents=documents_in(service, collection))
 
 
 @router.post(RELINK_PATH, status_code=202, summary="Link what is stored by the rules of now")
 async def post_relink(collection: str, service: ServiceOf) -> RelinkAccepted:
-    """Nothing is embedded again. Where the rules are those the documents were linked by, nothing changes."""
-    order = uuid4().hex[:16]
-    position = await publish(service, _relink_key(collection, order), encode_choice(Relinking()))
+    """Nothing is embedded again. Where the rules are those the documents were linked by, nothing changes. 404 for a
+    collection without documents."""
+    key = _relink_key(collection, order := uuid4().hex[:16])
+    require_documents(service, collection)
+    position = await publish(service, key, encode_choice(Relinking()))
     return RelinkAccepted(id=order, position=position)
 
 

@@ -8,9 +8,10 @@ from indexer.sentences import sentence_spans
 from query_api.channels.findings import Findings
 from query_api.channels.query_links import QueryLink
 from query_api.channels.question import Question, normalise_text
+from query_api.channels.residual import residual_query
 from query_api.channels.terms import Parent, Reason
 from query_api.graph.view import GraphView
-from schemas.api import PathEdge
+from schemas.api import PathEdge, StepBy
 
 QUESTION = "question"
 MAX_EVIDENCE_CHARACTERS = 500
@@ -79,7 +80,7 @@ class Trail:
             case "mentioned_in":
                 entity = self._entities[reason.origin]
                 label = self._label(entity.entity, reason.chunk, text) or entity.surface
-                names = _edge(QUESTION, "names", label, entity.surface)
+                names = _edge(QUESTION, "names", label, entity.surface, by="question")
                 return [names, self._step(label, "mentioned_in", title, reason.chunk, entity.entity, text)]
         parent = self._parents[reason.origin]
         parent_title = self._view.title(parent.document)
@@ -106,8 +107,8 @@ class Trail:
         for sentence in parent.best_sentences(len(parent.sentences)):
             for chunk in chunks:
                 if sentence.text in (text(chunk) or ""):
-                    return _edge(QUESTION, "matches", title, sentence.text, chunk)
-        return _edge(QUESTION, "matches", title)
+                    return _edge(QUESTION, "matches", title, sentence.text, chunk, by="question")
+        return _edge(QUESTION, "matches", title, by="question")
 
     def _from_parent(
         self,
@@ -123,9 +124,11 @@ class Trail:
             case "matches":
                 return []
             case "continues":
-                shown = text(best_chunk)
-                evidence = None if shown is None else self._most_telling(shown)
-                return [_edge(parent_title, "continues", title, evidence, best_chunk)]
+                asked = Question(residual_query(self._question, parent, parent_title))
+                evidence = _most_telling(text(best_chunk) or "", asked)
+                if evidence is not None and not asked.stems_in(evidence):
+                    evidence = None
+                return [_edge(parent_title, "continues", title, evidence, best_chunk, by="words")]
             case "shares":
                 label = self._label(reason.entity, reason.chunk, text)
                 chunk = parent.entities[reason.entity].chunk
@@ -140,13 +143,14 @@ class Trail:
     def _stated(
         self, parent_title: str, title: str, passage_id: str, reason: Reason, text: ChunkTexts
     ) -> list[PathEdge]:
-        """The fact, read in its own direction, and the document about its other part unless that names itself."""
+        """The fact, read in its own direction, and the document about its other part unless that names itself. A fact
+        of the metadata alone, such as a date in front matter, has no sentence."""
         label = self._label(reason.entity, reason.chunk, text)
         chunk = self._view.chunk_id(reason.chunk)
         shown = text(chunk)
         evidence = None
         if shown is not None:
-            evidence = sentence_stating(shown, reason.predicate) or self._most_telling(shown)
+            evidence = sentence_stating(shown, reason.predicate) or sentence_naming(shown, normalise_text(label))
         ends = (label, parent_title) if reason.inverse else (parent_title, label)
         fact = _edge(ends[0], reason.predicate, ends[1], evidence, chunk)
         stating = self._view.passage_id(self._view.passage_of_chunk(reason.chunk))
@@ -175,11 +179,13 @@ class Trail:
         if entity:
             self._look_up([entity])
         name = self._names.get(entity, "")
-        return _edge(source, edge, target, sentence_naming(shown, name) or self._most_telling(shown), identifier)
+        evidence = sentence_naming(shown, name) or _most_telling(shown, self._question)
+        return _edge(source, edge, target, evidence, identifier)
 
-    def _most_telling(self, text: str) -> str | None:
-        """The sentence that holds most of the question's words; the first of equal ones."""
-        return max(_sentences(text), key=lambda sentence: len(self._question.stems_in(sentence)), default=None)
+
+def _most_telling(text: str, question: Question) -> str | None:
+    """The sentence that holds most of the question's words; the first of equal ones."""
+    return max(_sentences(text), key=lambda sentence: len(question.stems_in(sentence)), default=None)
 
 
 def sentence_naming(text: str, name: str) -> str | None:
@@ -201,11 +207,19 @@ def _sentences(text: str) -> tuple[str, ...]:
 
 
 def _named(link: QueryLink, title: str) -> PathEdge:
-    return _edge(QUESTION, "names", title, link.surface)
+    return _edge(QUESTION, "names", title, link.surface, by="question")
 
 
-def _edge(source: str, edge: str, target: str, evidence: str | None = None, chunk_id: str | None = None) -> PathEdge:
+def _edge(
+    source: str,
+    edge: str,
+    target: str,
+    evidence: str | None = None,
+    chunk_id: str | None = None,
+    *,
+    by: StepBy = "graph",
+) -> PathEdge:
     shortened = None if evidence is None else evidence[:MAX_EVIDENCE_CHARACTERS]
     return PathEdge.model_validate(
-        {"from": source, "edge": edge, "to": target, "evidence": shortened, "chunk_id": chunk_id}
+        {"from": source, "edge": edge, "to": target, "by": by, "evidence": shortened, "chunk_id": chunk_id}
     )

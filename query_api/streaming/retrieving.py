@@ -198,5 +198,5 @@ def _notes(request: SearchRequest, snapshot: "Snapshot", done: Done) -> list[str
     if tables_of(snapshot).holds(request.collection):
         return []
     empty = f"No document is in the collection {request.collection[:80]!r} at this snapshot."
-    advice = "Look whether its name is right (GET /v1/documents lists documents with theirs)"
+    advice = "Look whether its name is right (GET /v1/collections lists those there are)"
     return [f"{empty} {advice}; if you have just written to it, search with `after`."]

@@ -1,12 +1,13 @@
 """What a collection has chosen for itself, read from the log: the newest record of its key on the curation topic."""
 
 import asyncio
+from collections.abc import Callable
 from typing import NamedTuple
 
 from aiokafka import TopicPartition
 
 from query_api.upkeep.tailing import LocateBroker, connect, spans_of
-from schemas.curation import CurationEvent, decode_curation
+from schemas.curation import CurationEvent, decode_curation, is_setting
 from schemas.errors import MalformedEvent
 from schemas.ids import Position
 
@@ -34,7 +35,14 @@ class SettingsReader:
 
     async def newest(self, key: bytes) -> Stated:
         """What the topic states now. A record that the worker refuses as malformed is passed over, as there."""
-        found = Stated()
+        return (await self._newest(key.__eq__)).get(key, Stated())
+
+    async def settings(self) -> list[Stated]:
+        """What every collection has chosen, or taken back, for each of its settings."""
+        return list((await self._newest(is_setting)).values())
+
+    async def _newest(self, wanted: Callable[[bytes], bool]) -> dict[bytes, Stated]:
+        found: dict[bytes, Stated] = {}
         async with asyncio.timeout(ANSWER_SECONDS):
             consumer = await connect(self._locate_broker(), FETCH_BYTES)
             try:
@@ -45,8 +53,9 @@ class SettingsReader:
                 while await consumer.position(place) < span.end:
                     batches = await consumer.getmany(place, timeout_ms=_POLL_MS)
                     for record in batches.get(place, ()):
-                        if record.key == key:
-                            found = _newer(found, record.key, record.value, Position(0, record.offset))
+                        if record.key is not None and wanted(record.key):
+                            before = found.get(record.key, Stated())
+                            found[record.key] = _newer(before, record.key, record.value, Position(0, record.offset))
             finally:
                 await consumer.stop()
         return found

@@ -79,9 +79,10 @@ class Loader:
     def load(self, paths: Sequence[str], selection: Selection) -> Loaded:
         """Every document the paths hold. What would end as a dead letter is not published but listed as refused.
 
-        Raises Failure when a path does not exist.
+        Raises Failure when a path does not exist, WrongSetting for what cannot be a collection's name.
         """
         require_paths(paths)
+        _key(selection.collection, "any")
         refused: list[Refused] = []
         sizes = Sizes(self.settings.limits, self.settings.kafka.max_record_bytes)
 
@@ -96,10 +97,7 @@ class Loader:
 
     def delete(self, collection: str, document_ids: Sequence[str]) -> Loaded:
         """Raises WrongSetting for what cannot be a document's id."""
-        try:
-            keys = [DocumentKey.checked(collection, document_id) for document_id in document_ids]
-        except MalformedEvent as error:
-            raise WrongSetting(str(error)) from error
+        keys = [_key(collection, document_id) for document_id in document_ids]
         return self._run([Record(key, None, (), str(key)) for key in keys], [])
 
     def _run(self, records: Iterable[Record], refused: list[Refused]) -> Loaded:
@@ -137,6 +135,13 @@ class Loader:
         ]
         outcomes = dict(followed.outcomes) if self.wait else None
         return Loaded(published.records, published.token, outcomes, refused, round(seconds, 3), followed.absent)
+
+
+def _key(collection: str, document_id: str) -> DocumentKey:
+    try:
+        return DocumentKey.checked(collection, document_id)
+    except MalformedEvent as error:
+        raise WrongSetting(str(error)) from error
 
 
 def settings_for(data_dir: Path | None) -> WorkerSettings:

@@ -107,12 +107,12 @@ class Supervisor:
                 bootstrap_servers = kafka.bootstrap_servers
             await self._make_topics(bootstrap_servers, data_dir)
             service_url = f"http://{self._settings.service.reachable_host}:{service_port}"
+            running = Running(pid=os.getpid(), kafka=bootstrap_servers, service_url=service_url)
+            stack.callback(withdraw, data_dir)
+            announce(data_dir, running)  # before a part can say that it is ready: whoever waits for that finds the file
             parts = self._process_parts(data_dir, logs, bootstrap_servers, service_port, service_url)
             kept += [await stack.enter_async_context(self._kept(part)) for part in parts]
             await self._all_ready(kept)
-            running = Running(pid=os.getpid(), kafka=bootstrap_servers, service_url=service_url)
-            announce(data_dir, running)
-            stack.callback(withdraw, data_dir)
             self._ready(running)
             async with _background(keep_trimmed([part.log_file for part in self._parts])):
                 await _first_to_end([task for _, task in kept])

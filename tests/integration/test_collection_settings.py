@@ -5,7 +5,17 @@ from uuid import uuid4
 
 from aiokafka import AIOKafkaProducer
 
-from schemas.curation import ChunkingChoice, chunking_key, encode_choice
+from query_api.upkeep.collection_settings import SettingsReader
+from schemas.curation import (
+    ChunkingChoice,
+    ChunkingEvent,
+    LinkingEvent,
+    chunking_key,
+    encode_choice,
+    linking_key,
+    relink_key,
+)
+from schemas.linking import LinkingChoice, Relinking
 from schemas.topics import TopicSpec
 from streams.kafka.settings_topic import SettingsTopic
 from streams.kafka.topic_admin import ensure_topics
@@ -72,3 +82,31 @@ async def test_the_topic_is_read_to_its_end_whenever_asked_and_keeps_what_was_ju
     finally:
         await topic.close()
         await producer.stop()
+
+
+async def test_the_service_reads_the_newest_of_every_setting_and_passes_over_what_is_malformed(kafka: str) -> None:
+    name = f"curation-{uuid4().hex[:8]}"
+    await ensure_topics(kafka, [TopicSpec(name, 1, {"cleanup.policy": "compact"})])
+    producer = AIOKafkaProducer(bootstrap_servers=kafka, acks="all")
+    await producer.start()
+    semantic, tight = ChunkingChoice(method="semantic"), LinkingChoice(similar_above=0.9)
+    try:
+        for key, value in (
+            (chunking_key("rivers"), encode_choice(ChunkingChoice(child_characters=120))),
+            (chunking_key("rivers"), encode_choice(semantic)),
+            (chunking_key("rivers"), b"{"),
+            (linking_key("seas"), encode_choice(tight)),
+            (linking_key("lakes"), encode_choice(tight)),
+            (linking_key("lakes"), None),
+            (relink_key("seas", "a1"), encode_choice(Relinking())),
+        ):
+            await producer.send_and_wait(name, value, key=key, partition=0)
+    finally:
+        await producer.stop()
+    stated = await SettingsReader(lambda: kafka, name).settings()
+    assert [(one.event, one.position and one.position.offset) for one in stated] == [
+        (ChunkingEvent("rivers", semantic), 1),
+        (LinkingEvent("seas", tight), 3),
+        (LinkingEvent("lakes", None), 5),
+    ]
+    assert (await SettingsReader(lambda: kafka, name).newest(linking_key("seas"))).event == stated[1].event

@@ -27,6 +27,7 @@ import http.server, os, pathlib, signal, sys
 part = sys.argv[1]
 data = pathlib.Path(os.environ["THALWEG_STORAGE__DATA_DIR"])
 print(part, "speaks to", os.environ["THALWEG_KAFKA__BOOTSTRAP_SERVERS"])
+print(part, "is announced:", (data / "running.json").exists())
 fails = data / f"{part}.fails"
 if fails.exists():
     sys.exit(int(fails.read_text()))
@@ -138,6 +139,21 @@ async def test_everything_comes_up_announces_itself_and_ends_in_reverse_order(
     assert psutil.wait_procs(children, timeout=5)[1] == []
     assert find_running(up.data_dir) is None
     assert up.said().count("ready http") == 1
+
+
+def test_what_runs_is_announced_before_any_part_can_be_ready_and_withdrawn_where_none_becomes_so(
+    start: Callable[..., Up], tmp_path: Path
+) -> None:
+    up = start()
+    up.wait_ready()
+    for name, part in (("worker", "worker"), ("service", "serve")):
+        assert f"{part} is announced: True" in (up.data_dir / "logs" / f"{name}.log").read_text()
+
+    (tmp_path / "fails").mkdir()
+    (tmp_path / "fails" / "serve.fails").write_text(str(int(Exit.USAGE)))
+    failed = start(tmp_path / "fails")
+    assert failed.process.wait(60) == Exit.USAGE
+    assert not (tmp_path / "fails" / "running.json").exists()
 
 
 def test_a_part_that_dies_is_started_again_and_it_is_said(start: Callable[..., Up]) -> None:

@@ -54,7 +54,7 @@ async def test_an_endpoint_may_be_away_at_the_start_and_later_and_no_document_pa
     code, said = _ended(kafka, topic_prefix, tmp_path, settings_for(endpoint))
     assert code == Exit.USAGE
     assert "100 numbers" in said
-    assert "rebuild into a new data directory" in said
+    assert "have the stores made anew" in said
 
 
 @pytest.mark.parametrize(

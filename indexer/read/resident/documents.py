@@ -131,6 +131,14 @@ class Dated(NamedTuple):
     spans: NDArray[np.float64]
 
 
+class Holding(NamedTuple):
+    """How much of each a collection holds."""
+
+    documents: int
+    passages: int
+    chunks: int
+
+
 class DocumentIndex:
     """Layers of records. Immutable; safe to use from several threads."""
 
@@ -216,6 +224,19 @@ class DocumentIndex:
             for field, are in told
             if are.sum() > MOSTLY * len(are)
         ]
+
+    def collections(self) -> dict[str, Holding]:
+        """Those that hold a live document, by name."""
+        found: dict[str, Holding] = {}
+        for layer in self.layers.stack:
+            numbers, of_rows = layer.names.collections
+            stored = layer.content.stored
+            weights = (None, stored["passages"][layer.live], stored["chunks"][layer.live])
+            counts = [np.bincount(of_rows[layer.live], weight, len(numbers)).astype(int).tolist() for weight in weights]
+            for name, *here in zip(numbers, *counts, strict=True):
+                before = found.get(name, Holding(0, 0, 0))
+                found[name] = Holding(*(some + more for some, more in zip(before, here, strict=True)))
+        return {name: found[name] for name in sorted(found) if found[name].documents}
 
     def fields(self, collection: str | None) -> list[str]:
         """The metadata fields that documents of a collection have."""

@@ -11,6 +11,18 @@ from query_api import collections_cli
 from query_api.cli import app as query_commands
 from schemas.exits import Exit
 
+LISTED = [
+    {"name": "notes", "documents": 1_200, "passages": 1_300, "chunks": 5_000, "chunking": None, "linking": None},
+    {
+        "name": "peps",
+        "documents": 0,
+        "passages": 0,
+        "chunks": 0,
+        "chunking": {"method": "semantic", "language": None},
+        "linking": {"max_related": 2, "similar": None},
+    },
+]
+
 
 class SettingsClient:
     """Takes every choice, and notes it."""
@@ -19,11 +31,13 @@ class SettingsClient:
         self.asked: dict[str, Any] = {}
 
     def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        if path == "/v1/collections":
+            return {"collections": LISTED, "notes": ["Kafka is away."]}
         return {"path": path, "params": params}
 
     def put(self, path: str, body: bytes) -> dict[str, Any]:
         self.asked = {"path": path, "body": json.loads(body)}
-        return {"position": "0:3"}
+        return {"position": "0:3", "documents": 0 if "nots" in path else 7}
 
     def delete(self, path: str) -> dict[str, Any]:
         self.asked = {"path": path}
@@ -53,3 +67,24 @@ def test_a_collections_chunking_is_shown_chosen_and_reset(monkeypatch: pytest.Mo
     assert (stub.asked, result.exit_code) == ({"path": path}, 0)
     result, stub = run(monkeypatch, *command, "--reset", "--language", "de")
     assert (stub.asked, result.exit_code) == ({}, Exit.USAGE)
+
+
+def test_collections_are_listed_with_what_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, _ = run(monkeypatch, "collections", "list")
+    rows = [line.split() for line in result.output.splitlines()]
+    assert rows[1] == ["notes", "1,200", "5,000"]
+    assert rows[2] == ["peps", "0", "0", "chunking:", "method=semantic;", "linking:", "max_related=2"]
+    assert "Kafka is away." in result.output
+    result, _ = run(monkeypatch, "collections", "list", "--json")
+    assert json.loads(result.output)["collections"] == LISTED
+
+
+def test_a_setting_ahead_of_its_documents_is_said_to_be_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ("collections", "chunking")
+    result, stub = run(monkeypatch, *command, "nots", "--language", "de")
+    assert (result.exit_code, stub.asked["body"]) == (Exit.OK, {"language": "de"})
+    assert "No document is in the collection 'nots' yet" in result.output
+    result, _ = run(monkeypatch, *command, "notes", "--language", "de")
+    assert "No document" not in result.output
+    result, _ = run(monkeypatch, *command, "nots", "--language", "de", "--json")
+    assert json.loads(result.output) == {"position": "0:3", "documents": 0}

@@ -69,9 +69,20 @@ def test_a_choice_is_sent_and_shown(client: LinkingClient) -> None:
 
 
 def test_relink_waits_until_it_is_done(client: LinkingClient) -> None:
-    assert "3 of 70 documents linked anew, 1 left as they are." in shown("relink", "notes")
+    told = "3 of 70 documents linked anew, 66 had these links already, 1 left as they are (replaced meanwhile"
+    assert told in shown("relink", "notes")
     assert client.states == []
     assert "Ordered as a1" in shown("relink", "notes", "--no-wait")
+
+
+def test_what_is_no_name_of_a_collection_is_not_asked_for(client: LinkingClient) -> None:
+    app = typer.Typer()
+    app.add_typer(collections_cli.app)
+    app.add_typer(linking_cli.app)
+    for command in (["relink", "a/b"], ["collections", "linking", "a/b"], ["collections", "chunking", ""]):
+        result = CliRunner().invoke(app, command)
+        assert (result.exit_code, client.sent) == (Exit.USAGE, [])
+        assert "collection" in result.output.lower()
 
 
 def test_relink_gives_one_json_object(client: LinkingClient) -> None:

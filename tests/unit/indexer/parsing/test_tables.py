@@ -85,6 +85,51 @@ def test_in_tab_separated_values_a_quotation_mark_that_fits_nowhere_is_a_charact
     )  # fmt: skip
 
 
+TSV = "text/tab-separated-values"
+
+
+@pytest.mark.parametrize(
+    ("row", "texts"),
+    [
+        ('"Doe"\t"She said ""no""."', ['name: Doe. said: She said "no".']),
+        ('"Elbow" pipe\t5"', ['name: "Elbow" pipe. said: 5".']),
+        ('"a" and "b"\t"', ['name: "a" and "b". said: ".']),
+        ('"tis\tone\ntwas\t"', ['name: "tis. said: one.', 'name: twas. said: ".']),
+        ('"Doe\tJane"\tno', ["name: Doe Jane. said: no."]),
+        ('Doe\t"no\nand yes"\r\nEk\tno', ["name: Doe. said: no and yes.", "name: Ek. said: no."]),
+        ('Doe\t"no\nEk\tyes"\n', ['name: Doe. said: "no.', 'name: Ek. said: yes".']),
+        ('Doe\t"no\nEk\tyes\n', ['name: Doe. said: "no.', "name: Ek. said: yes."]),
+        ('Doe\t""', ["name: Doe."]),
+    ],
+)
+def test_a_field_of_tab_separated_values_is_quoted_where_marks_stand_around_it_and_fit(
+    row: str, texts: list[str]
+) -> None:
+    assert [text for _, text in read(f"name\tsaid\n{row}", TSV)] == texts
+
+
+def test_the_first_row_of_tab_separated_values_may_have_quoted_names() -> None:
+    assert read('"first\nname"\t"said"\nDoe\tno\n', TSV) == [("Doe", "first name: Doe. said: no.")]
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ("a\n" + "b\n" * (MAX_TABLE_ROWS + 1), "more than 20,000 rows, empty ones counted"),
+        ("a\tb\nc\t" + "d " * MAX_TABLE_ROW_CHARACTERS, "a row of more than 1,000,000 characters"),
+        ("a\tb\nc\t" + "d" * (MAX_TABLE_FIELD_CHARACTERS + 1), "a field of more than 131,072 characters"),
+    ],
+)
+def test_tab_separated_values_have_the_same_limits(content: str, what: str) -> None:
+    assert refusal(content, TSV) == ("too_large", f"The TSV holds {what}. Send it in several parts.")
+
+
+def test_marks_that_fit_nowhere_cost_no_time() -> None:
+    for line in ('"', '"x', '""x\t', '"""x', '"\t"\t"', '""""x\t"'):
+        content = f"a\tb\tc\td\n{line}\n" + f"{line}\n" * (MAX_TABLE_ROWS - 2)
+        assert parse(content.encode(), TSV).text
+
+
 def test_empty_fields_are_left_out_and_fields_without_a_name_have_the_number_of_their_column() -> None:
     assert read("a,,c\n1,2,,4\n,,,\n\n") == [("1", "a: 1. column 2: 2. column 4: 4.")]
 

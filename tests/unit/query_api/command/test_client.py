@@ -2,9 +2,12 @@
 
 import io
 import json
+import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import httpcore
 import httpx
 import pytest
 from rich.console import Console
@@ -49,6 +52,16 @@ def test_a_problem_is_told_in_its_own_words(status: int, failure: type[Failure])
         assert type(caught.value) is failure
 
 
+def test_a_collection_that_is_not_there_is_a_wrong_name() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        told = {"title": "No such collection", "detail": "There are documents in a.", "reason": "unknown_collection"}
+        return httpx.Response(404, json=told)
+
+    with pytest.raises(WrongSetting, match=r"There are documents in a\.") as caught:
+        client(answer).post("/v1/collections/b/relink", b"{}")
+    assert caught.value.exit_code == Exit.USAGE
+
+
 def test_a_service_that_is_not_there_is_unreachable() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused")
@@ -56,6 +69,39 @@ def test_a_service_that_is_not_there_is_unreachable() -> None:
     with pytest.raises(Unreachable, match="thalweg up") as caught:
         client(answer).get("/v1/status")
     assert caught.value.exit_code == Exit.UNREACHABLE
+
+
+def test_a_service_that_is_just_coming_up_is_asked_again() -> None:
+    """Nothing listens there at first; the first look at the port begins to listen."""
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{place.getsockname()[1]}"
+        with pytest.raises(Unreachable):
+            ServiceClient(url, None).get("/v1/status")
+        asking = threading.Thread(target=answer_once, args=(place,))
+
+        def begin(*_: object) -> None:
+            if not asking.is_alive():
+                place.listen()
+                asking.start()
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(httpcore.NetworkBackend, "sleep", begin)
+            assert ServiceClient(url, None, coming_up=True).get("/v1/status") == {}
+        asking.join()
+
+
+def answer_once(place: socket.socket) -> None:
+    connection, _ = place.accept()
+    with connection:
+        connection.recv(65_536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+
+
+@pytest.mark.parametrize("url", ["foo", "localhost:8420", "ftp://a"])
+def test_what_is_no_address_is_a_wrong_setting(url: str) -> None:
+    with pytest.raises(WrongSetting, match="no address of a service, such as http://127"):
+        ServiceClient(url, None).get("/v1/status")
 
 
 def test_something_else_that_answers_there_is_told() -> None:

@@ -3,9 +3,10 @@
 import io
 from typing import Any
 
+import pytest
 from rich.console import Console
 
-from query_api.command.showing import show_hit
+from query_api.command.showing import show_dead_letters, show_hit
 
 HIT: dict[str, Any] = {
     "rank": 1,
@@ -37,3 +38,28 @@ def test_what_cannot_be_told_is_not_shown() -> None:
     for hit in (shown(confidence=None, duplicates=[]), shown()):
         assert "sure" not in hit
         assert "also in" not in hit
+
+
+@pytest.mark.parametrize(
+    ("step", "line"),
+    [
+        ({"from": "A", "edge": "continues", "to": "B", "by": "graph"}, "A ─continues→ B"),
+        ({"from": "question", "edge": "names", "to": "B", "by": "question"}, "question ─names→ B"),
+        ({"from": "A", "edge": "continues", "to": "B", "by": "words"}, "A, then B, by words (no link)"),
+        ({"from": "A", "edge": "continues", "to": "A", "by": "words"}, "A, another passage, by words (no link)"),
+    ],
+)
+def test_only_an_edge_is_drawn_as_one(step: dict[str, str], line: str) -> None:
+    assert line in shown(path=[step]).splitlines()[3]
+
+
+@pytest.mark.parametrize(
+    ("content_bytes", "size"),
+    [(1_005, "(1,005 bytes, in an envelope of 1,200)"), (1_200, "(1,200 bytes)"), (None, "(1,200 bytes)")],
+)
+def test_a_dead_letter_tells_the_size_of_what_was_sent(content_bytes: int | None, size: str) -> None:
+    letter = {"position": "0:1", "at": "2026-11-22T04:00:00", "reason": "malformed", "key": "c/a", "message": "No."}
+    output = io.StringIO()
+    sized = letter | {"bytes": 1_200, "content_bytes": content_bytes, "omitted": None}
+    show_dead_letters(Console(file=output, width=200), {"dead_letters": [sized], "next_cursor": None})
+    assert size in output.getvalue()

@@ -7,8 +7,9 @@ import pytest
 from query_api.routes import collections
 from query_api.upkeep.collection_settings import Stated
 from query_api.writing.publishing import OutgoingRecord
-from schemas.curation import ChunkingChoice, ChunkingEvent
+from schemas.curation import ChunkingChoice, ChunkingEvent, LinkingEvent
 from schemas.ids import Position
+from schemas.linking import LinkingChoice
 from tests.unit.query_api.running_service import Running, problem
 
 PATH = "/v1/collections/notes/chunking"
@@ -23,9 +24,9 @@ async def test_a_choice_goes_to_the_curation_topic(running: Running, monkeypatch
 
     monkeypatch.setattr(running.service.writer, "publish", publish)
     chosen = await running.http.put(PATH, json={"method": "semantic", "parent_characters": 900})
-    assert (chosen.status_code, chosen.json()) == (202, {"position": "0:1"})
+    assert (chosen.status_code, chosen.json()) == (202, {"position": "0:1", "documents": 0})
     reset = await running.http.delete(PATH)
-    assert (reset.status_code, reset.json()) == (202, {"position": "0:2"})
+    assert (reset.status_code, reset.json()) == (202, {"position": "0:2", "documents": 0})
     assert sent == [
         (
             "thalweg.curation.v1",
@@ -75,6 +76,48 @@ async def test_what_applies_is_shown_with_what_was_chosen(running: Running, monk
     assert {name: value for name, value in chosen["chosen"].items() if value is not None} == {"child_characters": 200}
     assert (default["child_characters"], default["position"]) == (300, None)
     assert asked == [b"notes/settings/chunking"] * 2
+
+
+async def test_the_collections_there_are_with_what_they_hold_and_what_was_chosen(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Reader:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        async def settings(self) -> list[Stated]:
+            return [
+                Stated(LinkingEvent("a", LinkingChoice(max_related=2)), Position(0, 3)),
+                Stated(ChunkingEvent("a", None), Position(0, 4)),
+                Stated(ChunkingEvent("ahead", ChunkingChoice(method="semantic")), Position(0, 5)),
+            ]
+
+    monkeypatch.setattr(collections, "SettingsReader", Reader)
+    answer = (await running.get("/v1/collections")).json()
+    there, ahead = answer["collections"]
+    assert (there["name"], there["documents"], there["chunking"], answer["notes"]) == ("a", 3, None, [])
+    assert there["linking"]["max_related"] == 2
+    assert (ahead["name"], ahead["documents"], ahead["chunks"], ahead["linking"]) == ("ahead", 0, 0, None)
+    assert ahead["chunking"]["method"] == "semantic"
+
+
+async def test_without_kafka_collections_are_listed_and_a_note_says_what_is_not_known(running: Running) -> None:
+    answer = (await running.get("/v1/collections")).json()
+    assert [each["name"] for each in answer["collections"]] == ["a"]
+    assert "What was chosen for them is not known" in answer["notes"][0]
+
+
+async def test_a_setting_tells_how_many_documents_it_meets(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Reader:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        async def newest(self, key: bytes) -> Stated:
+            return Stated()
+
+    monkeypatch.setattr(collections, "SettingsReader", Reader)
+    held = [(await running.get(f"/v1/collections/{name}/chunking")).json()["documents"] for name in ("a", "notes")]
+    assert held == [3, 0]
 
 
 async def test_without_kafka_nothing_is_chosen_and_nothing_guessed(running: Running) -> None:

@@ -10,8 +10,8 @@ from schemas.ids import Position
 from schemas.linking import LinkingChoice, Relinking
 from tests.unit.query_api.running_service import Running, problem
 
-PATH = "/v1/collections/notes/linking"
-RELINK = "/v1/collections/notes/relink"
+PATH = "/v1/collections/a/linking"
+RELINK = "/v1/collections/a/relink"
 
 
 @pytest.fixture
@@ -39,33 +39,42 @@ def topic_says(monkeypatch: pytest.MonkeyPatch, stated: Stated) -> None:
 
 
 async def test_a_choice_and_an_order_go_to_the_curation_topic(running: Running, sent: list[OutgoingRecord]) -> None:
-    assert (await running.http.put(PATH, json={"similar_above": 0.5})).json() == {"position": "0:1"}
+    assert (await running.http.put(PATH, json={"similar_above": 0.5})).json() == {"position": "0:1", "documents": 3}
     assert (await running.http.delete(PATH)).status_code == 202
     order = await running.http.post(RELINK)
     assert (order.status_code, order.json()["position"]) == (202, "0:3")
     assert sent[:2] == [
-        OutgoingRecord(b"notes/settings/linking", b'{"similar_above":0.5}'),
-        OutgoingRecord(b"notes/settings/linking", None),
+        OutgoingRecord(b"a/settings/linking", b'{"similar_above":0.5}'),
+        OutgoingRecord(b"a/settings/linking", None),
     ]
-    assert sent[2].key == f"notes/relink/{order.json()['id']}".encode()
+    assert sent[2].key == f"a/relink/{order.json()['id']}".encode()
 
 
 async def test_what_applies_is_shown_with_what_was_chosen(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     choice = LinkingChoice(max_related=2)
-    topic_says(monkeypatch, Stated(LinkingEvent("notes", choice), Position(0, 4)))
+    topic_says(monkeypatch, Stated(LinkingEvent("a", choice), Position(0, 4)))
     shown = (await running.get(PATH)).json()
     assert (shown["max_related"], shown["similar_above"], shown["position"]) == (2, 0.8, "0:4")
     assert shown["chosen"]["similar_above"] is None
-    topic_says(monkeypatch, Stated(LinkingEvent("notes", None), Position(0, 5)))
+    topic_says(monkeypatch, Stated(LinkingEvent("a", None), Position(0, 5)))
     assert (await running.get(PATH)).json()["position"] is None
 
 
 async def test_an_order_tells_how_far_it_is(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     state = Relinking(state="running", documents=64, of=100, changed=3)
-    topic_says(monkeypatch, Stated(RelinkEvent("notes", "a1", state), Position(0, 4)))
+    topic_says(monkeypatch, Stated(RelinkEvent("a", "a1", state), Position(0, 4)))
     assert (await running.get(f"{RELINK}/a1")).json() == state.model_dump()
     topic_says(monkeypatch, Stated())
     assert problem(await running.get(f"{RELINK}/a2"))["status"] == 404
+
+
+async def test_a_collection_without_documents_is_not_linked_again_and_those_there_are_are_named(
+    running: Running, sent: list[OutgoingRecord]
+) -> None:
+    body = problem(await running.http.post("/v1/collections/nots/relink"))
+    assert (body["status"], body["reason"]) == (404, "unknown_collection")
+    assert body["detail"] == "No document is in the collection 'nots'. There are documents in a."
+    assert sent == []
 
 
 @pytest.mark.parametrize("choice", [{"similar_above": 1.5}, {"related": 0}, {"max_related": 65}, {"colour": 1}])

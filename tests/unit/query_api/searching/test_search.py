@@ -166,6 +166,19 @@ async def test_a_fact_is_told_in_its_own_direction_with_the_line_that_states_it(
     ]
 
 
+async def test_a_fact_that_no_sentence_states_shows_none(executor: Executor) -> None:
+    """It stood in the front matter; another sentence of the chunk is no evidence of it."""
+    made = world(
+        [
+            Page("w", "Weirs", [["A weir holds water back."]], facts=[("Weirs", "written_by", "Ann Lee")]),
+            Page("a", "Ann Lee", [["Nothing is known of her."]]),
+        ]
+    )
+    answer = await ask(made, executor, q="Who wrote Weirs?", mode="graph")
+    ann = next(hit for hit in answer.hits if hit.title == "Ann Lee")
+    assert [(edge.edge, edge.evidence) for edge in ann.path] == [("names", "Weirs"), ("written_by", None)]
+
+
 async def test_a_shared_entity_is_a_step_of_its_own_with_evidence_on_both_sides(executor: Executor) -> None:
     made = world(
         [
@@ -182,3 +195,27 @@ async def test_a_shared_entity_is_a_step_of_its_own_with_evidence_on_both_sides(
         ("Lisbon", "mentioned_in", "Tram lines", "Yellow trams climb the hills of Lisbon."),
     ]
     assert all(edge.chunk_id for edge in trams.path[1:])
+
+
+async def test_what_words_alone_lead_to_is_told_as_no_edge_with_the_sentence_that_holds_them(
+    executor: Executor,
+) -> None:
+    """The graph does not know that the last page speaks of Jane Doe; a fact that is called `continues` is an edge."""
+    made = world(
+        [
+            Page("a", "Alpha Film", [["Alpha Film was directed by Jane Doe."]], ["Jane Doe"]),
+            Page("c", "A life", [["It began early. Jane Doe came from Lisbon."]]),
+            *(Page(f"d{at}", f"Director {at}", [["A director was born."]]) for at in range(6)),
+            Page("b", "Beta Film", [["Beta Film continues Alpha Film."]], facts=[FACT]),
+        ]
+    )
+    answer = await ask(made, executor, q="Where was the director of Alpha Film born?", mode="graph")
+    paths = {hit.title: [(edge.edge, edge.by, edge.evidence) for edge in hit.path] for hit in answer.hits}
+    assert paths["A life"] == [
+        ("names", "question", "Alpha Film"),
+        ("continues", "words", "Jane Doe came from Lisbon."),
+    ]
+    assert paths["Beta Film"][-1] == ("continues", "graph", "Beta Film continues Alpha Film.")
+
+
+FACT = ("Beta Film", "continues", "Alpha Film")

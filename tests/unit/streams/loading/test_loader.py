@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.exits import Failure
+from schemas.exits import Failure, WrongSetting
 from schemas.settings import StorageSettings
 from streams.loading.loader import Loaded, Loader
 from streams.loading.publishing import Published
@@ -30,6 +30,13 @@ def test_an_interrupted_load_says_how_to_go_on(tmp_path: Path) -> None:
     loader = InterruptedLoader(settings, "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
     with pytest.raises(Failure, match=r"at least 1 records are in the log\. To go on, do the same again"):
         loader.load([str(tmp_path)], Selection())
+
+
+def test_a_name_that_no_collection_can_have_is_said_once_and_not_for_each_file(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Words")
+    loader = InterruptedLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    with pytest.raises(WrongSetting, match="holds a slash"):
+        loader.load([str(tmp_path)], Selection("a/b"))
 
 
 def test_a_delete_of_what_is_not_there_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,6 +44,14 @@ PROPOSALS = [
 ]
 
 
+def test_collections_hold_what_is_live_in_any_layer_and_are_gone_with_their_last_document() -> None:
+    more = layer_of(row("pep-9", {}, chunks=4, passages=2), row("late", {}, "new", chunks=3, passages=1))
+    layers = Layers[Records]().with_layer(layer_of(*PROPOSALS)).with_layer(more)
+    known = DocumentIndex(layers.without([DocumentKey("other", "pep-1")])).collections()
+    assert known == {"c": (5, 2, 4), "new": (1, 1, 3)}
+    assert DocumentIndex(Layers()).collections() == {}
+
+
 def through(*filters: str, collection: str | None = "c", rows: list[DocumentRow] | None = None) -> set[str]:
     index = DocumentIndex(Layers[Records]().with_layer(layer_of(*(rows or PROPOSALS))))
     scope = index.scope(collection, [parse_condition(text) for text in filters])
