@@ -6,8 +6,8 @@ from query_api.channels.question import Question
 from query_api.reading.passages import PassageReader
 from query_api.reading.snapshot import TextSnapshot
 from query_api.searching.fusing import Place
-from query_api.searching.hits import best_child
 from query_api.searching.results.duplicates import Said, without_duplicates
+from query_api.searching.results.hits import best_child
 from schemas.api import SearchRequest
 from schemas.results import DUPLICATE_THRESHOLD
 

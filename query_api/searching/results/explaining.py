@@ -9,8 +9,8 @@ from query_api.channels.findings import Findings
 from query_api.channels.query_links import Names
 from query_api.graph.identifiers import MISSING
 from query_api.graph.view import GraphView
-from query_api.searching.hits import Texts
 from query_api.searching.results.confidence import Evidence
+from query_api.searching.results.hits import Texts
 from schemas.api import Hit
 from schemas.ids import DocumentKey
 from schemas.results import Factors

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from query_api.channels.question import Question
 from query_api.searching.fusing import Place
-from query_api.searching.paths import Trail
+from query_api.searching.results.paths import Trail
 from schemas.api import Hit, HitSource
 from schemas.ids import DocumentKey
 

@@ -4,7 +4,7 @@ from indexer.read.rows import ChunkRow, PassageRow
 from indexer.tables import DocumentRow
 from query_api.channels.question import Question
 from query_api.searching.fusing import Place
-from query_api.searching.hits import Texts, hits_of
+from query_api.searching.results.hits import Texts, hits_of
 from schemas.api import Hit
 from schemas.ids import DocumentKey
 
