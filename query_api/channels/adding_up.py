@@ -15,7 +15,9 @@ from query_api.graph.view import GraphView
 from query_api.reading.comparing import Compared, Comparer
 
 MAX_REACHED = 300
-OPEN_WORDS_COUNT = 0.5
+OPEN_WORDS_COUNT = 1.0
+OPEN_WORDS_DECIDE = ("mentioned_by",)  # who mentions a parent mostly says something else of it
+NOTHING_OPEN_COUNTS = 0.05
 BESIDE_PARENTS = ("names", "mentioned_in", "matches")  # reasons that leave no parent behind
 NO_EDGES = ("matches", "continues")  # what the graph holds explains more than what a search found
 
@@ -55,8 +57,8 @@ def open_shares(
 
 
 class Sums:
-    """Score = Σ weight x strongest reach of each term. An edge from a parent counts by up to a half more, by the open
-    share of the passage it leads to."""
+    """Score = Σ weight x strongest reach of each term. An edge from a parent counts by up to as much again, by the open
+    share of the passage it leads to; the way back over a mention counts by that share alone."""
 
     def __init__(self, reached: Mapping[str, int], compared: Compared) -> None:
         """`compared` holds every reached passage."""
@@ -73,14 +75,18 @@ class Sums:
 
     def add_edges(self, reaches: Weighted, shares: NDArray[np.float64]) -> None:
         """`shares` is (n_parents, n_compared)."""
-        factors = 1.0 + OPEN_WORDS_COUNT * shares[:, self._rows]
+        held = shares[:, self._rows]
+        raised, deciding = 1.0 + OPEN_WORDS_COUNT * held, NOTHING_OPEN_COUNTS + held
         for weight, of_term in reaches:
             strongest: dict[int, tuple[float, Reason]] = {}
             for passage, reached, reason in of_term:
                 place = self._place.get(passage)
                 if place is None:
                     continue
-                score = reached if reason.term in BESIDE_PARENTS else reached * float(factors[reason.origin, place])
+                score = reached
+                if reason.term not in BESIDE_PARENTS:
+                    factors = deciding if reason.term in OPEN_WORDS_DECIDE else raised
+                    score *= float(factors[reason.origin, place])
                 if place not in strongest or score > strongest[place][0]:
                     strongest[place] = score, reason
             for place, (score, reason) in strongest.items():

@@ -46,7 +46,7 @@ class TermWeights:
     sharp_residual: float = 0.2
     linked: float = 0.4
     stated: float = 0.4
-    mentioned_by: float = 0.05
+    mentioned_by: float = 0.4
     mentioning: float = 0.1
     seed: float = 0.2
     seed_alone: float = 0.5

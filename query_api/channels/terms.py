@@ -18,6 +18,7 @@ from query_api.graph.view import GraphView
 
 FLOOR_OF_VALUE = 0.3
 MIN_SHARED, MAX_SHARED = 2, 40  # passages an entity must be in to join two of them, and not to join everything
+SELDOM_MENTIONED = 10  # passages; a title that more of them mention tells the less of each
 LEAD_SHARE, OTHER_SHARE = 0.7, 0.5
 
 
@@ -177,11 +178,16 @@ def surroundings(view: GraphView, parents: Sequence[Parent]) -> Surroundings:
 def title_mentions(
     view: GraphView, parents: Sequence[Parent], around: Surroundings, enter: Entrances
 ) -> tuple[list[Reach], list[Reach]]:
-    """Documents whose titles a parent mentions, as (w x edge, w x edge x v), edge = alias weight / sqrt(targets)."""
+    """Documents whose titles a parent mentions, as (w x edge, w x edge x v).
+
+    The edge is alias weight / sqrt(targets) x min(1, (10 / df)^.25): that a text names a country which everything names
+    says little of where its reader goes on.
+    """
     plain: list[Reach] = []
     telling: list[Reach] = []
     about = view.about(around.entities)
     targets = np.bincount(about.asked).tolist()
+    telling_shares = telling_share(around.frequencies).tolist()
     for asked, document, entity, weight in _rows(about.asked, about.document, about.entity, about.weight):
         if targets[asked] > MAX_TARGETS:
             continue
@@ -191,12 +197,17 @@ def title_mentions(
             if document == parent.document:
                 continue
             held = parent.entities[entity]
-            edge = parent.weight * weight / math.sqrt(targets[asked])
+            edge = parent.weight * weight / math.sqrt(targets[asked]) * telling_shares[asked]
             reason = Reason("mentions", at, entity, held.chunk)
             for passage, share in entered:
                 plain.append(Reach(passage, edge * share, reason))
                 telling.append(Reach(passage, edge * share * held.value, reason))
     return plain, telling
+
+
+def telling_share(frequencies: NDArray[np.int64]) -> NDArray[np.float64]:
+    """min(1, (10 / df)^.25) for names in so many passages each."""
+    return np.minimum(1.0, (SELDOM_MENTIONED / np.maximum(frequencies, 1)) ** 0.25)
 
 
 def mentioned_by(view: GraphView, parents: Sequence[Parent]) -> Iterator[Reach]:

@@ -47,16 +47,25 @@ def test_of_each_term_the_strongest_reach_counts_times_its_weight() -> None:
     assert reasons(made) == {"p": Reason("mentions", 0)}, "the one that added most; of equals the first"
 
 
-def test_an_edge_to_what_holds_the_open_words_counts_up_to_a_half_more() -> None:
-    """From the second parent p holds all that is open: .4 x 1.5 = .6 is above .5."""
+def test_an_edge_to_what_holds_the_open_words_counts_up_to_as_much_again() -> None:
+    """From the second parent p holds all that is open: .4 x 2 = .8 is above .5."""
     shares = NO_SHARES.copy()
     shares[1, 4] = 1.0
     shares[:, 3] = 1.0
     made = sums()
     mentions = [Reach(10, 0.5, Reason("mentions", 0)), Reach(10, 0.4, Reason("mentions", 1))]
     made.add_edges([(0.4, mentions), (1.0, [Reach(11, 0.8, Reason("names", 0))])], shares)
-    assert scores(made) == {"q": pytest.approx(0.8), "p": pytest.approx(0.24)}, "a name leaves no parent behind"
+    assert scores(made) == {"q": pytest.approx(0.8), "p": pytest.approx(0.32)}, "a name leaves no parent behind"
     assert reasons(made)["p"] == Reason("mentions", 1)
+
+
+def test_who_mentions_a_parent_counts_by_what_it_holds_of_the_open_words() -> None:
+    """p holds half of what is open: .5 x (.05 + .5); q nothing: .5 x .05, which is found still."""
+    shares = NO_SHARES.copy()
+    shares[0, 4] = 0.5
+    made = sums()
+    made.add_edges([(1.0, [Reach(passage, 0.5, Reason("mentioned_by", 0)) for passage in (10, 11)])], shares)
+    assert scores(made) == {"p": pytest.approx(0.275), "q": pytest.approx(0.025)}
 
 
 def test_hops_count_by_their_parent_and_never_lead_to_it() -> None:

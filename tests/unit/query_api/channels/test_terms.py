@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from query_api.channels import terms
@@ -45,6 +46,17 @@ def test_title_mentions_weigh_parent_and_sentence() -> None:
     plain, telling = terms.title_mentions(view, parents, terms.surroundings(view, parents), enter)
     assert by_title(view, plain) == {"Jane Doe": pytest.approx(0.5)}
     assert by_title(view, telling) == {"Jane Doe": pytest.approx(0.3)}
+
+
+def test_a_title_that_everything_mentions_leads_on_less() -> None:
+    """Of 160 passages that mention her each says (10 / 160)^.25 = 1/2."""
+    crowd = [Page(f"c{at}", f"Crowd {at}", [["Jane Doe was here."]], ["Jane Doe"]) for at in range(158)]
+    view = view_of(ALPHA, JANE, *crowd)
+    parents = [parent_of(view, ALPHA, value=0.6)]
+    plain, telling = terms.title_mentions(view, parents, terms.surroundings(view, parents), terms.entrances(view, {}))
+    assert by_title(view, plain) == {"Jane Doe": pytest.approx(0.5)}
+    assert by_title(view, telling) == {"Jane Doe": pytest.approx(0.3)}
+    assert terms.telling_share(np.array([0, 1, 10])).tolist() == [1.0, 1.0, 1.0], "up to ten passages it says all"
 
 
 def test_a_document_is_entered_where_it_fits_the_question_best() -> None:
