@@ -14,7 +14,8 @@ from query_api.graph.identifiers import MISSING
 from query_api.graph.view import GraphView
 from query_api.reading.comparing import Compared, Comparer
 
-MAX_REACHED = 300
+MAX_REACHED = 300  # where the graph is asked alone, and walks
+MAX_BESIDE = 100  # beside other channels, which find the rest; the first ten hits are those of 300
 OPEN_WORDS_COUNT = 1.0
 OPEN_WORDS_DECIDE = ("mentioned_by",)  # who mentions a parent mostly says something else of it
 NOTHING_OPEN_COUNTS = 0.05
@@ -25,10 +26,10 @@ Weighted = Sequence[tuple[float, Sequence[Reach]]]
 
 
 def reached_passages(
-    view: GraphView, scope: Scope, found: Compared, reaches: Weighted, hops: Sequence[Hop]
+    view: GraphView, scope: Scope, found: Compared, reaches: Weighted, hops: Sequence[Hop], most: int
 ) -> dict[str, int]:
     """{passage id: number} of what can be scored: what the text channels and the hops found, as far as the graph holds
-    it, and the 300 that the edges reach most strongly, as far as the scope allows them."""
+    it, and so many that the edges reach most strongly, as far as the scope allows them."""
     names = list(dict.fromkeys([*found.row_of, *(name for hop in hops for name in hop.first)]))
     numbers = dict(zip(names, view.passages(names).tolist(), strict=True))
     reached = {name: number for name, number in numbers.items() if number != MISSING}
@@ -39,7 +40,7 @@ def reached_passages(
     ordered = sorted(sums, key=lambda passage: (-sums[passage], passage))
     if scope != EVERYTHING:  # a link may lead out of it
         ordered = [each for each in ordered if scope.allows(view.document_key(view.document_of_passage(each)))]
-    return reached | {view.passage_id(passage): passage for passage in ordered[:MAX_REACHED]}
+    return reached | {view.passage_id(passage): passage for passage in ordered[:most]}
 
 
 def open_shares(

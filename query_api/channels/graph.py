@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from indexer.read.resident.scope import Scope
 from query_api.channels import terms
-from query_api.channels.adding_up import Sums, open_shares, reached_passages
+from query_api.channels.adding_up import MAX_BESIDE, MAX_REACHED, Sums, open_shares, reached_passages
 from query_api.channels.findings import NOTHING, Findings, Gathered
 from query_api.channels.gating import connected_share, opening
 from query_api.channels.parents import ParentReader, choose_parents
@@ -90,7 +90,7 @@ def graph_channel(
     followed = [residuals.hop(at, parent) for at, parent in enumerate(parents)] if residuals is not None else []  # 4
     leading = [hop for hop in followed if hop is not None] if not edges or "residual" in edges else []
     reaches = _followed(question, view, gathered, weights, alone=always, edges=edges)  # 5
-    reached = reached_passages(view, scope, found, reaches, leading)  # 6
+    reached = reached_passages(view, scope, found, reaches, leading, MAX_REACHED if always else MAX_BESIDE)  # 6
     compared = found.followed_by(comparer.of([name for name in reached if name not in found.row_of]))
     sums = Sums(reached, compared)
     sums.add_edges(reaches, open_shares(view, comparer, compared, parents))
