@@ -85,10 +85,11 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """A column of few different strings. Where all are the same one, no code is stored."""
+    """A column of few different strings, two bytes a row, or four where they are more than 32,767. Where all are the
+    same one, no code is stored."""
 
     values: tuple[str, ...]
-    codes: NDArray[np.int16]
+    codes: NDArray[np.int16] | NDArray[np.int32]
     length: int
 
     @classmethod
@@ -96,9 +97,8 @@ class Codes:
         """The texts of these rows, in this order."""
         encoded = pc.dictionary_encode(texts)
         values = tuple(encoded.dictionary.to_pylist())
-        if len(values) > np.iinfo(np.int16).max:
-            raise ValueError(f"A column of kinds has {len(values)} different values; at most 32,767 are kept.")
-        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int16)
+        width = np.int16 if len(values) <= np.iinfo(np.int16).max else np.int32
+        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(width)
         return cls(values, codes[order] if len(values) > 1 else codes[:0], len(order))
 
     @property
