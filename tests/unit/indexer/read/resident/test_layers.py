@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from indexer.read.resident import layers as layers_module
-from indexer.read.resident.layers import Layer, Layers, best_rows
+from indexer.read.resident.layers import HEAP, Layer, Layers, best_rows
 from schemas.ids import DocumentKey
 
 
@@ -124,3 +124,17 @@ def test_rows_that_went_leave_no_memory_though_nothing_is_added() -> None:
 )
 def test_the_best_rows_come_with_all_that_equal_the_last(scores: list[float], limit: int, expected: list[int]) -> None:
     assert best_rows(np.array(scores, dtype=np.float64), limit).tolist() == expected
+
+
+@pytest.mark.parametrize("rows", [50, HEAP * 10, HEAP * 40 + 7])
+@pytest.mark.parametrize("values", [2, 40, 100_000])
+@pytest.mark.parametrize(("margin", "above"), [(0.0, -np.inf), (0.1, -np.inf), (0.0, 0.0), (0.1, 0.0)])
+def test_many_rows_are_looked_through_as_few_are(rows: int, values: int, margin: float, above: float) -> None:
+    """Whatever part of them is equal, or is nothing."""
+    for seed in range(5):
+        chance = np.random.default_rng(seed)
+        scores = chance.integers(0, values, rows) / values
+        for limit in (1, 8, rows - 1):
+            least = np.sort(scores[scores > above])[::-1][:limit][-1:] - margin
+            expected = [row for row, score in enumerate(scores) if score > above and score >= least]
+            assert best_rows(scores, limit, margin, above).tolist() == expected
