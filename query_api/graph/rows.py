@@ -37,12 +37,33 @@ class Sorting:
         if len(wanted) > FEW:
             places: Positions = np.searchsorted(values, wanted, side=side, sorter=self.order)
             return places
-        begins = np.maximum(np.searchsorted(self.heads, wanted, side=side) - 1, 0) * BLOCK
-        inside = begins[:, None] + np.arange(BLOCK)
-        held = values[self.order[np.minimum(inside, len(values) - 1)]]
+        begins, held, there = self._block(values, wanted, side)
         before = held < wanted[:, None] if side == "left" else held <= wanted[:, None]
-        found: Positions = begins + np.count_nonzero(before & (inside < len(values)), axis=1)
+        found: Positions = begins + np.count_nonzero(before & there, axis=1)
         return found
+
+
+    def spans(self, values: NDArray[Any], wanted: NDArray[Any]) -> tuple[Positions, Positions]:
+        """Where in the order the entries with each wanted value begin, and where they end: both `places` for little
+        more than one, since most have all of theirs in one block."""
+        wanted = wanted.astype(values.dtype, copy=False)
+        if len(wanted) > FEW:
+            return self.places(values, wanted, "left"), self.places(values, wanted, "right")
+        begins, held, there = self._block(values, wanted, "left")
+        first: Positions = begins + np.count_nonzero(there & (held < wanted[:, None]), axis=1)
+        last: Positions = begins + np.count_nonzero(there & (held <= wanted[:, None]), axis=1)
+        further = np.flatnonzero(last == begins + BLOCK)
+        if len(further):
+            last[further] = self.places(values, wanted[further], "right")
+        return first, last
+
+    def _block(
+        self, values: NDArray[Any], wanted: NDArray[Any], side: Literal["left", "right"]
+    ) -> tuple[Positions, NDArray[Any], NDArray[np.bool_]]:
+        """Where the block of each wanted value begins; (n_wanted, 16) what stands in it, and whether anything does."""
+        begins: Positions = np.maximum(np.searchsorted(self.heads, wanted, side=side) - 1, 0) * BLOCK
+        inside = begins[:, None] + np.arange(BLOCK)
+        return begins, values[self.order[np.minimum(inside, len(values) - 1)]], inside < len(values)
 
 
 def row_pointers(rows: NDArray[np.integer], n_rows: int) -> Indices:
@@ -75,8 +96,8 @@ def entries_with(values: NDArray[Any], by_value: Sorting, wanted: NDArray[Any]) 
     """The entries that have these values: (index into `wanted`, position of the entry)."""
     if not len(values) or not len(wanted):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    first = by_value.places(values, wanted, "left")
-    which, places = _spans(first, by_value.places(values, wanted, "right") - first)
+    first, last = by_value.spans(values, wanted)
+    which, places = _spans(first, last - first)
     return which, by_value.order[places].astype(np.int64)
 
 
