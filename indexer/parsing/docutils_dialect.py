@@ -174,6 +174,13 @@ class TolerantParser(Parser):
         super().__init__(inliner=inliner)
         self.state_classes = _STATES
 
+    def parse(self, inputstring: str, document: nodes.document) -> None:
+        """Parse; of the document nothing stays in docutils' machines, which would hold it beyond its time."""
+        try:
+            super().parse(inputstring, document)
+        finally:
+            _Tolerant.nested_sm_cache.clear()
+
 
 def apply_references(document: nodes.document) -> None:
     """Resolve named and anonymous hyperlinks and number footnotes, in docutils' own order."""
