@@ -133,6 +133,20 @@ def test_rows_outside_the_indexes_are_bounded_by_number_and_by_share(
     assert world.maintainer.maintain().optimised == ((table,) if due else ())
 
 
+def test_while_commits_keep_coming_more_rows_may_wait_for_the_indexes() -> None:
+    world = World(busy_unindexed_rows=8_000, idle_seconds=2.0)
+    world.commit(CHUNKS)
+    world.has_unindexed(CHUNKS, 7_999)
+    assert world.maintainer.maintain().optimised == ()
+    world.pass_time(2.0)
+    assert world.maintainer.maintain().optimised == (CHUNKS,)
+    world.commit(CHUNKS)
+    world.has_unindexed(CHUNKS, 8_000)
+    world.pass_time(100.0)
+    world.commit(CHUNKS)
+    assert world.maintainer.maintain().optimised == (CHUNKS,)
+
+
 def test_maintenance_takes_its_share_of_the_time_while_commits_keep_coming() -> None:
     world = World(commits=1, busy_share=0.05)
     world.tables[CHUNKS].seconds = 3.0
