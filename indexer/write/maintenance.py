@@ -29,10 +29,11 @@ class MaintenanceParameters:
     """When a table is optimised. That costs time in proportion to the table, so it is bounded twice: by need (so many
     `commits`, so many `fragments`, or so many rows that no index knows: a number or a share of the table, whichever is
     more) and by `busy_share`, the most of the time that may go into one table while commits keep coming: after
-    `idle_seconds` without one, nobody is held up by it. Until then more rows may be unknown: a load would pay for each
-    optimising, and a look-up of 256 texts among 7,600 unknown rows took as long as in the index. A look-up opens every
-    fragment that no index covers: 8 of them cost it about 1 ms, and a document that is written and read back waits for
-    some ten look-ups.
+    `idle_seconds` without one, nobody is held up by it. A look-up opens every fragment that no index covers: 8 of them
+    cost it about 1 ms, and a document that is written and read back waits for some ten look-ups.
+
+    While the last commit is less than `load_seconds` ago more rows may be unknown: a load, whose commits are seconds
+    apart, would pay for each optimising, and a look-up of 256 texts among 7,600 unknown rows took as long as by index.
 
     The vector index is made at `vector_index_rows`, before there are too many to be held in memory; and anew when the
     table has grown by `vector_index_growth` or the index has more than `vector_index_segments`: each optimising adds
@@ -44,7 +45,7 @@ class MaintenanceParameters:
     commits: int = 64
     fragments: int = 24
     unindexed_rows: int = 2_000
-    busy_unindexed_rows: int = 8_000
+    unindexed_rows_of_load: int = 8_000
     unindexed_share: float = 0.02
     vector_index_rows: int = 30_000
     vector_index_growth: float = 4.0
@@ -52,6 +53,7 @@ class MaintenanceParameters:
     kept_version_seconds: float = 900.0
     busy_share: float = 0.05
     idle_seconds: float = 2.0
+    load_seconds: float = 15.0
 
 
 @dataclass(frozen=True)
@@ -157,11 +159,8 @@ class Maintainer:
 
     def _rested(self, now: float) -> list[str]:
         """The tables that may be worked on: large ones rest long, and do not keep small ones waiting."""
-        idle = self._is_idle(now)
+        idle = now >= self._last_commit + self._parameters.idle_seconds
         return [name for name, until in self._rest_until.items() if now >= until or (idle and name not in self._failed)]
-
-    def _is_idle(self, now: float) -> bool:
-        return now >= self._last_commit + self._parameters.idle_seconds
 
     def _work(self, name: str, started: float, work: Callable[[], None]) -> None:
         """Work beside the writer; if a commit of his undoes it, once more while he waits. Then let the table rest."""
@@ -192,7 +191,8 @@ class Maintainer:
     def _need(self, name: str, rows: int, unindexed: int, fragments: int) -> float:
         """From 1 on, the table wants to be optimised."""
         parameters = self._parameters
-        most = parameters.unindexed_rows if self._is_idle(self._stopwatch()) else parameters.busy_unindexed_rows
+        loading = self._stopwatch() < self._last_commit + parameters.load_seconds
+        most = parameters.unindexed_rows_of_load if loading else parameters.unindexed_rows
         allowed = max(most, parameters.unindexed_share * rows)
         upkeep = self._upkeep[name]
         quiet = upkeep.begun[-1] <= self._now() - parameters.kept_version_seconds and upkeep.tidied < TIDIED_ENOUGH

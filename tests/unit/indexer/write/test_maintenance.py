@@ -133,12 +133,13 @@ def test_rows_outside_the_indexes_are_bounded_by_number_and_by_share(
     assert world.maintainer.maintain().optimised == ((table,) if due else ())
 
 
-def test_while_commits_keep_coming_more_rows_may_wait_for_the_indexes() -> None:
-    world = World(busy_unindexed_rows=8_000, idle_seconds=2.0)
+def test_during_a_load_more_rows_may_wait_for_the_indexes() -> None:
+    world = World(unindexed_rows_of_load=8_000, load_seconds=15.0, idle_seconds=2.0)
     world.commit(CHUNKS)
     world.has_unindexed(CHUNKS, 7_999)
+    world.pass_time(5.0)
     assert world.maintainer.maintain().optimised == ()
-    world.pass_time(2.0)
+    world.pass_time(10.0)
     assert world.maintainer.maintain().optimised == (CHUNKS,)
     world.commit(CHUNKS)
     world.has_unindexed(CHUNKS, 8_000)
