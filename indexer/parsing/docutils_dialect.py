@@ -126,6 +126,9 @@ class _NestedMachine(states.NestedStateMachine):
     def add_states(self, state_classes: Iterable[type[Any]]) -> None:
         self.states = _StatesByName(self, state_classes)
 
+    def attach_observer(self, observer: Callable[[str, int], None]) -> None:
+        """Nobody is told of each line's number in the source: that is for messages, which nobody reads."""
+
 
 class _Tolerant:
     """What every parsing state does otherwise than docutils; nested parsing uses the same states."""
