@@ -53,7 +53,7 @@ class MaintenanceParameters:
     kept_version_seconds: float = 900.0
     busy_share: float = 0.05
     idle_seconds: float = 2.0
-    load_seconds: float = 15.0
+    load_seconds: float = 30.0
 
 
 @dataclass(frozen=True)
