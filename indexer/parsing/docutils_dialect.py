@@ -126,7 +126,7 @@ class _NestedMachine(states.NestedStateMachine):
     def add_states(self, state_classes: Iterable[type[Any]]) -> None:
         self.states = _StatesByName(self, state_classes)
 
-    def attach_observer(self, observer: Callable[[str, int], None]) -> None:
+    def attach_observer(self, observer: Callable[..., None]) -> None:
         """Nobody is told of each line's number in the source: that is for messages, which nobody reads."""
 
 
