@@ -126,6 +126,9 @@ class _NestedMachine(states.NestedStateMachine):
     def add_states(self, state_classes: Iterable[type[Any]]) -> None:
         self.states = _StatesByName(self, state_classes)
 
+    def attach_observer(self, observer: Callable[..., None]) -> None:
+        """Nobody is told of each line's number in the source: that is for messages, which nobody reads."""
+
 
 class _Tolerant:
     """What every parsing state does otherwise than docutils; nested parsing uses the same states."""
@@ -173,6 +176,13 @@ class TolerantParser(Parser):
         inliner.implicit_inline = partial(_implicit, inliner.implicit_inline)  # type: ignore[method-assign]
         super().__init__(inliner=inliner)
         self.state_classes = _STATES
+
+    def parse(self, inputstring: str, document: nodes.document) -> None:
+        """Parse; of the document nothing stays in docutils' machines, which would hold it beyond its time."""
+        try:
+            super().parse(inputstring, document)
+        finally:
+            _Tolerant.nested_sm_cache.clear()
 
 
 def apply_references(document: nodes.document) -> None:

@@ -11,6 +11,7 @@ from aiokafka.errors import KafkaError
 log = structlog.get_logger(__name__)
 
 POLL_MS = 500
+LONGEST_FETCH_MS = 2_500  # of who follows only: a record ends it at once, and each fetch costs the broker and us
 REQUEST_TIMEOUT_MS = 10_000
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 2.0
@@ -78,7 +79,7 @@ class TopicTail:
     async def _follow(self) -> None:
         """One connection: until the broker moves to another address, or fails."""
         servers = self._locate_broker()
-        consumer = await connect(servers, self._record_bytes)
+        consumer = await connect(servers, self._record_bytes, LONGEST_FETCH_MS)
         try:
             spans = await spans_of(consumer, self.topic)
             first = self._begin(spans)
@@ -101,8 +102,11 @@ class TopicTail:
             await consumer.stop()
 
 
-async def connect(servers: str | None, record_bytes: int) -> Any:
-    """A started consumer without group or topics. Raises KafkaError, OSError or LogUnavailable."""
+async def connect(servers: str | None, record_bytes: int, longest_fetch_ms: int = POLL_MS) -> Any:
+    """A started consumer without group or topics. Raises KafkaError, OSError or LogUnavailable.
+
+    A fetch that waits for records holds up other questions on the same connection, for `longest_fetch_ms` at most.
+    """
     if servers is None:
         raise LogUnavailable(
             "no Kafka is known: start `thalweg up` on this data directory, or set THALWEG_KAFKA__BOOTSTRAP_SERVERS"
@@ -115,6 +119,7 @@ async def connect(servers: str | None, record_bytes: int) -> Any:
         auto_offset_reset="none",
         max_partition_fetch_bytes=record_bytes,
         fetch_max_bytes=max(record_bytes, 50 * 1024 * 1024),
+        fetch_max_wait_ms=longest_fetch_ms,
         request_timeout_ms=REQUEST_TIMEOUT_MS,
         metadata_max_age_ms=30_000,
     )

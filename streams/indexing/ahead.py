@@ -1,4 +1,4 @@
-"""Documents parsed, and texts encoded, before it is their slice's turn, so that no core rests while one is stored."""
+"""Documents parsed, texts looked up and encoded before it is their slice's turn: no core rests while one is stored."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -55,6 +55,56 @@ class PreparedAhead:
 
 
 Vector = NDArray[np.float32]  # (dimension,), L2-normalised
+LookUp = Callable[[list[str]], Awaitable[Mapping[str, Vector]]]
+MOST_KEPT = 16_384  # vectors of one slice: 25 MB of 384 numbers each; a slice of more is one large document
+
+
+class KnownVectors:
+    """A vector depends on its text alone, so none that was found is ever wrong; one that was missed costs only time.
+
+    What a slice needs was mostly looked up while the one before was committed. Of what that one made the store then
+    knew nothing yet; so its vectors stay here for a slice. All by the texts' hashes.
+    """
+
+    def __init__(self, look_up: LookUp) -> None:
+        self._look_up = look_up
+        self._found_ahead: dict[str, Vector] = {}
+        self._absent_ahead: frozenset[str] = frozenset()
+        self._just_made: dict[str, Vector] = {}
+
+    async def look_ahead(self, hashes: Sequence[str]) -> None:
+        """Look up what will most likely be asked for next, in the place of what was looked up ahead before."""
+        self.forget_ahead()
+        if not 0 < len(hashes) <= MOST_KEPT:
+            return
+        self._found_ahead = dict(await self._look_up(list(hashes)))
+        self._absent_ahead = frozenset(hashes) - self._found_ahead.keys()
+
+    async def of(self, hashes: Iterable[str]) -> dict[str, Vector]:
+        """The vectors of those texts that have one."""
+        wanted = list(hashes)
+        at_hand = {digest: vector for digest in wanted if (vector := self.at_hand(digest)) is not None}
+        unsure = [digest for digest in wanted if digest not in at_hand and digest not in self._absent_ahead]
+        return at_hand | dict(await self._look_up(unsure)) if unsure else at_hand
+
+    def at_hand(self, digest: str) -> Vector | None:
+        """The vector, if it takes no look-up."""
+        found = self._just_made.get(digest)
+        return self._found_ahead.get(digest) if found is None else found
+
+    def made(self, vectors: Mapping[str, Vector | Exception]) -> None:
+        """These were needed for the slice that is stored next; those of the one before are forgotten."""
+        if len(vectors) > MOST_KEPT:
+            self._just_made = {}
+            self.forget_ahead()
+            return
+        self._just_made = {digest: vector for digest, vector in vectors.items() if not isinstance(vector, Exception)}
+
+    def forget_ahead(self) -> None:
+        """What was looked up ahead will not be asked for."""
+        self._found_ahead, self._absent_ahead = {}, frozenset()
+
+
 Encode = Callable[[Sequence[str]], Awaitable[Sequence[Vector | Exception]]]
 TEXTS_AT_ONCE = 64  # what a slice has at most to wait for when its own turn comes
 

@@ -1,4 +1,4 @@
-"""Texts to vectors in one thread, so that heartbeats go on; a text the model cannot take is found and set apart."""
+"""Texts to vectors in a thread, so that heartbeats go on; a text the model cannot take is found and set apart."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -39,7 +39,7 @@ class WithoutVector(MalformedEvent):
 
 
 class Encoding:
-    """The worker's one computing thread."""
+    """The worker's computing: one thread that feeds the encoder, and one for what is computed beside it."""
 
     def __init__(
         self,
@@ -55,7 +55,8 @@ class Encoding:
         self._patience = Patience(
             "encoder", (EncoderBroken, EncoderBusy), metrics, progress, first_wait_seconds=first_wait_seconds
         )
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="encode")
+        self._feeding = ThreadPoolExecutor(1, thread_name_prefix="encode")
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="compute")
 
     async def encode(self, texts: Sequence[str]) -> list[NDArray[np.float32] | Exception]:
         """For each text its vector, (dimension,) float32, or what the encoder raised for it alone.
@@ -74,12 +75,13 @@ class Encoding:
         return encoded
 
     async def compute(self, work: Callable[[], Result]) -> Result:
-        """Run a computation in the thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        """Run a computation, after those before it; the encoder goes on meanwhile."""
+        return await asyncio.get_running_loop().run_in_executor(self._beside, work)
 
     def close(self) -> None:
-        """Let the call under way end, start no other."""
-        self._executor.shutdown(cancel_futures=True)
+        """Let the calls under way end, start no other."""
+        self._beside.shutdown(cancel_futures=True)
+        self._feeding.shutdown(cancel_futures=True)
 
     async def _isolating(self, texts: list[str], *, is_half: bool) -> list[NDArray[np.float32] | Exception]:
         is_one = len(texts) == 1
@@ -103,7 +105,7 @@ class Encoding:
         return [*first, *await self._isolating(texts[half:], is_half=True)]
 
     async def _encode(self, texts: list[str]) -> NDArray[np.float32]:
-        return await self.compute(lambda: self._encoder.encode(texts))
+        return await asyncio.get_running_loop().run_in_executor(self._feeding, self._encoder.encode, texts)
 
     async def _was_away(self) -> bool:
         """Whether the encoder took nothing at all. If so, this ends when it does again."""

@@ -15,7 +15,7 @@ from schemas.contributions import encode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import Position
 from streams.delivery.dead_letters import Stage
-from streams.indexing.ahead import EncodedAhead, PreparedAhead, Vector
+from streams.indexing.ahead import EncodedAhead, KnownVectors, PreparedAhead, Vector
 from streams.indexing.encoding import Encoding, WithoutVector
 from streams.indexing.records import DecodedEvent
 from streams.metrics import Stopwatch
@@ -61,7 +61,7 @@ class _Embedded:
 
 
 class Maker:
-    """Prepares in child processes, embeds and links in one thread. Changes nothing, so it may be repeated."""
+    """Prepares in child processes, embeds in one thread, links in another. Changes nothing, so it may be repeated."""
 
     def __init__(
         self,
@@ -81,8 +81,7 @@ class Maker:
         self._ahead = PreparedAhead(prepare)
         self._encoded_ahead = EncodedAhead(encoding.encode)
         self._encoding = encoding
-        self._thread = thread
-        self._lookup = lookup
+        self._known = KnownVectors(lambda hashes: thread.run(lookup.known_vectors, hashes))
         self._encode_texts = encode_texts
         self._max_contribution_bytes = max_contribution_bytes
         self._linking_of = linking_of
@@ -93,6 +92,7 @@ class Maker:
         refused: list[Refused] = []
         known: dict[str, Vector | Exception] = {}
         group: list[tuple[DecodedEvent, PreparedDocument]] = []
+        linking: list[asyncio.Task[tuple[list[Made], list[Refused]]]] = []
         preparing = [asyncio.create_task(self._prepared(event)) for event in events]
         try:
             for event, task in zip(events, preparing, strict=True):
@@ -106,14 +106,19 @@ class Maker:
                 if last or sum(len(document.embedding_texts) for _, document in group) >= self._encode_texts:
                     embedded, failed = await self._embed(group, known)  # 4
                     watch.lap("embed")
-                    linked, too_large = await self._link(embedded)  # 5
-                    watch.lap("link")
-                    made += linked
-                    refused += [*failed, *too_large]
+                    linking.append(asyncio.create_task(self._link(embedded)))  # 5, while the next ones are embedded
+                    refused += failed
                     group = []
+            for linked, too_large in await asyncio.gather(*linking):
+                made += linked
+                refused += too_large
+            watch.lap("link")
         finally:
             for task in preparing:
                 task.cancel()
+            for each in linking:
+                each.cancel()
+            self._known.made(known)
         return made, refused
 
     def begin(self, events: Sequence[DecodedEvent]) -> None:
@@ -124,18 +129,20 @@ class Maker:
         """The texts, by their hashes, that will have to be encoded for what was begun of these, as far as known now."""
         prepared = await self._ahead.begun(events)
         texts = {text_hash(text): text for document in prepared for text in document.embedding_texts}
-        known = await self._thread.run(self._lookup.known_vectors, list(texts)) if texts else {}
-        return {digest: text for digest, text in texts.items() if digest not in known}
+        await self._known.look_ahead(list(texts))
+        return {digest: text for digest, text in texts.items() if self._known.at_hand(digest) is None}
 
     async def begin_encoding(self, texts: Mapping[str, str]) -> None:
         """Encode texts that will most likely be needed next, until `make` needs the encoder."""
-        await self._encoded_ahead.begin(texts)
+        unknown = {digest: text for digest, text in texts.items() if self._known.at_hand(digest) is None}
+        await self._encoded_ahead.begin(unknown)
 
     def drop(self, positions: Iterable[Position] | None = None) -> None:
         """Leave what was begun for these records and not made, or everything."""
         self._ahead.drop(positions)
         if positions is None:
             self._encoded_ahead.drop()
+            self._known.forget_ahead()
 
     async def _prepared(self, event: DecodedEvent) -> PreparedDocument | Refused:
         try:
@@ -157,8 +164,7 @@ class Maker:
         early = self._encoded_ahead.take(texts)
         known |= early
         unknown = [digest for digest in texts if digest not in known]
-        if unknown:
-            known |= await self._thread.run(self._lookup.known_vectors, unknown)
+        known |= await self._known.of(unknown)
         missing = [digest for digest in unknown if digest not in known]
         known |= dict(zip(missing, await self._encoding.encode([texts[digest] for digest in missing]), strict=True))
         fresh = {*early, *missing}

@@ -48,7 +48,7 @@ def open_stores(data_dir: Path, documents: Grown, encoder: Encoder) -> Generatio
             extractor="rules-1",
         ),
     )
-    maintenance = MaintenanceParameters(busy_share=1.0, idle_seconds=0.0)
+    maintenance = MaintenanceParameters(busy_share=1.0, idle_seconds=0.0, load_seconds=0.0)
     tables, graph = VectorWriter.open(generation, encoder.dimension, maintenance), GraphWriter.open(generation)
     try:
         models: dict[int, NDArray[np.float32]] = {}

@@ -13,9 +13,13 @@ from indexer.errors import UnparsableDocument
 from indexer.sandbox import Sandbox, SandboxFailure, SandboxLimits, _Child
 
 TASKS = """
-import os, socket, subprocess, sys, time
+import gc, os, socket, subprocess, sys, time
 from pathlib import Path
 from indexer.errors import UnparsableDocument
+
+class Knot:
+    def __init__(self):
+        self.itself = self
 
 def work(argument):
     command, _, rest = argument.decode().partition(" ")
@@ -53,6 +57,10 @@ def work(argument):
             return str(os.getpid()).encode()
         case "big":
             return bytes(2 * 2**20)
+        case "tie":
+            Knot()
+        case "knots":
+            return str(sum(isinstance(each, Knot) for each in gc.get_objects())).encode()
         case "modules":
             return " ".join(sys.modules).encode()
     return argument
@@ -159,6 +167,13 @@ async def test_a_child_whose_memory_has_grown_is_replaced(function: str) -> None
         before = await sandbox.run(b"pid")
         await sandbox.run(b"keep")
         assert await sandbox.run(b"pid") != before
+
+
+async def test_what_a_task_leaves_in_a_circle_is_gone_before_the_next(function: str) -> None:
+    async with Sandbox(function) as sandbox:
+        for _ in range(40):
+            await sandbox.run(b"tie")
+        assert await sandbox.run(b"knots") == b"0"
 
 
 async def test_a_cancelled_task_leaves_no_stale_answer(function: str) -> None:

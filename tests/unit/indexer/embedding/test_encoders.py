@@ -79,6 +79,20 @@ def test_a_vector_does_not_depend_on_its_neighbours(encoder: Encoder) -> None:
     assert encoder.encode([]).shape == (0, encoder.dimension)
 
 
+def test_one_text_that_fails_fails_the_call_and_no_thread_takes_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = load_encoder(EmbeddingSettings(provider="onnx", threads=2))
+    taken: list[str] = []
+
+    def failing(text: str) -> None:
+        taken.append(text)
+        raise ValueError(text)
+
+    monkeypatch.setattr(encoder, "_vector", failing)
+    with pytest.raises(ValueError, match="text"):
+        encoder.encode([f"text {number}" for number in range(200)])
+    assert 1 <= len(taken) <= 2
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_close_meanings_are_closer_than_far_ones(encoder: Encoder) -> None:
     cat, kitten, tax = encoder.encode(["A cat sleeps.", "A kitten is napping.", "Value added tax returns are due."])

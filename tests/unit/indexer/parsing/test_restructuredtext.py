@@ -1,8 +1,10 @@
 """reStructuredText as it is found: header blocks, Sphinx's dialect, mistakes."""
 
+import gc
 from pathlib import Path
 
 import pytest
+from docutils import nodes
 from docutils.parsers.rst import directives, roles, states
 
 from indexer.documents import ParsedDocument
@@ -126,6 +128,12 @@ def test_parsing_changes_nothing_global() -> None:
     before = state()
     read(PROPOSAL + "\n.. withdrawn::\n\n   x\n")
     assert state() == before
+
+
+def test_a_document_that_was_read_is_held_nowhere() -> None:
+    read(PROPOSAL + "\n* a list\n\n  * in a list\n")
+    gc.collect()
+    assert not [one for one in gc.get_objects() if isinstance(one, nodes.document)]
 
 
 def test_a_very_long_line_is_read() -> None:

@@ -133,6 +133,21 @@ def test_rows_outside_the_indexes_are_bounded_by_number_and_by_share(
     assert world.maintainer.maintain().optimised == ((table,) if due else ())
 
 
+def test_during_a_load_more_rows_may_wait_for_the_indexes() -> None:
+    world = World(unindexed_rows_of_load=8_000, load_seconds=15.0, idle_seconds=2.0)
+    world.commit(CHUNKS)
+    world.has_unindexed(CHUNKS, 7_999)
+    world.pass_time(5.0)
+    assert world.maintainer.maintain().optimised == ()
+    world.pass_time(10.0)
+    assert world.maintainer.maintain().optimised == (CHUNKS,)
+    world.commit(CHUNKS)
+    world.has_unindexed(CHUNKS, 8_000)
+    world.pass_time(100.0)
+    world.commit(CHUNKS)
+    assert world.maintainer.maintain().optimised == (CHUNKS,)
+
+
 def test_maintenance_takes_its_share_of_the_time_while_commits_keep_coming() -> None:
     world = World(commits=1, busy_share=0.05)
     world.tables[CHUNKS].seconds = 3.0

@@ -1,6 +1,7 @@
 """The computing thread: what is tried again, what is waited out, and which texts are given up."""
 
 import asyncio
+import threading
 from collections.abc import Iterator, Sequence
 from time import monotonic
 from typing import Any
@@ -33,6 +34,14 @@ async def test_each_text_gets_its_vector_in_order(bench: Bench) -> None:
     vectors = await bench.encoding.encode(["one", "two", "three"])
     assert np.array_equal(np.stack(vectors), HashingEncoder().encode(["one", "two", "three"]))
     assert await bench.encoding.encode([]) == []
+
+
+async def test_the_encoder_goes_on_while_something_else_is_computed(bench: Bench) -> None:
+    encoded = threading.Event()
+    computing = asyncio.create_task(bench.encoding.compute(lambda: encoded.wait(10)))
+    assert _are_vectors(await bench.encoding.encode(["a text"]))
+    encoded.set()
+    assert await computing
 
 
 async def test_only_the_texts_to_blame_fail(bench: Bench) -> None:
