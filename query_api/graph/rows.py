@@ -42,7 +42,6 @@ class Sorting:
         found: Positions = begins + np.count_nonzero(before & there, axis=1)
         return found
 
-
     def spans(self, values: NDArray[Any], wanted: NDArray[Any]) -> tuple[Positions, Positions]:
         """Where in the order the entries with each wanted value begin, and where they end: both `places` for little
         more than one, since most have all of theirs in one block."""
