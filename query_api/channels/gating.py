@@ -31,7 +31,7 @@ def connected_share(view: GraphView, fitting: Mapping[int, float]) -> float:
     if not best:
         return 0.0
     passages = np.array(best, dtype=np.int64)
-    documents = np.array([view.document_of_passage(passage) for passage in best], dtype=np.int64)
+    documents = view.documents_of_passages(passages)
     leading = np.zeros(len(best), dtype=bool)
     outward = view.links_from(passages)
     leading[outward.asked[outward.document != documents[outward.asked]]] = True

@@ -15,6 +15,7 @@ MAX_WORDS = 64  # of a question that are looked at for names and weights; the ch
 MAX_NAME_WORDS = 12
 MIN_SINGLE_WORD_LETTERS = 3
 MIN_UNMARKED_WORDS = 3
+KEPT_QUESTIONS = 256
 KEPT_TEXTS = 8_192  # sentences; a search meets each of its parents' several times
 
 _BRACKETS = str.maketrans("()[]{}", "      ")
@@ -81,6 +82,12 @@ class Question:
                 if name and (last - first > 1 or len(name) >= MIN_SINGLE_WORD_LETTERS):
                     found.append(Span(first, last, name, is_marked))
         return sorted(found, key=lambda span: (span.first - span.last, span.first))
+
+
+@lru_cache(KEPT_QUESTIONS)
+def question_of(text: str) -> Question:
+    """Made once for all who ask it: its pattern takes longer to make than to use."""
+    return Question(text)
 
 
 class WordWeights(NamedTuple):

@@ -108,8 +108,9 @@ def entrances(view: GraphView, prior: Mapping[int, float]) -> Entrances:
     its lead, with 1.
     """
     fitting: dict[int, list[int]] = {}
-    for passage in prior:
-        fitting.setdefault(view.document_of_passage(passage), []).append(passage)
+    documents = view.documents_of_passages(np.array(list(prior), dtype=np.int64))
+    for passage, document in zip(prior, documents.tolist(), strict=True):
+        fitting.setdefault(document, []).append(passage)
 
     def of_document(document: int) -> list[tuple[int, float]]:
         passages = view.passages_of_document(document)

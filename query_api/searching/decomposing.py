@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequen
 from contextlib import aclosing
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from query_api.channels.question import Question
+from query_api.channels.question import question_of
 from query_api.ranking import in_blocks, reciprocal_rank_fusion
 from query_api.searching.finishing import distinct_places
 from query_api.searching.fusing import DEEPER, DEPTH, Place
@@ -175,7 +175,7 @@ class Decomposed:
     async def _chosen(self, places: list[Place]) -> list[Place]:
         """The places that stay. Raises SearchFailed."""
         kept = at_most(self._reading.limits, places, lambda place: place.key)
-        return await distinct_places(self._reading, Question(self._reading.request.q), kept, Account())
+        return await distinct_places(self._reading, question_of(self._reading.request.q), kept, Account())
 
 
 async def _all(search: PartSearch) -> list[Stage]:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from query_api.channels.question import Question
+from query_api.channels.question import question_of
 from query_api.channels.structured.channel import Structured
 from query_api.channels.understanding import understood
 from query_api.reading.snapshot import QueryEncoder, Snapshot
@@ -97,7 +97,7 @@ class _Search:
     def __init__(self, reading: Reading) -> None:
         self.account = Account()
         self._reading = reading
-        self._question = Question(reading.request.q)
+        self._question = question_of(reading.request.q)
         self._asked = _asked(reading.request)
         seeding: set[Channel] = {"vector", "keyword"} if reading.request.mode == "graph" else set()
         self._channels = TextChannels(reading, self._asked | seeding)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from indexer.sentences import sentence_spans
 from query_api.channels.findings import Findings
 from query_api.channels.query_links import QueryLink
-from query_api.channels.question import Question, normalise_text
+from query_api.channels.question import Question, normalise_text, question_of
 from query_api.channels.residual import residual_query
 from query_api.channels.terms import Parent, Reason
 from query_api.graph.view import GraphView
@@ -124,7 +124,7 @@ class Trail:
             case "matches":
                 return []
             case "continues":
-                asked = Question(residual_query(self._question, parent, parent_title))
+                asked = question_of(residual_query(self._question, parent, parent_title))
                 evidence = _most_telling(text(best_chunk) or "", asked)
                 if evidence is not None and not asked.stems_in(evidence):
                     evidence = None
