@@ -43,6 +43,11 @@ class Following:
         graph channel will most likely ask for."""
         self._ahead = asyncio.create_task(self._ahead_within_budget(self._looking_up_names(), keyword), name="ahead")
 
+    def close(self) -> None:
+        """End what is made ahead: it was made, or nobody needs it any more."""
+        if self._ahead is not None:
+            self._ahead.cancel()
+
     async def names(self) -> Names | None:
         """What the question names, where that was looked up."""
         return None if self._names is None else await self._names
@@ -77,8 +82,7 @@ class Following:
             self.compared = compared if more.value is None else compared.followed_by(more.value)
 
     async def follow(self) -> Outcome[Findings]:
-        if self._ahead is not None:
-            self._ahead.cancel()
+        self.close()
         outcome = await self._within_budget("graph", self._reach())
         if outcome.value is not None:
             self.findings = outcome.value

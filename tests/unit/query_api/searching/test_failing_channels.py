@@ -1,5 +1,6 @@
 """Channels that are late, broken or away: what the others answer, and what the answer says of it."""
 
+import asyncio
 import threading
 from concurrent.futures import Executor
 from typing import Any
@@ -135,6 +136,21 @@ async def test_a_closed_search_waits_for_nothing(executor: Executor) -> None:
         assert isinstance(await anext(parts), Stage)
         await parts.aclose()  # type: ignore[attr-defined]
         assert made[1].calls["passages"] == 0
+    finally:
+        release.set()
+
+
+async def test_a_closed_search_makes_nothing_ahead_any_more(executor: Executor) -> None:
+    made = world(PAGES)
+    made[1].hold["passages"] = release = threading.Event()
+    parts = search(SearchRequest(q=QUESTION), "r1", made[0], made[2], executor, SearchSettings())
+    try:
+        while not isinstance(part := await anext(parts), Stage) or part.name != "structured":
+            pass
+        [ahead] = [task for task in asyncio.all_tasks() if task.get_name() == "ahead"]
+        await parts.aclose()  # type: ignore[attr-defined]
+        await asyncio.wait([ahead])
+        assert ahead.cancelled()
     finally:
         release.set()
 
