@@ -2,7 +2,7 @@
 
 So a field is read as a quoted one only where it begins and ends with a quotation mark and all between them are doubled;
 any other mark is a character. A quoted field may hold tabs and line ends where its row, read so, has as many fields as
-the first one, and its lines, read as they stand, have not.
+the first one, and its lines, read as they stand, have not; for the first one the next one decides.
 """
 
 import re
@@ -47,11 +47,19 @@ def _row(text: str, start: int, columns: int) -> tuple[Row, int]:
     quoted = [_QUOTED.fullmatch(field) if field.startswith('"') else None for field in fields]
     if any(match is None and field.startswith('"') for field, match in zip(fields, quoted, strict=True)):
         longer, behind = _row_of_quoted_fields(text, start, columns or MAX_TABLE_COLUMNS)
-        lines = _BREAK.split(text[start:behind].rstrip("\r\n"))
-        if not columns or (len(longer) == columns and any(line.count("\t") + 1 != columns for line in lines)):
+        widths = {line.count("\t") + 1 for line in _BREAK.split(text[start:behind].rstrip("\r\n"))}
+        if len(longer) in _widths(text, behind, columns) and widths != {len(longer)}:
             return longer, behind
     row = [field if match is None else _inside(match) for field, match in zip(fields, quoted, strict=True)]
     return row, following
+
+
+def _widths(text: str, behind: int, columns: int) -> set[int]:
+    """How many fields a row should have: as many as the first one; the first one as many as the one behind it."""
+    if columns or behind == len(text):
+        return {columns or 1}
+    end, _ = _find(_LINE_END, text, behind)
+    return {text.count("\t", behind, end) + 1, len(_row_of_quoted_fields(text, behind, MAX_TABLE_COLUMNS)[0])}
 
 
 def _row_of_quoted_fields(text: str, start: int, columns: int) -> tuple[Row, int]:

@@ -111,6 +111,15 @@ def test_a_field_of_tab_separated_values_is_quoted_where_marks_stand_around_it_a
 
 def test_the_first_row_of_tab_separated_values_may_have_quoted_names() -> None:
     assert read('"first\nname"\t"said"\nDoe\tno\n', TSV) == [("Doe", "first name: Doe. said: no.")]
+    assert read('"name\tor"\tsaid\n"Doe\nJane"\tno\n', TSV) == [("Doe Jane", "name or: Doe Jane. said: no.")]
+
+
+def test_a_mark_in_the_first_row_of_tab_separated_values_joins_no_rows_to_it() -> None:
+    """They have as many fields as it has without them."""
+    assert [text for _, text in read('"size\tname\n5\tpipe\n6\telbow"\n7\tcap\n', TSV)] == [
+        '"size: 5. name: pipe.', '"size: 6. name: elbow".', '"size: 7. name: cap.',
+    ]  # fmt: skip
+    assert [text for _, text in read('a\t"b\nc\td"\ne\tf\n', TSV)] == ['a: c. "b: d".', 'a: e. "b: f.']
 
 
 @pytest.mark.parametrize(
