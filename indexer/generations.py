@@ -12,6 +12,10 @@ from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingProvider
 
 FIRST = "g0001"
+_ONLY_WORDS = (
+    "That one needs THALWEG_EMBEDDING__* as they were; where their encoder is there no more, as after an upgrade that "
+    "tells encoders apart otherwise, it answers searches by words only (--mode keyword).\n"
+)
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,18 +90,19 @@ def open_generation(data_dir: Path, manifest: Manifest) -> Generation:
         if name != "generation" and getattr(stored, name) != getattr(manifest, name)
     ]
     if differing:
+        other_encoder = any(each.startswith(("embedding_", "dimension")) for each in differing)
         raise IncompatibleGeneration(
             f"Generation {generation.name} in {data_dir} was made otherwise ({'; '.join(differing)}). "
-            f"{how_to_go_on(data_dir)}"
+            f"{how_to_go_on(data_dir, other_encoder=other_encoder)}"
         )
     return generation
 
 
-def how_to_go_on(data_dir: Path) -> str:
-    """What to type where the stores in a data directory are not those that this program would make."""
-    aside = next(
-        place for number in count(1) if not (place := data_dir.with_name(f"{data_dir.name}-old-{number}")).exists()
-    )
+def how_to_go_on(data_dir: Path, *, other_encoder: bool) -> str:
+    """What to type where the stores in a data directory are not those that this program would make. With
+    `other_encoder` a service on them may have no vector of a question to compare with theirs."""
+    named = data_dir if data_dir.name not in ("", "..") else data_dir.resolve()
+    aside = next(place for number in count(1) if not (place := named.parent / f"{named.name}-old-{number}").exists())
     here, there = shlex.quote(str(data_dir)), shlex.quote(str(aside))
     return (
         "Go back to the program and the settings it was made with. Or have the stores made anew from the log, which "
@@ -105,6 +110,7 @@ def how_to_go_on(data_dir: Path) -> str:
         f"  mkdir {there} && mv {here}/CURRENT {here}/generations {there}/\n"
         f"  thalweg up --data-dir {here}\n"
         f"  thalweg serve --data-dir {there} --port 8421\n"
+        f"{_ONLY_WORDS if other_encoder else ''}"
         f"Once 'thalweg status --data-dir {here}' tells no lag, end the last one and delete {there}."
     )
 

@@ -43,7 +43,9 @@ def model_digest(folder: Path) -> str:
 
 def _deciding_files(folder: Path) -> Iterator[Path]:
     """Of a sentence-transformers folder; the modules behind the transformer, such as pooling, have folders of their
-    own, each with a `config.json`."""
-    yield from sorted(folder.rglob("*.safetensors")) or folder.rglob("*.bin")
+    own, each with a `config.json`, and with weights in either format, whatever that of the others is."""
+    weights = [*folder.rglob("*.safetensors"), *folder.rglob("*.bin")]
+    safe = {path.parent for path in weights if path.suffix == ".safetensors"}
+    yield from (path for path in weights if path.suffix == ".safetensors" or path.parent not in safe)
     for pattern in (*RECIPE, *(f"*/{name}" for name in RECIPE)):
         yield from folder.glob(pattern)

@@ -91,7 +91,9 @@ class VectorWriter:
             try:
                 tables = {name: _open_table(connection, name, schema) for name, schema in schemas.items()}
             except IncompatibleGeneration as error:
-                raise IncompatibleGeneration(f"{error} {how_to_go_on(generation.data_dir)}") from error
+                raise IncompatibleGeneration(
+                    f"{error} {how_to_go_on(generation.data_dir, other_encoder=False)}"
+                ) from error
             for_maintenance = {name: connection.open_table(name) for name in schemas}
         return cls(tables, dimension, Maintainer(for_maintenance, maintenance or MaintenanceParameters()))
 

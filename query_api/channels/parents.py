@@ -103,8 +103,7 @@ class ParentReader:
             if row is not None:
                 content = f"{row.title}.\n{row.text}"[:MAX_PARENT_CHARACTERS]
                 first_chunks = {entity: chunk for entity, chunk in mentioned[passage].items() if entity in names}
-                own = {names[entity] for entity in first_chunks}
-                of_own = [name for name in in_turn if name in own]
+                of_own = [names[entity] for entity in in_turn if entity in first_chunks]
                 sentences = tuple(_sentences(self._question, content, titles[passage], of_own, self._word_weights))
                 held = _held(first_chunks, names, sentences)
                 read[passage] = _Read(view.document_of_passage(passage), sentences, held)
@@ -138,17 +137,18 @@ def _held(
     }
 
 
-def _by_use(view: GraphView, names: Mapping[int, str]) -> list[str]:
-    """Names in the order in which they take their words: titles first, then names that other passages mention too, the
-    longer first. So `Kiss and Tell` leaves no `Kiss` where both are titles."""
+def _by_use(view: GraphView, names: Mapping[int, str]) -> list[int]:
+    """Entities in the order in which their names take their words: titles first, then names that other passages mention
+    too, the longer first. So `Kiss and Tell` leaves no `Kiss` where both are titles. Entities and not names: what one
+    collection has for a title is no title in another."""
     keys = np.array(list(names), dtype=np.uint64)
     targets = np.bincount(view.about(keys).asked, minlength=len(keys)).tolist()
     frequencies = view.passage_frequencies(keys).tolist()
     rank = {
-        name: 0 if 0 < documents <= MAX_TITLE_TARGETS else 1 if frequency > 1 else 2
-        for name, documents, frequency in zip(names.values(), targets, frequencies, strict=True)
+        entity: 0 if 0 < documents <= MAX_TITLE_TARGETS else 1 if frequency > 1 else 2
+        for entity, documents, frequency in zip(names, targets, frequencies, strict=True)
     }
-    return sorted(rank, key=lambda name: (rank[name], -len(name), name))
+    return sorted(names, key=lambda entity: (rank[entity], -len(names[entity]), names[entity]))
 
 
 def _sentences(

@@ -115,7 +115,8 @@ class DeadLetterReader:
         async for record in self._records(consumer, walk.partition, first, end):
             looked_at += 1
             if reason is None or reason_of(record) == reason:
-                walk.found.appendleft((record.timestamp_ms, record.offset, summary(record)))
+                letter = await asyncio.to_thread(summary, record)  # decodes the document: a second for large metadata
+                walk.found.appendleft((record.timestamp_ms, record.offset, letter))
         walk.high = first
         return max(1, looked_at)
 

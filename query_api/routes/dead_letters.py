@@ -1,5 +1,6 @@
 """`/v1/dead-letters`: what could not be indexed, newest first, with its bytes and what was wrong."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -66,7 +67,7 @@ async def get_dead_letter(
             "No such dead letter",
             f"There is no dead letter at {position[:40]!r}; /v1/dead-letters lists them, for as long as they are kept.",
         )
-    return _bytes(record) if raw else detail(record)
+    return _bytes(record) if raw else await asyncio.to_thread(detail, record)
 
 
 def _position(text: str) -> Position:

@@ -43,6 +43,11 @@ class Following:
         graph channel will most likely ask for."""
         self._ahead = asyncio.create_task(self._ahead_within_budget(self._looking_up_names(), keyword), name="ahead")
 
+    def close(self) -> None:
+        """End what is made ahead: it was made, or nobody needs it any more."""
+        if self._ahead is not None:
+            self._ahead.cancel()
+
     async def names(self) -> Names | None:
         """What the question names, where that was looked up."""
         return None if self._names is None else await self._names
@@ -77,8 +82,7 @@ class Following:
             self.compared = compared if more.value is None else compared.followed_by(more.value)
 
     async def follow(self) -> Outcome[Findings]:
-        if self._ahead is not None:
-            self._ahead.cancel()
+        self.close()
         outcome = await self._within_budget("graph", self._reach())
         if outcome.value is not None:
             self.findings = outcome.value
@@ -100,7 +104,7 @@ class Following:
                 names,
                 reading.snapshot.text,
                 self._parents,
-                None if "keyword" in self._account.failed else self._residuals,
+                self._hops,
                 reading.scope,
                 comparer,
                 compared,
@@ -118,6 +122,11 @@ class Following:
             looking = self._reading.run(lambda: names_in(self._question, graph, collection))
             self._names = asyncio.ensure_future(looking)
         return self._names
+
+    @property
+    def _hops(self) -> Residuals | None:
+        """None where the keyword index has failed: it is not asked again."""
+        return None if "keyword" in self._account.failed else self._residuals
 
     @cached_property
     def _parents(self) -> ParentReader:
@@ -137,7 +146,8 @@ class Following:
         fitting = {candidate.passage_id: candidate.score for candidate in keyword[:LIKELY_PARENTS]}
         for parent in await self._reading.run(lambda: self._likely_parents(names, fitting)):
             await asyncio.sleep(0)
-            await self._reading.run(partial(self._residuals.hop, 0, parent))
+            if (hops := self._hops) is not None:
+                await self._reading.run(partial(hops.hop, 0, parent))
 
     def _likely_parents(self, names: Names, fitting: Mapping[str, float]) -> list[Parent]:
         return self._parents.read(choose_parents(self._reading.snapshot.graph, names.links, fitting))

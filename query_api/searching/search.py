@@ -13,7 +13,7 @@ A question that is to be searched part by part takes these steps for each part (
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import replace
 from typing import Any
 
@@ -106,18 +106,19 @@ class _Search:
 
     async def stages(self) -> AsyncGenerator[Stage]:
         """Run the channels the mode asks for; a stage as each ends. Raises SearchFailed when none has an answer."""
-        account, channels, following = self.account, self._channels, self._following
-        async with aclosing(channels.outcomes()) as outcomes:  # 1, 2
-            async for outcome in outcomes:
-                if "graph" in self._asked and outcome.name == channels.last_by_words:
-                    following.read_ahead(channels.keyword or [])
-                yield account.stage(outcome, _found_by(outcome))
-        account.blame_vector_for_embedding()
-        if self._reading.request.mode != "structured":  # 3
-            await following.compare(channels)
-        if "graph" in self._asked:
-            followed = await following.follow()
-            yield account.stage(followed, len(following.findings.scores))
+        account, channels = self.account, self._channels
+        with closing(self._following) as following:
+            async with aclosing(channels.outcomes()) as outcomes:  # 1, 2
+                async for outcome in outcomes:
+                    if "graph" in self._asked and outcome.name == channels.last_by_words:
+                        following.read_ahead(channels.keyword or [])
+                    yield account.stage(outcome, _found_by(outcome))
+            account.blame_vector_for_embedding()
+            if self._reading.request.mode != "structured":  # 3
+                await following.compare(channels)
+            if "graph" in self._asked:
+                followed = await following.follow()
+                yield account.stage(followed, len(following.findings.scores))
         needed = self._asked - {"graph", "structured"} or self._asked - {"graph"} or self._asked
         reached = following.findings.scores if self._reading.request.mode != "rerank" else {}
         if needed <= account.failed.keys() and not reached:

@@ -140,14 +140,14 @@ class _Counted(NamedTuple):
 
 
 class _Scored(NamedTuple):
-    """What every searched row comes to for asked terms: these, each once, in the order in which they first come."""
+    """What every searched row comes to for asked terms. Their postings are kept elsewhere, and counted there."""
 
     layers: list[NDArray[np.float64]]  # (n_rows,) BM25, by layer
-    terms: list[_Term]
+    idf: dict[int, float]  # {term: idf} in the order in which they first come
 
     @property
     def nbytes(self) -> int:
-        return sum(scores.nbytes for scores in self.layers) + AN_ANSWER + ITS_TERM * len(self.terms)
+        return sum(scores.nbytes for scores in self.layers) + AN_ANSWER + ITS_TERM * len(self.idf)
 
 
 @dataclass(frozen=True)
@@ -214,13 +214,13 @@ class WordIndex:
             found.append((which, places))
 
         def holding() -> NDArray[np.bool_]:
-            held = np.zeros((len(ids), len(scored.terms)), dtype=np.bool_)
-            for column, term in enumerate(scored.terms):
-                for weighed, (which, places) in zip(term.layers, found, strict=True):
+            held = np.zeros((len(ids), len(scored.idf)), dtype=np.bool_)
+            for column, term in enumerate(scored.idf):
+                for weighed, (which, places) in zip(self._term(counted, term).layers, found, strict=True):
                     held[which, column] = weighed.hold(places)
             return held
 
-        return ComparedRows(bm25, np.array([term.idf for term in scored.terms], dtype=np.float64), holding)
+        return ComparedRows(bm25, np.array(list(scored.idf.values()), dtype=np.float64), holding)
 
     def _scores(self, counted: _Counted, terms: Sequence[int], collection: str | None) -> _Scored:
         """Σ as `search` tells it, term by term in ascending order, for every row of the collection."""
@@ -234,7 +234,7 @@ class WordIndex:
         for term, times in sorted(Counter(terms).items()):
             for scores, (rows, parts) in zip(layers, weighed[term].layers, strict=True):
                 np.add.at(scores, rows, times * weighed[term].idf * parts)
-        found = _Scored(layers, list(weighed.values()))
+        found = _Scored(layers, {term: of_term.idf for term, of_term in weighed.items()})
         with self._lock:
             if found.nbytes <= KEPT_SCORES_BYTES:
                 self._scored[asked] = found

@@ -1,12 +1,13 @@
 """Stores of another program are refused with what to type."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from indexer.errors import IncompatibleGeneration
-from indexer.generations import FIRST, Manifest, open_generation
+from indexer.generations import FIRST, Manifest, how_to_go_on, open_generation
 
 MADE = Manifest(
     generation=FIRST,
@@ -40,3 +41,23 @@ def test_stores_of_another_extractor_are_refused_with_commands_for_this_very_dir
         f"  thalweg up --data-dir {here}",
         f"  thalweg serve --data-dir {there} --port 8421",
     ]
+    assert "--mode keyword" not in str(caught.value)
+
+
+@pytest.mark.parametrize("differing", [{"embedding_digest": "e"}, {"dimension": 100}, {"embedding_model": "other"}])
+def test_what_a_service_on_stores_of_another_encoder_cannot_do_is_said(
+    tmp_path: Path, differing: dict[str, Any]
+) -> None:
+    open_generation(tmp_path, MADE)
+    with pytest.raises(IncompatibleGeneration, match=r"THALWEG_EMBEDDING__\*.*by words only \(--mode keyword\)"):
+        open_generation(tmp_path, msgspec.structs.replace(MADE, **differing))
+
+
+@pytest.mark.parametrize("folder", [".", "..", "data/.."])
+def test_a_directory_that_is_given_without_its_name_is_told_what_to_type_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    (tmp_path / "data" / "data").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "data")
+    aside = Path(folder).resolve()
+    assert f"mkdir {aside}-old-1 &&" in how_to_go_on(Path(folder), other_encoder=False)

@@ -31,6 +31,7 @@ def changed(folder: Path, name: str, content: str | None) -> Path:
         ("vocab.txt", "river"),
         ("sentencepiece.bpe.model", "x"),
         ("2_Dense/model.safetensors", "x"),
+        ("2_Dense/pytorch_model.bin", "x"),
         ("0_Transformer/config.json", "{}"),
         ("config.json", "{}"),
     ],
@@ -49,6 +50,12 @@ def test_what_decides_no_vector_is_left_out_and_so_is_where_the_model_is(tmp_pat
     for folder in ("plain", "changed"):
         (tmp_path / folder).mkdir()
     assert model_digest(changed(tmp_path / "changed", name, "x")) == model_digest(write_model(tmp_path / "plain"))
+
+
+def test_of_weights_in_both_formats_those_count_that_are_read(tmp_path: Path) -> None:
+    plain = model_digest(write_model(tmp_path))
+    (tmp_path / "pytorch_model.bin").write_text("x")
+    assert model_digest(tmp_path) == plain
 
 
 def test_an_encoder_of_another_pooling_is_another_encoder(tmp_path: Path) -> None:

@@ -1,13 +1,14 @@
 """CSV and TSV: a table is found row by row."""
 
 import csv
+from typing import Any
 
 import pytest
 
 from indexer.chunking import ChunkingParameters, chunk
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
-from indexer.parsing import media_type_of, parse
+from indexer.parsing import media_type_of, parse, tab_separated
 from indexer.parsing.limits import (
     MAX_TABLE_COLUMNS,
     MAX_TABLE_FIELD_CHARACTERS,
@@ -110,6 +111,15 @@ def test_a_field_of_tab_separated_values_is_quoted_where_marks_stand_around_it_a
 
 def test_the_first_row_of_tab_separated_values_may_have_quoted_names() -> None:
     assert read('"first\nname"\t"said"\nDoe\tno\n', TSV) == [("Doe", "first name: Doe. said: no.")]
+    assert read('"name\tor"\tsaid\n"Doe\nJane"\tno\n', TSV) == [("Doe Jane", "name or: Doe Jane. said: no.")]
+
+
+def test_a_mark_in_the_first_row_of_tab_separated_values_joins_no_rows_to_it() -> None:
+    """They have as many fields as it has without them."""
+    assert [text for _, text in read('"size\tname\n5\tpipe\n6\telbow"\n7\tcap\n', TSV)] == [
+        '"size: 5. name: pipe.', '"size: 6. name: elbow".', '"size: 7. name: cap.',
+    ]  # fmt: skip
+    assert [text for _, text in read('a\t"b\nc\td"\ne\tf\n', TSV)] == ['a: c. "b: d".', 'a: e. "b: f.']
 
 
 @pytest.mark.parametrize(
@@ -128,6 +138,24 @@ def test_marks_that_fit_nowhere_cost_no_time() -> None:
     for line in ('"', '"x', '""x\t', '"""x', '"\t"\t"', '""""x\t"'):
         content = f"a\tb\tc\td\n{line}\n" + f"{line}\n" * (MAX_TABLE_ROWS - 2)
         assert parse(content.encode(), TSV).text
+
+
+def test_marks_that_fit_on_and_on_are_not_followed_to_the_end_from_each_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line begins what the next ones continue: 1,000 lines were half a million fields to read, and 20,000 two
+    minutes of work. A row of more than four fields cannot be one of this table."""
+    looks = 0
+    find = tab_separated._find
+
+    def counted(*asked: Any) -> tuple[int, int]:
+        nonlocal looks
+        looks += 1
+        return find(*asked)
+
+    monkeypatch.setattr(tab_separated, "_find", counted)
+    found = read("a\tb\tc\td\n" + '"\t"b\n' * 1_000, TSV)
+    assert found[0] == ('"', 'a: ". b: "b.')
+    assert len(found) == 998, "the last lines make a row of four fields"
+    assert looks < 8 * 1_000
 
 
 def test_empty_fields_are_left_out_and_fields_without_a_name_have_the_number_of_their_column() -> None:

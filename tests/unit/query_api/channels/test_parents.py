@@ -1,5 +1,7 @@
 """Which passages become parents, for how much they count, and which names their sentences hold."""
 
+from dataclasses import replace
+
 import pytest
 
 from query_api.channels.parents import ParentReader, choose_parents
@@ -182,3 +184,20 @@ def test_a_parent_is_read_once_whatever_was_read_before_it() -> None:
     assert text.calls["passages"] == calls
     at_once = ParentReader(asked, snapshot.graph, PassageReader(text), weights)
     assert ahead.read(all_three) == at_once.read(all_three)
+
+
+def test_what_is_a_title_in_one_collection_is_none_in_another_that_is_read_beside_it() -> None:
+    """`Kiss` is a title of the wiki only: there it takes its words from `Kiss Army`, and nowhere else."""
+    song = Page("song", "A song", [["It was sung by Kiss Army."]], ["Kiss Army", "Kiss"])
+    fans = Page("fans", "Fans", [["The Kiss Army is loud."]], ["Kiss Army"])
+    elsewhere = [replace(page, collection="songs") for page in (song, fans)]
+    snapshot, text, _ = world([song, fans, KISS, *elsewhere])
+    asked = Question("Which band?")
+    weights = WordWeights.of(asked, lambda words: [1.0] * len(words))
+    first, second = (page.passage_ids()[0] for page in (song, elsewhere[0]))
+    both = choose_parents(snapshot.graph, [], {first: 1.0, second: 0.5})
+    at_once = ParentReader(asked, snapshot.graph, PassageReader(text), weights).read(both)
+    assert [names_of(parent) for parent in at_once] == [["kiss"], ["kiss army"]]
+    ahead = ParentReader(asked, snapshot.graph, PassageReader(text), weights)
+    ahead.read(choose_parents(snapshot.graph, [], {second: 1.0}))
+    assert ahead.read(both) == at_once

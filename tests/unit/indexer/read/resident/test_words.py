@@ -1,5 +1,6 @@
 """BM25 over layers: the numbers of the formula, whatever history the layers have."""
 
+import weakref
 from collections.abc import Sequence
 from math import log
 
@@ -243,6 +244,18 @@ def test_words_that_nobody_wrote_are_not_kept_without_end(monkeypatch: pytest.Mo
     for question in range(50):
         rows.search([1, *range(1_000 * question + 10, 1_000 * question + 20)], 5, Scope("a"))
     assert len(rows._counted["a"].terms) <= 1_000 / 50
+
+
+def test_scores_that_are_kept_keep_no_postings_beside_them() -> None:
+    """What each row holds is found out again, from postings that are counted where they are kept."""
+    rows = index({KEYS[0]: [("1", [3, 5])], KEYS[1]: [("2", [5])]})
+    rows.search([5, 3], 2)
+    postings = weakref.ref(rows._term(rows._counts(None), 3).layers[0].parts)
+    assert postings() is not None
+    rows._forget()
+    assert postings() is None
+    assert rows._scored.currsize
+    assert rows.compare([5, 3], ["2", "1"]).held.tolist() == [[True, False], [True, True]]
 
 
 def test_what_is_asked_of_a_collection_without_documents_counts_too() -> None:
