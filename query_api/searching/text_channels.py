@@ -93,10 +93,9 @@ class TextChannels:
     def _continued(self, outcome: Outcome[Any]) -> set[asyncio.Task[Outcome[Any]]]:
         """Keep what a channel found, and begin what waited for it."""
         match outcome:
-            case Outcome("embed", _, np.ndarray() as vector):
+            case Outcome("embed", _, np.ndarray() as vector) if self._nearest is not None:
                 self.question_vector = vector
-                nearest = self._nearest or self._by_vector(vector)
-                return {begin("vector", self._reading.settings.budgets.vector_seconds, nearest)}
+                return {begin("vector", self._reading.settings.budgets.vector_seconds, self._nearest)}
             case Outcome("vector", _, list() as found):
                 self.vector = found
             case Outcome("structured", _, Structured() as structured):
@@ -124,8 +123,9 @@ class TextChannels:
             return [] if unheard else vector_channel(reading.snapshot.text, vector, depth, reading.scope)
 
         def ended(nearest: asyncio.Future[list[Candidate]]) -> None:
-            error = None if nearest.cancelled() else nearest.exception()
-            if error is not None and not embedded.done():
+            if nearest.cancelled():
+                embedded.cancel()
+            elif (error := nearest.exception()) is not None and not embedded.done():
                 embedded.set_exception(error)
 
         self._nearest = loop.run_in_executor(reading.executor, run)
