@@ -6,7 +6,7 @@ different questions do not compare, and with that of the whole question, which a
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -65,8 +65,9 @@ def merged(orders: Sequence[Sequence[Place]]) -> list[Merged]:
     """One order out of that of the whole question and those of its parts, each best first.
 
     score = Σ 1 / (5 + rank) x (1 + .25 x c): reciprocal rank fusion, and c from 0 for what one part has among its first
-    ten to 1 for what all have. By blocks of ever more places of each order, so that longer orders of the same searches
-    only append to what shorter ones give.
+    ten to 1 for what all have. What a part has first stands before what no part has: among few documents, all of which
+    every part finds, what is middling for all would else stand before the answer to each. By blocks of ever more places
+    of each order, so that longer orders of the same searches only append to what shorter ones give.
     """
     known: dict[str, Merged] = {}
     blocks: list[dict[str, float]] = []
@@ -83,7 +84,8 @@ def merged(orders: Sequence[Sequence[Place]]) -> list[Merged]:
         if depth >= max(map(len, orders)):
             break
         depth *= DEEPER
-    return list(_scored(blocks, known))
+    firsts = {order[0].passage_id for order in orders[1:] if order}
+    return list(_scored(blocks, known, firsts))
 
 
 def _bonus(ranks: Mapping[int, int], parts: int) -> float:
@@ -91,12 +93,14 @@ def _bonus(ranks: Mapping[int, int], parts: int) -> float:
     return 1 + COVERAGE_BONUS * max(0, covered - 1) / max(1, parts - 1)
 
 
-def _scored(blocks: Sequence[Mapping[str, float]], known: Mapping[str, Merged]) -> Iterable[Merged]:
-    """The places in order; their scores relative to the first one's, and never above the one before."""
+def _scored(
+    blocks: Sequence[Mapping[str, float]], known: Mapping[str, Merged], firsts: Collection[str]
+) -> Iterable[Merged]:
+    """The places in order, `firsts` before all; their scores relative to the best, and never above the one before."""
     scores = {name: score for block in reversed(blocks) for name, score in block.items()}
     lowest = 1.0
     best = max(blocks[0].values(), default=1.0)
-    for name in in_blocks(blocks):
+    for name in sorted(in_blocks(blocks), key=lambda name: name not in firsts):
         lowest = min(lowest, scores[name] / best)
         one = known[name]
         yield one._replace(place=one.place._replace(score=lowest))

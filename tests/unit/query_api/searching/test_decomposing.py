@@ -58,6 +58,14 @@ def test_what_is_no_answer_to_a_part_has_no_bonus_for_it() -> None:
     ]  # fmt: skip
 
 
+def test_what_answers_a_part_best_stands_before_what_is_middling_for_all() -> None:
+    """m, (1/7 + 1/7 + 1/7) x 1.25, is above a, 1/7 + 1/6, and b, 1/8 + 1/6, and stands behind them all the same."""
+    found = merged([order("xmab"), order("am"), order("bm")])
+    assert [one.place.passage_id for one in found] == ["a", "b", "m", "x"]
+    scores = [one.place.score for one in found]
+    assert scores == sorted(scores, reverse=True)
+
+
 def test_longer_orders_only_append() -> None:
     one = [f"p{at:04}" for at in range(1_000)]
     other = [f"p{(at * 37) % 1_000:04}" for at in range(1_000)]
