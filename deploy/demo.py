@@ -121,7 +121,9 @@ def main() -> None:
         heading("3  Search, streamed as it is found")
         demo.type("search", "How does free threading change the lock that protects the interpreter?", "-k", "3")
         demo.type("search", "deprecation of soft keywords", "-k", "3", "--mode", "keyword")
-        console.print("\nThe graph answers the next one: hits that share a name with the first, not its words.")
+        console.print(
+            "\nThe next one names one proposal and asks of another. Each hit shows the way to it, and what says so:"
+        )
         question = "Who wrote the policy that PEP 839 refers to for soft deprecation?"
         demo.type("search", question, "-k", "3", "--mode", "graph")
 

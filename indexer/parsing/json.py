@@ -25,6 +25,7 @@ from indexer.parsing.limits import MAX_JSON_DEPTH
 
 MAX_FIELD_CHARACTERS = 200
 MAX_FIELDS = 100
+FIELD_DEPTH = 3  # objects within objects whose values are fields
 
 _CONTENT = tag_names(
     "abstract answer article body caption comment content contents copy description detail details excerpt fulltext "
@@ -130,20 +131,29 @@ def _shortened(text: str) -> str:
 
 
 def _fields(root: object) -> Fields:
-    """Strings, numbers and arrays of strings of the outermost object that are neither content nor its title."""
+    """Strings, numbers and arrays of strings of the outermost object that are neither content nor its title; and those
+    of objects in it, by their path: `owner.name`."""
     found: Fields = []
     if isinstance(root, dict):
         title_key = _title_of(root)[1]
-        for key, value in root.items():
-            name = field_name(key[:80])
-            if key == title_key or not name or _names_content(key):
-                continue
-            for one in value if isinstance(value, list) else [value]:
-                if isinstance(one, str | int | float) and not isinstance(one, bool):
-                    written = " ".join(clean(str(one)[: MAX_FIELD_CHARACTERS + 1]).split())
-                    if 0 < len(written) <= MAX_FIELD_CHARACTERS and len(found) < MAX_FIELDS:
-                        found.append((name, written))
+        _add_fields(found, {key: value for key, value in root.items() if key != title_key}, "", FIELD_DEPTH)
     return found
+
+
+def _add_fields(found: Fields, held: dict[str, object], above: str, depth: int) -> None:
+    for key, value in held.items():
+        name = field_name(key[:80])
+        if not name or _names_content(key):
+            continue
+        if isinstance(value, dict):
+            if depth:
+                _add_fields(found, value, f"{above}{name}.", depth - 1)
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str | int | float) and not isinstance(one, bool):
+                written = " ".join(clean(str(one)[: MAX_FIELD_CHARACTERS + 1]).split())
+                if 0 < len(written) <= MAX_FIELD_CHARACTERS and len(found) < MAX_FIELDS:
+                    found.append((f"{above}{name}", written))
 
 
 def _too_deep() -> UnparsableDocument:

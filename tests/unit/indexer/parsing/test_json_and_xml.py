@@ -98,3 +98,9 @@ def test_a_page_sent_as_xml_is_read_as_html() -> None:
 def test_an_image_in_xml_takes_the_figure_line_behind_it() -> None:
     parsed = read_xml("<r><figure><graphic fileref='a.png'/></figure><p>Figure 4. The bed.</p><p>Words.</p></r>")
     assert parsed.figures == (Figure(0, 18, "Figure 4. The bed."),)
+
+
+def test_values_of_objects_within_are_fields_by_their_path() -> None:
+    levels = {"a": {"b": {"c": {"d": {"e": "too deep"}, "near": 3}}}}
+    record = {"body": "Some text.", "owner": {"name": "Cara Diaz", "Home-Page": "x", "body": "Not a field."}, **levels}
+    assert read_json(record).fields == (("owner.name", "Cara Diaz"), ("owner.home_page", "x"), ("a.b.c.near", "3"))
