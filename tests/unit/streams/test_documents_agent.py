@@ -1,7 +1,8 @@
 """The documents agent: slices are committed in order and acknowledged last, and the next one is parsed meanwhile."""
 
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from streams.documents_agent import DocumentsAgent
 from streams.errors import StoreFailure
 from streams.indexing.records import SourceRecord
-from tests.unit.streams.worker_doubles import NAMES, Bench, delete, upsert
+from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, delete, upsert
 from tests.waiting import eventually
 
 
@@ -79,23 +80,25 @@ async def test_while_a_slice_is_stored_the_next_one_is_parsed_and_acknowledged_a
     assert bench.preparer.prepared == ["default/0", "default/1", "default/2"]
 
 
-async def test_while_a_slice_is_stored_the_next_one_is_encoded_once_and_counted_in_its_own_receipt(
-    bench: Bench,
+async def test_while_a_slice_is_confirmed_the_next_one_is_encoded_once_and_counted_in_its_own_receipt(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events = [TakenRecord(upsert(number, f"default/{number}", f"The text number {number}.")) for number in range(3)]
     encoded_meanwhile: list[int] = []
-    waited = threading.Event()
+    send = bench.broker.send
 
-    def wait_for_the_next(call: str) -> None:
-        if call == "store_positions":
-            following = min(len(encoded_meanwhile) + 2, 3)
-            for _ in range(500):
-                if len(bench.encoder.encoded) >= following:
-                    break
-                waited.wait(0.01)
-            encoded_meanwhile.append(len(bench.encoder.encoded))
+    async def confirmed_late(topic: str, *rest: Any) -> Awaitable[Any]:
+        confirmed = await send(topic, *rest)
+        return once_the_next_is_encoded(confirmed) if topic == NAMES.graph(GENERATION) else confirmed
 
-    bench.documents.failing = wait_for_the_next
+    async def once_the_next_is_encoded(confirmed: Awaitable[Any]) -> Any:
+        following = min(len(encoded_meanwhile) + 2, 3)
+        with suppress(TimeoutError):
+            await eventually(lambda: len(bench.encoder.encoded) >= following, 5)
+        encoded_meanwhile.append(len(bench.encoder.encoded))
+        return await confirmed
+
+    monkeypatch.setattr(bench.broker, "send", confirmed_late)
     await run(bench, events)
     assert encoded_meanwhile == [2, 3, 3]
     assert len(bench.encoder.encoded) == len(set(bench.encoder.encoded)) == 3

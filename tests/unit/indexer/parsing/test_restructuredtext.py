@@ -133,7 +133,7 @@ def test_parsing_changes_nothing_global() -> None:
 def test_a_document_that_was_read_is_held_nowhere() -> None:
     read(PROPOSAL + "\n* a list\n\n  * in a list\n")
     gc.collect()
-    assert not [one for one in gc.get_objects() if isinstance(one, nodes.document)]
+    assert not [one for one in gc.get_objects() if type(one) is nodes.document]
 
 
 def test_a_very_long_line_is_read() -> None:
