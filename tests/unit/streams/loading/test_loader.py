@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from schemas.exits import Failure, WrongSetting
+from schemas.receipts import NOTHING_DELETED, Receipt, encode_receipt
 from schemas.settings import StorageSettings
 from streams.loading.loader import Loaded, Loader
-from streams.loading.publishing import Published
+from streams.loading.publishing import Published, follow
 from streams.loading.sources import Record, Refused, Selection
 from streams.settings import WorkerSettings
 
@@ -40,7 +43,28 @@ def test_a_name_that_no_collection_can_have_is_said_once_and_not_for_each_file(t
 
 
 def test_a_delete_of_what_is_not_there_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    Loaded(2, "0:8", {"deleted": 2}, [], 0.1, ["a/misspelt.md"]).show(as_json=False)
-    shown = capsys.readouterr().out
-    assert "2 published: 2 deleted" in shown
-    assert "a/misspelt.md: there was no such document, so nothing was deleted" in shown
+    Loaded(2, "0:8", {"deleted": 1, "not there": 1}, [], 0.1, ["a/misspelt.md"]).show(as_json=False)
+    assert capsys.readouterr().out == "2 published: 1 deleted, 1 not there (a/misspelt.md) in 0.1 s\ntoken 0:8\n"
+    Loaded(22, "0:30", {"not there": 22}, [], 0.1, [f"a/{number}" for number in range(22)]).show(as_json=False)
+    assert "a/19, and 2 more, which --json lists) in 0.1 s" in capsys.readouterr().out
+
+
+class Receipts:
+    """A consumer that has these receipts, all at once."""
+
+    def __init__(self, *receipts: Receipt) -> None:
+        self._receipts = receipts
+
+    async def getmany(self, timeout_ms: int) -> dict[int, list[SimpleNamespace]]:
+        return {0: [SimpleNamespace(value=encode_receipt(receipt)) for receipt in self._receipts]}
+
+
+async def test_a_document_that_was_not_there_does_not_count_as_deleted() -> None:
+    told: Any = {"outcome": "deleted", "partition": 0, "generation": "g0001"}
+    receipts: Any = Receipts(
+        Receipt(key="a/here.md", offset=0, **told),
+        Receipt(key="a/misspelt.md", offset=1, message=NOTHING_DELETED, **told),
+    )
+    followed = await follow(receipts, Published(records=2, first={0: 0}, reached={0: 1}))
+    assert followed.outcomes == {"deleted": 1, "not there": 1}
+    assert followed.absent == ["a/misspelt.md"]
