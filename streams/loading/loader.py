@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from schemas.discovery import find_running
@@ -15,7 +16,7 @@ from schemas.ids import DocumentKey
 from schemas.topics import TopicNames
 from streams.loading.bars import progress_bars
 from streams.loading.publishing import ABSENT, Followed, Published, follow, open_producer, open_receipts, publish
-from streams.loading.sources import Record, Refused, Selection, Sizes, read_sources, require_paths
+from streams.loading.sources import Record, Refused, Selection, Sizes, read_sources, require_matches, require_paths
 from streams.settings import WorkerSettings
 
 SHOWN_REFUSALS = 20
@@ -83,7 +84,8 @@ class Loader:
     def load(self, paths: Sequence[str], selection: Selection) -> Loaded:
         """Every document the paths hold. What would end as a dead letter is not published but listed as refused.
 
-        Raises Failure when a path does not exist, WrongSetting for what cannot be a collection's name.
+        Raises Failure when a path does not exist, WrongSetting for what cannot be a collection's name and where folders
+        hold no file that is selected.
         """
         require_paths(paths)
         _key(selection.collection, "any")
@@ -97,7 +99,11 @@ class Loader:
                 else:
                     yield item
 
-        return self._run(accepted(), refused)
+        records = accepted()
+        first = next(records, None)
+        if first is None and not refused:
+            require_matches(paths, selection)
+        return self._run(records if first is None else chain([first], records), refused)
 
     def delete(self, collection: str, document_ids: Sequence[str]) -> Loaded:
         """Raises WrongSetting for what cannot be a document's id."""

@@ -26,6 +26,13 @@ class InterruptedLoader(Loader):
         raise AssertionError("there was nothing to send")
 
 
+class QuietLoader(Loader):
+    """Counts what it is to send."""
+
+    async def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
+        return Loaded(len(list(records)), "", {}, refused, 0.0)
+
+
 def test_an_interrupted_load_says_how_to_go_on(tmp_path: Path) -> None:
     for name in ("a.md", "b.md"):
         (tmp_path / name).write_text("# Words")
@@ -33,6 +40,30 @@ def test_an_interrupted_load_says_how_to_go_on(tmp_path: Path) -> None:
     loader = InterruptedLoader(settings, "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
     with pytest.raises(Failure, match=r"at least 1 records are in the log\. To go on, do the same again"):
         loader.load([str(tmp_path)], Selection())
+
+
+def test_folders_in_which_nothing_is_selected_are_refused_before_kafka_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Words")
+    (tmp_path / ".hidden.md").write_text("# Words")
+    loader = InterruptedLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    with pytest.raises(WrongSetting, match=r"Nothing to load: no file in .* matches with --include '\*\.zzz'\."):
+        loader.load([str(tmp_path)], Selection(include=["*.zzz"]))
+    with pytest.raises(WrongSetting, match=r"matches with --exclude 'a\.\*'\. Hidden files are left out"):
+        loader.load([str(tmp_path)], Selection(exclude=["a.*"]))
+
+
+def test_an_input_that_holds_no_line_today_is_no_mistake(tmp_path: Path) -> None:
+    (tmp_path / "changed.jsonl").write_text("")
+    loader = QuietLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    for path in (tmp_path, tmp_path / "changed.jsonl"):
+        assert loader.load([str(path)], Selection()).published == 0
+
+
+def test_the_record_that_is_looked_at_first_is_sent_too(tmp_path: Path) -> None:
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text("# Words")
+    loader = QuietLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    assert loader.load([str(tmp_path)], Selection()).published == 2
 
 
 def test_a_name_that_no_collection_can_have_is_said_once_and_not_for_each_file(tmp_path: Path) -> None:
