@@ -121,7 +121,9 @@ def require_matches(paths: Sequence[str], selection: Selection) -> None:
     if all(Path(path).is_dir() for path in paths) and not any(
         True for path in paths for _ in _files(Path(path), selection)
     ):
-        globs = [("--include", glob) for glob in selection.include] + [("--exclude", glob) for glob in selection.exclude]
+        globs = [("--include", glob) for glob in selection.include] + [
+            ("--exclude", glob) for glob in selection.exclude
+        ]
         asked = " with " + " ".join(f"{option} {glob!r}" for option, glob in globs) if globs else ""
         raise WrongSetting(
             f"Nothing to load: no file in {', '.join(map(repr, paths))} matches{asked}. Hidden files are left out; a "
