@@ -52,7 +52,8 @@ class StreamError(BaseModel):
 
 
 class Reset(BaseModel):
-    """The frames after `Last-Event-ID` are gone: forget what came before; a new retrieval follows."""
+    """The frames after `Last-Event-ID` are gone, or it is of another search: forget what came before; a new retrieval
+    follows."""
 
     reason: str
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from schemas.discovery import find_running
-from schemas.exits import Failure, Unreachable, WrongSetting, complain
+from schemas.exits import Failure, Unreachable, WrongSetting
 
 DEFAULT_URL = "http://127.0.0.1:8420"
 CONNECT_SECONDS = 5.0
@@ -33,7 +33,8 @@ class SentEvent(NamedTuple):
 def locate_service(url: str | None, data_dir: Path, *, named: bool = False) -> str:
     """The service's address: the one given, else that of what runs on the data directory, else the default one.
 
-    Where somebody has `named` the data directory, the last is told: it may be the service of another.
+    Raises Unreachable where somebody has `named` the data directory and nothing runs there: what listens at the default
+    address would answer from another one.
     """
     if url:
         return url.rstrip("/")
@@ -41,8 +42,9 @@ def locate_service(url: str | None, data_dir: Path, *, named: bool = False) -> s
     if running is not None:
         return running.service_url.rstrip("/")
     if named:
-        complain(
-            f"Nothing that 'thalweg up' started runs on {data_dir}; asking {DEFAULT_URL}. Name another with --url."
+        raise Unreachable(
+            f"Nothing that 'thalweg up' started runs on {data_dir}. Start it with 'thalweg up', name its --data-dir, or "
+            "name a service that runs by itself with --url."
         )
     return DEFAULT_URL
 

@@ -4,6 +4,7 @@ What they need to run is imported when they run, so that `--help` answers at onc
 """
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 import typer
 
 from query_api.cli import DataDir, Json, Url, service_client
+from query_api.judging.approaches import APPROACHES
 from schemas.exits import NoAccess, WrongSetting, plain_failures
 from schemas.hit_pages import MAX_HITS, Group
 
@@ -30,8 +32,7 @@ def evaluate(
     approach: Annotated[
         list[str] | None,
         typer.Option(
-            help="hybrid, vector, keyword, structured, graph, rerank, rrf-2, rrf-3 or weighted; may be repeated. The "
-            "others are compared with the first.",
+            help=f"One of {', '.join(APPROACHES)}; may be repeated. The others are compared with the first.",
             show_default="all",
         ),
     ] = None,
@@ -70,7 +71,7 @@ def evaluate(
     from query_api.evaluation.evaluating import Plan
     from query_api.evaluation.evaluating import evaluate as evaluate_service
     from query_api.evaluation.reporting.files import as_json_text, write_reports
-    from query_api.evaluation.reporting.terminal import show
+    from query_api.evaluation.reporting.terminal import WIDTH_ELSEWHERE, show
     from query_api.judging.approaches import approaches_named
     from query_api.judging.labelled import read_folder
 
@@ -95,7 +96,7 @@ def evaluate(
     if as_json:
         print(as_json_text(found))
     else:
-        show(Console(soft_wrap=True), found, out)
+        show(Console(soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_ELSEWHERE), found, out)
 
 
 @app.command()

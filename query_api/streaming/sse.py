@@ -79,13 +79,20 @@ class SearchStreams:
     def begin(
         self, request: SearchRequest, snapshot: "Snapshot", *, instead_of: str | None, traceparent: str | None = None
     ) -> RecordedStream:
-        """A new retrieval; `instead_of` is the Last-Event-ID of frames that are gone."""
+        """A new retrieval; `instead_of` is the Last-Event-ID of a stream that cannot be gone on with."""
         stream = RecordedStream(new_retrieval_id(), request, snapshot, traceparent)
         if instead_of is not None:
-            stream.append(
-                "reset", Reset(reason=f"The frames after {instead_of[:80]!r} are gone; this is a new retrieval.")
-            )
+            stream.append("reset", Reset(reason=f"{self._lost(instead_of, request)} This is a new retrieval."))
         return stream
+
+    def _lost(self, last_event_id: str, request: SearchRequest) -> str:
+        """Why there is nothing to go on with."""
+        shown = repr(last_event_id[:80])
+        event_id = EventId.parse(last_event_id)
+        stream = self._replay.find(event_id.retrieval_id) if event_id else None
+        if stream is not None and stream.request != request:
+            return f"{shown} belongs to another search: send Last-Event-ID with the request it came from only."
+        return f"The frames after {shown} are gone."
 
     def response(self, stream: RecordedStream, after_seq: int) -> Response:
         """Raises ApiProblem when as many streams as may be are open."""

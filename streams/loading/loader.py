@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from schemas.discovery import find_running
@@ -14,8 +15,8 @@ from schemas.exits import Failure, Unreachable, WrongSetting
 from schemas.ids import DocumentKey
 from schemas.topics import TopicNames
 from streams.loading.bars import progress_bars
-from streams.loading.publishing import Followed, Published, follow, open_producer, open_receipts, publish
-from streams.loading.sources import Record, Refused, Selection, Sizes, read_sources, require_paths
+from streams.loading.publishing import ABSENT, Followed, Published, follow, open_producer, open_receipts, publish
+from streams.loading.sources import Record, Refused, Selection, Sizes, read_sources, require_matches, require_paths
 from streams.settings import WorkerSettings
 
 SHOWN_REFUSALS = 20
@@ -43,7 +44,7 @@ class Loaded:
         from rich.console import Console  # with its parts half as long to import as all else: not for --json
 
         console = Console(highlight=False, markup=False, soft_wrap=True)
-        outcomes = ", ".join(f"{count} {name}" for name, count in sorted((self.outcomes or {}).items()))
+        outcomes = ", ".join(f"{count} {self._named(name)}" for name, count in sorted((self.outcomes or {}).items()))
         console.print(f"{self.published} published{': ' + outcomes if outcomes else ''} in {self.seconds:.1f} s")
         reasons = Counter(item.reason for item in self.refused)
         if reasons:
@@ -52,12 +53,16 @@ class Loaded:
                 console.print(f"  {item.origin}: {item.message}")
             if len(self.refused) > SHOWN_REFUSALS:
                 console.print(f"  … and {len(self.refused) - SHOWN_REFUSALS} more (--json lists all)")
-        for key in self.absent[:SHOWN_REFUSALS]:
-            console.print(f"  {key}: there was no such document, so nothing was deleted")
-        if len(self.absent) > SHOWN_REFUSALS:
-            console.print(f"  … and {len(self.absent) - SHOWN_REFUSALS} more (--json lists all)")
         if self.token:
             console.print(f"token {self.token}")
+
+    def _named(self, outcome: str) -> str:
+        """The outcome; of deletes that met nothing, also what they were to delete."""
+        if outcome != ABSENT:
+            return outcome
+        more = len(self.absent) - SHOWN_REFUSALS
+        named = [*self.absent[:SHOWN_REFUSALS], *([f"and {more} more, which --json lists"] if more > 0 else [])]
+        return f"{outcome} ({', '.join(named)})"
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,8 @@ class Loader:
     def load(self, paths: Sequence[str], selection: Selection) -> Loaded:
         """Every document the paths hold. What would end as a dead letter is not published but listed as refused.
 
-        Raises Failure when a path does not exist, WrongSetting for what cannot be a collection's name.
+        Raises Failure when a path does not exist, WrongSetting for what cannot be a collection's name and where folders
+        hold no file that is selected.
         """
         require_paths(paths)
         _key(selection.collection, "any")
@@ -93,7 +99,11 @@ class Loader:
                 else:
                     yield item
 
-        return self._run(accepted(), refused)
+        records = accepted()
+        first = next(records, None)
+        if first is None and not refused:
+            require_matches(paths, selection)
+        return self._run(records if first is None else chain([first], records), refused)
 
     def delete(self, collection: str, document_ids: Sequence[str]) -> Loaded:
         """Raises WrongSetting for what cannot be a document's id."""

@@ -17,6 +17,7 @@ from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames
 from streams.loading.sources import Record
 
+ABSENT = "not there"
 IN_FLIGHT_RECORDS = 1_000
 IN_FLIGHT_BYTES = 32 * 1024 * 1024
 
@@ -36,7 +37,8 @@ class Published:
 
 @dataclass
 class Followed:
-    """What became of the published records, by their receipts; `absent` are keys of deletes that met no document."""
+    """What became of the published records, by their receipts; `absent` are keys of deletes that met no document, which
+    `outcomes` counts under ABSENT and not as deleted."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     refused: list[Receipt] = field(default_factory=list)
@@ -155,11 +157,12 @@ async def follow(
                 first = published.first.get(receipt.partition, receipt.offset + 1)
                 if not first <= receipt.offset <= published.reached.get(receipt.partition, -1):
                     continue
-                followed.outcomes[receipt.outcome] += 1
+                met_nothing = receipt.message == NOTHING_DELETED
+                followed.outcomes[ABSENT if met_nothing else receipt.outcome] += 1
                 followed.chunks += receipt.chunks
                 if receipt.outcome == "dead_lettered":
                     followed.refused.append(receipt)
-                if receipt.message == NOTHING_DELETED:
+                if met_nothing:
                     followed.absent.append(receipt.key)
                 advance(receipt)
                 if receipt.offset >= missing.get(receipt.partition, receipt.offset + 1):

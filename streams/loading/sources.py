@@ -22,7 +22,7 @@ import msgspec
 from indexer.parsing import media_type_of
 from schemas.errors import MalformedEvent
 from schemas.events import ENVELOPE_TYPE, decode_envelope, upsert_from_envelope
-from schemas.exits import Failure
+from schemas.exits import Failure, WrongSetting
 from schemas.ids import DocumentKey
 from schemas.settings import LimitSettings
 
@@ -114,6 +114,21 @@ def read_sources(paths: Sequence[str], selection: Selection, sizes: Sizes) -> It
                     f"{origins[item.key]} has the id {document_id!r} too; load the folder above both instead.",
                 )
             yield item
+
+
+def require_matches(paths: Sequence[str], selection: Selection) -> None:
+    """Raises WrongSetting where all paths are folders and no file in them is taken; an empty input is none of these."""
+    if all(Path(path).is_dir() for path in paths) and not any(
+        True for path in paths for _ in _files(Path(path), selection)
+    ):
+        globs = [("--include", glob) for glob in selection.include] + [
+            ("--exclude", glob) for glob in selection.exclude
+        ]
+        asked = " with " + " ".join(f"{option} {glob!r}" for option, glob in globs) if globs else ""
+        raise WrongSetting(
+            f"Nothing to load: no file in {', '.join(map(repr, paths))} matches{asked}. Hidden files are left out; a "
+            "glob is held against the path in the folder and against the name."
+        )
 
 
 def _files(place: Path, selection: Selection) -> Iterator[tuple[Path, str]]:

@@ -79,9 +79,9 @@ def measures_table(found: CollectionFindings, level: float) -> Table:
     )
 
 
-def intervals_table(found: CollectionFindings, most: int | None = None) -> Table:
-    """Of the chosen measures, at most so many."""
-    names = chosen_measures(found)[:most]
+def intervals_table(found: CollectionFindings) -> Table:
+    """Of the chosen measures."""
+    names = chosen_measures(found)
     rows = [[each.name, *(with_interval(each.measures[name]) for name in names)] for each in found.approaches]
     return Table("With intervals", ["approach", *names], rows, "In percent: mean [lower, upper].")
 

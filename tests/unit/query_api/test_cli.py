@@ -128,6 +128,19 @@ def test_no_service_is_exit_code_3_and_says_how_to_start_one(tmp_path: Path) -> 
     assert "thalweg up" in result.output
 
 
+@pytest.mark.parametrize("by_setting", [False, True])
+def test_a_data_directory_in_which_nothing_runs_is_refused_and_no_other_service_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_setting: bool
+) -> None:
+    if by_setting:
+        monkeypatch.setenv("THALWEG_STORAGE__DATA_DIR", str(tmp_path))
+    given = [] if by_setting else ["--data-dir", str(tmp_path)]
+    for command in (["search", "river"], ["status"], ["dead-letters", "list"]):
+        result = CliRunner().invoke(cli.app, [*command, *given])
+        assert result.exit_code == Exit.UNREACHABLE
+        assert f"runs on {tmp_path}. Start it with 'thalweg up', name its --data-dir" in result.output
+
+
 def test_a_port_in_use_is_told() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from query_api.evaluation import cli
+from query_api.judging.approaches import APPROACHES
 from schemas.exits import Exit
 from tests.unit.query_api.evaluation.folders import write_folder
 from tests.unit.query_api.evaluation.pretend_service import PretendService
@@ -45,6 +46,11 @@ def test_a_wrong_option_is_exit_code_2(folder: Path, arguments: list[str], messa
     result = run(folder, *arguments)
     assert result.exit_code == Exit.USAGE
     assert message in result.output
+
+
+def test_the_help_names_every_approach() -> None:
+    shown = " ".join(run("--help").output.replace("│", " ").split())
+    assert f"One of {', '.join(APPROACHES)};" in shown
 
 
 def test_a_broken_folder_and_a_place_that_is_none_are_exit_code_2(folder: Path, tmp_path: Path) -> None:

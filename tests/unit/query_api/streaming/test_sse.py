@@ -148,8 +148,20 @@ async def test_a_new_stream_instead_of_lost_frames_begins_with_reset() -> None:
     stream = streams.of.begin(REQUEST, SNAPSHOT, instead_of="r_old.7")
     frames = await read_all(streams, stream)
     assert [name for name, _, _ in frames] == ["reset", "meta", "stage", "done"]
-    assert "r_old.7" in frames[0][2]["reason"]
+    assert frames[0][2]["reason"] == "The frames after 'r_old.7' are gone. This is a new retrieval."
     assert frames[0][1] == f"{stream.retrieval_id}.0"
+
+
+async def test_an_id_that_came_with_another_question_is_said_to_be_that() -> None:
+    streams = Streams(ScriptedEngine())
+    earlier = streams.begin()
+    await read_all(streams, earlier)
+    event_id = f"{earlier.retrieval_id}.1"
+    stream = streams.of.begin(SearchRequest(q="another river"), SNAPSHOT, instead_of=event_id)
+    name, _, body = (await read_all(streams, stream))[0]
+    assert name == "reset"
+    assert f"'{event_id}' belongs to another search" in body["reason"]
+    assert "gone" not in body["reason"]
 
 
 @pytest.mark.parametrize(

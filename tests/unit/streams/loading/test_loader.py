@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from schemas.exits import Failure, WrongSetting
+from schemas.receipts import NOTHING_DELETED, Receipt, encode_receipt
 from schemas.settings import StorageSettings
 from streams.loading.loader import Loaded, Loader
-from streams.loading.publishing import Published
+from streams.loading.publishing import Published, follow
 from streams.loading.sources import Record, Refused, Selection
 from streams.settings import WorkerSettings
 
@@ -23,6 +26,13 @@ class InterruptedLoader(Loader):
         raise AssertionError("there was nothing to send")
 
 
+class QuietLoader(Loader):
+    """Counts what it is to send."""
+
+    async def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
+        return Loaded(len(list(records)), "", {}, refused, 0.0)
+
+
 def test_an_interrupted_load_says_how_to_go_on(tmp_path: Path) -> None:
     for name in ("a.md", "b.md"):
         (tmp_path / name).write_text("# Words")
@@ -30,6 +40,30 @@ def test_an_interrupted_load_says_how_to_go_on(tmp_path: Path) -> None:
     loader = InterruptedLoader(settings, "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
     with pytest.raises(Failure, match=r"at least 1 records are in the log\. To go on, do the same again"):
         loader.load([str(tmp_path)], Selection())
+
+
+def test_folders_in_which_nothing_is_selected_are_refused_before_kafka_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Words")
+    (tmp_path / ".hidden.md").write_text("# Words")
+    loader = InterruptedLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    with pytest.raises(WrongSetting, match=r"Nothing to load: no file in .* matches with --include '\*\.zzz'\."):
+        loader.load([str(tmp_path)], Selection(include=["*.zzz"]))
+    with pytest.raises(WrongSetting, match=r"matches with --exclude 'a\.\*'\. Hidden files are left out"):
+        loader.load([str(tmp_path)], Selection(exclude=["a.*"]))
+
+
+def test_an_input_that_holds_no_line_today_is_no_mistake(tmp_path: Path) -> None:
+    (tmp_path / "changed.jsonl").write_text("")
+    loader = QuietLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    for path in (tmp_path, tmp_path / "changed.jsonl"):
+        assert loader.load([str(path)], Selection()).published == 0
+
+
+def test_the_record_that_is_looked_at_first_is_sent_too(tmp_path: Path) -> None:
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text("# Words")
+    loader = QuietLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    assert loader.load([str(tmp_path)], Selection()).published == 2
 
 
 def test_a_name_that_no_collection_can_have_is_said_once_and_not_for_each_file(tmp_path: Path) -> None:
@@ -40,7 +74,28 @@ def test_a_name_that_no_collection_can_have_is_said_once_and_not_for_each_file(t
 
 
 def test_a_delete_of_what_is_not_there_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    Loaded(2, "0:8", {"deleted": 2}, [], 0.1, ["a/misspelt.md"]).show(as_json=False)
-    shown = capsys.readouterr().out
-    assert "2 published: 2 deleted" in shown
-    assert "a/misspelt.md: there was no such document, so nothing was deleted" in shown
+    Loaded(2, "0:8", {"deleted": 1, "not there": 1}, [], 0.1, ["a/misspelt.md"]).show(as_json=False)
+    assert capsys.readouterr().out == "2 published: 1 deleted, 1 not there (a/misspelt.md) in 0.1 s\ntoken 0:8\n"
+    Loaded(22, "0:30", {"not there": 22}, [], 0.1, [f"a/{number}" for number in range(22)]).show(as_json=False)
+    assert "a/19, and 2 more, which --json lists) in 0.1 s" in capsys.readouterr().out
+
+
+class Receipts:
+    """A consumer that has these receipts, all at once."""
+
+    def __init__(self, *receipts: Receipt) -> None:
+        self._receipts = receipts
+
+    async def getmany(self, timeout_ms: int) -> dict[int, list[SimpleNamespace]]:
+        return {0: [SimpleNamespace(value=encode_receipt(receipt)) for receipt in self._receipts]}
+
+
+async def test_a_document_that_was_not_there_does_not_count_as_deleted() -> None:
+    told: Any = {"outcome": "deleted", "partition": 0, "generation": "g0001"}
+    receipts: Any = Receipts(
+        Receipt(key="a/here.md", offset=0, **told),
+        Receipt(key="a/misspelt.md", offset=1, message=NOTHING_DELETED, **told),
+    )
+    followed = await follow(receipts, Published(records=2, first={0: 0}, reached={0: 1}))
+    assert followed.outcomes == {"deleted": 1, "not there": 1}
+    assert followed.absent == ["a/misspelt.md"]
