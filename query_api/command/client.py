@@ -43,8 +43,8 @@ def locate_service(url: str | None, data_dir: Path, *, named: bool = False) -> s
         return running.service_url.rstrip("/")
     if named:
         raise Unreachable(
-            f"Nothing that 'thalweg up' started runs on {data_dir}. Start it with 'thalweg up', name its --data-dir, or "
-            "name a service that runs by itself with --url."
+            f"Nothing that 'thalweg up' started runs on {data_dir}. Start it with 'thalweg up', name its --data-dir, "
+            "or name a service that runs by itself with --url."
         )
     return DEFAULT_URL
 
