@@ -4,6 +4,7 @@ It goes through the service, which lists the documents and publishes the same to
 the documents that are deleted are those of the very cluster that was asked.
 """
 
+import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -134,8 +135,9 @@ def summary_of(dropped: Dropped, chosen: Mapping[str, Any]) -> list[str]:
         told = [f"{dropped.documents - dropped.left:,} documents of {dropped.collection} deleted."]
     if dropped.left:
         told.append(f"{dropped.left:,} were sent again meanwhile, and are there.")
+    quoted = shlex.quote(dropped.collection)
     told += [
-        f"Its {name} stays chosen; 'thalweg collections {name} {dropped.collection} --reset' takes it back."
+        f"Its {name} stays chosen; 'thalweg collections {name} {quoted} --reset' takes it back."
         for name in ("chunking", "linking")
         if chosen.get(name) is not None
     ]
