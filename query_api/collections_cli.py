@@ -1,7 +1,10 @@
-"""The commands `thalweg collections …`: those there are; how one is indexed, shown and chosen."""
+"""The commands `thalweg collections …`: those there are; how one is indexed, shown and chosen; one deleted."""
 
 import json
+import sys
+from collections.abc import Callable
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -10,17 +13,19 @@ import typer
 
 from query_api.cli import DataDir, Json, Url, print_json, service_client
 from schemas.errors import MalformedEvent
-from schemas.exits import WrongSetting, complain, plain_failures
+from schemas.exits import Failure, WrongSetting, complain, plain_failures
 from schemas.ids import DocumentKey
 
 app = typer.Typer()
-collections_app = typer.Typer(no_args_is_help=True, help="See the collections, and choose how they are indexed.")
+collections_app = typer.Typer(
+    no_args_is_help=True, help="See the collections, choose how they are indexed, delete one."
+)
 app.add_typer(collections_app, name="collections")
 
 
 @collections_app.callback()
 def collections() -> None:
-    """See the collections, and choose how they are indexed."""
+    """See the collections, choose how they are indexed, delete one."""
 
 
 @collections_app.command("list")
@@ -75,6 +80,62 @@ def collection_chunking(
         show_chunking(answer)
     if not as_json:
         say_if_empty(collection, answer)
+
+
+@collections_app.command("delete")
+@plain_failures()
+def delete_collection(
+    collection: Annotated[str, typer.Argument(help="The collection.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    wait: Annotated[bool, typer.Option(help="Wait until both stores show it.")] = True,
+    patience: Annotated[float, typer.Option(min=0, help="Give up after so many seconds without progress.")] = 120.0,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Delete all documents of a collection, such as one that `evaluate` made, from both stores."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from query_api.command import dropping
+
+    collection_path(collection, "any")
+    with closing(service_client(url, data_dir)) as client:
+        ids = dropping.documents_to_drop(client, collection)
+        if not yes:
+            require_consent(f"Delete all {len(ids):,} documents of the collection {collection!r}?")
+        columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn())
+        with Progress(*columns, console=Console(stderr=True), disable=as_json) as progress:
+
+            def bar(name: str) -> Callable[[], None]:
+                task = progress.add_task(name, total=len(ids))
+                return lambda: progress.advance(task)
+
+            positions = dropping.publish_tombstones(client, collection, ids, bar("published"))
+            if wait:
+                dropping.follow_tombstones(client, collection, positions, bar("deleted"), patience_seconds=patience)
+        left = dropping.still_listed(client, collection, ids) if wait else None
+        dropped = dropping.Dropped(collection, len(ids), left, dropping.token_of(positions))
+        if as_json:
+            print_json(asdict(dropped))
+            return
+        there = client.get("/v1/collections")["collections"]
+    for sentence in dropping.summary_of(dropped, next((each for each in there if each["name"] == collection), {})):
+        print(sentence)
+    print(f"token {dropped.token}")
+
+
+def require_consent(question: str) -> None:
+    """Ask at the terminal. Raises WrongSetting where there is none, Failure for a no."""
+    if not at_terminal():
+        raise WrongSetting("Nobody is there to be asked: to delete the whole collection, add --yes.")
+    if not typer.confirm(question, err=True):
+        raise Failure("Nothing was deleted.")
+
+
+def at_terminal() -> bool:
+    """Whether a person can answer."""
+    return sys.stdin.isatty()
 
 
 def collection_path(collection: str, what: str) -> str:

@@ -7,9 +7,9 @@ process, which this one may not import; and this way the address of the service 
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 from query_api.command.client import NotNow, ServiceClient
+from query_api.command.listing import listed
 from query_api.evaluation.corpus import Corpus
 from query_api.judging.findings import Loaded
 from query_api.judging.labelled import LabelledCollection
@@ -18,7 +18,6 @@ from schemas.ids import format_token, parse_token
 
 BATCH_DOCUMENTS = 200
 BATCH_BYTES = 4 * 1024 * 1024
-PAGE_DOCUMENTS = 1_000
 PATIENCE_SECONDS = 120.0
 WAIT_SECONDS = 1.0
 PAUSE_SECONDS = 1.0
@@ -42,7 +41,8 @@ def load(
     if strange:
         raise WrongSetting(
             f"The collection {corpus.collection!r} holds {len(strange)} documents that the folder does not, such as "
-            f"{', '.join(strange[:SHOWN])}: somebody else wrote to it. Delete them with 'thalweg delete'."
+            f"{', '.join(strange[:SHOWN])}: somebody else wrote to it. Delete them with 'thalweg delete', "
+            f"or all with 'thalweg collections delete'."
         )
     wanting = {document_id: body for document_id, body in corpus.envelopes.items() if document_id not in held}
     advance(len(held))
@@ -61,18 +61,6 @@ def load(
         token=format_token(reached),
         seconds=round(time.monotonic() - began, 3),
     )
-
-
-def listed(client: ServiceClient, collection: str) -> dict[str, str]:
-    """{document id: position} of every document the service lists in the collection."""
-    found: dict[str, str] = {}
-    asked: dict[str, Any] = {"collection": collection, "limit": PAGE_DOCUMENTS}
-    while True:
-        page = client.get("/v1/documents", asked)
-        found |= {document["id"]: document["position"] for document in page["documents"]}
-        if page["next_cursor"] is None:
-            return found
-        asked["cursor"] = page["next_cursor"]
 
 
 def batches(envelopes: Mapping[str, bytes]) -> Iterator[list[bytes]]:

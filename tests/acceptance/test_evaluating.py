@@ -140,3 +140,22 @@ def test_the_service_evaluates_itself_on_questions_in_a_request(hashing: Install
     wait_until(lambda: httpx.get(address).json()["status"] != "running", "the evaluation to end")
     [found] = httpx.get(address).json()["report"]["collections"]
     assert found["approaches"][0]["measures"]["R@5"]["mean"] == 1.0
+
+
+def test_its_collection_can_be_dropped_and_is_made_anew(hashing: Installation, folder: Path) -> None:
+    """Ids that mean something in an address go like any other."""
+    corpus = folder / "corpus.jsonl.gz"
+    odd = [
+        {"_id": name, "title": name, "text": f"Of {name}."} for name in ("..", "reports/status", "a b/ü?#%2F", "/x//")
+    ]
+    with gzip.open(corpus, "at") as lines:
+        lines.writelines(json.dumps(document) + "\n" for document in odd)
+    evaluate = ("evaluate", str(folder), "--approach", "keyword")
+    collection = hashing.run_json(*evaluate)["collections"][0]["loaded"]["collection"]
+    refused = hashing.run("collections", "delete", collection, check=False, text_in="")
+    assert (refused.returncode, "add --yes" in refused.stderr) == (2, True)
+    dropped = hashing.run_json("collections", "delete", collection, "--yes")
+    assert (dropped["documents"], dropped["left"]) == (14, 0)
+    assert collection not in {each["name"] for each in hashing.run_json("collections", "list")["collections"]}
+    assert hashing.run_json("verify")["ok"]
+    assert hashing.run_json(*evaluate)["collections"][0]["loaded"]["sent"] == 14

@@ -1,4 +1,4 @@
-"""`thalweg collections chunking`, at a service that is a double."""
+"""`thalweg collections chunking` and `delete`, at a service that is a double."""
 
 import json
 from typing import Any
@@ -9,7 +9,9 @@ from typer.testing import CliRunner
 
 from query_api import collections_cli
 from query_api.cli import app as query_commands
+from query_api.command import dropping
 from schemas.exits import Exit
+from tests.unit.query_api.command.holding_service import HoldingService
 
 LISTED = [
     {"name": "notes", "documents": 1_200, "passages": 1_300, "chunks": 5_000, "chunking": None, "linking": None},
@@ -88,3 +90,45 @@ def test_a_setting_ahead_of_its_documents_is_said_to_be_that(monkeypatch: pytest
     assert "No document" not in result.output
     result, _ = run(monkeypatch, *command, "nots", "--language", "de", "--json")
     assert json.loads(result.output) == {"position": "0:3", "documents": 0}
+
+
+def delete(
+    monkeypatch: pytest.MonkeyPatch, *arguments: str, answer: str | None = None, service: HoldingService | None = None
+) -> tuple[Any, HoldingService]:
+    """`answer` is what a person types; None where there is nobody."""
+    held = service or HoldingService("a", "b", "c")
+    monkeypatch.setattr(collections_cli, "service_client", lambda url, data_dir: held.client)
+    monkeypatch.setattr(collections_cli, "at_terminal", lambda: answer is not None)
+    monkeypatch.setattr(dropping, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(dropping, "SENT_AT_ONCE", 1)
+    return CliRunner().invoke(collections_cli.app, ["collections", "delete", *arguments], input=answer), held
+
+
+def test_a_collection_is_deleted_once_a_person_has_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, service = delete(monkeypatch, "made", answer="n\n")
+    assert (result.exit_code, service.published) == (Exit.FAILED, [])
+    assert "Delete all 3 documents of the collection 'made'?" in result.output
+    assert "Nothing was deleted." in result.output
+    result, service = delete(monkeypatch, "made", answer="y\n")
+    assert result.exit_code == Exit.OK, result.output
+    assert {document_id for _, document_id in service.published} == {"a", "b", "c"}
+    assert "3 documents of made deleted.\ntoken 0:101,1:100" in result.output
+
+
+def test_where_nobody_can_be_asked_a_collection_goes_only_with_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, service = delete(monkeypatch, "made")
+    assert (result.exit_code, service.published) == (Exit.USAGE, [])
+    assert "add --yes" in result.output
+    result, service = delete(monkeypatch, "made", "--yes", "--json")
+    told = {"collection": "made", "documents": 3, "left": 0, "token": "0:101,1:100"}
+    assert json.loads(result.stdout) == told
+    assert service.held == {}
+    result, _ = delete(monkeypatch, "made", "--yes", "--no-wait")
+    assert "3 tombstones of made are in the log" in result.output
+
+
+def test_a_misspelt_collection_is_no_order_to_delete(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, service = delete(monkeypatch, "mde", "--yes")
+    assert (result.exit_code, service.published) == (Exit.USAGE, [])
+    assert "There are documents in made, notes." in result.output
+    assert delete(monkeypatch, "a/b", "--yes")[0].exit_code == Exit.USAGE

@@ -1,0 +1,144 @@
+"""A whole collection deleted: a tombstone for each of its documents, followed until both stores show it.
+
+It goes through the service, which lists the documents and publishes the same tombstones that `thalweg delete` does: so
+the documents that are deleted are those of the very cluster that was asked.
+"""
+
+import shlex
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from query_api.command.client import ServiceClient
+from query_api.command.listing import listed
+from schemas.exits import Failure, WrongSetting
+from schemas.ids import Position, format_token, parse_token
+
+SENT_AT_ONCE = 16
+PAUSE_SECONDS = 0.25
+NAMED = 20
+
+Advance = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """`documents` were there and have a tombstone; `left` are in the collection after all, sent again meanwhile. None
+    where nobody waited."""
+
+    collection: str
+    documents: int
+    left: int | None
+    token: str
+
+
+def documents_to_drop(client: ServiceClient, collection: str) -> list[str]:
+    """The ids of the collection's documents. Raises WrongSetting, with the collections there are, for none."""
+    ids = list(listed(client, collection))
+    if ids:
+        return ids
+    held = [each["name"] for each in client.get("/v1/collections")["collections"] if each["documents"]]
+    more = f" and {len(held) - NAMED} more" if len(held) > NAMED else ""
+    there = f"There are documents in {', '.join(held[:NAMED])}{more}." if held else "No document is in any collection."
+    raise WrongSetting(f"No document is in the collection {collection!r}, so there is nothing to delete. {there}")
+
+
+def publish_tombstones(
+    client: ServiceClient, collection: str, ids: Iterable[str], advance: Advance = lambda: None
+) -> dict[str, Position]:
+    """The position of each document's tombstone, once the log has them all. Safe to break off and to repeat."""
+
+    def publish(document_id: str) -> tuple[str, Position]:
+        answer = client.delete(f"{_path(document_id)}?{urlencode({'collection': collection})}")
+        ((partition, offset),) = parse_token(answer["token"]).items()
+        return document_id, Position(partition, offset)
+
+    positions: dict[str, Position] = {}
+    with ThreadPoolExecutor(SENT_AT_ONCE) as pool:
+        for document_id, position in pool.map(publish, ids):
+            positions[document_id] = position
+            advance()
+    return positions
+
+
+def follow_tombstones(
+    client: ServiceClient,
+    collection: str,
+    positions: Mapping[str, Position],
+    advance: Advance = lambda: None,
+    *,
+    patience_seconds: float,
+    sleep: Callable[[float], None] = time.sleep,
+    now_seconds: Callable[[], float] = time.monotonic,
+) -> None:
+    """Until searches show none of the documents, by their texts or by the graph; `advance` is called for each that the
+    text tables have let go.
+
+    A partition keeps its order, so the newest tombstone of each stands for those before it. Raises Failure when nothing
+    moves for `patience_seconds`.
+    """
+    newest = {position.partition: (document_id, position) for document_id, position in _by_offset(positions)}
+    told, last, since = 0, None, now_seconds()
+    while True:
+        token = client.get("/v1/status")["positions"]
+        reached = parse_token(token) if token else {}
+        gone = sum(position.offset <= reached.get(position.partition, -1) for position in positions.values())
+        for _ in range(told, gone):
+            advance()
+        told = max(told, gone)
+        newest = {
+            partition: (document_id, position)
+            for partition, (document_id, position) in newest.items()
+            if not client.get(f"{_path(document_id)}/status", {"collection": collection, "position": str(position)})[
+                "final"
+            ]
+        }
+        if not newest:
+            return
+        if (told, len(newest)) != last:
+            last, since = (told, len(newest)), now_seconds()
+        elif now_seconds() - since > patience_seconds:
+            raise Failure(
+                f"Nothing was deleted for {patience_seconds:.0f} s, {told:,} of {len(positions):,} documents are. The "
+                "tombstones are safe in Kafka; is a worker running? 'thalweg status' tells."
+            )
+        sleep(PAUSE_SECONDS)
+
+
+def token_of(positions: Mapping[str, Position]) -> str:
+    """What to search after, to see none of the documents."""
+    return format_token({position.partition: position.offset for _, position in _by_offset(positions)})
+
+
+def still_listed(client: ServiceClient, collection: str, ids: Iterable[str]) -> int:
+    """How many of the documents the service lists again, or still."""
+    return len(listed(client, collection).keys() & set(ids))
+
+
+def _by_offset(positions: Mapping[str, Position]) -> list[tuple[str, Position]]:
+    return sorted(positions.items(), key=lambda item: item[1].offset)
+
+
+def _path(document_id: str) -> str:
+    """The document's route; dots too are encoded, for `..` in a path would be taken for a way up."""
+    return "/v1/documents/" + quote(document_id, safe="").replace(".", "%2E")
+
+
+def summary_of(dropped: Dropped, chosen: Mapping[str, Any]) -> list[str]:
+    """Sentences; `chosen` are the settings of the collection by name, null where nothing was chosen."""
+    if dropped.left is None:
+        told = [f"{dropped.documents:,} tombstones of {dropped.collection} are in the log; the worker deletes."]
+    else:
+        told = [f"{dropped.documents - dropped.left:,} documents of {dropped.collection} deleted."]
+    if dropped.left:
+        told.append(f"{dropped.left:,} were sent again meanwhile, and are there.")
+    quoted = shlex.quote(dropped.collection)
+    told += [
+        f"Its {name} stays chosen; 'thalweg collections {name} {quoted} --reset' takes it back."
+        for name in ("chunking", "linking")
+        if chosen.get(name) is not None
+    ]
+    return told
