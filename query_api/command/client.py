@@ -33,18 +33,18 @@ class SentEvent(NamedTuple):
 def locate_service(url: str | None, data_dir: Path, *, named: bool = False) -> str:
     """The service's address: the one given, else that of what runs on the data directory, else the default one.
 
-    Raises Unreachable where somebody has `named` the data directory and nothing runs there: what listens at the default
-    address would answer from another one.
+    Raises Unreachable where somebody has `named` the data directory and it is none: what listens at the default address
+    would answer from another one. On one that holds stores a service may run by itself, which nothing announces.
     """
     if url:
         return url.rstrip("/")
     running = find_running(data_dir)
     if running is not None:
         return running.service_url.rstrip("/")
-    if named:
+    if named and not (data_dir / "CURRENT").exists():
         raise Unreachable(
-            f"Nothing that 'thalweg up' started runs on {data_dir}. Start it with 'thalweg up', name its --data-dir, "
-            "or name a service that runs by itself with --url."
+            f"{data_dir} is no data directory, and nothing that 'thalweg up' started runs on it. Start it with "
+            "'thalweg up', name its --data-dir, or name a service that runs by itself with --url."
         )
     return DEFAULT_URL
 

@@ -129,7 +129,7 @@ def test_no_service_is_exit_code_3_and_says_how_to_start_one(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("by_setting", [False, True])
-def test_a_data_directory_in_which_nothing_runs_is_refused_and_no_other_service_is_asked(
+def test_a_folder_that_is_no_data_directory_is_refused_and_no_other_service_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_setting: bool
 ) -> None:
     if by_setting:
@@ -138,7 +138,7 @@ def test_a_data_directory_in_which_nothing_runs_is_refused_and_no_other_service_
     for command in (["search", "river"], ["status"], ["dead-letters", "list"]):
         result = CliRunner().invoke(cli.app, [*command, *given])
         assert result.exit_code == Exit.UNREACHABLE
-        assert f"runs on {tmp_path}. Start it with 'thalweg up', name its --data-dir" in result.output
+        assert f"{tmp_path} is no data directory" in result.output
 
 
 def test_a_port_in_use_is_told() -> None:

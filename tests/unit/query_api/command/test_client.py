@@ -113,9 +113,11 @@ def test_something_else_that_answers_there_is_told() -> None:
 
 def test_the_service_is_the_named_one_else_the_running_one_else_the_default(tmp_path: Path) -> None:
     assert locate_service(None, tmp_path) == DEFAULT_URL
-    with pytest.raises(Unreachable, match="Nothing that 'thalweg up' started runs on"):
+    with pytest.raises(Unreachable, match="is no data directory, and nothing that 'thalweg up'"):
         locate_service(None, tmp_path, named=True)
     assert locate_service("http://other:1/", tmp_path, named=True) == "http://other:1"
+    (tmp_path / "CURRENT").write_text("g0001")
+    assert locate_service(None, tmp_path, named=True) == DEFAULT_URL, "a service may run there by itself"
     import os
 
     announce(tmp_path, Running(pid=os.getpid(), kafka="127.0.0.1:9", service_url="http://127.0.0.1:7777"))
