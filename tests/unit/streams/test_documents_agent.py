@@ -15,7 +15,7 @@ from streams.documents_agent import DocumentsAgent
 from streams.errors import StoreFailure
 from streams.indexing.records import SourceRecord
 from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, delete, upsert
-from tests.waiting import eventually
+from tests.waiting import eventually, wait_until
 
 
 @dataclass
@@ -116,6 +116,7 @@ async def test_a_store_that_fails_acknowledges_nothing_more_and_leaves_nothing_u
 
     def fail_the_second(call: str) -> None:
         if call == "replace" and bench.documents.writes:
+            wait_until(lambda: "default/c" in bench.preparer.prepared, "the third is prepared meanwhile", 20)
             raise RuntimeError("half-way")
 
     bench.documents.failing = fail_the_second
