@@ -1,9 +1,13 @@
 """The collections there are: what each holds, and what was chosen for it."""
 
+from collections.abc import Sequence
+
 from pydantic import BaseModel, Field
 
 from schemas.curation import ChunkingChoice
 from schemas.linking import LinkingChoice
+
+MOST_NAMED = 20
 
 
 class CollectionSummary(BaseModel):
@@ -22,3 +26,9 @@ class CollectionList(BaseModel):
 
     collections: list[CollectionSummary]
     notes: list[str] = Field(default_factory=list, description="What this answer could not tell, in sentences.")
+
+
+def those_there(names: Sequence[str]) -> str:
+    """The collections with documents, as far as they are not too many, in a sentence for who asked for another."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"There are documents in {', '.join(names[:MOST_NAMED])}{more}."

@@ -14,12 +14,12 @@ from urllib.parse import quote, urlencode
 
 from query_api.command.client import ServiceClient
 from query_api.command.listing import listed
+from schemas.collections import those_there
 from schemas.exits import Failure, WrongSetting
 from schemas.ids import Position, format_token, parse_token
 
 SENT_AT_ONCE = 16
 PAUSE_SECONDS = 0.25
-NAMED = 20
 
 Advance = Callable[[], None]
 
@@ -41,8 +41,7 @@ def documents_to_drop(client: ServiceClient, collection: str) -> list[str]:
     if ids:
         return ids
     held = [each["name"] for each in client.get("/v1/collections")["collections"] if each["documents"]]
-    more = f" and {len(held) - NAMED} more" if len(held) > NAMED else ""
-    there = f"There are documents in {', '.join(held[:NAMED])}{more}." if held else "No document is in any collection."
+    there = those_there(held) if held else "No document is in any collection."
     raise WrongSetting(f"No document is in the collection {collection!r}, so there is nothing to delete. {there}")
 
 

@@ -12,7 +12,7 @@ from query_api.service import Service, service_of
 from query_api.upkeep.collection_settings import SettingsReader, Stated
 from query_api.upkeep.tailing import LogUnavailable
 from query_api.writing.publishing import BrokerUnavailable, OutgoingRecord
-from schemas.collections import CollectionList, CollectionSummary
+from schemas.collections import CollectionList, CollectionSummary, those_there
 from schemas.curation import (
     ChunkingChoice,
     ChunkingEvent,
@@ -30,7 +30,6 @@ router = APIRouter(tags=["collections"])
 ServiceOf = Annotated[Service, Depends(service_of)]
 
 UNREADABLE = (KafkaError, LogUnavailable, TimeoutError, OSError)  # what SettingsReader raises
-NAMED_COLLECTIONS = 20
 PATH = "/v1/collections/{collection}/chunking"
 
 
@@ -100,9 +99,7 @@ def require_documents(service: Service, collection: str) -> None:
     held = tables_of(service.snapshot()).fields.collections()
     if collection in held:
         return
-    named = ", ".join(list(held)[:NAMED_COLLECTIONS])
-    more = f" and {len(held) - NAMED_COLLECTIONS} more" if len(held) > NAMED_COLLECTIONS else ""
-    there = f"There are documents in {named}{more}." if held else "No document is in any collection yet."
+    there = those_there(list(held)) if held else "No document is in any collection yet."
     raise ApiProblem(
         404,
         "No such collection",

@@ -229,11 +229,12 @@ class WordIndex:
             known = self._scored.get(asked)
         if known is not None:
             return known
-        weighed = {term: self._term(counted, term) for term in dict.fromkeys(terms)}
+        times = Counter(terms)
+        weighed = {term: self._term(counted, term) for term in times}
         layers = [np.zeros(searched.end - searched.start) for searched in counted.layers]
-        for term, times in sorted(Counter(terms).items()):
+        for term in sorted(times):
             for scores, (rows, parts) in zip(layers, weighed[term].layers, strict=True):
-                np.add.at(scores, rows, times * weighed[term].idf * parts)
+                np.add.at(scores, rows, times[term] * weighed[term].idf * parts)
         found = _Scored(layers, {term: of_term.idf for term, of_term in weighed.items()})
         with self._lock:
             if found.nbytes <= KEPT_SCORES_BYTES:
