@@ -1,17 +1,16 @@
 """From what the text channels found into the graph: compared with the question first, then followed."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property, partial
 
 from indexer.errors import TransientStoreError
 from query_api.channels.findings import NOTHING, Findings
 from query_api.channels.graph import graph_channel
-from query_api.channels.parents import ParentReader, choose_parents
+from query_api.channels.parents import ChosenParents, ParentReader, choose_parents
 from query_api.channels.query_links import Names, names_in
 from query_api.channels.question import Question, WordWeights
 from query_api.channels.residual import Residuals
-from query_api.channels.terms import Parent
 from query_api.reading.comparing import Compared, Comparer, best_scores
 from query_api.reading.snapshot import Candidate
 from query_api.searching.fusing import DEPTH
@@ -38,10 +37,14 @@ class Following:
         self._ahead: asyncio.Task[None] | None = None
         self._residuals = Residuals(question, reading.snapshot.graph, reading.snapshot.text, reading.scope)
 
-    def read_ahead(self, keyword: Sequence[Candidate]) -> None:
+    def read_ahead(self, keyword: Sequence[Candidate], waiting: Callable[[], bool]) -> None:
         """While the question is embedded and put to the vectors, begin to look up what it names, and to read what the
-        graph channel will most likely ask for."""
-        self._ahead = asyncio.create_task(self._ahead_within_budget(self._looking_up_names(), keyword), name="ahead")
+        graph channel will most likely ask for. No further step begins once the search is not `waiting` any more: it
+        would keep the first hit from being sent."""
+        if self._reading.snapshot.at_hand and not self._reading.settings.ahead:
+            return
+        ahead = self._ahead_within_budget(self.looking_up_names(), keyword, waiting)
+        self._ahead = asyncio.create_task(ahead, name="ahead")
 
     def close(self) -> None:
         """End what is made ahead: it was made, or nobody needs it any more."""
@@ -95,7 +98,7 @@ class Following:
         if comparer is None or compared is None:
             reason = self._account.failed.get("compare", "it was not tried")
             raise TransientStoreError(f"What was found was not compared with the question: {reason}")
-        names = await self._looking_up_names()
+        names = await self.looking_up_names()
         walking = reading.request.graph_method != "hop"
         return await reading.run(
             lambda: graph_channel(
@@ -116,7 +119,8 @@ class Following:
             aside=walking,
         )
 
-    def _looking_up_names(self) -> asyncio.Future[Names]:
+    def looking_up_names(self) -> asyncio.Future[Names]:
+        """What the question names, looked up once."""
         graph, collection = self._reading.snapshot.graph, self._reading.request.collection
         if self._names is None:
             looking = self._reading.run(lambda: names_in(self._question, graph, collection))
@@ -135,22 +139,29 @@ class Following:
         weights = WordWeights.of(self._question, words.weights_of)
         return ParentReader(self._question, reading.snapshot.graph, reading.passages, weights)
 
-    async def _ahead_within_budget(self, naming: Awaitable[Names], keyword: Sequence[Candidate]) -> None:
-        await self._within_budget("ahead", self._read_ahead(naming, keyword))
+    async def _ahead_within_budget(
+        self, naming: Awaitable[Names], keyword: Sequence[Candidate], waiting: Callable[[], bool]
+    ) -> None:
+        await self._within_budget("ahead", self._read_ahead(naming, keyword, waiting))
 
-    async def _read_ahead(self, naming: Awaitable[Names], keyword: Sequence[Candidate]) -> None:
+    async def _read_ahead(
+        self, naming: Awaitable[Names], keyword: Sequence[Candidate], waiting: Callable[[], bool]
+    ) -> None:
         """The parents as words and names alone would choose them: three of four turn out right."""
         names = await asyncio.shield(naming)
-        if self._reading.snapshot.at_hand and not self._reading.settings.ahead:
-            return
         fitting = {candidate.passage_id: candidate.score for candidate in keyword[:LIKELY_PARENTS]}
-        for parent in await self._reading.run(lambda: self._likely_parents(names, fitting)):
+        chosen = choose_parents(self._reading.snapshot.graph, names.links, fitting)
+        for passage, weight in chosen.weights.items():
             await asyncio.sleep(0)
-            if (hops := self._hops) is not None:
-                await self._reading.run(partial(hops.hop, 0, parent))
+            if not waiting():
+                return
+            await self._reading.run(partial(self._read_parent, chosen._replace(weights={passage: weight})))
 
-    def _likely_parents(self, names: Names, fitting: Mapping[str, float]) -> list[Parent]:
-        return self._parents.read(choose_parents(self._reading.snapshot.graph, names.links, fitting))
+    def _read_parent(self, one: ChosenParents) -> None:
+        """Read it, and ask its residual query."""
+        for parent in self._parents.read(one):
+            if (hops := self._hops) is not None:
+                hops.hop(0, parent)
 
     async def _within_budget(self, name: str, step: Awaitable[Value]) -> Outcome[Value]:
         return await within(name, self._reading.settings.budgets.graph_seconds, step)

@@ -119,7 +119,7 @@ class _Search:
             async with aclosing(channels.outcomes()) as outcomes:  # 1, 2
                 async for outcome in outcomes:
                     if "graph" in self._asked and outcome.name == channels.last_by_words:
-                        following.read_ahead(channels.keyword or [])
+                        following.read_ahead(channels.keyword or [], lambda: channels.vectors_awaited)
                     yield account.stage(outcome, _found_by(outcome))
             account.blame_vector_for_embedding()
             if self._reading.request.mode != "structured":  # 3
@@ -168,6 +168,8 @@ class _Search:
             return
         self._leading = self._finishing.first_by_text(self._places(2, covering=False))
         if self._leading is not None and not request.offset:
+            if request.explain:
+                await self._following.looking_up_names()
             self._first_hit = next(iter(await self._hits([self._leading], [1])), None)
 
     async def _first_hit_sent(self) -> None:
