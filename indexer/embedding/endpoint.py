@@ -3,10 +3,8 @@
 Nothing an endpoint says reaches a message here but its status: it may quote a text, or the key.
 """
 
-import email.utils
 import math
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -22,6 +20,7 @@ from indexer.errors import (
     IncompatibleGeneration,
     TextNotEncoded,
 )
+from schemas.retry_after import retry_after_seconds
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
 _ASKED_FOR_ITS_DIMENSION = "How long are the vectors?"
@@ -146,7 +145,7 @@ class EndpointEncoder:
         if isinstance(error, APIConnectionError):
             return EncoderUnavailable(f"{where} cannot be reached, or broke off.")
         if isinstance(error, APIStatusError):
-            return self._explained_status(where, error.status_code, _retry_after(error.response.headers))
+            return self._explained_status(where, error.status_code, retry_after_seconds(error.response.headers))
         return EncoderUnavailable(f"{where} gave an answer that cannot be read.")
 
     def _explained_status(self, where: str, status: int, retry_after_seconds: float | None) -> EncoderFailure:
@@ -162,16 +161,3 @@ class EndpointEncoder:
                 "THALWEG_EMBEDDING__MODEL or THALWEG_EMBEDDING__BASE_URL."
             )
         return TextNotEncoded(f"{where} does not take the text ({status}); most often it is too long for the model.")
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, from either form of RFC 9110, section 10.2.3; None where there is none that can be read."""
-    said = headers.get("retry-after", "")
-    try:
-        seconds = float(said)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(said).timestamp() - time.time()
-        except ValueError:
-            return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
