@@ -1,12 +1,20 @@
 """The query service's settings; where they come from stands in `schemas/configuring.py`."""
 
 import ipaddress
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from schemas.configuring import ProcessSettings
-from schemas.settings import MIB, EmbeddingSettings, KafkaSettings, LimitSettings, StorageSettings
+from schemas.settings import (
+    MIB,
+    EmbeddingSettings,
+    EndpointAddress,
+    EndpointKey,
+    KafkaSettings,
+    LimitSettings,
+    StorageSettings,
+)
 
 
 class SearchBudgetSettings(BaseModel):
@@ -118,6 +126,62 @@ class ServiceBlock(BaseModel):
         return self
 
 
+class RerankerSettings(BaseModel):
+    """Which model reads the question together with each of the first hits, to put these into another order."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    provider: Literal["none", "cross-encoder", "endpoint"] = Field(
+        "none",
+        description="What re-orders the first hits. `none`: nothing. `cross-encoder`: a model on this machine, in "
+        "torch (`pip install 'thalweg[torch]'`). `endpoint`: one that is asked at `base_url`.",
+    )
+    model: str | None = Field(
+        None,
+        min_length=1,
+        description="For `cross-encoder` a folder with a model, or the name of one that is in this machine's Hugging "
+        "Face cache; nothing is downloaded. For `endpoint` the name it knows the model by; unset where it has one.",
+    )
+    base_url: EndpointAddress = Field(
+        None,
+        description="For `endpoint`: where it is, up to what comes before `/rerank`, such as "
+        "`http://localhost:8000/v1`. Questions and the texts of their first hits are sent there.",
+    )
+    api_key: EndpointKey = Field(
+        None, description="For `endpoint`: sent as the bearer token. Leave it out where the endpoint wants none."
+    )
+    form: Literal["documents", "texts"] = Field(
+        "documents",
+        description="For `endpoint`: how it takes texts. `documents` as Jina, Cohere, vLLM, Infinity and LiteLLM do; "
+        "`texts` as text-embeddings-inference does.",
+    )
+    depth: int = Field(
+        30,
+        ge=2,
+        le=200,
+        description="How many of the first hits the model reads: more can bring up what stands further down, and take "
+        "as much more time.",
+    )
+    budget_seconds: float = Field(
+        5.0,
+        gt=0,
+        le=600,
+        description="How long a search waits for the model; then its order stays as it was, and the answer says so.",
+    )
+
+    @property
+    def configured(self) -> bool:
+        return self.provider != "none"
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.provider == "cross-encoder" and self.model is None:
+            raise ValueError("the provider cross-encoder needs to know which: set THALWEG_RERANKER__MODEL")
+        if self.provider == "endpoint" and self.base_url is None:
+            raise ValueError("the provider endpoint needs to know where: set THALWEG_RERANKER__BASE_URL")
+        return self
+
+
 class ServiceSettings(ProcessSettings):
     """Everything the query service reads once, at its start, and hands down."""
 
@@ -125,4 +189,5 @@ class ServiceSettings(ProcessSettings):
     storage: StorageSettings = StorageSettings()
     limits: LimitSettings = LimitSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    reranker: RerankerSettings = RerankerSettings()
     service: ServiceBlock = ServiceBlock()

@@ -4,12 +4,36 @@ A field's environment variable is `THALWEG_` + the path in capitals with `__` be
 """
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 MIB = 1024 * 1024
+
+
+def _plain(url: str | None) -> str | None:
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("an address that begins with http:// or https://")
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise ValueError("an address without a name, password or query in it: a key goes to `api_key`")
+    return url.rstrip("/")
+
+
+def _sendable(key: SecretStr | None) -> SecretStr | None:
+    bare = "" if key is None else key.get_secret_value().strip()
+    if not all("!" <= letter <= "~" for letter in bare):
+        raise ValueError("a key of printable ASCII letters, without blanks in it")
+    return SecretStr(bare) if bare else None
+
+
+EndpointAddress = Annotated[str | None, AfterValidator(_plain)]
+"""Where an endpoint is, without a slash at its end and without anything secret in it."""
+EndpointKey = Annotated[SecretStr | None, AfterValidator(_sendable)]
+"""A key as it can be sent in a header; None for one of blanks."""
 
 
 class KafkaSettings(BaseModel):
@@ -80,12 +104,12 @@ class EmbeddingSettings(BaseModel):
         "the endpoint knows it by.",
     )
     threads: int = Field(0, ge=0, description="CPU threads the encoder uses; 0 means one for each core.")
-    base_url: str | None = Field(
+    base_url: EndpointAddress = Field(
         None,
         description="For `openai`: where the endpoint is, up to what comes before `/embeddings`, such as "
         "`http://localhost:11434/v1`. The texts of all documents and questions are sent there.",
     )
-    api_key: SecretStr | None = Field(
+    api_key: EndpointKey = Field(
         None, description="For `openai`: sent as the bearer token. Leave it out where the endpoint wants none."
     )
     dimension: int | None = Field(
@@ -102,26 +126,6 @@ class EmbeddingSettings(BaseModel):
         description="For `openai`: how long one request may take. A search waits no longer than its own budget.",
     )
     batch_texts: int = Field(64, ge=1, le=2_048, description="For `openai`: most texts in one request.")
-
-    @field_validator("base_url")
-    @classmethod
-    def _plain(cls, url: str | None) -> str | None:
-        if url is None:
-            return None
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("an address that begins with http:// or https://")
-        if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-            raise ValueError("an address without a name, password or query in it: a key goes to `api_key`")
-        return url.rstrip("/")
-
-    @field_validator("api_key")
-    @classmethod
-    def _sendable(cls, key: SecretStr | None) -> SecretStr | None:
-        bare = "" if key is None else key.get_secret_value().strip()
-        if not all("!" <= letter <= "~" for letter in bare):
-            raise ValueError("a key of printable ASCII letters, without blanks in it")
-        return SecretStr(bare) if bare else None
 
     @model_validator(mode="after")
     def _reachable(self) -> Self:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from query_api.settings import ServiceBlock, ServiceSettings
+from query_api.settings import RerankerSettings, ServiceBlock, ServiceSettings
 from schemas.exits import Exit, WrongSetting
 
 
@@ -120,3 +120,35 @@ def test_the_key_of_an_endpoint_is_read_and_never_shown(monkeypatch: pytest.Monk
     with pytest.raises(WrongSetting, match="without blanks") as caught:
         ServiceSettings.load()
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("block", "says"),
+    [
+        ({"PROVIDER": "cross-encoder"}, "set THALWEG_RERANKER__MODEL"),
+        ({"PROVIDER": "endpoint"}, "set THALWEG_RERANKER__BASE_URL"),
+        ({"PROVIDER": "magic"}, "THALWEG_RERANKER__PROVIDER: .*'none', 'cross-encoder' or 'endpoint'"),
+        ({"BASE_URL": "http://me:hunter2@example.org/v1"}, "a key goes to `api_key`"),
+        ({"API_KEY": "sk hunter2"}, "without blanks"),
+        ({"DEPTH": "1"}, "THALWEG_RERANKER__DEPTH: .*2"),
+        ({"BUDGET_SECONDS": "0"}, "THALWEG_RERANKER__BUDGET_SECONDS"),
+        ({"FORM": "rows"}, "'documents' or 'texts'"),
+    ],
+)
+def test_a_re_ranker_that_cannot_be_is_told(monkeypatch: pytest.MonkeyPatch, block: dict[str, str], says: str) -> None:
+    for name, value in block.items():
+        monkeypatch.setenv(f"THALWEG_RERANKER__{name}", value)
+    with pytest.raises(WrongSetting, match=says) as caught:
+        ServiceSettings.load()
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_re_ranker_is_off_unless_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not ServiceSettings.load().reranker.configured
+    monkeypatch.setenv("THALWEG_RERANKER__PROVIDER", "endpoint")
+    monkeypatch.setenv("THALWEG_RERANKER__BASE_URL", "http://localhost:8000/v1/")
+    monkeypatch.setenv("THALWEG_RERANKER__API_KEY", "sk-hunter2")
+    reranker = ServiceSettings.load().reranker
+    assert (reranker.configured, reranker.base_url, reranker.depth) == (True, "http://localhost:8000/v1", 30)
+    assert "hunter2" not in repr(reranker) + reranker.model_dump_json()
+    assert RerankerSettings(provider="cross-encoder", model="a/folder").configured

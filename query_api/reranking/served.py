@@ -1,0 +1,104 @@
+"""The service's re-ranker: configured from the start, loaded behind the first searches, spared while it is away."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query_api.reranking.loading import load_reranker
+from query_api.reranking.port import (
+    Reranker,
+    RerankerFailure,
+    RerankerUnavailable,
+    TextsNotScored,
+    checked,
+)
+from query_api.settings import RerankerSettings
+
+LOADING = "The re-ranker is being loaded."
+REST_SECONDS = 5.0
+LONGEST_REST_SECONDS = 300.0
+
+
+class ServedReranker:
+    """A re-ranker with threads of its own, so that a slow one takes none from searches.
+
+    After a failure that no text is to blame for it is asked again only once in `rest_seconds`, or when it said, within
+    five minutes; else each search would wait for it until its budget is used up. `problem` says why it gives no scores.
+    """
+
+    def __init__(
+        self,
+        settings: RerankerSettings,
+        load: Callable[[RerankerSettings], Reranker] = load_reranker,
+        *,
+        rest_seconds: float = REST_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.depth = settings.depth
+        self.budget_seconds = settings.budget_seconds
+        self.problem: str | None = LOADING
+        self._settings = settings
+        self._load = load
+        self._rest_seconds = rest_seconds
+        self._clock = clock
+        self._rests_until = 0.0
+        self._lock = threading.Lock()
+        self._loaded: tuple[Reranker, ThreadPoolExecutor] | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The model's name, once it is loaded."""
+        return None if self._loaded is None else self._loaded[0].name
+
+    def load(self) -> None:
+        """To be called once, in a thread: it may take long. `problem` then tells how it went."""
+        try:
+            reranker = self._load(self._settings)
+        except RerankerFailure as failure:
+            self.problem = str(failure)
+            return
+        self._loaded = reranker, ThreadPoolExecutor(reranker.at_once, thread_name_prefix="re-ranker")
+        self.problem = None
+
+    async def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """(n_texts,) finite numbers, higher is better. Raises RerankerFailure, while it is loaded or rests at once.
+
+        Who no longer waits leaves a call that has begun to its thread; one that has not is never made.
+        """
+        if self._loaded is None:
+            raise RerankerUnavailable(self.problem or LOADING)
+        self._look_whether_it_rests()
+        reranker, threads = self._loaded
+        return await asyncio.get_running_loop().run_in_executor(threads, self._scores, reranker, question, texts)
+
+    def close(self) -> None:
+        if self._loaded is not None:
+            reranker, threads = self._loaded
+            threads.shutdown(wait=False, cancel_futures=True)
+            reranker.close()
+
+    def _look_whether_it_rests(self) -> None:
+        with self._lock:
+            if self.problem is not None:
+                if self._clock() < self._rests_until:
+                    raise RerankerUnavailable(self.problem)
+                self._rests_until = self._clock() + self._rest_seconds
+
+    def _scores(self, reranker: Reranker, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        try:
+            scores = checked(reranker.scores(question, texts), len(texts))
+        except TextsNotScored:
+            raise
+        except RerankerFailure as failure:
+            asked = failure.retry_after_seconds if isinstance(failure, RerankerUnavailable) else None
+            with self._lock:
+                self.problem = str(failure)
+                self._rests_until = self._clock() + max(self._rest_seconds, min(asked or 0.0, LONGEST_REST_SECONDS))
+            raise
+        self.problem = None
+        return scores
