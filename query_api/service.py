@@ -20,6 +20,7 @@ from query_api.problems import ApiProblem
 from query_api.repeating.kept_snapshots import KeptSnapshots
 from query_api.repeating.paging import snapshot_of_page
 from query_api.repeating.result_cache import ResultCache
+from query_api.reranking.served import ServedReranker
 from query_api.searching.engine import Engine, LazyEngine
 from query_api.settings import ServiceSettings
 from query_api.streaming.replay import ReplayBuffer
@@ -59,7 +60,8 @@ class Service:
         self.settings = settings
         self.topics = TopicNames(settings.kafka.topic_prefix)
         self.metrics = ServiceMetrics()
-        self.engine = LazyEngine(load)
+        self.reranker = ServedReranker(settings.reranker) if settings.reranker.configured else None
+        self.engine = LazyEngine(lambda: self._with_reranker(load()))
         self.keeper = SnapshotKeeper(settings, self.engine, self.locate_broker, self.metrics)
         self.log_watch = LogWatch(self.locate_broker, self._watched_topics)
         self.writer = LogWriter(self.locate_broker, settings.kafka.max_record_bytes, block.write_timeout_seconds)
@@ -91,6 +93,7 @@ class Service:
         self.streams = SearchStreams(self.retriever.retrieve, self.replay, self.metrics.sse_clients, block)
         self.version = _version()
         self._encoder_problem: str | None = "The model is being loaded."
+        self._encoder_loaded = asyncio.Event()
         self._encoder_rest_seconds = encoder_rest_seconds
         self._started = time.monotonic()
         self.metrics.add_gauges(self._gauges)
@@ -114,6 +117,7 @@ class Service:
             "log watch": self.log_watch.run(),
             "provenance": self.provenance.run(),
             "model": self._load_encoder(),
+            "re-ranker": self._load_reranker(),
             "replay pruning": self._prune(),
         }
         tasks = [asyncio.create_task(work, name=name) for name, work in works.items()]
@@ -127,6 +131,8 @@ class Service:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self.searches.close()
+            if self.reranker is not None:
+                self.reranker.close()
             await self.writer.close()
             await self._provenance_writer.close()
             self._threads.shutdown(wait=False, cancel_futures=True)
@@ -141,6 +147,8 @@ class Service:
             notes.append(self.keeper.problem)
         if self.retriever.encoder is not None and self.retriever.encoder.problem:
             notes.append(f"{self.retriever.encoder.problem} Searches go on by words and by the graph, without vectors.")
+        if self.reranker is not None and self.reranker.problem:
+            notes.append(f"{self.reranker.problem} Searches keep the order they have without it.")
         if not self.log_watch.reachable:
             notes.append(f"Kafka: {self.log_watch.problem}. Searches go on; writes are refused.")
         elif self.log_watch.missing:
@@ -243,6 +251,7 @@ class Service:
                 return
             else:
                 self.retriever.encoder = loaded
+                self._encoder_loaded.set()
         encoder = self.retriever.encoder
         log.info("model loaded", model=encoder.model, seconds=round(time.perf_counter() - started, 2))
         await self._watch(encoder)
@@ -256,6 +265,23 @@ class Service:
         resting = RestingEncoder(encoder, rest_seconds=self._encoder_rest_seconds)
         resting.look_again()
         return resting
+
+    def _with_reranker(self, engine: Engine) -> Engine:
+        if self.reranker is not None:
+            engine.rerank_by(self.reranker)
+        return engine
+
+    async def _load_reranker(self) -> None:
+        """After the encoder, which searches cannot do without: beside it, each would keep the other waiting."""
+        if self.reranker is None:
+            return
+        await self._encoder_loaded.wait()
+        started = time.perf_counter()
+        await asyncio.to_thread(self.reranker.load)
+        if self.reranker.name is None:
+            log.error("the re-ranker cannot be loaded; searches go on without it", error=self.reranker.problem)
+        else:
+            log.info("re-ranker loaded", model=self.reranker.name, seconds=round(time.perf_counter() - started, 2))
 
     async def _watch(self, encoder: RestingEncoder) -> None:
         """An encoder that is away is looked for also while nobody searches."""

@@ -24,6 +24,8 @@ Intent = Literal["explain", "compare", "find", "summarise", "path", "quiz", "rel
 GraphMethod = Literal["hop", "expansion", "pagerank"]
 Edge = Literal["named", "title_mention", "mentioned_by", "mentioning", "shared_entity", "link", "statement", "residual"]
 
+RERANKED_MODES: frozenset[Mode] = frozenset({"hybrid", "vector", "keyword", "graph"})
+
 MAX_QUERY_CHARACTERS = 10_000
 MAX_OFFSET = 10_000
 
@@ -92,6 +94,11 @@ class SearchRequest(BaseModel):
     vector_weight: Weight | None = Field(None, description="What the vector channel counts in `weighted`; .7.")
     keyword_weight: Weight | None = Field(None, description="What the keyword channel counts in `weighted`; .3.")
     graph_weight: Weight | None = Field(None, description="What the graph channel counts beside the others; 1.")
+    reranker: bool | None = Field(
+        None,
+        description="Whether a model that reads the question with each of the first hits puts these into another "
+        "order, in the modes hybrid, vector, keyword and graph. Left out: where the service has one.",
+    )
     intent: Intent | None = Field(None, description="What kind of question it is; told by rules when left out.")
     decompose: bool = Field(
         False,
@@ -171,6 +178,9 @@ class SearchRequest(BaseModel):
             raise ValueError("`decompose` merges passages or documents; leave it out, or group=chunk.")
         if self.max_per_value is not None and self.diversity is None:
             raise ValueError("`max_per_value` is for the field named in `diversity`: give that too, or leave it out.")
+        if self.reranker and self.mode not in RERANKED_MODES:
+            modes = ", ".join(sorted(RERANKED_MODES))
+            raise ValueError(f"A re-ranker is for the modes {modes}; leave `reranker` out, or ask for one of these.")
         if self.min_confidence is not None and self.mode == "structured":
             raise ValueError("mode=structured has no confidence, so no `min_confidence`; leave one of them out.")
         return self

@@ -64,7 +64,8 @@ def show_end(console: Console, done: JSONObject, meta: JSONObject) -> None:
         style="dim",
     )
     for channel, reason in done["failed_channels"].items():
-        console.print(f"Without the {channel} channel: {escape(reason)}", highlight=False, style="yellow")
+        what = "re-ranker" if channel == "rerank" else f"{channel} channel"
+        console.print(f"Without the {what}: {escape(reason)}", highlight=False, style="yellow")
     for note in done.get("notes", []):
         console.print(escape(note), highlight=False, style="yellow")
 

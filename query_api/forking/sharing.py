@@ -111,9 +111,11 @@ class SharedSearches:
         await asyncio.gather(*self._ending, return_exceptions=True)
 
     def _may_be_forked(self, request: SearchRequest, snapshot: "Snapshot", encoder: "RestingEncoder") -> bool:
-        """Nothing the search reads is outside this process's memory, and it is no page of an older snapshot."""
+        """Nothing the search reads or asks is outside this process's memory, and it is no page of an older snapshot."""
+        if self._most_forks <= 0 or self._engine.engine.reranks(request):
+            return False
         plain = request.context == "parent" and request.duplicates != "semantic" and not request.offset
-        return self._most_forks > 0 and plain and snapshot.in_memory and encoder.provider in FORKABLE
+        return plain and snapshot.in_memory and encoder.provider in FORKABLE
 
     def _fork_of(self, request: SearchRequest, snapshot: "Snapshot", encoder: "RestingEncoder") -> Fork | None:
         """The copy with the fewest searches under way, if there is one of this snapshot; if not, there may soon be."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from query_api.problems import ApiProblem
+from query_api.reranking.port import HOW_TO_CONFIGURE
 from query_api.searching.engine import SearchUnanswered
 from query_api.service import Service, service_of
 from query_api.streaming.replay import new_retrieval_id
@@ -87,7 +88,10 @@ async def _answer(request: Request, search: SearchRequest, service: Service, las
 
 
 async def _snapshot(search: SearchRequest, service: Service) -> "Snapshot":
-    """The snapshot to read, whose documents have the fields that are named. Raises ApiProblem."""
+    """The snapshot to read, whose documents have the fields that are named. Raises ApiProblem, also where the search
+    asks for a re-ranker and there is none."""
+    if search.reranker and service.reranker is None:
+        raise ApiProblem(422, "No re-ranker", HOW_TO_CONFIGURE)
     snapshot = await service.snapshot_for(search)
 
     def look_at_fields() -> None:

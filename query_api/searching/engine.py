@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from indexer.read.vectors import VectorReader, VectorSnapshot
     from query_api.graph.view import GraphView
     from query_api.reading.snapshot import QueryEncoder, Snapshot
+    from query_api.reranking.served import ServedReranker
 
 SearchPart = Meta | Stage | Hit | Done
 PartsOf = Callable[[SearchRequest, str], AsyncGenerator[SearchPart, None]]
@@ -68,6 +69,14 @@ class Engine(Protocol):
         self, generation: Generation, reader: "VectorReader", graph: "GraphView", documents_topic: str
     ) -> "Snapshot":
         """Text and graph as they are now, to be read as long as it takes."""
+        ...
+
+    def rerank_by(self, reranker: "ServedReranker") -> None:
+        """Have this put the first hits of searches into another order, from now on."""
+        ...
+
+    def reranks(self, request: SearchRequest) -> bool:
+        """Whether a search for this asks a re-ranker, be it loaded or not. Costs nothing."""
         ...
 
     def search(

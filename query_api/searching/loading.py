@@ -17,7 +17,9 @@ from indexer.read.vectors import VectorReader
 from query_api.graph.view import GraphView
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.reading.text_cache import CachedText, TextCache
+from query_api.reranking.served import ServedReranker
 from query_api.searching.engine import GraphFile, SearchPart, SearchUnanswered, tables_of
+from query_api.searching.reranking import asks_reranker
 from query_api.searching.results.confidence import fitted_judge
 from query_api.searching.search import search
 from query_api.searching.steps import SearchBudgets, SearchFailed, SearchSettings
@@ -36,6 +38,7 @@ class LoadedEngine:
         self._texts = TextCache()
         self._judge = fitted_judge()
         self._under_way = 0
+        self._reranker: ServedReranker | None = None
 
     def load_encoder(self, settings: EmbeddingSettings, data_dir: Path) -> Encoder:
         """The garbage collector rests meanwhile, which saves a fifth of the time, and from then on passes over the
@@ -72,6 +75,12 @@ class LoadedEngine:
         in_memory = text.holds_texts and text.resident.vectors is not None
         return Snapshot(generation.name, text, graph, documents_topic, at_hand, in_memory)
 
+    def rerank_by(self, reranker: ServedReranker) -> None:
+        self._reranker = reranker
+
+    def reranks(self, request: SearchRequest) -> bool:
+        return self._reranker is not None and asks_reranker(request)
+
     async def search(
         self,
         request: SearchRequest,
@@ -82,7 +91,9 @@ class LoadedEngine:
         budgets: SearchBudgetSettings,
     ) -> AsyncGenerator[SearchPart, None]:
         alone = not self._under_way and not _busy()
-        settings = SearchSettings(budgets=SearchBudgets(**budgets.model_dump()), judge=self._judge, ahead=alone)
+        settings = SearchSettings(
+            budgets=SearchBudgets(**budgets.model_dump()), judge=self._judge, ahead=alone, reranker=self._reranker
+        )
         if not tables_of(snapshot).holds_texts:
             snapshot = replace(snapshot, text=CachedText(snapshot.text, self._texts))
         parts = search(request, retrieval_id, snapshot, encoder, executor, settings)

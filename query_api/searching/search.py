@@ -7,7 +7,8 @@
 4. Fuse the channels into one order.
 5. Read the texts of a page of it, and hand out its hits, best first.
 
-A question that is to be searched part by part takes these steps for each part (`decomposing`).
+A question that is to be searched part by part takes these steps for each part (`decomposing`). Where a re-ranker is
+used, the first places of the order are read and scored before step 5 (`reranking`).
 """
 
 import asyncio
@@ -28,6 +29,7 @@ from query_api.searching.finishing import Finishing
 from query_api.searching.following import Following
 from query_api.searching.fusing import Found, FusionWeights, Place, places
 from query_api.searching.leading import text_may_decide
+from query_api.searching.reranking import Reranked, asks_reranker
 from query_api.searching.results.choosing import FLOOR_PLACES
 from query_api.searching.results.hits import Texts, hits_of
 from query_api.searching.results.paths import Trail
@@ -61,9 +63,12 @@ async def search(
     reading = Reading.of(request, snapshot, encoder, executor, settings)
     understanding = understood(request.q, request.intent)
     parts = parts_to_search(request, understanding.parts)
-    searching: PartSearch = _Search(reading)
+    reranker = settings.reranker if asks_reranker(request) else None
+    searching: PartSearch = _Search(reading, led=reranker is None)
     if parts:
         searching = Decomposed(reading, {each.q: _Search(replace(reading, request=each), led=False) for each in parts})
+    if reranker is not None:
+        searching = Reranked(reading, searching, reranker)
     yield Meta(
         retrieval_id=retrieval_id,
         query=request.q,
@@ -71,7 +76,7 @@ async def search(
         collection=request.collection,
         understanding=understanding.model_copy(update={"decomposed": bool(parts)}),
         snapshot=snapshot.info(),
-        budget_seconds=settings.budgets.total_seconds,
+        budget_seconds=settings.budgets.total_seconds + (reranker.budget_seconds if reranker else 0.0),
     )
     hits = 0
     async with aclosing(searching.stages()) as stages:  # 1, 2, 3

@@ -12,6 +12,8 @@ from indexer.read.resident.scope import Scope
 from query_api.channels.graph import TermWeights
 from query_api.reading.passages import PassageReader
 from query_api.reading.snapshot import QueryEncoder, Snapshot
+from query_api.reranking.port import RerankerFailure
+from query_api.reranking.served import ServedReranker
 from query_api.searching.fusing import FusionWeights
 from query_api.searching.leading import LEAD
 from query_api.searching.limiting import Limit
@@ -63,6 +65,7 @@ class SearchSettings:
     judge: Judge | None = field(default_factory=fitted_judge)
     lead: float | None = LEAD
     ahead: bool = True
+    reranker: ServedReranker | None = None
 
 
 @dataclass(frozen=True)
@@ -174,8 +177,8 @@ def begin(name: str, seconds: float, step: Awaitable[Any]) -> asyncio.Task[Outco
 
 
 async def within(name: str, seconds: float, step: Awaitable[Value]) -> Outcome[Value]:
-    """Wait for a step, at most so long. A store that cannot be read, or an encoder that gives no vector, is an outcome;
-    a fault of the program is raised."""
+    """Wait for a step, at most so long. A store that cannot be read, or a model that gives no vector or score, is an
+    outcome; a fault of the program is raised."""
     began = time.perf_counter()
     value: Value | None = None
     error: str | None = None
@@ -184,6 +187,6 @@ async def within(name: str, seconds: float, step: Awaitable[Value]) -> Outcome[V
             value = await step
     except TimeoutError:
         error = f"no answer within {seconds:g} s"
-    except (TransientStoreError, EncoderFailure) as broken:
+    except (TransientStoreError, EncoderFailure, RerankerFailure) as broken:
         error = str(broken)[:MAX_REASON_CHARACTERS]
     return Outcome(name, time.perf_counter() - began, value, error)

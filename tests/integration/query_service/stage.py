@@ -24,7 +24,7 @@ from indexer.write.rows import IndexedRows
 from indexer.write.vectors import VectorWriter
 from query_api.app import create_app
 from query_api.searching.engine import load_engine
-from query_api.settings import ServiceSettings
+from query_api.settings import RerankerSettings, ServiceSettings
 from schemas.contributions import encode_contribution
 from schemas.events import DocumentUpsert, decode_document_event
 from schemas.receipts import Receipt, encode_receipt
@@ -111,12 +111,15 @@ class Stage:
         return str(response.json()["token"])
 
 
-def settings_for(kafka: str, prefix: str, data_dir: Path, **service: Any) -> ServiceSettings:
+def settings_for(
+    kafka: str, prefix: str, data_dir: Path, *, reranker: RerankerSettings | None = None, **service: Any
+) -> ServiceSettings:
     return ServiceSettings.model_validate(
         {
             "kafka": {"bootstrap_servers": kafka, "topic_prefix": prefix, "partitions": 2},
             "storage": {"data_dir": data_dir},
             "embedding": {"provider": "hashing"},
+            "reranker": reranker or RerankerSettings(),
             "service": {"port": 0, **service},
         }
     )
@@ -183,9 +186,11 @@ async def working(kafka: str, names: TopicNames, generation: Generation) -> Asyn
 
 
 @asynccontextmanager
-async def on_stage(kafka: str, topic_prefix: str, data_dir: Path) -> AsyncIterator[Stage]:
+async def on_stage(
+    kafka: str, topic_prefix: str, data_dir: Path, reranker: RerankerSettings | None = None
+) -> AsyncIterator[Stage]:
     """New topics, an empty generation, the stand-in worker, and a service that is ready."""
-    settings = settings_for(kafka, topic_prefix, data_dir)
+    settings = settings_for(kafka, topic_prefix, data_dir, reranker=reranker)
     names = TopicNames(topic_prefix)
     await ensure_topics(kafka, topic_specs(settings.kafka, FIRST))
     generation = make_generation(data_dir)

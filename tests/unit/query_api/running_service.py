@@ -10,7 +10,7 @@ import httpx
 
 from query_api.app import create_app
 from query_api.service import Service
-from query_api.settings import ServiceBlock, ServiceSettings
+from query_api.settings import RerankerSettings, ServiceBlock, ServiceSettings
 from schemas.settings import StorageSettings
 from tests.unit.query_api.in_memory_text import Page
 from tests.unit.query_api.scripted_engine import ScriptedEngine
@@ -44,10 +44,12 @@ async def service_over(
     *,
     until_ready: bool = True,
     encoder_rest_seconds: float = 5.0,
+    reranker: RerankerSettings | None = None,
     **block: Any,
 ) -> AsyncIterator[Running]:
     settings = ServiceSettings(
         storage=StorageSettings(data_dir=data_dir),
+        reranker=reranker or RerankerSettings(),
         service=ServiceBlock(refresh_seconds=0.01, provenance_flush_seconds=0, **block),
     )
     app = create_app(settings, load=lambda: engine, encoder_rest_seconds=encoder_rest_seconds)

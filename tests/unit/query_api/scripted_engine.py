@@ -15,7 +15,9 @@ from indexer.generations import FIRST, Generation, Manifest, open_generation
 from indexer.tables import DocumentRow, StoredPosition
 from query_api.graph.view import GraphView
 from query_api.reading.snapshot import Snapshot
+from query_api.reranking.served import ServedReranker
 from query_api.searching.engine import GraphFile, SearchPart
+from query_api.searching.reranking import asks_reranker
 from query_api.searching.search import search
 from query_api.searching.steps import SearchSettings
 from query_api.settings import SearchBudgetSettings
@@ -148,6 +150,7 @@ class ScriptedEngine:
     graphs: dict[str, list[Contribution]] = field(default_factory=dict)
     encoder_failure: Exception | None = None
     encoder: Words = field(default_factory=Words)
+    reranker: ServedReranker | None = None
 
     @property
     def reader(self) -> Reader:
@@ -173,6 +176,12 @@ class ScriptedEngine:
 
     def snapshot(self, generation: Generation, reader: Any, graph: GraphView, documents_topic: str) -> Snapshot:
         return Snapshot(generation.name, reader.snapshot(), graph, documents_topic)
+
+    def rerank_by(self, reranker: ServedReranker) -> None:
+        self.reranker = reranker
+
+    def reranks(self, request: SearchRequest) -> bool:
+        return self.reranker is not None and asks_reranker(request)
 
     async def search(
         self,
@@ -221,7 +230,9 @@ class SearchingEngine(ScriptedEngine):
         budgets: SearchBudgetSettings,
     ) -> AsyncGenerator[SearchPart, None]:
         self.started += 1
-        async for part in search(request, retrieval_id, snapshot, encoder, executor, SearchSettings()):
+        async for part in search(
+            request, retrieval_id, snapshot, encoder, executor, SearchSettings(reranker=self.reranker)
+        ):
             yield part
 
 

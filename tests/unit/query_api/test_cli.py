@@ -68,6 +68,20 @@ def test_a_question_is_taken_apart_when_asked_for_and_hits_tell_what_for(monkeyp
     assert "for “the Elbe” at 1, “the Oder” at 7" in result.output
 
 
+@pytest.mark.parametrize(
+    ("options", "asked"), [([], None), (["--reranker"], True), (["--no-reranker"], False)], ids=str
+)
+def test_a_re_ranker_is_asked_for_or_not_or_as_the_service_has_it(
+    monkeypatch: pytest.MonkeyPatch, options: list[str], asked: bool | None
+) -> None:
+    done = DONE | {"failed_channels": {"rerank": "It is away.", "graph": "It is late."}}
+    events = [SentEvent("meta", META), SentEvent("done", done)]
+    result, stub = run(monkeypatch, "search", "river", *options, events=events)
+    assert stub.asked.get("reranker") is asked
+    assert "Without the re-ranker: It is away." in result.output
+    assert "Without the graph channel: It is late." in result.output
+
+
 def test_search_prints_hits_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
     events = [SentEvent("meta", META), SentEvent("stage", {}), SentEvent("hit", HIT), SentEvent("done", DONE)]
     result, stub = run(monkeypatch, "search", "the river", "-k", "3", "--after", "0:7", events=events)

@@ -23,6 +23,8 @@ from schemas.api import SearchRequest
         ({"decompose": True, "group": "chunk"}, "merges passages or documents"),
         ({"max_per_value": 2}, "`diversity`"),
         ({"diversity": "by", "max_per_value": 0}, "greater than or equal to 1"),
+        ({"reranker": True, "mode": "structured"}, "for the modes graph, hybrid, keyword, vector"),
+        ({"reranker": True, "mode": "rerank"}, "for the modes graph, hybrid, keyword, vector"),
         ({"max_per_document": 0}, "greater than or equal to 1"),
     ],
 )
@@ -33,4 +35,5 @@ def test_nonsense_is_refused_with_what_to_do(options: dict[str, object], said: s
 
 def test_what_goes_together_is_taken() -> None:
     SearchRequest(q="rivers", duplicates="semantic", duplicate_threshold=0.9, max_per_document=1, group="document")
+    SearchRequest(q="rivers", reranker=False, mode="structured")
     SearchRequest(q="rivers", context="window", context_chunks=10, min_confidence=0.25, explain=True)

@@ -21,6 +21,7 @@ from query_api.settings import ServiceBlock
 from query_api.upkeep.resting_encoder import RestingEncoder
 from schemas.api import Hit, SearchRequest
 from schemas.frames import Done, Meta, Stage
+from tests.unit.query_api.reranking.stub_reranker import StubReranker, served
 from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_generation, make_hit
 from tests.waiting import eventually
 
@@ -189,6 +190,16 @@ async def test_an_encoder_that_asks_something_outside_is_asked_from_here(crowd: 
     await crowd.gather()
 
     assert not active_children()
+
+
+async def test_a_search_that_asks_a_re_ranker_stays_here(crowd: Crowd) -> None:
+    crowd.searches._engine.engine.rerank_by(served(StubReranker()))
+    await crowd.gather(reranker=False)
+    await eventually(lambda: crowd.searches.copies)
+
+    assert process_of(await crowd.beside_another("who", reranker=False)) != os.getpid()
+    assert process_of(await crowd.beside_another("who")) == os.getpid()
+    assert process_of(await crowd.beside_another("who", reranker=True)) == os.getpid()
 
 
 async def test_one_process_where_one_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
