@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import msgspec
 
 from query_api.judging.answers import Asked
-from query_api.judging.approaches import Approach
+from query_api.judging.approaches import WITHOUT_RERANKER, Approach
 from query_api.judging.labelled import Question
 from schemas.api import MAX_QUERY_CHARACTERS
 from schemas.exits import Failure, WrongSetting
@@ -33,7 +33,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     def parameters(self, question: Question, approach: Approach) -> dict[str, Any]:
         text = (question.text.lower() if self.lower_case else question.text)[:MAX_QUERY_CHARACTERS]
         scope = {"collection": self.collection, "group": self.group, "cache": False}
-        return {"q": text, "k": self.k, **scope, **approach.parameters}
+        return {"q": text, "k": self.k, **scope, **WITHOUT_RERANKER, **approach.parameters}
 
 
 def offered(

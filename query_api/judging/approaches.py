@@ -1,7 +1,8 @@
 """The approaches that can be held side by side: each a name and what it adds to the request of a search.
 
 A new way to search becomes comparable by one entry here, as soon as `/v1/search` takes its parameters. A service that
-does not take them yet says so when it is first asked, and the approach is left out.
+does not take them yet says so when it is first asked, and the approach is left out. Unless an approach says otherwise,
+it is asked without a re-ranker, so that figures of services with and without one compare.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,11 @@ _KNOWN = (
     Approach("keyword", "BM25 alone", {"mode": "keyword"}, single=True),
     Approach("structured", "fields and values of the documents alone", {"mode": "structured"}, single=True),
     Approach("graph", "the graph alone, started from what vector and keyword find", {"mode": "graph"}, single=True),
+    Approach(
+        "reranked",
+        "the full engine, its first hits put into another order by the configured re-ranker",
+        {"mode": "hybrid", "reranker": "true"},
+    ),
     Approach(
         "expansion",
         "the full engine, its graph channel by expanding two steps around the parents",
@@ -61,6 +67,8 @@ _KNOWN = (
         },
     ),
 )
+WITHOUT_RERANKER: Mapping[str, str] = {"reranker": "false"}
+"""What every search of an evaluation asks for, but for what its approach says."""
 APPROACHES = {approach.name: approach for approach in _KNOWN}
 
 

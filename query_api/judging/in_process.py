@@ -19,7 +19,7 @@ import msgspec
 import structlog
 
 from query_api.judging.answers import Asked
-from query_api.judging.approaches import Approach
+from query_api.judging.approaches import WITHOUT_RERANKER, Approach
 from query_api.judging.labelled import LabelledCollection, LabelledDocument, Question
 from schemas.api import Hit, SearchRequest
 from schemas.evaluations import EvaluationRequest, EvaluationState
@@ -234,6 +234,5 @@ class Evaluations:
 
 def search_request(asked: EvaluationRequest, text: str, approach: Approach) -> SearchRequest:
     """One of its searches. Raises pydantic's ValidationError where this service does not offer the approach."""
-    return SearchRequest.model_validate(
-        {"q": text, "k": asked.k, "collection": asked.collection, "group": asked.group, **approach.parameters}
-    )
+    scope = {"k": asked.k, "collection": asked.collection, "group": asked.group}
+    return SearchRequest.model_validate({"q": text, **scope, **WITHOUT_RERANKER, **approach.parameters})

@@ -11,6 +11,7 @@ from query_api.judging.approaches import Approach, approaches_named
 from query_api.judging.in_process import AnotherRuns, Evaluations, ServedFacts, search_request
 from query_api.judging.labelled import LabelledDocument
 from query_api.problems import ApiProblem
+from query_api.reranking.port import HOW_TO_CONFIGURE
 from query_api.searching.engine import SearchPart, tables_of
 from query_api.service import Service, not_ready, service_of
 from query_api.streaming.replay import new_retrieval_id
@@ -63,7 +64,7 @@ async def begin_evaluation(
 ) -> EvaluationState:
     """Every question is put in every approach, behind the searches of others; `GET` with the id tells how far it is,
     and has the report when it is done. One at a time; the last twenty are kept until the service stops."""
-    approaches = _approaches(asked)
+    approaches = _approaches(asked, reranker=service.reranker is not None)
     documents = await _documents(service, asked)
     try:
         state = evaluations.begin(asked, approaches, documents)
@@ -92,18 +93,20 @@ async def get_evaluation(evaluation_id: str, evaluations: EvaluationsOf) -> Eval
     return state
 
 
-def _approaches(asked: EvaluationRequest) -> tuple[Approach, ...]:
+def _approaches(asked: EvaluationRequest, *, reranker: bool) -> tuple[Approach, ...]:
     try:
         approaches = approaches_named(asked.approaches)
     except WrongSetting as error:
         raise ApiProblem(422, "Unknown approach", str(error).replace("choose --approach from", "there are")) from error
     for approach in approaches:
         try:
-            search_request(asked, asked.questions[0].text, approach)
+            request = search_request(asked, asked.questions[0].text, approach)
         except ValidationError as error:
             raise ApiProblem(
                 422, "Approach not offered", f"This service does not offer {approach.name!r}; leave it out."
             ) from error
+        if request.reranker and not reranker:
+            raise ApiProblem(422, "Approach not offered", f"{approach.name!r} is not offered. {HOW_TO_CONFIGURE}")
     return approaches
 
 

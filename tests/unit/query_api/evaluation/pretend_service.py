@@ -25,6 +25,7 @@ class PretendService:
         self.asked: list[dict[str, str]] = []
         self.broken: str | None = None
         self.refused_modes: set[str] = set()
+        self.has_reranker = True
         self.client = ServiceClient("http://127.0.0.1:1", None, httpx.MockTransport(self._answer))
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
@@ -73,6 +74,8 @@ class PretendService:
     def _stream(self, asked: dict[str, str]) -> httpx.Response:
         if asked["mode"] in self.refused_modes:
             return httpx.Response(422, json={"title": "Request does not fit", "detail": f"No mode {asked['mode']}."})
+        if asked["reranker"] == "true" and not self.has_reranker:
+            return httpx.Response(422, json={"title": "No re-ranker", "detail": "Configure one."})
         self.asked.append(asked)
         words = set(asked["q"].lower().strip("?").split())
         found = [

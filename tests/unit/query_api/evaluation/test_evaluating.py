@@ -151,6 +151,17 @@ def test_an_approach_the_service_refuses_is_told_and_left_out(service: PretendSe
         evaluate(plan, service.client)
 
 
+def test_only_the_approach_with_a_re_ranker_asks_for_it_and_is_left_out_where_there_is_none(
+    service: PretendService, plan: Plan
+) -> None:
+    plan = msgspec.structs.replace(plan, approaches=approaches_named(["hybrid", "reranked"]))
+    both = only(evaluate(plan, service.client))
+    assert [approach.name for approach in both.approaches] == ["hybrid", "reranked"]
+    assert [asked["reranker"] for asked in service.asked[:2]] == ["false", "true"]
+    service.has_reranker = False
+    assert only(evaluate(plan, service.client)).not_offered == {"reranked": "No re-ranker: Configure one."}
+
+
 def test_a_collection_is_taken_as_it_is_if_it_holds_what_is_judged(service: PretendService, plan: Plan) -> None:
     loaded = only(evaluate(plan, service.client)).loaded
     sent = len(service.published)

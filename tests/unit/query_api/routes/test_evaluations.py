@@ -74,6 +74,7 @@ def changed(question: int, **fields: Any) -> dict[str, Any]:
         (changed(0, text="  "), 422, "text"),
         ({**ASKED, "collection": "nothing"}, 404, "holds no document"),
         ({**ASKED, "approaches": ["magic"]}, 422, "There is no approach 'magic'"),
+        ({**ASKED, "approaches": ["hybrid", "reranked"]}, 422, "'reranked' is not offered. No re-ranker is configured"),
         ({**ASKED, "k": 0}, 422, "k"),
         ({**ASKED, "speed": 1}, 422, "no parameter 'speed'"),
     ],
