@@ -46,8 +46,8 @@ class CrossEncoderReranker:
         declared = getattr(getattr(self._model, "config", None), "architectures", None) or ()
         if declared and not any(name.endswith(_HEADS) for name in declared):  # the library gives it a head of chance
             raise RerankerRefused(
-                f"The model {self.name!r} is no cross-encoder but {declared[0]}: set THALWEG_RERANKER__MODEL to one that "
-                "was trained to score a question with a text."
+                f"The model {self.name!r} is no cross-encoder but {declared[0]}: set THALWEG_RERANKER__MODEL to one "
+                "that was trained to score a question with a text."
             )
         if probed != (1,):
             raise RerankerRefused(
