@@ -12,7 +12,7 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 
 from query_api.forking.wire import LONGEST_LINE, Ask, Ended, Stop, asked, ending, telling
-from query_api.searching.engine import PartsOf, SearchUnanswered
+from query_api.searching.engine import PartsOf
 
 _SIGNAL_AT_PARENTS_DEATH = 1  # PR_SET_PDEATHSIG of linux/prctl.h
 
@@ -64,9 +64,7 @@ class _Answering:
                 async for part in parts:
                     writer.write(telling(ask.number, part))
                     await writer.drain()
-        except SearchUnanswered as error:
-            writer.write(ending(ask.number, Ended(unanswered=True, reason=str(error))))
         except Exception as error:  # noqa: BLE001 -- edge of a process: the service searches by itself, and tells
-            writer.write(ending(ask.number, Ended(unanswered=False, reason=f"{type(error).__name__}: {error}")))
+            writer.write(ending(ask.number, Ended(f"{type(error).__name__}: {error}")))
         finally:
             del self._running[ask.number]

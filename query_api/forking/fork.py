@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from query_api.forking.child import run_copy
 from query_api.forking.wire import LONGEST_LINE, Ask, Ended, asking, stopping, told
-from query_api.searching.engine import PartsOf, SearchPart, SearchUnanswered
+from query_api.searching.engine import PartsOf, SearchPart
 from schemas.api import SearchRequest
-from schemas.frames import Done
+from schemas.frames import Done, Stage
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess
@@ -29,7 +29,8 @@ class Fork:
     """A process that answers searches as this one did when it was copied. Made and used on the event loop.
 
     Threads are not copied. A lock that another thread held at that moment stays locked in the copy, so the first
-    search it is sent shows whether it is of use, and one that says nothing for `patience_seconds` is ended.
+    search it is sent shows whether it is of use. One in which a step fails, or that says nothing for
+    `patience_seconds`, is ended.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class Fork:
         return cls(process, reader, writer, fork_seconds, patience_seconds)
 
     async def search(self, request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
-        """The parts of an answer, as the engine gives them. Raises SearchUnanswered, or ForkLost at any moment."""
+        """The parts of an answer, as the engine gives them, but for steps that failed. Raises ForkLost at any moment."""
         if self.lost is not None:
             raise ForkLost(self.lost)
         self._asked += 1
@@ -83,7 +84,8 @@ class Fork:
                 part = await self._next(told_here)
                 ended = isinstance(part, Done | Ended)
                 if isinstance(part, Ended):
-                    raise SearchUnanswered(part.reason) if part.unanswered else ForkLost(part.reason)
+                    raise ForkLost(part.reason)
+                self._look_for_failure(part)
                 yield part
         finally:
             self.under_way -= 1
@@ -102,6 +104,16 @@ class Fork:
         self._end("it was closed")
         self._listening.cancel()
         await asyncio.gather(self._listening, return_exceptions=True)
+
+    def _look_for_failure(self, part: SearchPart) -> None:
+        """All that a copy reads is in its memory: a step that failed there met a lock that nobody opens. Raises
+        ForkLost; an answer that was told up to Done is left as it is."""
+        match part:
+            case Stage(name=name, error=str(error)):
+                self._end(f"the step {name} failed in it: {error}")
+                raise ForkLost(self.lost)
+            case Done(failed_channels=failed) if failed:
+                self._end(f"steps failed in it: {failed}")
 
     async def _next(self, told_here: "asyncio.Queue[SearchPart | Ended | None]") -> SearchPart | Ended:
         try:

@@ -31,7 +31,10 @@ async def told_by(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[S
             os.kill(os.getpid(), signal.SIGKILL)
         case "wait":
             await asyncio.Event().wait()
-    yield Done(retrieval_id=retrieval_id, hits=0, timings={}, next_offset=None)
+        case "stuck":
+            yield Stage(name="embed", seconds=2, candidates=0, error="no answer within 2 s")
+    failed = {"vector": "no answer within 2 s"} if "stuck" in request.q else {}
+    yield Done(retrieval_id=retrieval_id, hits=0, timings={}, failed_channels=failed, next_offset=None)
 
 
 @asynccontextmanager
@@ -83,11 +86,28 @@ async def test_what_the_service_knows_at_the_fork_the_copy_knows_too_and_nothing
     assert done.retrieval_id == "before"
 
 
-async def test_a_search_that_no_channel_could_answer_is_told_as_such() -> None:
+async def test_a_search_that_no_channel_could_answer_there_can_be_done_elsewhere() -> None:
     async with a_fork() as fork:
-        with pytest.raises(SearchUnanswered, match="No store can be read"):
+        with pytest.raises(ForkLost, match="No store can be read"):
             await parts(fork, "unanswered")
         assert await parts(fork, "next")
+
+
+async def test_a_step_that_fails_there_is_never_told_and_ends_the_copy() -> None:
+    async with a_fork() as fork:
+        told: list[SearchPart] = []
+        with pytest.raises(ForkLost, match="the step embed failed in it: no answer within 2 s"):
+            async for part in fork.search(SearchRequest(q="stuck"), "r"):
+                told.append(part)
+        assert [part.name for part in told if isinstance(part, Stage)] == ["stuck"]
+        await eventually(lambda: not exists(fork.pid))
+
+
+async def test_an_answer_of_failed_steps_that_is_told_to_its_end_is_the_copys_last() -> None:
+    async with a_fork() as fork:
+        assert isinstance((await parts(fork, "stuck late"))[-1], Done)
+        with pytest.raises(ForkLost, match="no answer within 2 s"):
+            await parts(fork, "next")
 
 
 async def test_a_search_that_fails_there_can_be_done_elsewhere_and_the_copy_goes_on() -> None:

@@ -20,6 +20,7 @@ from query_api.searching.engine import LazyEngine, SearchPart
 from query_api.settings import ServiceBlock
 from query_api.upkeep.resting_encoder import RestingEncoder
 from schemas.api import Hit, SearchRequest
+from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta, Stage
 from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_generation, make_hit
 from tests.waiting import eventually
@@ -31,15 +32,23 @@ HITS = [make_hit(rank) for rank in range(1, 6)]
 
 @dataclass
 class TellingEngine(ScriptedEngine):
-    """Its first stage counts the process that searches; a question with `hold` then waits for a file."""
+    """Its first stage counts the process that searches; a question with `hold` then waits for a file.
+
+    A lock that a question with `locked` needs is one that nobody opens in a copy.
+    """
 
     gate: Path = Path()
+    locked: str = "locked"  # what a copy cannot answer by all channels
     hits: Any = field(default_factory=lambda: HITS)
 
     async def search(self, request: SearchRequest, *given: Any) -> AsyncGenerator[SearchPart, None]:
         async for part in super().search(request, *given):
             if isinstance(part, Stage):
                 part.candidates = os.getpid()
+                if os.getpid() != MAIN and self.locked in request.q and request.mode == "hybrid":
+                    part.error = "no answer within 2 s"
+            if request.filter:
+                raise MalformedFilter("There is no field status.")
             if isinstance(part, Hit) and part.rank == 2 and "hold" in request.q:
                 await eventually(self.gate.exists)
             if isinstance(part, Hit) and part.rank == 3 and "die" in request.q and os.getpid() != MAIN:
@@ -53,10 +62,11 @@ MAIN = os.getpid()
 class Crowd:
     """Searches over one snapshot, and what came of them."""
 
-    def __init__(self, searches: SharedSearches, snapshot: Snapshot, gate: Path) -> None:
+    def __init__(self, searches: SharedSearches, snapshot: Snapshot, engine: TellingEngine) -> None:
         self.searches = searches
         self.snapshot = snapshot
-        self.gate = gate
+        self.engine = engine
+        self.gate = engine.gate
         self.encoder: Any = RestingEncoder(Words())  # type: ignore[arg-type]
 
     async def ask(self, q: str, snapshot: Snapshot | None = None, **parameters: Any) -> list[SearchPart]:
@@ -90,7 +100,7 @@ async def a_crowd(tmp_path: Path, **block: Any) -> AsyncIterator[Crowd]:
     with ThreadPoolExecutor(2) as threads:
         searches = SharedSearches(LazyEngine(lambda: engine), threads, ServiceBlock(**{"search_processes": 2} | block))
         try:
-            yield Crowd(searches, replace(snapshot, in_memory=True), engine.gate)
+            yield Crowd(searches, replace(snapshot, in_memory=True), engine)
         finally:
             await searches.close()
 
@@ -102,6 +112,7 @@ async def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     monkeypatch.setattr(sharing, "STEADY_SECONDS", 0)
     monkeypatch.setattr(sharing, "SHORTEST_REST_SECONDS", 0)
     monkeypatch.setattr(sharing, "REST_FACTOR", 0)
+    monkeypatch.setattr(sharing, "REST_AFTER_LOSS_SECONDS", 0)
     async with a_crowd(tmp_path) as crowd:
         yield crowd
 
@@ -211,6 +222,57 @@ async def test_a_search_whose_copy_dies_is_finished_here_and_nothing_is_told_twi
     assert not crowd.searches.copies
     await crowd.gather()
     await eventually(lambda: crowd.searches.copies)
+
+
+async def test_after_the_loss_of_a_copy_none_is_made_for_a_while(
+    crowd: Crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "REST_AFTER_LOSS_SECONDS", 3600)
+    await crowd.gather()
+    await eventually(lambda: crowd.searches.copies)
+    await crowd.beside_another("die")
+    crowd.searches.prune(crowd.snapshot)
+
+    await crowd.gather()
+
+    assert not crowd.searches.copies
+    await eventually(lambda: not active_children())
+
+
+async def test_a_step_that_a_copy_could_not_do_is_done_here(crowd: Crowd) -> None:
+    await crowd.gather()
+    await eventually(lambda: crowd.searches.copies)
+
+    answer = await crowd.beside_another("locked")
+
+    assert process_of(answer) == os.getpid()
+    assert not [part for part in answer if isinstance(part, Stage) and part.error]
+    assert [part for part in answer if isinstance(part, Hit)] == HITS
+
+
+async def test_a_copy_is_tried_by_all_channels_whatever_the_crowd_asks(
+    crowd: Crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = asyncio.Event()
+    made = crowd.searches._made
+    monkeypatch.setattr(crowd.searches, "_made", lambda task: (made(task), tried.set()))
+    crowd.engine.locked = "hold"
+
+    await crowd.gather(mode="keyword")
+    await tried.wait()
+
+    assert not crowd.searches.copies
+
+
+async def test_malformed_requests_keep_no_copy_away(crowd: Crowd) -> None:
+    held = asyncio.create_task(crowd.ask("hold"))
+    await eventually(lambda: crowd.searches.under_way)
+    for _ in range(sharing.MET):
+        with pytest.raises(MalformedFilter):
+            await crowd.ask("who", filter=["status=Final"])
+    await eventually(lambda: crowd.searches.copies)
+    crowd.gate.touch()
+    await held
 
 
 async def test_copies_that_nobody_has_needed_for_long_end(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
