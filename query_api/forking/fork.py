@@ -9,7 +9,7 @@ from contextlib import suppress
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
-from query_api.forking.child import run_copy
+from query_api.forking.child import open_files, run_copy
 from query_api.forking.wire import LONGEST_LINE, Ask, Ended, asking, stopping, told
 from query_api.searching.engine import PartsOf, SearchPart
 from schemas.api import SearchRequest
@@ -57,7 +57,8 @@ class Fork:
     async def made(cls, parts_of: Callable[[], PartsOf], patience_seconds: float) -> "Fork":
         """A copy of this process as it is now, which searches with what `parts_of` makes there."""
         here, there = socket.socketpair()
-        process = get_context("fork").Process(target=run_copy, args=(there, parts_of), name="searches", daemon=True)
+        given = (there, open_files(), parts_of)
+        process = get_context("fork").Process(target=run_copy, args=given, name="searches", daemon=True)
         began = time.perf_counter()
         with warnings.catch_warnings():  # of a fork beside threads, which is what this class is careful about
             warnings.simplefilter("ignore")
@@ -68,7 +69,7 @@ class Fork:
         return cls(process, reader, writer, fork_seconds, patience_seconds)
 
     async def search(self, request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
-        """The parts of an answer, as the engine gives them, but for steps that failed. Raises ForkLost at any moment."""
+        """The parts of an answer, as the engine gives them; no step that failed. Raises ForkLost at any moment."""
         if self.lost is not None:
             raise ForkLost(self.lost)
         self._asked += 1

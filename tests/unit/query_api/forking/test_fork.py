@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from query_api.forking.fork import Fork, ForkLost
+from query_api.forking.sharing import processes_to_search
 from query_api.searching.engine import SearchPart, SearchUnanswered
 from schemas.api import SearchRequest
 from schemas.frames import Done, Stage
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be copied here")
+pytestmark = pytest.mark.skipif(processes_to_search(2) < 2, reason="processes are not copied on this system")
 
 
 async def told_by(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
@@ -35,6 +36,11 @@ async def told_by(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[S
             yield Stage(name="embed", seconds=2, candidates=0, error="no answer within 2 s")
     failed = {"vector": "no answer within 2 s"} if "stuck" in request.q else {}
     yield Done(retrieval_id=retrieval_id, hits=0, timings={}, failed_channels=failed, next_offset=None)
+
+
+opens_at_forks: list[Callable[[], None]] = []  # a library's, which can never be unregistered
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: [opening() for opening in opens_at_forks])
 
 
 @asynccontextmanager
@@ -95,11 +101,10 @@ async def test_a_search_that_no_channel_could_answer_there_can_be_done_elsewhere
 
 async def test_a_step_that_fails_there_is_never_told_and_ends_the_copy() -> None:
     async with a_fork() as fork:
-        told: list[SearchPart] = []
-        with pytest.raises(ForkLost, match="the step embed failed in it: no answer within 2 s"):
-            async for part in fork.search(SearchRequest(q="stuck"), "r"):
-                told.append(part)
-        assert [part.name for part in told if isinstance(part, Stage)] == ["stuck"]
+        async with aclosing(fork.search(SearchRequest(q="stuck"), "r")) as search:
+            assert isinstance(await anext(search), Stage)
+            with pytest.raises(ForkLost, match="the step embed failed in it: no answer within 2 s"):
+                await anext(search)
         await eventually(lambda: not exists(fork.pid))
 
 
@@ -177,6 +182,46 @@ async def test_a_connection_that_the_service_ends_is_not_kept_open_by_a_copy() -
         client.settimeout(10)
         assert client.recv(1) == b""
     client.close()
+
+
+async def test_what_a_library_opens_anew_in_a_copy_stays_open_there() -> None:
+    opened: list[tuple[int, int]] = []
+
+    async def writing_to_what_was_opened(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
+        ((reading, writing),) = opened
+        os.write(writing, b"its own")
+        yield Done(retrieval_id=os.read(reading, 7).decode(), hits=0, timings={}, next_offset=None)
+
+    opens_at_forks.append(lambda: opened.append(os.pipe()))
+    try:
+        async with a_fork(writing_to_what_was_opened) as fork:
+            (done,) = await parts(fork, "what")
+    finally:
+        opens_at_forks.clear()
+
+    assert isinstance(done, Done)
+    assert done.retrieval_id == "its own"
+    assert not opened
+
+
+async def test_no_signal_in_a_copy_wakes_the_service() -> None:
+    async def telling_what_is_woken(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
+        woken = signal.set_wakeup_fd(-1)
+        yield Done(retrieval_id=str(woken), hits=0, timings={}, next_offset=None)
+
+    waking, woken = socket.socketpair()
+    waking.setblocking(False)
+    before = signal.set_wakeup_fd(waking.fileno())
+    try:
+        async with a_fork(telling_what_is_woken) as fork:
+            (done,) = await parts(fork, "what")
+    finally:
+        signal.set_wakeup_fd(before)
+        waking.close()
+        woken.close()
+
+    assert isinstance(done, Done)
+    assert done.retrieval_id == "-1"
 
 
 def exists(pid: int | None) -> bool:

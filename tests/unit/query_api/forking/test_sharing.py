@@ -224,9 +224,7 @@ async def test_a_search_whose_copy_dies_is_finished_here_and_nothing_is_told_twi
     await eventually(lambda: crowd.searches.copies)
 
 
-async def test_after_the_loss_of_a_copy_none_is_made_for_a_while(
-    crowd: Crowd, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_after_the_loss_of_a_copy_none_is_made_for_a_while(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharing, "REST_AFTER_LOSS_SECONDS", 3600)
     await crowd.gather()
     await eventually(lambda: crowd.searches.copies)
