@@ -14,6 +14,7 @@ from query_api.forking.wire import LONGEST_LINE, Ask, Ended, Stop, asked, ending
 from query_api.searching.engine import PartsOf
 
 LAST_STANDARD_FILE = 2
+_FIRST_TO_GO = "1000"  # of -1000 to 1000, proc_pid_oom_score_adj(5)
 _SIGNAL_AT_PARENTS_DEATH = 1  # PR_SET_PDEATHSIG of linux/prctl.h
 
 
@@ -35,6 +36,8 @@ def run_copy(connection: socket.socket, inherited: frozenset[int], parts_of: Cal
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_SIGNAL_AT_PARENTS_DEATH, signal.SIGKILL)
+    with suppress(OSError):  # where memory runs out, a copy is to go before the service, which can do without
+        Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_GO, encoding="ascii")
     _let_go_of_files(inherited - {connection.fileno()})
     asyncio.run(_Answering(parts_of()).run(connection))
 

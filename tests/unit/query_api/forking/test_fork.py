@@ -68,6 +68,12 @@ async def test_another_process_answers() -> None:
     assert isinstance(done, Done)
 
 
+async def test_where_memory_runs_out_a_copy_goes_first() -> None:
+    async with a_fork() as fork:
+        await parts(fork, "who")
+        assert likely_to_go(fork.pid) == 1000
+
+
 async def test_searches_at_the_same_time_are_told_apart() -> None:
     async with a_fork() as fork:
         answers = await asyncio.gather(*(parts(fork, f"q{number}", f"r{number}") for number in range(20)))
@@ -222,6 +228,10 @@ async def test_no_signal_in_a_copy_wakes_the_service() -> None:
 
     assert isinstance(done, Done)
     assert done.retrieval_id == "-1"
+
+
+def likely_to_go(pid: int | None) -> int:
+    return int(Path(f"/proc/{pid}/oom_score_adj").read_text(encoding="ascii"))
 
 
 def exists(pid: int | None) -> bool:
