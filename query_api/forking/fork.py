@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess
 
 ENDS_WITHIN_SECONDS = 5.0
+BEGINS_WITHIN_SECONDS = 5.0  # the first part waits for no step: a copy that does not tell it runs no more
 
 
 class ForkLost(Exception):
@@ -29,8 +30,8 @@ class Fork:
     """A process that answers searches as this one did when it was copied. Made and used on the event loop.
 
     Threads are not copied. A lock that another thread held at that moment stays locked in the copy, so the first
-    search it is sent shows whether it is of use. One in which a step fails, or that says nothing for
-    `patience_seconds`, is ended.
+    search it is sent shows whether it is of use. One in which a step fails, that does not begin
+    an answer soon, or that says nothing for `patience_seconds`, is ended.
     """
 
     def __init__(
@@ -81,8 +82,10 @@ class Fork:
         ended = False
         try:
             self._writer.write(asking(Ask(number, retrieval_id, request)))
+            patience_seconds = min(BEGINS_WITHIN_SECONDS, self._patience_seconds)
             while not ended:
-                part = await self._next(told_here)
+                part = await self._next(told_here, patience_seconds)
+                patience_seconds = self._patience_seconds
                 ended = isinstance(part, Done | Ended)
                 if isinstance(part, Ended):
                     raise ForkLost(part.reason)
@@ -116,12 +119,14 @@ class Fork:
             case Done(failed_channels=failed) if failed:
                 self._end(f"steps failed in it: {failed}")
 
-    async def _next(self, told_here: "asyncio.Queue[SearchPart | Ended | None]") -> SearchPart | Ended:
+    async def _next(
+        self, told_here: "asyncio.Queue[SearchPart | Ended | None]", patience_seconds: float
+    ) -> SearchPart | Ended:
         try:
-            async with asyncio.timeout(self._patience_seconds):
+            async with asyncio.timeout(patience_seconds):
                 part = await told_here.get()
         except TimeoutError:
-            self._end(f"it said nothing for {self._patience_seconds:g} s")
+            self._end(f"it said nothing for {patience_seconds:g} s")
             raise ForkLost(self.lost) from None
         if part is None:
             raise ForkLost(self.lost)

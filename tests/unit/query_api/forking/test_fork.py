@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from query_api.forking import fork as fork_module
 from query_api.forking.fork import Fork, ForkLost
 from query_api.forking.sharing import processes_to_search
 from query_api.searching.engine import SearchPart, SearchUnanswered
@@ -144,6 +145,15 @@ async def test_a_copy_that_says_nothing_is_ended() -> None:
     async with a_fork(patience=0.05) as fork:
         with pytest.raises(ForkLost, match=r"said nothing for 0\.05 s"):
             await parts(fork, "wait")
+        await eventually(lambda: not exists(fork.pid))
+
+
+async def test_a_copy_that_does_not_even_begin_is_ended_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fork_module, "BEGINS_WITHIN_SECONDS", 0.05)
+    async with a_fork(patience=3600) as fork:
+        os.kill(fork.pid or 0, signal.SIGSTOP)
+        with pytest.raises(ForkLost, match=r"said nothing for 0\.05 s"):
+            await parts(fork, "who")
         await eventually(lambda: not exists(fork.pid))
 
 
