@@ -56,16 +56,24 @@ class Fork:
 
     @classmethod
     async def made(cls, parts_of: Callable[[], PartsOf], patience_seconds: float) -> "Fork":
-        """A copy of this process as it is now, which searches with what `parts_of` makes there."""
+        """A copy of this process as it is now, which searches with what `parts_of` makes there.
+
+        Raises OSError where the system refuses it; `multiprocessing` then leaves four files open.
+        """
         here, there = socket.socketpair()
-        given = (there, open_files(), parts_of)
-        process = get_context("fork").Process(target=run_copy, args=given, name="searches", daemon=True)
-        began = time.perf_counter()
-        with warnings.catch_warnings():  # of a fork beside threads, which is what this class is careful about
-            warnings.simplefilter("ignore")
-            process.start()
-        fork_seconds = time.perf_counter() - began
-        there.close()
+        try:
+            given = (there, open_files(), parts_of)
+            process = get_context("fork").Process(target=run_copy, args=given, name="searches", daemon=True)
+            began = time.perf_counter()
+            with warnings.catch_warnings():  # of a fork beside threads, which is what this class is careful about
+                warnings.simplefilter("ignore")
+                process.start()
+            fork_seconds = time.perf_counter() - began
+        except BaseException:
+            here.close()
+            raise
+        finally:
+            there.close()
         reader, writer = await asyncio.open_unix_connection(sock=here, limit=LONGEST_LINE)
         return cls(process, reader, writer, fork_seconds, patience_seconds)
 

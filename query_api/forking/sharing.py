@@ -36,6 +36,7 @@ STEADY_SECONDS = 0.5  # that a snapshot has lasted; while much is written, each 
 SHORTEST_REST_SECONDS = 1.0  # between two forks
 REST_FACTOR = 50  # at most a fiftieth of the event loop's time goes into forks
 REST_AFTER_LOSS_SECONDS = 60.0
+REST_AFTER_REFUSAL_SECONDS = 3600.0
 IDLE_SECONDS = 60.0
 PATIENCE_SECONDS = 5.0  # beyond the budgets of all steps of a search
 MOST_PROCESSES = 4
@@ -161,7 +162,12 @@ class SharedSearches:
 
     def _made(self, task: "asyncio.Task[None]") -> None:
         self._making = None
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        if isinstance(error, OSError):
+            self._rests_until = time.monotonic() + REST_AFTER_REFUSAL_SECONDS
+            log.warning("the system allows no copy of this process: it searches alone for an hour", error=str(error))
+        else:
             self._most_forks = 0
             log.error("this process cannot be copied: it searches alone", exc_info=error)
 

@@ -1,6 +1,7 @@
 """Searches that come at once are shared between the service and copies of it; nobody can tell which did which."""
 
 import asyncio
+import errno
 import os
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from query_api.forking import sharing
 from query_api.forking.sharing import SharedSearches, processes_to_search
@@ -305,6 +307,25 @@ async def test_a_copy_that_cannot_answer_its_first_search_is_never_used(
 
     assert not crowd.searches.copies
     assert process_of(await crowd.beside_another("who")) == os.getpid()
+
+
+async def test_a_fork_that_the_system_refuses_is_tried_again_later(
+    crowd: Crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused() -> int:
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    with monkeypatch.context() as short:
+        short.setattr(os, "fork", refused)
+        with capture_logs() as logs:
+            await crowd.gather()
+    assert [each["error"] for each in logs] == ["[Errno 11] Resource temporarily unavailable"]
+    await crowd.gather()
+    assert not active_children()
+
+    monkeypatch.setattr(crowd.searches, "_rests_until", 0.0)
+    await crowd.gather()
+    await eventually(lambda: crowd.searches.copies)
 
 
 def test_as_many_processes_as_cores_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
