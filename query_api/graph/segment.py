@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from indexer.read.strings import Strings
 from query_api.graph.columns import GraphColumns, Keys
 from query_api.graph.identifiers import MISSING, Identifiers, find
 from query_api.graph.rows import Indices, Sorting, entries_between, entries_of, entries_with, row_pointers, rows_of
@@ -124,8 +125,8 @@ class Segment:
 
     document_keys: Keys
     collections: Codes
-    document_ids: pa.Array
-    titles: pa.Array
+    document_ids: Strings
+    titles: Strings
     document_passages: Indices  # pointers: the passages of document d are [d]..[d + 1]
 
     passage_ids: Identifiers
@@ -137,7 +138,7 @@ class Segment:
 
     entity_keys: Keys
     entity_collections: Codes
-    names: pa.Array
+    names: Strings
     passage_frequencies: NDArray[np.uint16]  # in how many passages an entity is mentioned
 
     mentions: TwoWay  # chunk → entity
@@ -146,7 +147,7 @@ class Segment:
 
     about: TwoWay  # document → entity
     about_weights: NDArray[np.float32]
-    about_surfaces: pa.Array  # empty where it is the document's title
+    about_surfaces: Strings  # empty where it is the document's title
 
     statement_chunks: Indices  # ascending
     statement_keys: Keys
@@ -239,8 +240,8 @@ class Segment:
         return cls(
             document_keys=document_keys,
             collections=Codes.build(columns.document_collections, documents),
-            document_ids=columns.document_ids.take(pa.array(documents)),
-            titles=titles,
+            document_ids=Strings(columns.document_ids.take(pa.array(documents))),
+            titles=Strings(titles),
             document_passages=row_pointers(passage_documents, len(documents)),
             passage_ids=Identifiers(of_passage[begins]),
             passage_documents=passage_documents,
@@ -249,7 +250,7 @@ class Segment:
             chunk_passages=chunk_passages,
             entity_keys=entity_keys,
             entity_collections=Codes.build(columns.entity_collections, first_rows),
-            names=columns.entity_names.take(pa.array(first_rows)),
+            names=Strings(columns.entity_names.take(pa.array(first_rows))),
             passage_frequencies=_passage_frequencies(mentions, chunk_passages, n_entities),
             mentions=mentions,
             mention_counts=_saturated(columns.mention_counts[by_chunk], np.uint8),
@@ -259,7 +260,7 @@ class Segment:
             ),
             about=TwoWay.build(about_documents[by_document], about_entities[by_document], len(documents)),
             about_weights=columns.about_weights[by_document],
-            about_surfaces=_unlike_titles(surfaces, titles.take(pa.array(about_documents[by_document]))),
+            about_surfaces=Strings(_unlike_titles(surfaces, titles.take(pa.array(about_documents[by_document])))),
             statement_chunks=statement_chunks[stated].astype(np.int32),
             statement_keys=columns.statement_keys[stated],
             predicates=Codes.build(columns.statement_predicates, stated),
@@ -282,12 +283,11 @@ class Segment:
 
     def called(self, entities: NDArray[np.int64]) -> list[tuple[str, str]]:
         """(collection, normalised name) of each of these entities."""
-        names = self.names.take(pa.array(entities)).to_pylist()
-        return list(zip(self.entity_collections.of(entities), names, strict=True))
+        return list(zip(self.entity_collections.of(entities), self.names.of(entities), strict=True))
 
     def surface(self, about: int, document: int) -> str:
         """How a document writes the name of what it is about."""
-        return str(self.about_surfaces[about].as_py() or self.titles[document].as_py())
+        return self.about_surfaces[about] or self.titles[document]
 
     def first_sentences(self, mentions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The first sentence number of each of these mentions, MISSING where it is unknown or beyond 65,534."""

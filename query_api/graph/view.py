@@ -91,11 +91,11 @@ class GraphView:
     def document_key(self, document: int) -> DocumentKey:
         part = self._parts.of_document(document)
         local = document - part.documents
-        return DocumentKey(part.segment.collections[local], part.segment.document_ids[local].as_py())
+        return DocumentKey(part.segment.collections[local], part.segment.document_ids[local])
 
     def title(self, document: int) -> str:
         part = self._parts.of_document(document)
-        return str(part.segment.titles[document - part.documents].as_py())
+        return part.segment.titles[document - part.documents]
 
     def passages(self, passage_ids: Sequence[str]) -> Numbers:
         """The live passages of these ids, MISSING for one that the graph does not hold (yet, or any more)."""
