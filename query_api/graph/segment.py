@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from indexer.read.strings import Strings
 from query_api.graph.columns import GraphColumns, Keys
 from query_api.graph.identifiers import MISSING, Identifiers, find
-from query_api.graph.rows import Indices, Sorting, entries_between, entries_of, entries_with, row_pointers, rows_of
+from query_api.graph.rows import (
+    Entering,
+    Indices,
+    Sorting,
+    entries_between,
+    entries_of,
+    entries_with,
+    row_pointers,
+    rows_of,
+)
 
 UNKNOWN_SENTENCE = np.iinfo(np.uint16).max
 
@@ -31,13 +40,13 @@ class TwoWay:
 
     pointers: Indices
     targets: Indices
-    by_target: Sorting
+    by_target: Entering
 
     @classmethod
-    def build(cls, sources: NDArray[np.int64], targets: NDArray[np.int64], n_sources: int) -> "TwoWay":
+    def build(cls, sources: NDArray[np.int64], targets: NDArray[np.int64], n_sources: int, n_targets: int) -> "TwoWay":
         """`sources` ascending."""
         narrow = targets.astype(np.int32)
-        return cls(row_pointers(sources, n_sources), narrow, Sorting.of(narrow))
+        return cls(row_pointers(sources, n_sources), narrow, Entering.of(narrow, n_targets))
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -52,7 +61,7 @@ class TwoWay:
 
     def entering(self, targets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(index into `targets`, edge number) of the edges that end there."""
-        return entries_with(self.targets, self.by_target, targets)
+        return self.by_target.entries(targets)
 
     def sources_of(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
         return rows_of(self.pointers, edges)
@@ -216,7 +225,7 @@ class Segment:
 
         mention_chunks = chunk(columns.mention_chunks)
         by_chunk = np.lexsort((mention_entities, mention_chunks))
-        mentions = TwoWay.build(mention_chunks[by_chunk], mention_entities[by_chunk], n_chunks)
+        mentions = TwoWay.build(mention_chunks[by_chunk], mention_entities[by_chunk], n_chunks, n_entities)
 
         about_documents = _found(document_keys, columns.about_documents, "document")
         by_document = np.lexsort((about_entities, about_documents))
@@ -258,7 +267,7 @@ class Segment:
                 np.where(columns.mention_sentences < 0, UNKNOWN_SENTENCE, columns.mention_sentences)[by_chunk],
                 np.uint16,
             ),
-            about=TwoWay.build(about_documents[by_document], about_entities[by_document], len(documents)),
+            about=TwoWay.build(about_documents[by_document], about_entities[by_document], len(documents), n_entities),
             about_weights=columns.about_weights[by_document],
             about_surfaces=Strings(_unlike_titles(surfaces, titles.take(pa.array(about_documents[by_document])))),
             statement_chunks=statement_chunks[stated].astype(np.int32),
@@ -266,9 +275,9 @@ class Segment:
             predicates=Codes.build(columns.statement_predicates, stated),
             confidences=columns.statement_confidences[stated].astype(np.float16),
             statement_sentences=columns.statement_sentences[stated],
-            roles=TwoWay.build(role_statements[by_statement], role_entities[by_statement], len(stated)),
+            roles=TwoWay.build(role_statements[by_statement], role_entities[by_statement], len(stated), n_entities),
             role_names=Codes.build(columns.role_names, by_statement),
-            edges=TwoWay.build(sources[by_source], targets[by_source], n_chunks),
+            edges=TwoWay.build(sources[by_source], targets[by_source], n_chunks, n_chunks),
             edge_kinds=columns.edge_kinds[by_source],
             edge_weights=columns.edge_weights[by_source].astype(np.float16),
             links=Links.build(link_chunks[linked], columns.link_documents[linked]),
