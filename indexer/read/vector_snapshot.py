@@ -169,6 +169,12 @@ class VectorSnapshot:
         idf of those terms. Costs a fraction of a search."""
         return self.resident.words.compare(_terms(query), passage_ids, collection)
 
+    def bm25_of(
+        self, queries: Sequence[str], passage_ids: Sequence[str], collection: str | None = None
+    ) -> list[NDArray[np.float64]]:
+        """For each query (n_passages,) the BM25 of these passages, as `compare_words` gives it."""
+        return self.resident.words.bm25([_terms(query) for query in queries], passage_ids, collection)
+
     def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
         """(n_passages,) the cosine of each passage's nearest chunk, as `vector_search` gives it; NaN where it is not
         known, as in an index of too many chunks to be kept in memory."""

@@ -94,8 +94,8 @@ def graph_channel(
     compared = found.followed_by(comparer.of([name for name in reached if name not in found.row_of]))
     sums = Sums(reached, compared)
     sums.add_edges(reaches, open_shares(view, comparer, compared, parents))
-    for hop in leading:
-        bm25 = text.compare_words(hop.query, list(reached), scope.collection).bm25
+    of_hops = text.bm25_of([hop.query for hop in leading], list(reached), scope.collection)
+    for hop, bm25 in zip(leading, of_hops, strict=True):
         sums.add_hop(hop, parents[hop.parent], bm25)
     sums.close_hops(weights.residual, weights.sharp_residual)
     if always:

@@ -90,7 +90,7 @@ class ParentReader:
 
     def _weighed(self, wanted: Sequence[int]) -> dict[int, _Read | None]:
         view = self._view
-        ids = {passage: view.passage_id(passage) for passage in wanted}
+        ids = dict(zip(wanted, view.ids_of_passages(wanted), strict=True))
         texts = self._passages.read(ids.values())
         mentioned = terms.first_mentions(view, wanted)
         entities = list(set().union(*mentioned.values()))

@@ -111,6 +111,14 @@ class GraphView:
         part = self._parts.of_passage(passage)
         return part.segment.passage_ids.text(passage - part.passages)
 
+    def ids_of_passages(self, passages: Sequence[int]) -> list[str]:
+        """`passage_id` of many."""
+        ids = np.empty(len(passages), dtype=np.object_)
+        for part, rows, local in self._parts.holding(np.array(passages, dtype=np.int64), "passages"):
+            ids[rows] = part.segment.passage_ids.texts(local)
+        found: list[str] = ids.tolist()
+        return found
+
     def document_of_passage(self, passage: int) -> int:
         part = self._parts.of_passage(passage)
         return int(part.segment.passage_documents[passage - part.passages]) + part.documents
