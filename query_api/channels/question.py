@@ -73,13 +73,19 @@ class Question:
         bare = [normalise_text(word) for word in self.words]
         found = []
         for first in range(len(bare)):
+            is_marked, tells, all_capitals = False, False, True
             for last in range(first + 1, min(first + MAX_NAME_WORDS, len(bare)) + 1):
-                is_marked = any(marked[first:last])
-                said = any(telling[first:last]) or (last - first > 1 and all(capitals[first:last]))
-                if not said or (not is_marked and last - first < MIN_UNMARKED_WORDS):
+                at, words = last - 1, last - first
+                is_marked, tells, all_capitals = (
+                    is_marked or marked[at],
+                    tells or telling[at],
+                    all_capitals and capitals[at],
+                )
+                said = tells or (words > 1 and all_capitals)
+                if not said or (not is_marked and words < MIN_UNMARKED_WORDS):
                     continue
                 name = " ".join(bare[first:last]).strip(_EDGES)
-                if name and (last - first > 1 or len(name) >= MIN_SINGLE_WORD_LETTERS):
+                if name and (words > 1 or len(name) >= MIN_SINGLE_WORD_LETTERS):
                     found.append(Span(first, last, name, is_marked))
         return sorted(found, key=lambda span: (span.first - span.last, span.first))
 

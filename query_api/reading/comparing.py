@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.terms import terms_of
+from indexer.terms import terms_of_question
 from query_api.ranking import text_score
 from query_api.reading.snapshot import Candidate, TextSnapshot
 
@@ -61,7 +61,7 @@ class Comparer:
         self._known = known_cosines
         self._floor = min(known_cosines.values(), default=0.0)
         self._words = words
-        self.terms = tuple(dict.fromkeys(terms_of(query)))
+        self.terms = tuple(dict.fromkeys(terms_of_question(query)))
         self.idf: NDArray[np.float64] = text.compare_words(query, (), collection).idf
 
     def of(self, passage_ids: Sequence[str], known_cosines: Mapping[str, float] = NONE_FURTHER) -> Compared:
@@ -79,7 +79,7 @@ class Comparer:
         """What each of these words of the question tells: the highest idf of its terms, 0 for a word that the
         collection does not hold."""
         idf = dict(zip(self.terms, self.idf.tolist(), strict=True))
-        return [max((idf.get(term, 0.0) for term in terms_of(word)), default=0.0) for word in words]
+        return [max((idf.get(term, 0.0) for term in terms_of_question(word)), default=0.0) for word in words]
 
     def _cosines(self, names: Sequence[str], further: Mapping[str, float]) -> NDArray[np.float64]:
         if self._vector is None:
