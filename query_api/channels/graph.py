@@ -116,7 +116,7 @@ def _followed(
     parents = gathered.parents
     enter = terms.entrances(view, gathered.prior)
     around = terms.surroundings(view, parents)
-    plain, telling = terms.title_mentions(view, parents, around, enter)
+    plain, telling = terms.title_mentions(parents, around, enter)
 
     def asks(predicate: str) -> float:
         return 1.0 if question.stems_in(predicate.replace("_", " ")) else 0.0
@@ -127,7 +127,7 @@ def _followed(
         ("title_mention", weights.title_mention, plain),
         ("title_mention", weights.telling_title_mention, telling),
         ("mentioned_by", weights.mentioned_by, terms.mentioned_by(view, parents)),
-        ("shared_entity", weights.shared, terms.shared(view, parents, around)),
+        ("shared_entity", weights.shared, terms.shared(parents, around)),
         ("link", weights.linked, terms.linked(view, parents, enter)),
         ("statement", weights.stated, terms.stated(view, parents, enter, asks)),
     ]

@@ -11,6 +11,7 @@ from query_api.channels.query_links import QueryLink
 from query_api.channels.question import Question, WordWeights, normalise_text
 from query_api.channels.terms import Parent, Sentence
 from query_api.graph.identifiers import MISSING
+from query_api.graph.near import Near
 from query_api.graph.view import GraphView
 from query_api.ranking import relative_to_best
 from query_api.reading.passages import PassageReader
@@ -60,6 +61,7 @@ class _Read(NamedTuple):
     document: int
     sentences: tuple[Sentence, ...]
     entities: dict[int, terms.Held]
+    near: dict[int, Near]
 
 
 class ParentReader:
@@ -82,7 +84,13 @@ class ParentReader:
         held = {passage: self._held[passage] for passage in chosen.weights}
         return [
             Parent(
-                passage, read.document, chosen.weights[passage], chosen.via.get(passage), read.sentences, read.entities
+                passage,
+                read.document,
+                chosen.weights[passage],
+                chosen.via.get(passage),
+                read.sentences,
+                read.entities,
+                near=read.near,
             )
             for passage, read in held.items()
             if read is not None
@@ -93,9 +101,9 @@ class ParentReader:
         ids = dict(zip(wanted, view.ids_of_passages(wanted), strict=True))
         texts = self._passages.read(ids.values())
         mentioned = terms.first_mentions(view, wanted)
-        entities = list(set().union(*mentioned.values()))
-        names = {entity: name for entity, (_, name) in view.entity_names(entities).items()}
-        in_turn = _by_use(view, names)
+        near = terms.nearby(view, list(set().union(*mentioned.values())))
+        names = {entity: each.name for entity, each in near.items()}
+        in_turn = _by_use(near)
         titles = _titles(view, wanted)
         read: dict[int, _Read | None] = dict.fromkeys(wanted)
         for passage in wanted:
@@ -106,7 +114,8 @@ class ParentReader:
                 of_own = [names[entity] for entity in in_turn if entity in first_chunks]
                 sentences = tuple(_sentences(self._question, content, titles[passage], of_own, self._word_weights))
                 held = _held(first_chunks, names, sentences)
-                read[passage] = _Read(view.document_of_passage(passage), sentences, held)
+                of_held = {entity: near[entity] for entity in held}
+                read[passage] = _Read(view.document_of_passage(passage), sentences, held, of_held)
         return read
 
 
@@ -137,18 +146,17 @@ def _held(
     }
 
 
-def _by_use(view: GraphView, names: Mapping[int, str]) -> list[int]:
+def _by_use(near: Mapping[int, Near]) -> list[int]:
     """Entities in the order in which their names take their words: titles first, then names that other passages mention
     too, the longer first. So `Kiss and Tell` leaves no `Kiss` where both are titles. Entities and not names: what one
     collection has for a title is no title in another."""
-    keys = np.array(list(names), dtype=np.uint64)
-    targets = np.bincount(view.about(keys).asked, minlength=len(keys)).tolist()
-    frequencies = view.passage_frequencies(keys).tolist()
-    rank = {
-        entity: 0 if 0 < documents <= MAX_TITLE_TARGETS else 1 if frequency > 1 else 2
-        for entity, documents, frequency in zip(names, targets, frequencies, strict=True)
-    }
-    return sorted(names, key=lambda entity: (rank[entity], -len(names[entity]), names[entity]))
+
+    def in_turn(entity: int) -> tuple[int, int, str]:
+        name, frequency, about, _ = near[entity]
+        rank = 0 if 0 < len(about) <= MAX_TITLE_TARGETS else 1 if frequency > 1 else 2
+        return rank, -len(name), name
+
+    return sorted(near, key=in_turn)
 
 
 def _sentences(
