@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from indexer.read.resident.scope import EVERYTHING, Scope
 from query_api.channels import terms
 from query_api.channels.findings import Findings, Gathered
+from query_api.channels.parents import PassageNumbers
 from query_api.channels.residual import Hop, along
 from query_api.channels.terms import Parent, Reach, Reason
 from query_api.graph.identifiers import MISSING
@@ -27,13 +28,17 @@ Weighted = Sequence[tuple[float, Sequence[Reach]]]
 
 
 def reached_passages(
-    view: GraphView, scope: Scope, found: Compared, reaches: Weighted, hops: Sequence[Hop], most: int
+    view: GraphView,
+    numbers: PassageNumbers,
+    scope: Scope,
+    found: Compared,
+    reaches: Weighted,
+    hops: Sequence[Hop],
+    most: int,
 ) -> dict[str, int]:
     """{passage id: number} of what can be scored: what the text channels and the hops found, as far as the graph holds
     it, and so many that the edges reach most strongly, as far as the scope allows them."""
-    names = list(dict.fromkeys([*found.row_of, *(name for hop in hops for name in hop.first)]))
-    numbers = zip(names, view.passages(names).tolist(), strict=True)
-    reached = {name: number for name, number in numbers if number != MISSING}
+    reached = numbers.of([*found.row_of, *(name for hop in hops for name in hop.first)])
     sums: dict[int, float] = {}
     for weight, of_term in reaches:
         for passage, reach in terms.strongest(of_term).items():

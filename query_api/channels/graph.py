@@ -77,7 +77,7 @@ def graph_channel(
     graph is walked from the parents, in place of steps 4 to 6, and `weights` do not count. Raises TransientStoreError.
     """
     fitting = dict(zip(found.row_of, found.text.tolist(), strict=True))
-    chosen = choose_parents(view, names.links, fitting)  # 2
+    chosen = choose_parents(view, reader.numbers, names.links, fitting)  # 2
     connected = 1.0 if names.links else connected_share(view, chosen.prior)
     gate = opening(names.links, names.entities, connected)
     if not gate and not always:
@@ -90,7 +90,8 @@ def graph_channel(
     followed = [residuals.hop(at, parent) for at, parent in enumerate(parents)] if residuals is not None else []  # 4
     leading = [hop for hop in followed if hop is not None] if not edges or "residual" in edges else []
     reaches = _followed(question, view, gathered, weights, alone=always, edges=edges)  # 5
-    reached = reached_passages(view, scope, found, reaches, leading, MAX_REACHED if always else MAX_BESIDE)  # 6
+    most = MAX_REACHED if always else MAX_BESIDE
+    reached = reached_passages(view, reader.numbers, scope, found, reaches, leading, most)  # 6
     compared = found.followed_by(comparer.of([name for name in reached if name not in found.row_of]))
     sums = Sums(reached, compared)
     sums.add_edges(reaches, open_shares(view, comparer, compared, parents))

@@ -1,6 +1,6 @@
 """Parents: the few passages that a question leads to directly, and what their sentences tell about it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,14 +33,33 @@ class ChosenParents(NamedTuple):
     via: dict[int, QueryLink]
 
 
-def choose_parents(view: GraphView, links: Sequence[QueryLink], fitting: Mapping[str, float]) -> ChosenParents:
+class PassageNumbers:
+    """The numbers of passages in one view, each looked up once in a search. Safe to use from several threads."""
+
+    def __init__(self, view: GraphView) -> None:
+        self._view = view
+        self._known: dict[str, int] = {}
+
+    def of(self, passage_ids: Iterable[str]) -> dict[str, int]:
+        """{passage id: number}; passages that the graph does not hold yet are left out."""
+        wanted = list(dict.fromkeys(passage_ids))
+        unknown = [name for name in wanted if name not in self._known]
+        if unknown:
+            self._known.update(zip(unknown, self._view.passages(unknown).tolist(), strict=True))
+        return {name: number for name in wanted if (number := self._known[name]) != MISSING}
+
+
+def choose_parents(
+    view: GraphView, numbers: PassageNumbers, links: Sequence[QueryLink], fitting: Mapping[str, float]
+) -> ChosenParents:
     """The best three passages by text score / best + .3 x query link, and up to three more that the question surely
     names; a parent counts for as much as the name that leads to it, if that is more.
 
     `fitting` is {passage id: text score} of what the text channels found. Passages that the graph does not hold yet are
     left out; so are those of score 0.
     """
-    prior = _numbered(view, relative_to_best(fitting))
+    relative = relative_to_best(fitting)
+    prior = {number: relative[name] for name, number in numbers.of(relative).items()}
     named = terms.strongest(terms.named(links, terms.entrances(view, prior)))
     scores = dict(prior)
     for passage, reach in named.items():
@@ -73,6 +92,7 @@ class ParentReader:
         self._view = view
         self._passages = passages
         self._word_weights = word_weights
+        self.numbers = PassageNumbers(view)
         self._held: dict[int, _Read | None] = {}
 
     def read(self, chosen: ChosenParents) -> list[Parent]:
@@ -178,9 +198,3 @@ def _sentences(
                 if name in named:
                     names.append(name)
         yield Sentence(sentence, normalised, word_weights.share(question.stems_in(sentence)), tuple(names))
-
-
-def _numbered(view: GraphView, scores: Mapping[str, float]) -> dict[int, float]:
-    """Scores by passage number; passages that the graph does not hold yet are left out."""
-    numbers = view.passages(list(scores)).tolist()
-    return {number: score for number, score in zip(numbers, scores.values(), strict=True) if number != MISSING}

@@ -156,6 +156,7 @@ class Following:
                 found += () if hop is None else hop.first
         await asyncio.sleep(0)
         if self._reading.snapshot.at_hand and (vector := channels.question_vector) is not None:
+            self._parents.numbers.of(found)
             self._measured = await self._reading.run(lambda: self._comparer(vector, {}, words=True).measure(found))
 
     def _comparer(
@@ -167,7 +168,8 @@ class Following:
         )
 
     def _likely_parents(self, names: Names, fitting: Mapping[str, float]) -> list[Parent]:
-        return self._parents.read(choose_parents(self._reading.snapshot.graph, names.links, fitting))
+        parents, view = self._parents, self._reading.snapshot.graph
+        return parents.read(choose_parents(view, parents.numbers, names.links, fitting))
 
     async def _within_budget(self, name: str, step: Awaitable[Value]) -> Outcome[Value]:
         return await within(name, self._reading.settings.budgets.graph_seconds, step)
