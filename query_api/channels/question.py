@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple, Self
 
 import Stemmer
@@ -46,9 +46,16 @@ class Question:
         telling = [word.lower() for word in self.words if word.lower() not in STOP_WORDS]
         self.stems = tuple(dict.fromkeys(stemmer.stemWord(word) for word in telling))
         self.word_of_stem = {stemmer.stemWord(word): word for word in reversed(telling)}
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str] | None:
+        """Made at its first use: until then a search has begun to embed the question."""
         longest_first = sorted(self.stems, key=lambda stem: (-len(stem), stem))
-        self._pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})") if longest_first else None
-        self.normalised = f" {normalise_text(text)} "
+        return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})") if longest_first else None
+
+    @cached_property
+    def normalised(self) -> str:
+        return f" {normalise_text(self.text)} "
 
     def stems_in(self, text: str) -> frozenset[str]:
         """Which stems begin a word of the text."""
