@@ -97,6 +97,6 @@ class LoadedEngine:
 
 
 def _busy() -> bool:
-    """Whether more wants to run on this machine than it has cores for: what is then guessed ahead of need in one thread
-    takes the processor from the search in the other, and from its first hit."""
-    return os.getloadavg()[0] > (os.cpu_count() or 1)
+    """Whether this machine has no core to spare: what is then guessed ahead of need in one thread takes the processor
+    from the search in the other, and from its first hit."""
+    return os.getloadavg()[0] > (os.cpu_count() or 1) - 1

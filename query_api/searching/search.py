@@ -38,7 +38,7 @@ from schemas.frames import Done, Meta, Stage
 
 FIRST_HITS = 20  # read and sent before the rest of a long page
 BATCH_HITS = 200
-TURNS_TO_SEND = 4  # of the event loop: a reader of the stream wakes, and passes the frame on, and it is written
+TURNS_TO_SEND = 3  # of the event loop: a reader of the stream wakes and passes the frame on, and it is written
 ALL_CHANNELS: tuple[Channel, ...] = ("vector", "keyword", "structured", "graph")
 
 
