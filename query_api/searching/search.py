@@ -27,9 +27,9 @@ from query_api.searching.decomposing import Decomposed, PartSearch, parts_to_sea
 from query_api.searching.finishing import Finishing
 from query_api.searching.following import Following
 from query_api.searching.fusing import Found, FusionWeights, Place, places
-from query_api.searching.leading import text_may_decide
 from query_api.searching.results.choosing import FLOOR_PLACES
 from query_api.searching.results.hits import Texts, hits_of
+from query_api.searching.results.leading import text_may_decide
 from query_api.searching.results.paths import Trail
 from query_api.searching.steps import TEXTS_OF_HITS, Account, Outcome, Reading, SearchFailed, SearchSettings, read_texts
 from query_api.searching.text_channels import TextChannels

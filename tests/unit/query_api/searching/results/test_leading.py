@@ -9,7 +9,7 @@ import pytest
 from query_api.channels.graph import graph_channel
 from query_api.searching import following
 from query_api.searching.fusing import Place
-from query_api.searching.leading import LEAD, leading_place, text_may_decide
+from query_api.searching.results.leading import LEAD, leading_place, text_may_decide
 from query_api.searching.steps import SearchSettings
 from schemas.api import Hit, SearchRequest
 from schemas.frames import Stage

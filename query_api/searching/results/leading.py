@@ -1,7 +1,7 @@
 """The first place of a hybrid search, where its text alone decides it: final before the graph is followed. Pure.
 
 What leads the second by a tenth is nearly always first after the graph too, and where it is not, as often right as what
-then comes first (docs/ranking.md, section 9). So it is fixed, and its hit need not wait for the graph.
+then comes first (docs/ranking.md, section 12). So it is fixed, and its hit need not wait for the graph.
 """
 
 from collections.abc import Sequence, Set
