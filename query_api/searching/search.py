@@ -26,7 +26,7 @@ from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.searching.decomposing import Decomposed, PartSearch, parts_to_search
 from query_api.searching.finishing import Finishing
 from query_api.searching.following import Following
-from query_api.searching.fusing import Found, FusionWeights, Place, places
+from query_api.searching.fusing import DEPTH, Found, FusionWeights, Place, places
 from query_api.searching.results.choosing import FLOOR_PLACES
 from query_api.searching.results.hits import Texts, hits_of
 from query_api.searching.results.leading import text_may_decide
@@ -166,7 +166,7 @@ class _Search:
         request = self._reading.request
         if not self._led or not text_may_decide(request, self._asked, self.account.failed.keys()):
             return
-        self._leading = self._finishing.first_by_text(self._places(2, covering=False))
+        self._leading = self._finishing.first_by_text(self._places(2, by_text=True))
         if self._leading is not None and not request.offset:
             if request.explain:
                 await self._following.looking_up_names()
@@ -198,13 +198,15 @@ class _Search:
         keys = list(dict.fromkeys(passage.key for passage in passages.values()))
         return Texts(passages, chunks, await reading.run(lambda: text.documents(keys)))
 
-    def _places(self, first: int, *, covering: bool = True) -> list[Place]:
+    def _places(self, first: int, *, by_text: bool = False) -> list[Place]:
+        """The first places; `by_text` of the first candidates, which are the same whatever the page, by score alone."""
+        depth = DEPTH if by_text else None
         request, graph = self._reading.request, self._reading.snapshot.graph
         channels, findings, comparer = self._channels, self._following.findings, self._following.comparer
         return places(
             Found(
-                channels.vector or [],
-                channels.keyword or [],
+                (channels.vector or [])[:depth],
+                (channels.keyword or [])[:depth],
                 findings.scores,
                 channels.structured.candidates,
                 findings.gate,
@@ -219,7 +221,7 @@ class _Search:
             weights=_weights(self._reading.settings.fusion, request),
             first=first,
             limits=self._reading.limits,
-            covering=covering,
+            covering=not by_text,
             leading=self._leading,
         )
 

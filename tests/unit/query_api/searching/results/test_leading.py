@@ -37,7 +37,7 @@ def before_the_graph(answer: Answer) -> list[int]:
     [
         ((1.0, 0.89), True),
         ((1.0, 0.91), False),
-        ((0.5,), True),
+        ((0.5,), False),
         ((0.0, 0.0), False),
         ((-0.1, -0.5), False),
         ((), False),
@@ -127,6 +127,18 @@ async def test_passages_of_one_document_keep_each_other_from_leading_unless_docu
     answer = await ask(made, executor, q=question, group="document")
     assert before_the_graph(answer) == [1]
     assert [hit.document_id for hit in answer.hits] == ["weir", "boat"]
+
+
+async def test_long_pages_and_short_ones_see_the_same_lead_where_one_document_fills_the_first_candidates(
+    executor: Executor,
+) -> None:
+    """The second document is found only by the deeper lists of a long page."""
+    long = Page("long", "Rivers", [[f"A river, part {part}."] for part in range(70)])
+    made = world([long, Page("brook", "Brook", [["Water between banks, and little of it."]])])
+    short = await ask(made, executor, q="a river", group="document")
+    whole = await ask(made, executor, q="a river", group="document", k=100)
+    assert (before_the_graph(short), before_the_graph(whole)) == ([], [])
+    assert short.hits == whole.hits
 
 
 class ByWay:
