@@ -27,11 +27,12 @@ R = TypeVar("R")
 
 
 class PartSearch(Protocol):
-    """One search, or several that are merged: its stages first, then `order` and `hits` as often as needed."""
+    """One search, or several that are merged: its stages first, and a hit that is final with them; then `order` and
+    `hits` as often as needed."""
 
     @property
     def account(self) -> Account: ...
-    def stages(self) -> AsyncGenerator[Stage]: ...
+    def stages(self) -> AsyncGenerator[Stage | Hit]: ...
     async def order(self, needed: int) -> list[Place]:
         """So many places from the first one on, or more, if there are; a longer order begins with a shorter one."""
         ...
@@ -128,7 +129,7 @@ class Decomposed:
                 total.failed.setdefault(name, f"For {question[:80]!r}: {reason}")
         return total
 
-    async def stages(self) -> AsyncGenerator[Stage]:
+    async def stages(self) -> AsyncGenerator[Stage | Hit]:
         """The channels of all searches side by side; a stage for each once all have ended. Raises SearchFailed when
         none has an answer for one of them."""
         ended: dict[str, list[Stage]] = {}
@@ -184,7 +185,7 @@ class Decomposed:
 
 async def _all(search: PartSearch) -> list[Stage]:
     async with aclosing(search.stages()) as stages:
-        return [stage async for stage in stages]
+        return [part async for part in stages if isinstance(part, Stage)]
 
 
 async def _together(steps: Iterable[Coroutine[Any, Any, R]]) -> list[R]:

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from indexer.errors import TransientStoreError
 from query_api.channels.findings import NOTHING, Findings
 from query_api.channels.graph import graph_channel
-from query_api.channels.parents import ParentReader, choose_parents
+from query_api.channels.parents import ChosenParents, ParentReader, choose_parents
 from query_api.channels.query_links import Names, names_in
 from query_api.channels.question import Question, WordWeights
 from query_api.channels.residual import Residuals
-from query_api.channels.terms import Parent
 from query_api.reading.comparing import NOTHING_COMPARED, Compared, Comparer, best_scores
 from query_api.searching.fusing import DEPTH
 from query_api.searching.steps import Account, Outcome, Reading, Value, within
@@ -43,8 +42,12 @@ class Following:
 
     def read_ahead(self, channels: TextChannels) -> None:
         """While the question is embedded and put to the vectors, begin to look up what it names, and to read what the
-        graph channel will most likely ask for."""
-        self._ahead = asyncio.create_task(self._ahead_within_budget(self._looking_up_names(), channels), name="ahead")
+        graph channel will most likely ask for. No further step begins once the vectors are there: it would keep the
+        first hit from being sent."""
+        if self._reading.snapshot.at_hand and not self._reading.settings.ahead:
+            return
+        ahead = self._ahead_within_budget(self.looking_up_names(), channels)
+        self._ahead = asyncio.create_task(ahead, name="ahead")
 
     def close(self) -> None:
         """End what is made ahead: it was made, or nobody needs it any more."""
@@ -98,7 +101,7 @@ class Following:
         if comparer is None or compared is None:
             reason = self._account.failed.get("compare", "it was not tried")
             raise TransientStoreError(f"What was found was not compared with the question: {reason}")
-        names = await self._looking_up_names()
+        names = await self.looking_up_names()
         walking = reading.request.graph_method != "hop"
         return await reading.run(
             lambda: graph_channel(
@@ -119,7 +122,8 @@ class Following:
             aside=walking,
         )
 
-    def _looking_up_names(self) -> asyncio.Future[Names]:
+    def looking_up_names(self) -> asyncio.Future[Names]:
+        """What the question names, looked up once."""
         graph, collection = self._reading.snapshot.graph, self._reading.request.collection
         if self._names is None:
             looking = self._reading.run(lambda: names_in(self._question, graph, collection))
@@ -145,19 +149,27 @@ class Following:
         and from there is compared, as far as all to compare with is at hand."""
         keyword = channels.keyword or ()
         names = await asyncio.shield(naming)
-        if self._reading.snapshot.at_hand and not self._reading.settings.ahead:
-            return
         fitting = {candidate.passage_id: candidate.score for candidate in keyword[:LIKELY_PARENTS]}
         found = [candidate.passage_id for candidate in keyword[:DEPTH]]
-        for parent in await self._reading.run(lambda: self._likely_parents(names, fitting)):
+        parents, view = self._parents, self._reading.snapshot.graph
+        chosen = choose_parents(view, parents.numbers, names.links, fitting)
+        for passage, weight in chosen.weights.items():
             await asyncio.sleep(0)
-            if (hops := self._hops) is not None:
-                hop = await self._reading.run(partial(hops.hop, 0, parent))
-                found += () if hop is None else hop.first
+            if not channels.vectors_awaited:
+                return
+            one = chosen._replace(weights={passage: weight})
+            found += await self._reading.run(partial(self._read_parent, one))
         await asyncio.sleep(0)
-        if self._reading.snapshot.at_hand and (vector := channels.question_vector) is not None:
-            self._parents.numbers.of(found)
+        vector = channels.question_vector
+        if self._reading.snapshot.at_hand and vector is not None and channels.vectors_awaited:
+            parents.numbers.of(found)
             self._measured = await self._reading.run(lambda: self._comparer(vector, {}, words=True).measure(found))
+
+    def _read_parent(self, one: ChosenParents) -> list[str]:
+        """Read it, and ask its residual query; the passages that leads to."""
+        hops = self._hops
+        found = [None if hops is None else hops.hop(0, parent) for parent in self._parents.read(one)]
+        return [passage_id for hop in found if hop is not None for passage_id in hop.first]
 
     def _comparer(
         self, vector: NDArray[np.float32] | None, known_cosines: Mapping[str, float], *, words: bool
@@ -166,10 +178,6 @@ class Following:
         return Comparer(
             text, request.q, request.collection, vector, known_cosines, words=words, measured=self._measured
         )
-
-    def _likely_parents(self, names: Names, fitting: Mapping[str, float]) -> list[Parent]:
-        parents, view = self._parents, self._reading.snapshot.graph
-        return parents.read(choose_parents(view, parents.numbers, names.links, fitting))
 
     async def _within_budget(self, name: str, step: Awaitable[Value]) -> Outcome[Value]:
         return await within(name, self._reading.settings.budgets.graph_seconds, step)

@@ -94,6 +94,8 @@ def places(
     weights: FusionWeights,
     first: int,
     limits: Sequence[Limit] = (),
+    covering: bool = True,
+    leading: Place | None = None,
 ) -> list[Place]:
     """The first places in the order of everything found; one channel alone keeps its own order and scores.
 
@@ -105,7 +107,10 @@ def places(
 
     `rerank` orders what the vector channel found by cosine + gate x graph score. `document_of` tells the document of a
     passage that only the graph found; `limits` leave out hits that have too much in common. More candidates of the same
-    lists give a longer order that begins with the shorter one.
+    lists give a longer order that begins with the shorter one. Without `covering`, `adaptive` is by scores alone.
+
+    `leading` is a place that was final before the graph was followed: it comes first, as it is, and the others behind
+    it in their order. Their scores are told as shares of the best there is, times its own, so scores fall.
     """
     units = {
         "vector": _units(found.vector, group),
@@ -134,17 +139,20 @@ def places(
 
     order = in_blocks(blocks)
     if limits:
-        order = at_most(limits, order, key_of, max(first, len(blocks[0])))
-    if mode == "hybrid" and fusion == "adaptive":
+        counted = [*([] if leading is None else [leading.passage_id]), *_behind(leading, order)]
+        kept = set(at_most(limits, counted, key_of, max(first, len(blocks[0]))))
+        order = [unit for unit in order if unit in kept]
+    if covering and mode == "hybrid" and fusion == "adaptive":
         pool = sum(unit in blocks[0] for unit in order[:COVERAGE_POOL])
         if units["keyword"]:
             order = _within(pool, units["keyword"][0].name, order)
         order = _covering(order, pool, final, found)
     rankings = {name: dict(zip(ranked(scores[name]), count(1))) for name in used}
-    placed: list[Place] = []
-    for unit in order[:first]:
+    placed = [] if leading is None else [leading]
+    scale = 1.0 if leading is None else leading.score / max(leading.score, *blocks[0].values())
+    for unit in _behind(leading, order)[: first - len(placed)]:
         candidate = candidates.get(unit)
-        own = final[unit]
+        own = scale * final[unit]
         placed.append(
             Place(
                 passage_id=unit if candidate is None else candidate.passage_id,
@@ -164,6 +172,10 @@ def _first(units: Mapping[str, Sequence[_Unit]], depth: int | None) -> dict[str,
         name: {unit.name: unit.candidate.score for unit in of if depth is None or unit.position < depth}
         for name, of in units.items()
     }
+
+
+def _behind(leading: Place | None, order: Sequence[str]) -> list[str]:
+    return [unit for unit in order if leading is None or unit != leading.passage_id]
 
 
 def _used(mode: Mode, found: Found) -> list[str]:

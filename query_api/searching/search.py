@@ -2,8 +2,8 @@
 
 1. Embed the question; meanwhile ask the keyword index, and which documents have what the question names.
 2. Ask the vector index.
-3. Compare what was found with the question, whichever channel found it; follow the graph from there and from what the
-   question names.
+3. Compare what was found with the question, whichever channel found it. A first place that leads by its text is final
+   now (`leading`), and its hit is handed out; then follow the graph from there and from what the question names.
 4. Fuse the channels into one order.
 5. Read the texts of a page of it, and hand out its hits, best first.
 
@@ -26,9 +26,10 @@ from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.searching.decomposing import Decomposed, PartSearch, parts_to_search
 from query_api.searching.finishing import Finishing
 from query_api.searching.following import Following
-from query_api.searching.fusing import Found, FusionWeights, Place, places
+from query_api.searching.fusing import DEPTH, Found, FusionWeights, Place, places
 from query_api.searching.results.choosing import FLOOR_PLACES
 from query_api.searching.results.hits import Texts, hits_of
+from query_api.searching.results.leading import text_may_decide
 from query_api.searching.results.paths import Trail
 from query_api.searching.steps import TEXTS_OF_HITS, Account, Outcome, Reading, SearchFailed, SearchSettings, read_texts
 from query_api.searching.text_channels import TextChannels
@@ -37,6 +38,7 @@ from schemas.frames import Done, Meta, Stage
 
 FIRST_HITS = 20  # read and sent before the rest of a long page
 BATCH_HITS = 200
+TURNS_TO_SEND = 3  # of the event loop: a reader of the stream wakes and passes the frame on, and it is written
 ALL_CHANNELS: tuple[Channel, ...] = ("vector", "keyword", "structured", "graph")
 
 
@@ -48,7 +50,8 @@ async def search(
     executor: Executor,
     settings: SearchSettings,
 ) -> AsyncIterator[Meta | Stage | Hit | Done]:
-    """The parts of an answer, as each is final: Meta, Stages, Hits in rank order, Done.
+    """The parts of an answer, as each is final: Meta, Stages, Hits in rank order, Done. The first hit may come between
+    the stages.
 
     Everything is read from `snapshot`, so the same request gives the same hits as long as the snapshot is kept, and
     the hits of two pages are those of one page of both lengths. Closing the iterator ends the work that waits; a
@@ -60,7 +63,7 @@ async def search(
     parts = parts_to_search(request, understanding.parts)
     searching: PartSearch = _Search(reading)
     if parts:
-        searching = Decomposed(reading, {each.q: _Search(replace(reading, request=each)) for each in parts})
+        searching = Decomposed(reading, {each.q: _Search(replace(reading, request=each), led=False) for each in parts})
     yield Meta(
         retrieval_id=retrieval_id,
         query=request.q,
@@ -70,13 +73,14 @@ async def search(
         snapshot=snapshot.info(),
         budget_seconds=settings.budgets.total_seconds,
     )
+    hits = 0
     async with aclosing(searching.stages()) as stages:  # 1, 2, 3
-        async for stage in stages:
-            yield stage
+        async for part in stages:
+            hits += isinstance(part, Hit)
+            yield part
     order = await searching.order(request.offset + request.k + 1)  # 4
     page = order[request.offset : request.offset + request.k]
-    hits = 0
-    for start, end in _batches(len(page)):
+    for start, end in _batches(hits, len(page)):
         ranks = range(request.offset + start + 1, request.offset + end + 1)
         for hit in await searching.hits(page[start:end], ranks):  # 5
             hits += 1
@@ -92,9 +96,9 @@ async def search(
 
 
 class _Search:
-    """What one search knows so far."""
+    """What one search knows so far. Its order is `led` by a first place that text decides, where there is one."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: Reading, *, led: bool = True) -> None:
         self.account = Account()
         self._reading = reading
         self._question = question_of(reading.request.q)
@@ -103,9 +107,13 @@ class _Search:
         self._channels = TextChannels(reading, self._asked | seeding)
         self._following = Following(reading, self._question, self.account)
         self._finishing = Finishing(reading, self._question, self._channels, self._following, self.account)
+        self._led = led
+        self._leading: Place | None = None
+        self._first_hit: Hit | None = None
 
-    async def stages(self) -> AsyncGenerator[Stage]:
-        """Run the channels the mode asks for; a stage as each ends. Raises SearchFailed when none has an answer."""
+    async def stages(self) -> AsyncGenerator[Stage | Hit]:
+        """Run the channels the mode asks for; a stage as each ends, and the first hit where it is final before the
+        graph is followed. Raises SearchFailed when none has an answer."""
         account, channels = self.account, self._channels
         with closing(self._following) as following:
             async with aclosing(channels.outcomes()) as outcomes:  # 1, 2
@@ -117,6 +125,11 @@ class _Search:
             if self._reading.request.mode != "structured":  # 3
                 await following.compare(channels)
             if "graph" in self._asked:
+                following.close()
+                await self._lead()
+                if self._first_hit is not None and self._reading.request.duplicates == "keep":
+                    yield self._first_hit
+                    await self._first_hit_sent()
                 followed = await following.follow()
                 yield account.stage(followed, len(following.findings.scores))
         needed = self._asked - {"graph", "structured"} or self._asked - {"graph"} or self._asked
@@ -131,7 +144,7 @@ class _Search:
         while True:
             await self._following.compare_rest(self._channels)
             found = self._places(wanted)
-            chosen = await self._finishing.chosen(found)
+            chosen = await self._finishing.chosen(found, led=self._leading is not None)
             if len(chosen) >= needed or request.min_confidence is not None:
                 return chosen
             if len(found) >= wanted:  # what is left out makes room for as many more
@@ -143,6 +156,28 @@ class _Search:
 
     async def hits(self, page: Sequence[Place], ranks: Sequence[int]) -> list[Hit]:
         """The hits at these places, with their ranks and all their texts."""
+        if self._first_hit is not None and ranks[0] == 1:
+            first = self._first_hit.model_copy(update={"duplicates": list(page[0].duplicates)})
+            return [first, *(await self._hits(page[1:], ranks[1:]) if page[1:] else ())]
+        return await self._hits(page, ranks)
+
+    async def _lead(self) -> None:
+        """Fix the first place, where text decides it, for good: with its hit, where that is on this page."""
+        request = self._reading.request
+        if not self._led or not text_may_decide(request, self._asked, self.account.failed.keys()):
+            return
+        self._leading = self._finishing.first_by_text(self._places(2, by_text=True))
+        if self._leading is not None and not request.offset:
+            if request.explain:
+                await self._following.looking_up_names()
+            self._first_hit = next(iter(await self._hits([self._leading], [1])), None)
+
+    async def _first_hit_sent(self) -> None:
+        """Let the event loop send the hit just handed out: steps that need no thread would keep it from that."""
+        for _ in range(TURNS_TO_SEND):
+            await asyncio.sleep(0)
+
+    async def _hits(self, page: Sequence[Place], ranks: Sequence[int]) -> list[Hit]:
         snapshot, findings = self._reading.snapshot, self._following.findings
         trail = Trail(self._question, snapshot.graph, findings) if findings.gathered is not None else None
         wanted = list(dict.fromkeys(place.passage_id for place in page))
@@ -163,13 +198,15 @@ class _Search:
         keys = list(dict.fromkeys(passage.key for passage in passages.values()))
         return Texts(passages, chunks, await reading.run(lambda: text.documents(keys)))
 
-    def _places(self, first: int) -> list[Place]:
+    def _places(self, first: int, *, by_text: bool = False) -> list[Place]:
+        """The first places; `by_text` of the first candidates, which are the same whatever the page, by score alone."""
+        depth = DEPTH if by_text else None
         request, graph = self._reading.request, self._reading.snapshot.graph
         channels, findings, comparer = self._channels, self._following.findings, self._following.comparer
         return places(
             Found(
-                channels.vector or [],
-                channels.keyword or [],
+                (channels.vector or [])[:depth],
+                (channels.keyword or [])[:depth],
                 findings.scores,
                 channels.structured.candidates,
                 findings.gate,
@@ -184,6 +221,8 @@ class _Search:
             weights=_weights(self._reading.settings.fusion, request),
             first=first,
             limits=self._reading.limits,
+            covering=not by_text,
+            leading=self._leading,
         )
 
 
@@ -215,9 +254,9 @@ def _found_by(outcome: Outcome[Any]) -> int:
             return len(found or ())
 
 
-def _batches(count: int) -> Iterator[tuple[int, int]]:
-    """The spans a page is read in: a short one first, so that its first hits come early."""
-    start, size = 0, FIRST_HITS
+def _batches(start: int, count: int) -> Iterator[tuple[int, int]]:
+    """The spans that the rest of a page is read in: a short one first, so that its first hits come early."""
+    size = FIRST_HITS
     while start < count:
         yield start, min(start + size, count)
         start, size = start + size, BATCH_HITS

@@ -15,6 +15,7 @@ from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.searching.fusing import FusionWeights
 from query_api.searching.limiting import Limit
 from query_api.searching.results.confidence import Judge, fitted_judge
+from query_api.searching.results.leading import LEAD
 from schemas.api import SearchRequest
 from schemas.frames import Stage
 from schemas.results import MAX_PER_VALUE
@@ -52,13 +53,15 @@ class SearchBudgets:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """All a search can be tuned by. `ahead` to make what will most likely be needed while a search would wait: of use
-    while nobody else could use the processor."""
+    """All a search can be tuned by. `lead` is the share by which a first place must lead by its text to be final before
+    the graph is followed, None for never. `ahead` to make what will most likely be needed while a search would wait: of
+    use while nobody else could use the processor."""
 
     budgets: SearchBudgets = field(default_factory=SearchBudgets)
     fusion: FusionWeights = field(default_factory=FusionWeights)
     terms: TermWeights = field(default_factory=TermWeights)
     judge: Judge | None = field(default_factory=fitted_judge)
+    lead: float | None = LEAD
     ahead: bool = True
 
 

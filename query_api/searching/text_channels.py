@@ -72,6 +72,11 @@ class TextChannels:
         return next((name for name in ("structured", "keyword") if name in self._asked), None)
 
     @property
+    def vectors_awaited(self) -> bool:
+        """Whether the vector channel is still to answer."""
+        return self._nearest is not None and not self._nearest.done()
+
+    @property
     def may_give_more(self) -> bool:
         return self._depth < MAX_DEPTH and any(len(given or ()) >= self._depth for given in (self.vector, self.keyword))
 

@@ -1,11 +1,13 @@
-"""Fits hits' confidence anew: `python -m tests.bench.confidence --data-dir DIR… [--alike A,B] FOLDER…`.
+"""Fits hits' confidence anew: `python -m tests.bench.confidence --data-dir DIR… [--alike A,B] [--ways W,W] FOLDER…`.
 
 The folders are labelled collections as `thalweg evaluate` takes them, and each data directory is one into which it
 has loaded some of them; they are opened to read. Every question is searched in process, in every way of asking; the ten
 hits of each are labelled by the judgements, and a logistic regression is fitted to what the engine knew of them, every
 hit counting the same. A third as many questions are strangers: asked of a collection of another subject, where nothing
 answers them. Without these a best hit would look likely however bad it is, for judged questions all have an answer.
-Each collection is left out in turn, to see what the numbers are worth for one they were not fitted on. Writes
+Of a search that text leads (`led`) only the first hit counts, for the others are hybrid's; hybrid's own numbers are
+fitted to orders that nothing leads. Each collection is left out in turn, to see what the numbers are worth for one they
+were not fitted on. `--ways` fits only some of the ways, and keeps the numbers of the others. Writes
 `query_api/searching/results/confidence.toml` and prints the errors; the last line is JSON.
 """
 
@@ -34,13 +36,15 @@ from query_api.reading.text_cache import CachedText, TextCache
 from query_api.searching.engine import tables_of
 from query_api.searching.loading import LoadedEngine
 from query_api.searching.results import confidence
-from query_api.searching.results.confidence import FEATURES, WITHOUT_MEANING, FittedWay
+from query_api.searching.results.confidence import FEATURES, WITHOUT_MEANING, FittedWay, fitted_judge
+from query_api.searching.results.leading import LEAD
 from query_api.searching.search import search
 from query_api.searching.steps import SearchBudgets, SearchSettings
 from schemas.api import Hit, Mode, SearchRequest
 from schemas.settings import EmbeddingSettings
 
 K = 10
+LED = "led"
 STRANGERS = 1 / 3  # for each question of a collection
 RIDGE = 1e-3
 STEPS = 50
@@ -53,6 +57,7 @@ WAYS: Mapping[str, tuple[Mode, bool]] = {
     "graph": ("graph", True),
     f"graph_{WITHOUT_MEANING}": ("graph", False),
     "rerank": ("rerank", True),
+    LED: ("hybrid", True),
 }
 
 
@@ -69,12 +74,14 @@ class Labelled(NamedTuple):
 
 @dataclass
 class RecordingJudge:
-    """Keeps what it is asked, and has no opinion."""
+    """Keeps what it is asked in one way, and has no opinion."""
 
+    way: str
     features: NDArray[np.float64]
 
     def probabilities(self, way: str, features: NDArray[np.float64]) -> None:
-        self.features = features
+        if way == self.way:
+            self.features = features
 
 
 class RememberingEncoder:
@@ -137,11 +144,12 @@ async def hits_of(
     encoder = served.encoder if meaning else AbsentEncoder()
     parts = [Labelled(np.zeros((0, len(FEATURES))), np.zeros(0))]
     for question in questions:
-        judge = RecordingJudge(np.zeros((0, len(FEATURES))))
+        judge = RecordingJudge(way, np.zeros((0, len(FEATURES))))
         request = SearchRequest(q=question.text, k=K, mode=mode, group="document", collection=collection)
-        settings = SearchSettings(budgets=PATIENT, judge=judge)
+        settings = SearchSettings(budgets=PATIENT, judge=judge, lead=LEAD if way == LED else None)
         answer = search(request, "r", served.snapshot, encoder, threads, settings)
         hits = [part async for part in answer if isinstance(part, Hit)]
+        hits = hits[:1] if way == LED else hits
         grades = judgements.get(question.id, {})
         relevant = np.array([float(grades.get(hit.document_id, 0) > 0) for hit in hits])
         rows = [hit.rank - 1 for hit in hits]
@@ -231,14 +239,16 @@ async def main() -> None:
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--data-dir", action="append", required=True, type=Path)
     parser.add_argument("--alike", default="", help="Names of folders of one subject, with commas between.")
+    parser.add_argument("--ways", default=",".join(WAYS), help="Fit these, with commas between; the others stay.")
     parser.add_argument("--dry", action="store_true", help="Write nothing.")
     asked = parser.parse_args()
     served = [opened(data_dir) for data_dir in asked.data_dir]
     threads = ThreadPoolExecutor(2)
     alike = set(asked.alike.split(","))
     collections = [read_folder(folder) for folder in asked.folders]
-    own: dict[str, dict[str, Labelled]] = {way: {} for way in WAYS}
-    strangers: dict[str, dict[str, Labelled]] = {way: {} for way in WAYS}
+    anew = [way for way in WAYS if way in asked.ways.split(",")]
+    own: dict[str, dict[str, Labelled]] = {way: {} for way in anew}
+    strangers: dict[str, dict[str, Labelled]] = {way: {} for way in anew}
     for labelled in collections:
         name, collection = labelled.name, corpus_of([labelled]).collection
         holder = next((each for each in served if each.holds(collection)), None)
@@ -248,13 +258,16 @@ async def main() -> None:
         strange = spread_out(
             tuple(question for each in far for question in each.questions), round(STRANGERS * len(labelled.questions))
         )
-        for way in WAYS:
+        for way in anew:
             own[way][name] = await hits_of(labelled.questions, labelled.judgements, collection, holder, way, threads)
             strangers[way][name] = await hits_of(strange, {}, collection, holder, way, threads)
         say(f"{name}: {len(labelled.questions)} questions, {len(strange)} strangers")
-    ways = {
+    known = fitted_judge()
+    ways: dict[str, tuple[FittedWay, Mapping[str, float]]] = {
+        way: (known.ways[way], known.calibration[way]) for way in WAYS if way in known.ways
+    } | {
         way: (fit(Labelled.joined([*own[way].values(), *strangers[way].values()])), left_out(own[way], strangers[way]))
-        for way in WAYS
+        for way in anew
     }
     for way, (_, errors) in ways.items():
         say(f"{way:<22} " + "  ".join(f"{name} {error:.3f}" for name, error in errors.items()))

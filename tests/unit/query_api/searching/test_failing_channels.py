@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
@@ -154,8 +154,8 @@ async def test_a_keyword_index_that_failed_is_not_asked_by_what_is_made_ahead(
     text.hold["vector_search"] = made_ahead = threading.Event()
     read_ahead = Following.read_ahead
 
-    def noted(following: Following, keyword: Sequence[Candidate]) -> None:
-        read_ahead(following, keyword)
+    def noted(following: Following, keyword: Sequence[Candidate], waiting: Callable[[], bool]) -> None:
+        read_ahead(following, keyword, waiting)
         assert following._ahead is not None
         following._ahead.add_done_callback(lambda _: made_ahead.set())
 
