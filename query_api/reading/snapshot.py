@@ -94,7 +94,7 @@ class Snapshot:
     """Both stores at one moment. A passage that is newer in `text` than in `graph` is found by its text only.
 
     `at_hand` where all of it is in memory and not too much: a step of a search then takes less time than threads that
-    share one interpreter take to hand it over.
+    share one interpreter take to hand it over. `in_memory` where no search that shows passages reads a table.
     """
 
     generation: str
@@ -102,6 +102,7 @@ class Snapshot:
     graph: GraphView
     documents_topic: str
     at_hand: bool = False
+    in_memory: bool = False
 
     def info(self) -> SnapshotInfo:
         return SnapshotInfo(

@@ -69,7 +69,8 @@ class LoadedEngine:
     ) -> Snapshot:
         text = reader.snapshot()
         at_hand = text.holds_texts and text.resident.words.layers.rows <= MOST_AT_HAND
-        return Snapshot(generation.name, text, graph, documents_topic, at_hand)
+        in_memory = text.holds_texts and text.resident.vectors is not None
+        return Snapshot(generation.name, text, graph, documents_topic, at_hand, in_memory)
 
     async def search(
         self,
