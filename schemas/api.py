@@ -279,6 +279,12 @@ class Hit(BaseModel):
     title: str
     text: str = Field(description="The chunk that matched.")
     parent_text: str = Field(description="The passage around it.")
+    start: int = Field(
+        description="Where the chunk begins in the text that was read from its document, in Unicode characters; in "
+        "`parent_text` it begins at `start - parent_start`.",
+    )
+    end: int = Field(description="Where it ends, exclusive.")
+    parent_start: int = Field(description="Where the passage begins.")
     section: list[str] = Field(description="The headings above it, outermost first.")
     page: int | None = Field(None, description="The page it begins on, from 1, in a format with pages.")
     uri: str | None = None
