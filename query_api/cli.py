@@ -66,6 +66,10 @@ def search(
     decompose: Annotated[
         bool, typer.Option("--decompose", help="Search what is compared, or each sentence or question, by itself too.")
     ] = False,
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--name", help="What the question names, in place of what is read from it; may be repeated."),
+    ] = None,
     after: Annotated[str | None, typer.Option(help="A token from a write: show at least that.")] = None,
     wait_seconds: Annotated[float, typer.Option(min=0, max=60, help="How long to wait for --after.")] = 10.0,
     as_json: Json = False,
@@ -85,6 +89,7 @@ def search(
         "group": group,
         "filter": filters,
         "decompose": decompose or None,
+        "names": names,
         "after": after,
     }
     params = {name: value for name, value in asked.items() if value not in (None, [])} | {"wait_seconds": wait_seconds}

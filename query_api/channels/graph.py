@@ -27,7 +27,7 @@ from query_api.channels.walking.pagerank import personalised_pagerank
 from query_api.graph.view import GraphView
 from query_api.reading.comparing import Compared, Comparer
 from query_api.reading.snapshot import TextSnapshot
-from schemas.api import GraphMethod
+from schemas.api import MAX_HOPS, GraphMethod
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,15 @@ def graph_channel(
     edges: Collection[str] = (),
     weights: TermWeights = TermWeights(),
     method: GraphMethod = "hop",
+    hops: int | None = None,
 ) -> Findings:
     """Reach passages from the question, whose names (step 1) are looked up before. Blocks: for a thread.
 
     `found` is what the text channels found. With `always` the graph is followed whatever the gate says: it is asked
     alone. Else a closed gate ends the work before it reads anything. Without `residuals` there is no step 4: the
     keyword index has failed before. `edges` are the kinds to follow, all when empty. By another `method` than `hop` the
-    graph is walked from the parents, in place of steps 4 to 6, and `weights` do not count. Raises TransientStoreError.
+    graph is walked from the parents, in place of steps 4 to 6, and `weights` do not count; `hops` bound an expansion.
+    Raises TransientStoreError.
     """
     fitting = dict(zip(found.row_of, found.text.tolist(), strict=True))
     chosen = choose_parents(view, reader.numbers, names.links, fitting)  # 2
@@ -85,7 +87,7 @@ def graph_channel(
     parents = reader.read(chosen)  # 3
     gathered = Gathered(names.links, names.entities, chosen.prior, parents)
     if method != "hop":
-        beginning = Beginning(question, view, gathered, comparer, found, scope, gate, edges, always)
+        beginning = Beginning(question, view, gathered, comparer, found, scope, gate, edges, always, hops or MAX_HOPS)
         return expansion(beginning) if method == "expansion" else personalised_pagerank(beginning)
     followed = [residuals.hop(at, parent) for at, parent in enumerate(parents)] if residuals is not None else []  # 4
     leading = [hop for hop in followed if hop is not None] if not edges or "residual" in edges else []

@@ -14,6 +14,7 @@ from query_api.channels.parents import ChosenParents, ParentReader, choose_paren
 from query_api.channels.query_links import Names, names_in
 from query_api.channels.question import Question, WordWeights
 from query_api.channels.residual import Residuals
+from query_api.channels.understanding import hops_of
 from query_api.reading.comparing import NOTHING_COMPARED, Compared, Comparer, best_scores
 from query_api.searching.fusing import DEPTH
 from query_api.searching.steps import Account, Outcome, Reading, Value, within
@@ -118,6 +119,7 @@ class Following:
                 edges=reading.request.edges,
                 weights=reading.settings.terms,
                 method=reading.request.graph_method,
+                hops=hops_of(reading.request),
             ),
             aside=walking,
         )
@@ -126,7 +128,8 @@ class Following:
         """What the question names, looked up once."""
         graph, collection = self._reading.snapshot.graph, self._reading.request.collection
         if self._names is None:
-            looking = self._reading.run(lambda: names_in(self._question, graph, collection))
+            given = self._reading.request.names
+            looking = self._reading.run(lambda: names_in(self._question, graph, collection, given))
             self._names = asyncio.ensure_future(looking)
         return self._names
 

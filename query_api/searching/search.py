@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from query_api.channels.query_links import told
 from query_api.channels.question import question_of
 from query_api.channels.structured.channel import Structured
-from query_api.channels.understanding import understood
+from query_api.channels.understanding import hops_of, understood
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.searching.decomposing import Decomposed, PartSearch, parts_to_search
 from query_api.searching.finishing import Finishing
@@ -31,9 +32,18 @@ from query_api.searching.results.choosing import FLOOR_PLACES
 from query_api.searching.results.hits import Texts, hits_of
 from query_api.searching.results.leading import text_may_decide
 from query_api.searching.results.paths import Trail
-from query_api.searching.steps import TEXTS_OF_HITS, Account, Outcome, Reading, SearchFailed, SearchSettings, read_texts
+from query_api.searching.steps import (
+    TEXTS_OF_HITS,
+    Account,
+    Outcome,
+    Reading,
+    SearchFailed,
+    SearchSettings,
+    read_texts,
+    within,
+)
 from query_api.searching.text_channels import TextChannels
-from schemas.api import Channel, Hit, SearchRequest
+from schemas.api import Channel, Hit, NamedInQuestion, SearchRequest
 from schemas.frames import Done, Meta, Stage
 
 FIRST_HITS = 20  # read and sent before the rest of a long page
@@ -64,12 +74,18 @@ async def search(
     searching: PartSearch = _Search(reading)
     if parts:
         searching = Decomposed(reading, {each.q: _Search(replace(reading, request=each), led=False) for each in parts})
+    decided = {
+        "decomposed": bool(parts),
+        "channels": tuple(each for each in ALL_CHANNELS if each in _asked(request)),
+        "hops": hops_of(request),
+    }
+    names = await searching.names()
     yield Meta(
         retrieval_id=retrieval_id,
         query=request.q,
         mode=request.mode,
         collection=request.collection,
-        understanding=understanding.model_copy(update={"decomposed": bool(parts)}),
+        understanding=understanding.model_copy(update=decided | {"names": names}),
         snapshot=snapshot.info(),
         budget_seconds=settings.budgets.total_seconds,
     )
@@ -110,6 +126,15 @@ class _Search:
         self._led = led
         self._leading: Place | None = None
         self._first_hit: Hit | None = None
+
+    async def names(self) -> tuple[NamedInQuestion, ...]:
+        """What the question names, where the graph is asked; it is embedded meanwhile."""
+        self._channels.embed()
+        if "graph" not in self._asked:
+            return ()
+        budget, view = self._reading.settings.budgets.graph_seconds, self._reading.snapshot.graph
+        outcome = await within("names", budget, asyncio.shield(self._following.looking_up_names()))
+        return () if outcome.value is None else told(outcome.value, view)
 
     async def stages(self) -> AsyncGenerator[Stage | Hit]:
         """Run the channels the mode asks for; a stage as each ends, and the first hit where it is final before the
