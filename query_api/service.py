@@ -14,6 +14,7 @@ from prometheus_client.core import Metric
 
 from indexer.errors import EncoderUnavailable
 from query_api.dead_letters.reading import DeadLetterReader
+from query_api.forking.sharing import SharedSearches
 from query_api.metrics import ServiceMetrics, counter, gauge, labelled_gauge
 from query_api.problems import ApiProblem
 from query_api.repeating.kept_snapshots import KeptSnapshots
@@ -77,10 +78,9 @@ class Service:
         self._reading = ThreadPoolExecutor(2, thread_name_prefix="reading")
         self.cache = ResultCache(block.cache_entries, block.cache_seconds, block.cache_bytes)
         self.kept = KeptSnapshots(block.cursor_snapshots, block.cursor_seconds)
+        self.searches = SharedSearches(self.engine, self._threads, block)
         self.retriever = Retriever(
-            self.engine,
-            self._threads,
-            block.budgets,
+            self.searches,
             self.metrics,
             self.provenance,
             self.cache,
@@ -126,6 +126,7 @@ class Service:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self.searches.close()
             await self.writer.close()
             await self._provenance_writer.close()
             self._threads.shutdown(wait=False, cancel_futures=True)
@@ -276,6 +277,7 @@ class Service:
             self.replay.prune()
             self.kept.prune()
             self.provenance.release()
+            self.searches.prune(self.keeper.current)
 
     def _watched_topics(self) -> tuple[str, ...]:
         graph = () if self.keeper.served is None else (self.keeper.served.graph_topic,)
@@ -291,6 +293,8 @@ class Service:
         yield counter("thalweg_search_cache_hits", "Searches answered from the cache of results.", cache.hits)
         yield counter("thalweg_search_cache_misses", "Searches not found in the cache of results.", cache.misses)
         yield counter("thalweg_search_cache_evictions", "Answers that had to make room.", cache.evictions)
+        yield gauge("thalweg_search_copies", "Processes that search beside the service's own.", self.searches.copies)
+        yield counter("thalweg_searches_in_copies", "Searches begun in a process beside it.", self.searches.forked)
         yield gauge("thalweg_cursor_snapshots", "Snapshots kept for cursors.", len(self.kept))
         snapshot, served = self.keeper.current, self.keeper.served
         if snapshot is None or served is None:

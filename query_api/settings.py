@@ -40,6 +40,14 @@ class ServiceBlock(BaseModel):
     search_threads: int = Field(
         4, ge=1, le=256, description="Threads that search the stores. About two for each core; more only queue."
     )
+    search_processes: int = Field(
+        0,
+        ge=0,
+        le=64,
+        description="Processes that search while several searches come at once: the service, and copies of it that "
+        "share its memory, of which each needs some 100 MB. 0 for one for each core, four at most; 1 for the service "
+        "alone. Linux only.",
+    )
     budgets: SearchBudgetSettings = SearchBudgetSettings()
     max_streams: int = Field(
         256, ge=1, description="Searches that may stream at once; one more gets 503. Each holds a few hundred kB."

@@ -5,7 +5,7 @@ What they need to run is imported when they run, so that `--help` answers at onc
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast, get_args
@@ -97,6 +97,8 @@ def evaluate(
         print(as_json_text(found))
     else:
         show(Console(soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_ELSEWHERE), found, out)
+        if within is None:
+            print(_kept(dict.fromkeys(each.loaded.collection for each in found.collections)))
 
 
 @app.command()
@@ -136,6 +138,16 @@ def questions(
         fewer = "" if number == count else f" ({count:,} were asked for; the collection gives no more)"
         print(f"{number:6,}  {kind}{fewer}")
     print(f"In {out}; ask them with: thalweg evaluate {out} --within {collection}")
+
+
+def _kept(collections: Iterable[str]) -> str:
+    """What becomes of the documents that were loaded."""
+    names = list(collections)
+    go = "; ".join(f"`thalweg collections delete {name}`" for name in names)
+    return (
+        f"The documents stay in {', '.join(names)} for the next evaluation, and searches of all collections find them. "
+        f"They go with {go}."
+    )
 
 
 def _make_folder(out: Path) -> None:

@@ -57,6 +57,12 @@ class TextSnapshot(Protocol):
         """The BM25 of these passages over the collection, which of the question's terms each holds, the terms' idf."""
         ...
 
+    def bm25_of(
+        self, queries: Sequence[str], passage_ids: Sequence[str], collection: str | None
+    ) -> Sequence[NDArray[np.float64]]:
+        """For each query (n_passages,) the BM25 of these passages, as `compare_words` gives it."""
+        ...
+
     def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
         """(n_passages,) the cosine of each passage's nearest chunk; NaN where the store cannot tell at once."""
         ...
@@ -94,7 +100,7 @@ class Snapshot:
     """Both stores at one moment. A passage that is newer in `text` than in `graph` is found by its text only.
 
     `at_hand` where all of it is in memory and not too much: a step of a search then takes less time than threads that
-    share one interpreter take to hand it over.
+    share one interpreter take to hand it over. `in_memory` where no search that shows passages reads a table.
     """
 
     generation: str
@@ -102,6 +108,7 @@ class Snapshot:
     graph: GraphView
     documents_topic: str
     at_hand: bool = False
+    in_memory: bool = False
 
     def info(self) -> SnapshotInfo:
         return SnapshotInfo(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from query_api.reading.snapshot import QueryEncoder, Snapshot
 
 SearchPart = Meta | Stage | Hit | Done
+PartsOf = Callable[[SearchRequest, str], AsyncGenerator[SearchPart, None]]
+"""The parts of the answer to a request, for a retrieval id."""
 
 
 def tables_of(snapshot: "Snapshot") -> "VectorSnapshot":

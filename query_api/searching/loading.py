@@ -1,7 +1,6 @@
 """What takes seconds to import, behind the port `Engine`. Only `load_engine` imports this module."""
 
 import gc
-import os
 from collections.abc import AsyncGenerator
 from concurrent.futures import Executor
 from contextlib import aclosing, suppress
@@ -69,7 +68,8 @@ class LoadedEngine:
     ) -> Snapshot:
         text = reader.snapshot()
         at_hand = text.holds_texts and text.resident.words.layers.rows <= MOST_AT_HAND
-        return Snapshot(generation.name, text, graph, documents_topic, at_hand)
+        in_memory = text.holds_texts and text.resident.vectors is not None
+        return Snapshot(generation.name, text, graph, documents_topic, at_hand, in_memory)
 
     async def search(
         self,
@@ -80,7 +80,7 @@ class LoadedEngine:
         executor: Executor,
         budgets: SearchBudgetSettings,
     ) -> AsyncGenerator[SearchPart, None]:
-        alone = not self._under_way and not _busy()
+        alone = not self._under_way
         settings = SearchSettings(budgets=SearchBudgets(**budgets.model_dump()), judge=self._judge, ahead=alone)
         if not tables_of(snapshot).holds_texts:
             snapshot = replace(snapshot, text=CachedText(snapshot.text, self._texts))
@@ -94,9 +94,3 @@ class LoadedEngine:
             raise SearchUnanswered(str(error)) from error
         finally:
             self._under_way -= 1
-
-
-def _busy() -> bool:
-    """Whether this machine has no core to spare: what is then guessed ahead of need in one thread takes the processor
-    from the search in the other, and from its first hit."""
-    return os.getloadavg()[0] > (os.cpu_count() or 1) - 1

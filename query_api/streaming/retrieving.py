@@ -2,20 +2,19 @@
 
 import time
 from collections.abc import AsyncGenerator
-from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import structlog
 
+from query_api.forking.sharing import SharedSearches
 from query_api.metrics import ServiceMetrics
 from query_api.repeating.identity import answer_key
 from query_api.repeating.kept_snapshots import KeptSnapshots
 from query_api.repeating.paging import next_cursor, page_of
 from query_api.repeating.result_cache import ResultCache, told_again
-from query_api.searching.engine import LazyEngine, SearchPart, SearchUnanswered, tables_of
-from query_api.settings import SearchBudgetSettings
+from query_api.searching.engine import SearchPart, SearchUnanswered, tables_of
 from query_api.upkeep.resting_encoder import RestingEncoder
 from query_api.writing.provenance import ProvenanceQueue
 from schemas.api import Hit, SearchRequest
@@ -101,9 +100,7 @@ class Retriever:
 
     def __init__(
         self,
-        engine: LazyEngine,
-        executor: Executor,
-        budgets: SearchBudgetSettings,
+        searches: SharedSearches,
         metrics: ServiceMetrics,
         provenance: ProvenanceQueue,
         cache: ResultCache,
@@ -112,9 +109,7 @@ class Retriever:
     ) -> None:
         self.encoder: RestingEncoder | None = None
         self.under_way = 0
-        self._engine = engine
-        self._executor = executor
-        self._budgets = budgets
+        self._searches = searches
         self._metrics = metrics
         self._provenance = provenance
         self._cache = cache
@@ -144,9 +139,7 @@ class Retriever:
         known = None if key is None else self._cache.get(key)
         account = _Account(page, retrieval_id, traceparent, cached=known is not None)
         if known is None:
-            parts = self._engine.engine.search(
-                page, retrieval_id, snapshot, self.encoder, self._executor, self._budgets
-            )
+            parts = self._searches.search(page, retrieval_id, snapshot, self.encoder)
         else:
             parts = told_again(known, retrieval_id)
         self.under_way += 1

@@ -29,6 +29,7 @@ class RestingEncoder:
     def __init__(
         self, encoder: "Encoder", *, rest_seconds: float = REST_SECONDS, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        self.provider = encoder.provider
         self.model = encoder.model
         self.digest = encoder.digest
         self.dimension = encoder.dimension

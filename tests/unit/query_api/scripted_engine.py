@@ -120,6 +120,7 @@ class Reader:
 class Words:
     """An encoder without a model, which fails while it has a `failure`."""
 
+    provider: str = "hashing"
     model: str = "words"
     digest: str = "words-1"
     dimension: int = 8

@@ -80,3 +80,6 @@ def test_figures_go_to_the_terminal_or_as_json_and_into_files(
     answer = json.loads(as_json.stdout)
     assert (answer["pool"], answer["group"], answer["k"], answer["lower_case"]) == ("p", "chunk", 3, True)
     assert answer["collections"][0]["asked"] == 1
+    loaded = json.loads((tmp_path / "new" / "out" / "report.json").read_text())["collections"][0]["loaded"]
+    assert f"`thalweg collections delete {loaded['collection']}`" in shown.output
+    assert "collections delete" not in run(folder, "--within", loaded["collection"]).output

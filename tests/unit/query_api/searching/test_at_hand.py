@@ -4,6 +4,8 @@ import asyncio
 import threading
 from concurrent.futures import Executor
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -62,7 +64,9 @@ async def test_nothing_more_is_made_ahead_once_the_vectors_are_there(executor: E
     reading = Reading.of(SearchRequest(q=QUESTION), replace(snapshot, at_hand=True), words, executor, SearchSettings())
     follows = Following(reading, question_of(QUESTION), Account())
     for waiting in (False, True):
-        follows.read_ahead([Candidate(PAGES[0].passage_ids()[0], 1.0, PAGES[0].key)], lambda waits=waiting: waits)
+        keyword = [Candidate(PAGES[0].passage_ids()[0], 1.0, PAGES[0].key)]
+        channels: Any = SimpleNamespace(keyword=keyword, question_vector=None, vectors_awaited=waiting)
+        follows.read_ahead(channels)
         [ahead] = [task for task in asyncio.all_tasks() if task.get_name() == "ahead"]
         await ahead
         assert bool(text.calls["passages"]) == waiting
