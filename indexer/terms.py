@@ -19,6 +19,7 @@ import Stemmer
 from indexer.extracting.words import word_set
 
 MAX_WORD_CHARACTERS = 64
+KEPT_QUESTIONS = 256  # of at most some 100 kB each
 KEPT_WORDS = 65_536  # words whose terms are remembered: a language's common ones, and a collection's own
 
 # an accent may be a sign of its own; letters are taken in runs, at two thirds of the time of one by one
@@ -41,6 +42,12 @@ def terms_of(text: str) -> list[int]:
     if max(map(len, words), default=0) > MAX_WORD_CHARACTERS:
         words = [word[:MAX_WORD_CHARACTERS] for word in words]
     return list(chain.from_iterable(map(_terms_of_word, words)))
+
+
+@lru_cache(KEPT_QUESTIONS)
+def terms_of_question(text: str) -> tuple[int, ...]:
+    """`terms_of` for who asks about the words of one question again and again."""
+    return tuple(terms_of(text))
 
 
 @lru_cache(KEPT_WORDS)

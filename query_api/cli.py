@@ -66,6 +66,10 @@ def search(
     decompose: Annotated[
         bool, typer.Option("--decompose", help="Search what is compared, or each sentence or question, by itself too.")
     ] = False,
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--name", help="What the question names, in place of what is read from it; may be repeated."),
+    ] = None,
     reranker: Annotated[
         bool | None,
         typer.Option(help="Have the service's re-ranker order the first hits.", show_default="where it has one"),
@@ -89,6 +93,7 @@ def search(
         "group": group,
         "filter": filters,
         "decompose": decompose or None,
+        "names": names,
         "reranker": reranker,
         "after": after,
     }

@@ -1,6 +1,7 @@
 """The arithmetic of ranking: no input or output, no settings. Every order is total: ties are broken by id."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import neg
 from typing import TypeVar
 
 import numpy as np
@@ -22,7 +23,7 @@ def ranks(ids: Iterable[str]) -> dict[str, int]:
 
 def ranked(scores: Mapping[str, float]) -> list[str]:
     """The ids by falling score, equal scores by rising id."""
-    return sorted(scores, key=lambda identifier: (-scores[identifier], identifier))
+    return [identifier for _, identifier in sorted(zip(map(neg, scores.values()), scores, strict=True))]
 
 
 def reciprocal_rank_fusion(
@@ -56,6 +57,9 @@ def weighted_sum(scores: Sequence[Mapping[str, float]], weights: Sequence[float]
     """Σ weight_i x score_i(d); a mapping that lacks d adds nothing."""
     total: dict[str, float] = {}
     for channel, weight in zip(scores, weights, strict=True):
+        if not total:
+            total = {identifier: weight * score for identifier, score in channel.items()}
+            continue
         for identifier, score in channel.items():
             total[identifier] = total.get(identifier, 0.0) + weight * score
     return total
@@ -118,9 +122,11 @@ def by_coverage(
     order: list[int] = []
     open_idf = idf / total
     while left:
-        gains = held[left] @ open_idf
-        values = [scores[at] / best + weight * gain for at, gain in zip(left, gains.tolist(), strict=True)]
+        gains = (held[left] @ open_idf).tolist()
+        if not any(gains):  # and there is nothing more to cover
+            break
+        values = [scores[at] / best + weight * gain for at, gain in zip(left, gains, strict=True)]
         chosen = left.pop(values.index(max(values)))
         order.append(chosen)
         open_idf = np.where(held[chosen], 0.0, open_idf)
-    return [*order, *range(len(order), len(scores))]
+    return [*order, *left, *range(min(pool, len(scores)), len(scores))]

@@ -25,8 +25,9 @@ GraphMethod = Literal["hop", "expansion", "pagerank"]
 Edge = Literal["named", "title_mention", "mentioned_by", "mentioning", "shared_entity", "link", "statement", "residual"]
 
 RERANKED_MODES: frozenset[Mode] = frozenset({"hybrid", "vector", "keyword", "graph"})
-
 MAX_QUERY_CHARACTERS = 10_000
+MAX_NAMES = 16
+MAX_HOPS = 2
 MAX_OFFSET = 10_000
 
 
@@ -100,6 +101,20 @@ class SearchRequest(BaseModel):
         "order, in the modes hybrid, vector, keyword and graph. Left out: where the service has one.",
     )
     intent: Intent | None = Field(None, description="What kind of question it is; told by rules when left out.")
+    names: (
+        Annotated[tuple[Annotated[str, StringConstraints(max_length=200)], ...], Field(max_length=MAX_NAMES)] | None
+    ) = Field(
+        None,
+        description="What the question names, each a title or an entity, in place of what is read from it; an empty "
+        "one for nothing.",
+        examples=[["Ada Lovelace"]],
+    )
+    hops: int | None = Field(
+        None,
+        ge=1,
+        le=MAX_HOPS,
+        description="How many steps `graph_method=expansion` goes; 1 where something is to be explained, else 2.",
+    )
     decompose: bool = Field(
         False,
         description="Search each part of a question that compares two things or has several sentences by itself, and "
@@ -174,13 +189,14 @@ class SearchRequest(BaseModel):
             raise ValueError("`context_chunks` is for context=window: ask for that too, or leave it out.")
         if self.group == "document" and (self.max_per_document or 1) > 1:
             raise ValueError("group=document gives one hit a document; `max_per_document` is for passages and chunks.")
+        if self.hops is not None and self.graph_method != "expansion":
+            raise ValueError("`hops` is for graph_method=expansion: ask for that too, or leave it out.")
         if self.decompose and self.group == "chunk":
             raise ValueError("`decompose` merges passages or documents; leave it out, or group=chunk.")
         if self.max_per_value is not None and self.diversity is None:
             raise ValueError("`max_per_value` is for the field named in `diversity`: give that too, or leave it out.")
         if self.reranker and self.mode not in RERANKED_MODES:
-            modes = ", ".join(sorted(RERANKED_MODES))
-            raise ValueError(f"A re-ranker is for the modes {modes}; leave `reranker` out, or ask for one of these.")
+            raise ValueError("A re-ranker is for hybrid, vector, keyword and graph; leave `reranker` out elsewhere.")
         if self.min_confidence is not None and self.mode == "structured":
             raise ValueError("mode=structured has no confidence, so no `min_confidence`; leave one of them out.")
         return self
@@ -190,10 +206,29 @@ class SearchRequest(BaseModel):
         return tuple(map(parse_condition, self.filter))
 
 
+class NamedInQuestion(BaseModel):
+    """A title or an entity that the question names."""
+
+    words: str = Field(description="As the question has it, or `names`.")
+    name: str = Field(description="The name in the graph.")
+    collection: str
+    node: str = Field(description="The entity's id, for `/v1/nodes/{id}`.")
+    document_id: str | None = Field(
+        None, description="The document whose title it is; null for an entity that has none."
+    )
+    title: str | None = None
+    strength: float | None = Field(None, description="How surely it means that document, up to 1.")
+
+
 class Understanding(BaseModel):
-    """How a question was read, by rules. It tells; only with `decompose` does it change what is found."""
+    """How a question was read, by rules and by the names that the graph knows, and what was decided for it."""
 
     intent: Intent
+    names: tuple[NamedInQuestion, ...] = Field(
+        (), description="What it names, the longest first; looked up where the graph is asked."
+    )
+    channels: tuple[Channel, ...] = Field((), description="The channels that are asked.")
+    hops: int | None = Field(None, description="How many steps through the graph; null for one bounded hop or a walk.")
     parts: tuple[str, ...] = Field((), description="What is compared, or the sentences; none for one piece.")
     decomposed: bool = Field(False, description="Whether each part was searched by itself.")
 
@@ -252,6 +287,12 @@ class Hit(BaseModel):
     title: str
     text: str = Field(description="The chunk that matched.")
     parent_text: str = Field(description="The passage around it.")
+    start: int = Field(
+        description="Where the chunk begins in the text that was read from its document, in Unicode characters; in "
+        "`parent_text` it begins at `start - parent_start`.",
+    )
+    end: int = Field(description="Where it ends, exclusive.")
+    parent_start: int = Field(description="Where the passage begins.")
     section: list[str] = Field(description="The headings above it, outermost first.")
     page: int | None = Field(None, description="The page it begins on, from 1, in a format with pages.")
     uri: str | None = None

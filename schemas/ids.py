@@ -141,8 +141,9 @@ def entity_ids(collection: str, names: Iterable[str]) -> list[str]:
     begun = hashlib.blake2b(_framed(("entity", collection)), digest_size=16)
     ids = []
     for name in names:
+        encoded = name.encode("utf-8", "surrogatepass")
         digesting = begun.copy()
-        digesting.update(_framed((name,)))
+        digesting.update(len(encoded).to_bytes(8, "big") + encoded)  # as `_framed` has it
         ids.append(digesting.hexdigest())
     return ids
 
@@ -168,13 +169,16 @@ def normalise_name(name: str) -> str:
     """
     if "&" in name:
         name = _REFERENCE.sub(_character, name)
-    bare = _BRACKETED.sub(" ", name)
-    if not bare.strip():
-        bare = name
+    bare = name
+    if "(" in name or "[" in name:
+        bare = _BRACKETED.sub(" ", name)
+        if not bare.strip():
+            bare = name
     plain = bare
     if not bare.isascii():
         decomposed = unicodedata.normalize("NFKD", bare)
         plain = "".join(character for character in decomposed if not unicodedata.combining(character))
-    plain = _POSSESSIVE.sub("", plain)
+    if "'" in plain or "’" in plain:
+        plain = _POSSESSIVE.sub("", plain)
     plain = _NOT_WORD.sub(" ", plain)
     return " ".join(plain.casefold().split()).strip(_EDGE_PUNCTUATION)

@@ -38,8 +38,12 @@ class BatchAccepted(WriteAccepted):
 
 
 class PassageText(BaseModel):
+    """A passage, and where it begins and ends in the text that was read from the document, in Unicode characters."""
+
     id: str
     section: list[str]
+    start: int
+    end: int
     text: str
 
 
@@ -81,7 +85,12 @@ class ChunkDetail(BaseModel):
     ordinal: int
     section: list[str]
     text: str
+    start: int = Field(
+        description="Where it begins in the text that was read from its document, in Unicode characters."
+    )
+    end: int = Field(description="Where it ends, exclusive.")
     parent_text: str
+    parent_start: int = Field(description="Where the passage begins.")
 
 
 class GraphNode(BaseModel):

@@ -60,8 +60,7 @@ class ChunkSpan(NamedTuple):
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class FoundChunk:
+class FoundChunk(NamedTuple):
     """A chunk that vector search found; `score` is the cosine with the query, in [-1, 1]."""
 
     chunk_id: str
@@ -70,8 +69,7 @@ class FoundChunk:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPassage:
+class FoundPassage(NamedTuple):
     """A passage that keyword search found; `score` is BM25, above 0 and unbounded."""
 
     passage_id: str

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -44,7 +43,7 @@ from indexer.tables import (
     document_rows,
     store_errors,
 )
-from indexer.terms import terms_of
+from indexer.terms import terms_of_question
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, decode_retrieval
 
@@ -52,7 +51,6 @@ SPARE_HITS = 20  # asked for beyond the limit, in case some are not current
 LEAST_PROBES = 20  # partitions of the vector index; recall@50 is 1.0 from 5 on for 100,000 clustered vectors
 HITS_A_PROBE = 25  # a partition holds at least 100 rows
 CACHED_DOCUMENTS = 5_000
-KEPT_QUESTIONS = 256  # of at most some 100 kB each
 MOST_LISTED_DOCUMENTS = 2_000  # in a condition of the table; of more, hits are fetched until enough are in the scope
 
 CONTENT_DOCUMENT_COLUMNS = [
@@ -152,7 +150,7 @@ class VectorSnapshot:
 
         `query` is text, never syntax; one of stop words and signs alone finds nothing.
         """
-        found = self.resident.words.search(_terms(query), limit, scope)
+        found = self.resident.words.search(terms_of_question(query), limit, scope)
         return [FoundPassage(row.id, row.key, row.score) for row in found]
 
     @property
@@ -167,7 +165,13 @@ class VectorSnapshot:
     def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None = None) -> ComparedRows:
         """The BM25 of these passages, as `keyword_search` gives it, which of the question's terms each holds, and the
         idf of those terms. Costs a fraction of a search."""
-        return self.resident.words.compare(_terms(query), passage_ids, collection)
+        return self.resident.words.compare(terms_of_question(query), passage_ids, collection)
+
+    def bm25_of(
+        self, queries: Sequence[str], passage_ids: Sequence[str], collection: str | None = None
+    ) -> list[NDArray[np.float64]]:
+        """For each query (n_passages,) the BM25 of these passages, as `compare_words` gives it."""
+        return self.resident.words.bm25([terms_of_question(query) for query in queries], passage_ids, collection)
 
     def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
         """(n_passages,) the cosine of each passage's nearest chunk, as `vector_search` gives it; NaN where it is not
@@ -323,12 +327,6 @@ class VectorSnapshot:
             if len(current) >= limit or len(rows) < asked:
                 return list(current.values())
             asked *= 4
-
-
-@lru_cache(KEPT_QUESTIONS)
-def _terms(query: str) -> list[int]:
-    """A search asks about the words of its question again and again. Not to be changed."""
-    return terms_of(query)
 
 
 def _dicts(table: pa.Table) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """The graph channel's sum: what reaches each passage, term by term, beside what the passage itself holds."""
 
 from collections.abc import Mapping, Sequence
+from operator import neg
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from indexer.read.resident.scope import EVERYTHING, Scope
 from query_api.channels import terms
 from query_api.channels.findings import Findings, Gathered
+from query_api.channels.parents import PassageNumbers
 from query_api.channels.residual import Hop, along
 from query_api.channels.terms import Parent, Reach, Reason
 from query_api.graph.identifiers import MISSING
@@ -26,21 +28,26 @@ Weighted = Sequence[tuple[float, Sequence[Reach]]]
 
 
 def reached_passages(
-    view: GraphView, scope: Scope, found: Compared, reaches: Weighted, hops: Sequence[Hop], most: int
+    view: GraphView,
+    numbers: PassageNumbers,
+    scope: Scope,
+    found: Compared,
+    reaches: Weighted,
+    hops: Sequence[Hop],
+    most: int,
 ) -> dict[str, int]:
     """{passage id: number} of what can be scored: what the text channels and the hops found, as far as the graph holds
     it, and so many that the edges reach most strongly, as far as the scope allows them."""
-    names = list(dict.fromkeys([*found.row_of, *(name for hop in hops for name in hop.first)]))
-    numbers = dict(zip(names, view.passages(names).tolist(), strict=True))
-    reached = {name: number for name, number in numbers.items() if number != MISSING}
+    reached = numbers.of([*found.row_of, *(name for hop in hops for name in hop.first)])
     sums: dict[int, float] = {}
     for weight, of_term in reaches:
         for passage, reach in terms.strongest(of_term).items():
             sums[passage] = sums.get(passage, 0.0) + weight * reach.score
-    ordered = sorted(sums, key=lambda passage: (-sums[passage], passage))
+    ordered = [passage for _, passage in sorted(zip(map(neg, sums.values()), sums, strict=True))]
     if scope != EVERYTHING:  # a link may lead out of it
         ordered = [each for each in ordered if scope.allows(view.document_key(view.document_of_passage(each)))]
-    return reached | {view.passage_id(passage): passage for passage in ordered[:most]}
+    led_to = ordered[:most]
+    return reached | dict(zip(view.ids_of_passages(led_to), led_to, strict=True))
 
 
 def open_shares(
@@ -48,7 +55,7 @@ def open_shares(
 ) -> NDArray[np.float64]:
     """(n_parents, n_passages) the share of what the question still asks after each parent that each passage holds: by
     the idf of the words that the parent does not hold."""
-    names = [view.passage_id(parent.passage) for parent in parents]
+    names = view.ids_of_passages([parent.passage for parent in parents])
     known = compared.followed_by(comparer.of([name for name in names if name not in compared.row_of]))
     held = known.held[np.array([known.row_of[name] for name in names], dtype=np.intp)]
     still_open = np.where(held, 0.0, comparer.idf)
@@ -116,18 +123,23 @@ class Sums:
                 self._scores[place] += weight * score
 
     def findings(self, gate: float, gathered: Gathered) -> Findings:
-        reasons = {place: Reason("continues", int(at)) for place, at in enumerate(self._leading) if at != MISSING}
+        leading = self._leading.tolist()
+        continuing = {at: Reason("continues", at) for at in set(leading)}
+        reasons = {place: continuing[at] for place, at in enumerate(leading) if at != MISSING}
         for at, parent in enumerate(gathered.parents):
             reasons[self._place.get(parent.passage, MISSING)] = Reason("matches", at)
         reasons |= {place: reason for place, (_, reason) in self._best.items()}
-        found = [place for place in np.flatnonzero(self._scores).tolist() if place in reasons]
-        found.sort(key=lambda place: (-self._scores[place], self._names[place]))
-        names = [self._names[place] for place in found]
+        scores = self._scores.tolist()
+        found = sorted(
+            (-score, name, place)
+            for place, (score, name) in enumerate(zip(scores, self._names, strict=True))
+            if score and place in reasons
+        )
         return Findings(
             gate,
-            {name: self._numbers[name] for name in names},
-            dict(zip(names, self._scores[found].tolist(), strict=True)),
-            {name: reasons[place] for name, place in zip(names, found, strict=True)},
+            {name: self._numbers[name] for _, name, _ in found},
+            {name: scores[place] for _, name, place in found},
+            {name: reasons[place] for _, name, place in found},
             gathered,
             self._compared,
         )

@@ -27,7 +27,7 @@ from query_api.channels.walking.pagerank import personalised_pagerank
 from query_api.graph.view import GraphView
 from query_api.reading.comparing import Compared, Comparer
 from query_api.reading.snapshot import TextSnapshot
-from schemas.api import GraphMethod
+from schemas.api import MAX_HOPS, GraphMethod
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,18 @@ def graph_channel(
     edges: Collection[str] = (),
     weights: TermWeights = TermWeights(),
     method: GraphMethod = "hop",
+    hops: int | None = None,
 ) -> Findings:
     """Reach passages from the question, whose names (step 1) are looked up before. Blocks: for a thread.
 
     `found` is what the text channels found. With `always` the graph is followed whatever the gate says: it is asked
     alone. Else a closed gate ends the work before it reads anything. Without `residuals` there is no step 4: the
     keyword index has failed before. `edges` are the kinds to follow, all when empty. By another `method` than `hop` the
-    graph is walked from the parents, in place of steps 4 to 6, and `weights` do not count. Raises TransientStoreError.
+    graph is walked from the parents, in place of steps 4 to 6, and `weights` do not count; `hops` bound an expansion.
+    Raises TransientStoreError.
     """
     fitting = dict(zip(found.row_of, found.text.tolist(), strict=True))
-    chosen = choose_parents(view, names.links, fitting)  # 2
+    chosen = choose_parents(view, reader.numbers, names.links, fitting)  # 2
     connected = 1.0 if names.links else connected_share(view, chosen.prior)
     gate = opening(names.links, names.entities, connected)
     if not gate and not always:
@@ -85,17 +87,18 @@ def graph_channel(
     parents = reader.read(chosen)  # 3
     gathered = Gathered(names.links, names.entities, chosen.prior, parents)
     if method != "hop":
-        beginning = Beginning(question, view, gathered, comparer, found, scope, gate, edges, always)
+        beginning = Beginning(question, view, gathered, comparer, found, scope, gate, edges, always, hops or MAX_HOPS)
         return expansion(beginning) if method == "expansion" else personalised_pagerank(beginning)
     followed = [residuals.hop(at, parent) for at, parent in enumerate(parents)] if residuals is not None else []  # 4
     leading = [hop for hop in followed if hop is not None] if not edges or "residual" in edges else []
     reaches = _followed(question, view, gathered, weights, alone=always, edges=edges)  # 5
-    reached = reached_passages(view, scope, found, reaches, leading, MAX_REACHED if always else MAX_BESIDE)  # 6
+    most = MAX_REACHED if always else MAX_BESIDE
+    reached = reached_passages(view, reader.numbers, scope, found, reaches, leading, most)  # 6
     compared = found.followed_by(comparer.of([name for name in reached if name not in found.row_of]))
     sums = Sums(reached, compared)
     sums.add_edges(reaches, open_shares(view, comparer, compared, parents))
-    for hop in leading:
-        bm25 = text.compare_words(hop.query, list(reached), scope.collection).bm25
+    of_hops = text.bm25_of([hop.query for hop in leading], list(reached), scope.collection)
+    for hop, bm25 in zip(leading, of_hops, strict=True):
         sums.add_hop(hop, parents[hop.parent], bm25)
     sums.close_hops(weights.residual, weights.sharp_residual)
     if always:
@@ -116,7 +119,7 @@ def _followed(
     parents = gathered.parents
     enter = terms.entrances(view, gathered.prior)
     around = terms.surroundings(view, parents)
-    plain, telling = terms.title_mentions(view, parents, around, enter)
+    plain, telling = terms.title_mentions(parents, around, enter)
 
     def asks(predicate: str) -> float:
         return 1.0 if question.stems_in(predicate.replace("_", " ")) else 0.0
@@ -127,7 +130,7 @@ def _followed(
         ("title_mention", weights.title_mention, plain),
         ("title_mention", weights.telling_title_mention, telling),
         ("mentioned_by", weights.mentioned_by, terms.mentioned_by(view, parents)),
-        ("shared_entity", weights.shared, terms.shared(view, parents, around)),
+        ("shared_entity", weights.shared, terms.shared(parents, around)),
         ("link", weights.linked, terms.linked(view, parents, enter)),
         ("statement", weights.stated, terms.stated(view, parents, enter, asks)),
     ]

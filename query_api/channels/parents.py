@@ -1,6 +1,6 @@
 """Parents: the few passages that a question leads to directly, and what their sentences tell about it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from query_api.channels.query_links import QueryLink
 from query_api.channels.question import Question, WordWeights, normalise_text
 from query_api.channels.terms import Parent, Sentence
 from query_api.graph.identifiers import MISSING
+from query_api.graph.near import Near
 from query_api.graph.view import GraphView
 from query_api.ranking import relative_to_best
 from query_api.reading.passages import PassageReader
@@ -32,14 +33,33 @@ class ChosenParents(NamedTuple):
     via: dict[int, QueryLink]
 
 
-def choose_parents(view: GraphView, links: Sequence[QueryLink], fitting: Mapping[str, float]) -> ChosenParents:
+class PassageNumbers:
+    """The numbers of passages in one view, each looked up once in a search. Safe to use from several threads."""
+
+    def __init__(self, view: GraphView) -> None:
+        self._view = view
+        self._known: dict[str, int] = {}
+
+    def of(self, passage_ids: Iterable[str]) -> dict[str, int]:
+        """{passage id: number}; passages that the graph does not hold yet are left out."""
+        wanted = list(dict.fromkeys(passage_ids))
+        unknown = [name for name in wanted if name not in self._known]
+        if unknown:
+            self._known.update(zip(unknown, self._view.passages(unknown).tolist(), strict=True))
+        return {name: number for name in wanted if (number := self._known[name]) != MISSING}
+
+
+def choose_parents(
+    view: GraphView, numbers: PassageNumbers, links: Sequence[QueryLink], fitting: Mapping[str, float]
+) -> ChosenParents:
     """The best three passages by text score / best + .3 x query link, and up to three more that the question surely
     names; a parent counts for as much as the name that leads to it, if that is more.
 
     `fitting` is {passage id: text score} of what the text channels found. Passages that the graph does not hold yet are
     left out; so are those of score 0.
     """
-    prior = _numbered(view, relative_to_best(fitting))
+    relative = relative_to_best(fitting)
+    prior = {number: relative[name] for name, number in numbers.of(relative).items()}
     named = terms.strongest(terms.named(links, terms.entrances(view, prior)))
     scores = dict(prior)
     for passage, reach in named.items():
@@ -60,6 +80,7 @@ class _Read(NamedTuple):
     document: int
     sentences: tuple[Sentence, ...]
     entities: dict[int, terms.Held]
+    near: dict[int, Near]
 
 
 class ParentReader:
@@ -71,6 +92,7 @@ class ParentReader:
         self._view = view
         self._passages = passages
         self._word_weights = word_weights
+        self.numbers = PassageNumbers(view)
         self._held: dict[int, _Read | None] = {}
 
     def read(self, chosen: ChosenParents) -> list[Parent]:
@@ -82,7 +104,13 @@ class ParentReader:
         held = {passage: self._held[passage] for passage in chosen.weights}
         return [
             Parent(
-                passage, read.document, chosen.weights[passage], chosen.via.get(passage), read.sentences, read.entities
+                passage,
+                read.document,
+                chosen.weights[passage],
+                chosen.via.get(passage),
+                read.sentences,
+                read.entities,
+                near=read.near,
             )
             for passage, read in held.items()
             if read is not None
@@ -90,12 +118,12 @@ class ParentReader:
 
     def _weighed(self, wanted: Sequence[int]) -> dict[int, _Read | None]:
         view = self._view
-        ids = {passage: view.passage_id(passage) for passage in wanted}
+        ids = dict(zip(wanted, view.ids_of_passages(wanted), strict=True))
         texts = self._passages.read(ids.values())
         mentioned = terms.first_mentions(view, wanted)
-        entities = list(set().union(*mentioned.values()))
-        names = {entity: name for entity, (_, name) in view.entity_names(entities).items()}
-        in_turn = _by_use(view, names)
+        near = terms.nearby(view, list(set().union(*mentioned.values())))
+        names = {entity: each.name for entity, each in near.items()}
+        in_turn = _by_use(near)
         titles = _titles(view, wanted)
         read: dict[int, _Read | None] = dict.fromkeys(wanted)
         for passage in wanted:
@@ -106,7 +134,8 @@ class ParentReader:
                 of_own = [names[entity] for entity in in_turn if entity in first_chunks]
                 sentences = tuple(_sentences(self._question, content, titles[passage], of_own, self._word_weights))
                 held = _held(first_chunks, names, sentences)
-                read[passage] = _Read(view.document_of_passage(passage), sentences, held)
+                of_held = {entity: near[entity] for entity in held}
+                read[passage] = _Read(view.document_of_passage(passage), sentences, held, of_held)
         return read
 
 
@@ -137,18 +166,17 @@ def _held(
     }
 
 
-def _by_use(view: GraphView, names: Mapping[int, str]) -> list[int]:
+def _by_use(near: Mapping[int, Near]) -> list[int]:
     """Entities in the order in which their names take their words: titles first, then names that other passages mention
     too, the longer first. So `Kiss and Tell` leaves no `Kiss` where both are titles. Entities and not names: what one
     collection has for a title is no title in another."""
-    keys = np.array(list(names), dtype=np.uint64)
-    targets = np.bincount(view.about(keys).asked, minlength=len(keys)).tolist()
-    frequencies = view.passage_frequencies(keys).tolist()
-    rank = {
-        entity: 0 if 0 < documents <= MAX_TITLE_TARGETS else 1 if frequency > 1 else 2
-        for entity, documents, frequency in zip(names, targets, frequencies, strict=True)
-    }
-    return sorted(names, key=lambda entity: (rank[entity], -len(names[entity]), names[entity]))
+
+    def in_turn(entity: int) -> tuple[int, int, str]:
+        name, frequency, about, _ = near[entity]
+        rank = 0 if 0 < len(about) <= MAX_TITLE_TARGETS else 1 if frequency > 1 else 2
+        return rank, -len(name), name
+
+    return sorted(near, key=in_turn)
 
 
 def _sentences(
@@ -170,9 +198,3 @@ def _sentences(
                 if name in named:
                     names.append(name)
         yield Sentence(sentence, normalised, word_weights.share(question.stems_in(sentence)), tuple(names))
-
-
-def _numbered(view: GraphView, scores: Mapping[str, float]) -> dict[int, float]:
-    """Scores by passage number; passages that the graph does not hold yet are left out."""
-    numbers = view.passages(list(scores)).tolist()
-    return {number: score for number, score in zip(numbers, scores.values(), strict=True) if number != MISSING}

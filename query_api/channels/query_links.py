@@ -1,15 +1,19 @@
 """Which titles and entities a question names: the longest match of its words against the names of the graph."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from query_api.channels.question import Question
+from query_api.channels.question import Question, Span, normalise_text
 from query_api.graph.view import GraphView
+from schemas.api import NamedInQuestion
+from schemas.ids import entity_id
 
 UNMARKED = 0.4  # words like "place of birth" are a title somewhere, and mean what they say everywhere else
 MAX_TARGETS = 10  # a name that more documents share tells nothing
+SURE_WORDS = 3  # of a name that is as sure as a longer one
 
 
 class QueryLink(NamedTuple):
@@ -41,10 +45,13 @@ class Names(NamedTuple):
     entities: list[NamedEntity]
 
 
-def names_in(question: Question, view: GraphView, collection: str | None) -> Names:
+NO_NAMES = Names([], [])
+
+
+def names_in(question: Question, view: GraphView, collection: str | None, given: Sequence[str] | None = None) -> Names:
     """The titles and, where no title matches, the entities that the question names; longest names first, none of whose
-    words are used twice."""
-    spans = question.spans()
+    words are used twice. Where names are `given`, these instead, as surely as a long one."""
+    spans = question.spans() if given is None else _as_given(given)
     known = view.entities_named(sorted({span.name for span in spans}), collection)
     used = [False] * len(question.words)
     links: list[QueryLink] = []
@@ -60,15 +67,40 @@ def names_in(question: Question, view: GraphView, collection: str | None) -> Nam
         for span in spans:
             if span.name not in known or any(used[span.first : span.last]):
                 continue
-            surface = " ".join(question.words[span.first : span.last])
+            surface = span.name if given is not None else " ".join(question.words[span.first : span.last])
+            words = SURE_WORDS if given is not None else span.last - span.first
             reached = [(key, *target) for key in known[span.name] for target in targets.get(key, ())]
             if wanted_titles and 0 < len(reached) <= MAX_TARGETS:
                 used[span.first : span.last] = [True] * (span.last - span.first)
                 for key, document, weight in reached:
-                    sure = strength(weight, span.last - span.first, len(reached))
+                    sure = strength(weight, words, len(reached))
                     sure *= 1.0 if span.marked else UNMARKED
                     links.append(QueryLink(surface, key, document, sure))
             elif not wanted_titles and not reached:
                 used[span.first : span.last] = [True] * (span.last - span.first)
                 entities.extend(NamedEntity(surface, key) for key in known[span.name])
     return Names(links, entities)
+
+
+def told(names: Names, view: GraphView) -> tuple[NamedInQuestion, ...]:
+    """The names for a person to read; what the graph no longer holds is left out."""
+    called = view.entity_names([link.entity for link in names.links] + [each.entity for each in names.entities])
+
+    def named(words: str, entity: int, **document: Any) -> NamedInQuestion:
+        collection, name = called[entity]
+        node = entity_id(collection, name)
+        return NamedInQuestion(words=words, name=name, collection=collection, node=node, **document)
+
+    def of_title(link: QueryLink) -> NamedInQuestion:
+        key, title = view.document_key(link.document), view.title(link.document)
+        strength = round(link.strength, 3)
+        return named(link.surface, link.entity, document_id=key.document_id, title=title, strength=strength)
+
+    titles = [of_title(link) for link in names.links if link.entity in called]
+    return (*titles, *(named(each.surface, each.entity) for each in names.entities if each.entity in called))
+
+
+def _as_given(names: Sequence[str]) -> list[Span]:
+    """No words of the question: names that the caller knows."""
+    normalised = dict.fromkeys(normalise_text(name) for name in names)
+    return [Span(0, 0, name, marked=True) for name in normalised if name]

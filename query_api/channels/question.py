@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple, Self
 
 import Stemmer
@@ -46,9 +46,16 @@ class Question:
         telling = [word.lower() for word in self.words if word.lower() not in STOP_WORDS]
         self.stems = tuple(dict.fromkeys(stemmer.stemWord(word) for word in telling))
         self.word_of_stem = {stemmer.stemWord(word): word for word in reversed(telling)}
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str] | None:
+        """Made at its first use: until then a search has begun to embed the question."""
         longest_first = sorted(self.stems, key=lambda stem: (-len(stem), stem))
-        self._pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})") if longest_first else None
-        self.normalised = f" {normalise_text(text)} "
+        return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})") if longest_first else None
+
+    @cached_property
+    def normalised(self) -> str:
+        return f" {normalise_text(self.text)} "
 
     def stems_in(self, text: str) -> frozenset[str]:
         """Which stems begin a word of the text."""
@@ -73,13 +80,19 @@ class Question:
         bare = [normalise_text(word) for word in self.words]
         found = []
         for first in range(len(bare)):
+            is_marked, tells, all_capitals = False, False, True
             for last in range(first + 1, min(first + MAX_NAME_WORDS, len(bare)) + 1):
-                is_marked = any(marked[first:last])
-                said = any(telling[first:last]) or (last - first > 1 and all(capitals[first:last]))
-                if not said or (not is_marked and last - first < MIN_UNMARKED_WORDS):
+                at, words = last - 1, last - first
+                is_marked, tells, all_capitals = (
+                    is_marked or marked[at],
+                    tells or telling[at],
+                    all_capitals and capitals[at],
+                )
+                said = tells or (words > 1 and all_capitals)
+                if not said or (not is_marked and words < MIN_UNMARKED_WORDS):
                     continue
                 name = " ".join(bare[first:last]).strip(_EDGES)
-                if name and (last - first > 1 or len(name) >= MIN_SINGLE_WORD_LETTERS):
+                if name and (words > 1 or len(name) >= MIN_SINGLE_WORD_LETTERS):
                     found.append(Span(first, last, name, is_marked))
         return sorted(found, key=lambda span: (span.first - span.last, span.first))
 

@@ -43,11 +43,15 @@ class Residuals:
         self._view = view
         self._text = text
         self._scope = scope
+        self._queries: dict[int, str] = {}  # by the parent's passage
         self._found: dict[str, list[Candidate]] = {}
 
     def hop(self, at: int, parent: Parent) -> Hop | None:
         """Of the parent with this index; None where nothing but itself is found. Raises TransientStoreError."""
-        query = residual_query(self._question, parent, self._view.title(parent.document))
+        query = self._queries.get(parent.passage)
+        if query is None:
+            query = residual_query(self._question, parent, self._view.title(parent.document))
+            self._queries[parent.passage] = query
         found = self._found.get(query)
         if found is None:
             found = keyword_channel(self._text, query, RESIDUAL_HITS, self._scope) if query else []

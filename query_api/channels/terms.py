@@ -7,19 +7,22 @@ is .3 + .7 x the share of the question's weight in the best sentence that names 
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from query_api.channels.query_links import MAX_TARGETS, NamedEntity, QueryLink
+from query_api.graph.answers import rows_of
+from query_api.graph.near import Near
 from query_api.graph.view import GraphView
 
 FLOOR_OF_VALUE = 0.3
 MIN_SHARED, MAX_SHARED = 2, 40  # passages an entity must be in to join two of them, and not to join everything
 SELDOM_MENTIONED = 10  # passages; a title that more of them mention tells the less of each
 LEAD_SHARE, OTHER_SHARE = 0.7, 0.5
+NOTHING_NEAR = Near("", 0, ())
 
 
 class Sentence(NamedTuple):
@@ -44,7 +47,8 @@ class Held(NamedTuple):
 class Parent:
     """A passage that the question leads to. `link` is the name that leads there; None where its text does.
 
-    A passage that an earlier parent leads to is a parent of further steps: `reached` says how.
+    A passage that an earlier parent leads to is a parent of further steps: `reached` says how. `near` is what is known
+    already of what lies next to its entities.
     """
 
     passage: int
@@ -54,6 +58,7 @@ class Parent:
     sentences: tuple[Sentence, ...]
     entities: Mapping[int, Held]
     reached: "Reason | None" = None
+    near: Mapping[int, Near] = field(default_factory=dict)
 
     def best_sentences(self, count: int) -> list[Sentence]:
         return sorted(self.sentences, key=lambda sentence: -sentence.share)[:count]
@@ -131,7 +136,7 @@ def first_mentions(view: GraphView, passages: Sequence[int]) -> dict[int, dict[i
     """{passage: {entity it mentions: the first chunk that does}}."""
     first_chunks: dict[int, dict[int, int]] = {passage: {} for passage in passages}
     mentions = view.mentions_in(np.array(passages, dtype=np.int64))
-    for passage, entity, chunk in _rows(mentions.passage, mentions.entity, mentions.chunk):
+    for passage, entity, chunk in rows_of(mentions.passage, mentions.entity, mentions.chunk):
         first_chunks[passage].setdefault(entity, chunk)
     return first_chunks
 
@@ -155,29 +160,36 @@ def mentioning(entities: Sequence[NamedEntity], view: GraphView) -> Iterator[Rea
     frequencies = view.passage_frequencies(keys)
     known = np.flatnonzero((frequencies > 0) & (frequencies <= MAX_SHARED))
     mentions = view.mentions_of(keys[known])
-    for asked, chunk, passage in _rows(mentions.asked, mentions.chunk, mentions.passage):
+    for asked, chunk, passage in rows_of(mentions.asked, mentions.chunk, mentions.passage):
         at = int(known[asked])
         yield Reach(passage, 1 / math.sqrt(frequencies[at]), Reason("mentioned_in", at, int(keys[at]), chunk))
 
 
 class Surroundings(NamedTuple):
-    """The entities of all parents, looked up at once: each once, ascending, with the indices of the parents that
-    mention it and the number of passages that do."""
+    """The entities of all parents: each once, ascending, with the indices of the parents that mention it and what lies
+    next to it."""
 
-    entities: NDArray[np.uint64]
+    entities: list[int]
     holders: list[list[int]]
-    frequencies: NDArray[np.int64]
+    near: list[Near]
 
 
 def surroundings(view: GraphView, parents: Sequence[Parent]) -> Surroundings:
+    """What the parents do not know of their entities is looked up at once."""
     entities = sorted({entity for parent in parents for entity in parent.entities})
-    keys = np.array(entities, dtype=np.uint64)
+    known = {entity: near for parent in parents for entity, near in parent.near.items()}
+    known |= nearby(view, [entity for entity in entities if entity not in known])
     holders = [[at for at, parent in enumerate(parents) if entity in parent.entities] for entity in entities]
-    return Surroundings(keys, holders, view.passage_frequencies(keys))
+    return Surroundings(entities, holders, [known.get(entity, NOTHING_NEAR) for entity in entities])
+
+
+def nearby(view: GraphView, entities: Sequence[int]) -> dict[int, Near]:
+    """What lies next to entities, as far as a parent leads on over it."""
+    return view.near(entities, MIN_SHARED, MAX_SHARED) if entities else {}
 
 
 def title_mentions(
-    view: GraphView, parents: Sequence[Parent], around: Surroundings, enter: Entrances
+    parents: Sequence[Parent], around: Surroundings, enter: Entrances
 ) -> tuple[list[Reach], list[Reach]]:
     """Documents whose titles a parent mentions, as (w x edge, w x edge x v).
 
@@ -186,23 +198,22 @@ def title_mentions(
     """
     plain: list[Reach] = []
     telling: list[Reach] = []
-    about = view.about(around.entities)
-    targets = np.bincount(about.asked).tolist()
-    telling_shares = telling_share(around.frequencies).tolist()
-    for asked, document, entity, weight in _rows(about.asked, about.document, about.entity, about.weight):
-        if targets[asked] > MAX_TARGETS:
+    shares = telling_share(np.array([near.frequency for near in around.near])).tolist()
+    for entity, holders, near, telling_here in zip(*around, shares, strict=True):
+        if len(near.about) > MAX_TARGETS:
             continue
-        entered = enter(document)
-        for at in around.holders[asked]:
-            parent = parents[at]
-            if document == parent.document:
-                continue
-            held = parent.entities[entity]
-            edge = parent.weight * weight / math.sqrt(targets[asked]) * telling_shares[asked]
-            reason = Reason("mentions", at, entity, held.chunk)
-            for passage, share in entered:
-                plain.append(Reach(passage, edge * share, reason))
-                telling.append(Reach(passage, edge * share * held.value, reason))
+        for document, weight in near.about:
+            entered = enter(document)
+            for at in holders:
+                parent = parents[at]
+                if document == parent.document:
+                    continue
+                held = parent.entities[entity]
+                edge = parent.weight * weight / math.sqrt(len(near.about)) * telling_here
+                reason = Reason("mentions", at, entity, held.chunk)
+                for passage, share in entered:
+                    plain.append(Reach(passage, edge * share, reason))
+                    telling.append(Reach(passage, edge * share * held.value, reason))
     return plain, telling
 
 
@@ -217,7 +228,7 @@ def mentioned_by(view: GraphView, parents: Sequence[Parent]) -> Iterator[Reach]:
     frequencies = view.passage_frequencies(about.entity)
     few = np.flatnonzero(frequencies <= MAX_SHARED)
     mentions = view.mentions_of(about.entity[few])
-    for asked, chunk, passage, entity in _rows(mentions.asked, mentions.chunk, mentions.passage, mentions.entity):
+    for asked, chunk, passage, entity in rows_of(mentions.asked, mentions.chunk, mentions.passage, mentions.entity):
         row = int(few[asked])
         at = int(about.asked[row])
         if view.document_of_passage(passage) != parents[at].document:
@@ -225,18 +236,16 @@ def mentioned_by(view: GraphView, parents: Sequence[Parent]) -> Iterator[Reach]:
             yield Reach(passage, parents[at].weight * edge, Reason("mentioned_by", at, entity, chunk))
 
 
-def shared(view: GraphView, parents: Sequence[Parent], around: Surroundings) -> Iterator[Reach]:
+def shared(parents: Sequence[Parent], around: Surroundings) -> Iterator[Reach]:
     """Passages that share an entity with a parent: w x v / sqrt(df), for entities in 2 to 40 passages."""
-    joining = np.flatnonzero((around.frequencies >= MIN_SHARED) & (around.frequencies <= MAX_SHARED))
-    mentions = view.mentions_of(around.entities[joining])
-    rows = joining[mentions.asked]
-    scales = 1 / np.sqrt(around.frequencies[rows])
-    for row, chunk, passage, entity, scale in _rows(rows, mentions.chunk, mentions.passage, mentions.entity, scales):
-        for at in around.holders[row]:
-            parent = parents[at]
-            if passage != parent.passage:
-                score = parent.weight * parent.entities[entity].value * scale
-                yield Reach(passage, score, Reason("shares", at, entity, chunk))
+    for entity, holders, near in zip(*around, strict=True):
+        scale = 1 / math.sqrt(max(near.frequency, 1))
+        for chunk, passage in near.mentions:
+            for at in holders:
+                parent = parents[at]
+                if passage != parent.passage:
+                    score = parent.weight * parent.entities[entity].value * scale
+                    yield Reach(passage, score, Reason("shares", at, entity, chunk))
 
 
 def linked(view: GraphView, parents: Sequence[Parent], enter: Entrances) -> Iterator[Reach]:
@@ -244,14 +253,14 @@ def linked(view: GraphView, parents: Sequence[Parent], enter: Entrances) -> Iter
     passages = np.array([parent.passage for parent in parents], dtype=np.int64)
     outward = view.links_from(passages)
     fan_out = np.bincount(outward.asked, minlength=len(parents))
-    for at, chunk, document, weight in _rows(outward.asked, outward.chunk, outward.document, outward.weight):
+    for at, chunk, document, weight in rows_of(outward.asked, outward.chunk, outward.document, outward.weight):
         if document != parents[at].document:
             for passage, share in enter(document):
                 score = parents[at].weight * weight * share / math.sqrt(fan_out[at])
                 yield Reach(passage, score, Reason("links_to", at, chunk=chunk))
     inward = view.links_to(_documents(parents))
     fan_in = np.bincount(inward.asked, minlength=len(parents))
-    for at, chunk, passage, weight in _rows(inward.asked, inward.chunk, inward.passage, inward.weight):
+    for at, chunk, passage, weight in rows_of(inward.asked, inward.chunk, inward.passage, inward.weight):
         if fan_in[at] <= MAX_SHARED and view.document_of_passage(passage) != parents[at].document:
             score = parents[at].weight * weight / math.sqrt(fan_in[at])
             yield Reach(passage, score, Reason("linked_from", at, chunk=chunk))
@@ -298,15 +307,10 @@ def _about_each(view: GraphView, entities: Iterable[int]) -> dict[int, list[tupl
     """The documents that are about each entity, with their alias weights; one look at the graph."""
     about = view.about(np.array(sorted(entities), dtype=np.uint64))
     targets: dict[int, list[tuple[int, float]]] = {}
-    for entity, document, weight in _rows(about.entity, about.document, about.weight):
+    for entity, document, weight in rows_of(about.entity, about.document, about.weight):
         targets.setdefault(entity, []).append((document, weight))
     return targets
 
 
 def _documents(parents: Sequence[Parent]) -> NDArray[np.int64]:
     return np.array([parent.document for parent in parents], dtype=np.int64)
-
-
-def _rows(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of columns of equal length, as plain numbers."""
-    return zip(*(column.tolist() for column in columns), strict=True)

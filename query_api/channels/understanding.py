@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from indexer.sentences import sentence_spans
 from query_api.channels.clauses import question_clauses
-from schemas.api import Intent, Understanding
+from schemas.api import MAX_HOPS, Intent, SearchRequest, Understanding
 
 MAX_PARTS = 4
 LEAST_WORDS_OF_A_SENTENCE = 3
@@ -55,6 +55,13 @@ _COMPARISONS = tuple(
 def understood(question: str, intent: Intent | None = None) -> Understanding:
     """The question's kind, unless the caller says it, and its parts: none for a question that is one piece."""
     return Understanding(intent=intent or intent_of(question), parts=parts_of(question))
+
+
+def hops_of(request: SearchRequest) -> int | None:
+    """How many steps `expansion` goes: what is to be explained stands near, the rest may be two steps away."""
+    if request.graph_method != "expansion":
+        return None
+    return request.hops or (1 if (request.intent or intent_of(request.q)) == "explain" else MAX_HOPS)
 
 
 def intent_of(question: str) -> Intent:

@@ -9,16 +9,17 @@ from contextlib import suppress
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
-from query_api.forking.child import run_copy
+from query_api.forking.child import open_files, run_copy
 from query_api.forking.wire import LONGEST_LINE, Ask, Ended, asking, stopping, told
-from query_api.searching.engine import PartsOf, SearchPart, SearchUnanswered
+from query_api.searching.engine import PartsOf, SearchPart
 from schemas.api import SearchRequest
-from schemas.frames import Done
+from schemas.frames import Done, Stage
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess
 
 ENDS_WITHIN_SECONDS = 5.0
+BEGINS_WITHIN_SECONDS = 5.0  # the first part waits for no step: a copy that does not tell it runs no more
 
 
 class ForkLost(Exception):
@@ -29,7 +30,8 @@ class Fork:
     """A process that answers searches as this one did when it was copied. Made and used on the event loop.
 
     Threads are not copied. A lock that another thread held at that moment stays locked in the copy, so the first
-    search it is sent shows whether it is of use, and one that says nothing for `patience_seconds` is ended.
+    search it is sent shows whether it is of use. One in which a step fails, that does not begin
+    an answer soon, or that says nothing for `patience_seconds`, is ended.
     """
 
     def __init__(
@@ -54,20 +56,29 @@ class Fork:
 
     @classmethod
     async def made(cls, parts_of: Callable[[], PartsOf], patience_seconds: float) -> "Fork":
-        """A copy of this process as it is now, which searches with what `parts_of` makes there."""
+        """A copy of this process as it is now, which searches with what `parts_of` makes there.
+
+        Raises OSError where the system refuses it; `multiprocessing` then leaves four files open.
+        """
         here, there = socket.socketpair()
-        process = get_context("fork").Process(target=run_copy, args=(there, parts_of), name="searches", daemon=True)
-        began = time.perf_counter()
-        with warnings.catch_warnings():  # of a fork beside threads, which is what this class is careful about
-            warnings.simplefilter("ignore")
-            process.start()
-        fork_seconds = time.perf_counter() - began
-        there.close()
+        try:
+            given = (there, open_files(), parts_of)
+            process = get_context("fork").Process(target=run_copy, args=given, name="searches", daemon=True)
+            began = time.perf_counter()
+            with warnings.catch_warnings():  # of a fork beside threads, which is what this class is careful about
+                warnings.simplefilter("ignore")
+                process.start()
+            fork_seconds = time.perf_counter() - began
+        except BaseException:
+            here.close()
+            raise
+        finally:
+            there.close()
         reader, writer = await asyncio.open_unix_connection(sock=here, limit=LONGEST_LINE)
         return cls(process, reader, writer, fork_seconds, patience_seconds)
 
     async def search(self, request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
-        """The parts of an answer, as the engine gives them. Raises SearchUnanswered, or ForkLost at any moment."""
+        """The parts of an answer, as the engine gives them; no step that failed. Raises ForkLost at any moment."""
         if self.lost is not None:
             raise ForkLost(self.lost)
         self._asked += 1
@@ -79,11 +90,14 @@ class Fork:
         ended = False
         try:
             self._writer.write(asking(Ask(number, retrieval_id, request)))
+            patience_seconds = min(BEGINS_WITHIN_SECONDS, self._patience_seconds)
             while not ended:
-                part = await self._next(told_here)
+                part = await self._next(told_here, patience_seconds)
+                patience_seconds = self._patience_seconds
                 ended = isinstance(part, Done | Ended)
                 if isinstance(part, Ended):
-                    raise SearchUnanswered(part.reason) if part.unanswered else ForkLost(part.reason)
+                    raise ForkLost(part.reason)
+                self._look_for_failure(part)
                 yield part
         finally:
             self.under_way -= 1
@@ -103,12 +117,24 @@ class Fork:
         self._listening.cancel()
         await asyncio.gather(self._listening, return_exceptions=True)
 
-    async def _next(self, told_here: "asyncio.Queue[SearchPart | Ended | None]") -> SearchPart | Ended:
+    def _look_for_failure(self, part: SearchPart) -> None:
+        """All that a copy reads is in its memory: a step that failed there met a lock that nobody opens. Raises
+        ForkLost; an answer that was told up to Done is left as it is."""
+        match part:
+            case Stage(name=name, error=str(error)):
+                self._end(f"the step {name} failed in it: {error}")
+                raise ForkLost(self.lost)
+            case Done(failed_channels=failed) if failed:
+                self._end(f"steps failed in it: {failed}")
+
+    async def _next(
+        self, told_here: "asyncio.Queue[SearchPart | Ended | None]", patience_seconds: float
+    ) -> SearchPart | Ended:
         try:
-            async with asyncio.timeout(self._patience_seconds):
+            async with asyncio.timeout(patience_seconds):
                 part = await told_here.get()
         except TimeoutError:
-            self._end(f"it said nothing for {self._patience_seconds:g} s")
+            self._end(f"it said nothing for {patience_seconds:g} s")
             raise ForkLost(self.lost) from None
         if part is None:
             raise ForkLost(self.lost)

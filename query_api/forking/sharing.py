@@ -36,6 +36,7 @@ STEADY_SECONDS = 0.5  # that a snapshot has lasted; while much is written, each 
 SHORTEST_REST_SECONDS = 1.0  # between two forks
 REST_FACTOR = 50  # at most a fiftieth of the event loop's time goes into forks
 REST_AFTER_LOSS_SECONDS = 60.0
+REST_AFTER_REFUSAL_SECONDS = 3600.0
 IDLE_SECONDS = 60.0
 PATIENCE_SECONDS = 5.0  # beyond the budgets of all steps of a search
 MOST_PROCESSES = 4
@@ -85,6 +86,9 @@ class SharedSearches:
                     log.warning("a search was begun again here", retrieval_id=retrieval_id, error=str(error))
                 else:
                     return
+                finally:
+                    if fork.lost is not None and fork in self._forks:
+                        self._rests_until = time.monotonic() + REST_AFTER_LOSS_SECONDS
         self.under_way += 1
         try:
             async with aclosing(self._parts(snapshot, encoder, self._executor)(request, retrieval_id)) as parts:
@@ -135,16 +139,19 @@ class SharedSearches:
         return crowded and now - self._searched[1] >= STEADY_SECONDS and now >= self._rests_until
 
     async def _make(self, request: SearchRequest, snapshot: "Snapshot", encoder: "RestingEncoder") -> None:
-        """One more copy. The search that asked for it shows whether it is of use."""
+        """One more copy. The question that asked for it shows whether it is of use, by all channels: a request may be
+        malformed, or need no vector."""
         if self._of is not snapshot:
             self._retire()
             self._of = snapshot
         fork = await Fork.made(partial(self._parts_of_a_copy, snapshot, encoder), self._patience)
         self._rests_until = time.monotonic() + max(SHORTEST_REST_SECONDS, REST_FACTOR * fork.fork_seconds)
         try:
-            async with aclosing(fork.search(request, "first")) as parts:
+            async with aclosing(fork.search(SearchRequest(q=request.q), "first")) as parts:
                 async for _ in parts:
                     pass
+            if fork.lost is not None:
+                raise ForkLost(fork.lost)
         except BaseException as error:
             self._rests_until = time.monotonic() + REST_AFTER_LOSS_SECONDS
             log.warning("a copy of this process is of no use", error=str(error))
@@ -157,7 +164,12 @@ class SharedSearches:
 
     def _made(self, task: "asyncio.Task[None]") -> None:
         self._making = None
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        if isinstance(error, OSError):
+            self._rests_until = time.monotonic() + REST_AFTER_REFUSAL_SECONDS
+            log.warning("the system allows no copy of this process: it searches alone for an hour", error=str(error))
+        else:
             self._most_forks = 0
             log.error("this process cannot be copied: it searches alone", exc_info=error)
 

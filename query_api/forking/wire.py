@@ -7,7 +7,7 @@ from schemas.api import Hit, SearchRequest
 from schemas.frames import Done, Meta, Stage
 
 LONGEST_LINE = 256 * 1024 * 1024  # bytes; a hit holds the text of a passage and the metadata of a document
-UNANSWERED, FAILED = b"unanswered", b"failed"  # how a search ends that ends without Done
+FAILED = b"failed"  # how a search ends that ends without Done
 
 _KINDS: dict[bytes, type[SearchPart]] = {b"meta": Meta, b"stage": Stage, b"hit": Hit, b"done": Done}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
@@ -28,9 +28,8 @@ class Stop(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A search has ended without Done: no channel could answer, or it failed."""
+    """A search has ended without Done."""
 
-    unanswered: bool
     reason: str
 
 
@@ -55,12 +54,11 @@ def telling(number: int, part: SearchPart) -> bytes:
 
 
 def ending(number: int, ended: Ended) -> bytes:
-    kind = UNANSWERED if ended.unanswered else FAILED
-    return b"%d %s %s\n" % (number, kind, " ".join(ended.reason.split()).encode("utf-8", "replace"))
+    return b"%d %s %s\n" % (number, FAILED, " ".join(ended.reason.split()).encode("utf-8", "replace"))
 
 
 def told(line: bytes) -> tuple[int, SearchPart | Ended]:
     number, kind, rest = line.rstrip(b"\n").split(b" ", 2)
     if kind in _KINDS:
         return int(number), _KINDS[kind].model_validate_json(rest)
-    return int(number), Ended(kind == UNANSWERED, rest.decode())
+    return int(number), Ended(rest.decode())

@@ -1,6 +1,6 @@
 """What a graph view answers: rows of edges in columns of equal length, and facts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,3 +89,8 @@ def joined(found: Sequence[tuple[NDArray[Any], ...]], fields: tuple[str, ...]) -
     if not found:
         return [np.empty(0, dtype=_DTYPES.get(field, np.int64)) for field in fields]
     return [np.concatenate(columns) for columns in zip(*found, strict=True)]
+
+
+def rows_of(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+    """The rows of columns of equal length, as plain numbers."""
+    return zip(*(column.tolist() for column in columns), strict=True)

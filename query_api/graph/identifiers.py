@@ -42,6 +42,10 @@ class Identifiers:
     def text(self, position: int) -> str:
         return f"{int(self.firsts[position]):016x}{int(self.seconds[position]):016x}"
 
+    def texts(self, positions: NDArray[np.integer]) -> list[str]:
+        digits = np.column_stack((self.firsts[positions], self.seconds[positions])).astype(">u8").tobytes().hex()
+        return [digits[start : start + 32] for start in range(0, len(digits), 32)]
+
 
 def find(keys: Keys, wanted: Keys, sorting: Sorting | None = None) -> NDArray[np.int64]:
     """Positions of `wanted` in `keys` (sorted, or sorted by `sorting`); MISSING where a key is not there."""

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from indexer.read.strings import Strings
 from query_api.graph.columns import GraphColumns, concatenated
 from query_api.graph.segment import Segment
 
@@ -93,5 +94,5 @@ def _surfaces(segment: Segment, about: NDArray[np.int64], documents: NDArray[np.
     return pa.array([segment.surface(edge, document) for edge, document in pairs], pa.string())
 
 
-def _take(texts: pa.Array, rows: NDArray[np.integer]) -> pa.Array:
-    return texts.take(pa.array(rows))
+def _take(texts: Strings, rows: NDArray[np.integer]) -> pa.Array:
+    return texts.array.take(pa.array(rows))

@@ -131,6 +131,10 @@ class Parts(tuple[Part, ...]):
 
     def holding(self, numbers: Numbers, kind: str) -> Iterator[tuple[Part, Numbers, Numbers]]:
         """For each part that holds some: (part, indices into `numbers`, their numbers in the part)."""
+        if len(self) == 1:
+            if len(numbers):
+                yield self[0], np.arange(len(numbers)), numbers
+            return
         begins = np.array([getattr(part, kind) for part in self])
         at = np.searchsorted(begins, numbers, side="right") - 1
         for number in np.unique(at).tolist():

@@ -65,6 +65,32 @@ class Sorting:
         return begins, values[self.order[np.minimum(inside, len(values) - 1)]], inside < len(values)
 
 
+@dataclass(frozen=True, slots=True)
+class Entering:
+    """The order of edges by the small numbers they lead to, looked up without a look at the edges themselves: in
+    `numbers`, which where there are more edges than numbers (`dense`) are row pointers, else the targets in order.
+    """
+
+    order: Indices
+    numbers: Indices
+    dense: bool
+
+    @classmethod
+    def of(cls, targets: Indices, n_targets: int) -> "Entering":
+        order = np.argsort(targets, kind="stable").astype(np.int32)
+        dense = len(targets) > n_targets
+        return cls(order, row_pointers(targets, n_targets) if dense else targets[order], dense)
+
+    @property
+    def nbytes(self) -> int:
+        return self.order.nbytes + self.numbers.nbytes
+
+    def entries(self, wanted: NDArray[np.integer]) -> tuple[Positions, Positions]:
+        """The edges that lead to these numbers: (index into `wanted`, edge)."""
+        which, places = (entries_of if self.dense else entries_between)(self.numbers, wanted)
+        return which, self.order[places].astype(np.int64)
+
+
 def row_pointers(rows: NDArray[np.integer], n_rows: int) -> Indices:
     """(n_rows + 1,) int32 for entries that are sorted by row; entry i belongs to `rows[i]`."""
     pointers = np.zeros(n_rows + 1, dtype=np.int32)
@@ -87,8 +113,8 @@ def rows_of(pointers: Indices, positions: NDArray[np.integer]) -> Positions:
 def entries_between(sorted_rows: NDArray[Any], wanted: NDArray[Any]) -> tuple[Positions, Positions]:
     """`entries_of` for few entries over many rows: `sorted_rows` holds the row of each entry, ascending."""
     wanted = wanted.astype(sorted_rows.dtype, copy=False)  # else all rows are copied into the wider type
-    first = np.searchsorted(sorted_rows, wanted, side="left")
-    return _spans(first, np.searchsorted(sorted_rows, wanted, side="right") - first)
+    first = sorted_rows.searchsorted(wanted)
+    return _spans(first, sorted_rows.searchsorted(wanted, "right") - first)
 
 
 def entries_with(values: NDArray[Any], by_value: Sorting, wanted: NDArray[Any]) -> tuple[Positions, Positions]:

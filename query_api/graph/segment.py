@@ -12,9 +12,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from indexer.read.strings import Strings
 from query_api.graph.columns import GraphColumns, Keys
 from query_api.graph.identifiers import MISSING, Identifiers, find
-from query_api.graph.rows import Indices, Sorting, entries_between, entries_of, entries_with, row_pointers, rows_of
+from query_api.graph.rows import (
+    Entering,
+    Indices,
+    Sorting,
+    entries_between,
+    entries_of,
+    entries_with,
+    row_pointers,
+    rows_of,
+)
 
 UNKNOWN_SENTENCE = np.iinfo(np.uint16).max
 
@@ -30,13 +40,13 @@ class TwoWay:
 
     pointers: Indices
     targets: Indices
-    by_target: Sorting
+    by_target: Entering
 
     @classmethod
-    def build(cls, sources: NDArray[np.int64], targets: NDArray[np.int64], n_sources: int) -> "TwoWay":
+    def build(cls, sources: NDArray[np.int64], targets: NDArray[np.int64], n_sources: int, n_targets: int) -> "TwoWay":
         """`sources` ascending."""
         narrow = targets.astype(np.int32)
-        return cls(row_pointers(sources, n_sources), narrow, Sorting.of(narrow))
+        return cls(row_pointers(sources, n_sources), narrow, Entering.of(narrow, n_targets))
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -51,7 +61,7 @@ class TwoWay:
 
     def entering(self, targets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(index into `targets`, edge number) of the edges that end there."""
-        return entries_with(self.targets, self.by_target, targets)
+        return self.by_target.entries(targets)
 
     def sources_of(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
         return rows_of(self.pointers, edges)
@@ -124,8 +134,8 @@ class Segment:
 
     document_keys: Keys
     collections: Codes
-    document_ids: pa.Array
-    titles: pa.Array
+    document_ids: Strings
+    titles: Strings
     document_passages: Indices  # pointers: the passages of document d are [d]..[d + 1]
 
     passage_ids: Identifiers
@@ -137,7 +147,7 @@ class Segment:
 
     entity_keys: Keys
     entity_collections: Codes
-    names: pa.Array
+    names: Strings
     passage_frequencies: NDArray[np.uint16]  # in how many passages an entity is mentioned
 
     mentions: TwoWay  # chunk → entity
@@ -146,7 +156,7 @@ class Segment:
 
     about: TwoWay  # document → entity
     about_weights: NDArray[np.float32]
-    about_surfaces: pa.Array  # empty where it is the document's title
+    about_surfaces: Strings  # empty where it is the document's title
 
     statement_chunks: Indices  # ascending
     statement_keys: Keys
@@ -215,7 +225,7 @@ class Segment:
 
         mention_chunks = chunk(columns.mention_chunks)
         by_chunk = np.lexsort((mention_entities, mention_chunks))
-        mentions = TwoWay.build(mention_chunks[by_chunk], mention_entities[by_chunk], n_chunks)
+        mentions = TwoWay.build(mention_chunks[by_chunk], mention_entities[by_chunk], n_chunks, n_entities)
 
         about_documents = _found(document_keys, columns.about_documents, "document")
         by_document = np.lexsort((about_entities, about_documents))
@@ -239,8 +249,8 @@ class Segment:
         return cls(
             document_keys=document_keys,
             collections=Codes.build(columns.document_collections, documents),
-            document_ids=columns.document_ids.take(pa.array(documents)),
-            titles=titles,
+            document_ids=Strings(columns.document_ids.take(pa.array(documents))),
+            titles=Strings(titles),
             document_passages=row_pointers(passage_documents, len(documents)),
             passage_ids=Identifiers(of_passage[begins]),
             passage_documents=passage_documents,
@@ -249,7 +259,7 @@ class Segment:
             chunk_passages=chunk_passages,
             entity_keys=entity_keys,
             entity_collections=Codes.build(columns.entity_collections, first_rows),
-            names=columns.entity_names.take(pa.array(first_rows)),
+            names=Strings(columns.entity_names.take(pa.array(first_rows))),
             passage_frequencies=_passage_frequencies(mentions, chunk_passages, n_entities),
             mentions=mentions,
             mention_counts=_saturated(columns.mention_counts[by_chunk], np.uint8),
@@ -257,17 +267,17 @@ class Segment:
                 np.where(columns.mention_sentences < 0, UNKNOWN_SENTENCE, columns.mention_sentences)[by_chunk],
                 np.uint16,
             ),
-            about=TwoWay.build(about_documents[by_document], about_entities[by_document], len(documents)),
+            about=TwoWay.build(about_documents[by_document], about_entities[by_document], len(documents), n_entities),
             about_weights=columns.about_weights[by_document],
-            about_surfaces=_unlike_titles(surfaces, titles.take(pa.array(about_documents[by_document]))),
+            about_surfaces=Strings(_unlike_titles(surfaces, titles.take(pa.array(about_documents[by_document])))),
             statement_chunks=statement_chunks[stated].astype(np.int32),
             statement_keys=columns.statement_keys[stated],
             predicates=Codes.build(columns.statement_predicates, stated),
             confidences=columns.statement_confidences[stated].astype(np.float16),
             statement_sentences=columns.statement_sentences[stated],
-            roles=TwoWay.build(role_statements[by_statement], role_entities[by_statement], len(stated)),
+            roles=TwoWay.build(role_statements[by_statement], role_entities[by_statement], len(stated), n_entities),
             role_names=Codes.build(columns.role_names, by_statement),
-            edges=TwoWay.build(sources[by_source], targets[by_source], n_chunks),
+            edges=TwoWay.build(sources[by_source], targets[by_source], n_chunks, n_chunks),
             edge_kinds=columns.edge_kinds[by_source],
             edge_weights=columns.edge_weights[by_source].astype(np.float16),
             links=Links.build(link_chunks[linked], columns.link_documents[linked]),
@@ -282,12 +292,11 @@ class Segment:
 
     def called(self, entities: NDArray[np.int64]) -> list[tuple[str, str]]:
         """(collection, normalised name) of each of these entities."""
-        names = self.names.take(pa.array(entities)).to_pylist()
-        return list(zip(self.entity_collections.of(entities), names, strict=True))
+        return list(zip(self.entity_collections.of(entities), self.names.of(entities), strict=True))
 
     def surface(self, about: int, document: int) -> str:
         """How a document writes the name of what it is about."""
-        return str(self.about_surfaces[about].as_py() or self.titles[document].as_py())
+        return self.about_surfaces[about] or self.titles[document]
 
     def first_sentences(self, mentions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The first sentence number of each of these mentions, MISSING where it is unknown or beyond 65,534."""

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from query_api.graph import near
 from query_api.graph.answers import About, ChunkEdges, Links, Memory, Mentions, Numbers, Statement, joined
 from query_api.graph.arrow_columns import columns_of_tables
 from query_api.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of, entity_keys_of
 from query_api.graph.identifiers import MISSING
+from query_api.graph.near import Near
 from query_api.graph.parts import Parts
 from query_api.graph.rows import entries_between, entries_of
 from query_api.graph.segment import Segment
@@ -91,11 +93,11 @@ class GraphView:
     def document_key(self, document: int) -> DocumentKey:
         part = self._parts.of_document(document)
         local = document - part.documents
-        return DocumentKey(part.segment.collections[local], part.segment.document_ids[local].as_py())
+        return DocumentKey(part.segment.collections[local], part.segment.document_ids[local])
 
     def title(self, document: int) -> str:
         part = self._parts.of_document(document)
-        return str(part.segment.titles[document - part.documents].as_py())
+        return part.segment.titles[document - part.documents]
 
     def passages(self, passage_ids: Sequence[str]) -> Numbers:
         """The live passages of these ids, MISSING for one that the graph does not hold (yet, or any more)."""
@@ -110,6 +112,14 @@ class GraphView:
     def passage_id(self, passage: int) -> str:
         part = self._parts.of_passage(passage)
         return part.segment.passage_ids.text(passage - part.passages)
+
+    def ids_of_passages(self, passages: Sequence[int]) -> list[str]:
+        """`passage_id` of many."""
+        ids = np.empty(len(passages), dtype=np.object_)
+        for part, rows, local in self._parts.holding(np.array(passages, dtype=np.int64), "passages"):
+            ids[rows] = part.segment.passage_ids.texts(local)
+        found: list[str] = ids.tolist()
+        return found
 
     def document_of_passage(self, passage: int) -> int:
         part = self._parts.of_passage(passage)
@@ -179,16 +189,7 @@ class GraphView:
 
     def entity_names(self, entities: Sequence[int]) -> dict[int, tuple[str, str]]:
         """{key: (collection, normalised name)} of those entities that a live document names."""
-        keys = np.array(entities, dtype=np.uint64)
-        names: dict[int, tuple[str, str]] = {}
-        for part in self._parts:
-            local = part.segment.find_entities(keys)
-            local = local[local != MISSING]
-            called = zip(part.segment.entity_keys[local].tolist(), part.segment.called(local), strict=True)
-            for at, (key, name) in zip(local.tolist(), called, strict=True):
-                if key not in names and (not part.n_dead or part.names(at)):
-                    names[key] = name
-        return names
+        return near.names(list(self._parts.knowing(np.array(entities, dtype=np.uint64))))
 
     def labels(self, names: Mapping[int, str]) -> dict[int, str]:
         """{key: a name to show} of entities by their normalised names: as the document about it writes it, else that
@@ -226,53 +227,20 @@ class GraphView:
 
     def mentions_of(self, entities: Keys) -> Mentions:
         """Where these entities are mentioned."""
-        found: list[Mentions] = []
-        for part, rows, local in self._parts.knowing(entities):
-            which, edges = part.segment.mentions.entering(local)
-            chunks = part.segment.mentions.sources_of(edges)
-            passages = part.segment.chunk_passages[chunks].astype(np.int64)
-            keep = slice(None) if not part.n_dead else part.alive(passages)
-            found.append(
-                Mentions(
-                    rows[which][keep],
-                    (chunks + part.chunks)[keep],
-                    (passages + part.passages)[keep],
-                    entities[rows[which]][keep],
-                    part.segment.mention_counts[edges].astype(np.int64)[keep],
-                    part.segment.first_sentences(edges)[keep],
-                )
-            )
-        return Mentions(*joined(found, Mentions._fields))
+        return near.mentions(self._parts.knowing(entities), entities)
 
     def passage_frequencies(self, entities: Keys) -> Numbers:
         """In how many live passages each entity is mentioned."""
-        frequencies = np.zeros(len(entities), dtype=np.int64)
-        for part, rows, local in self._parts.knowing(entities):
-            frequencies[rows] += part.segment.passage_frequencies[local]
-            if part.n_dead:
-                which, edges = part.segment.mentions.entering(local)
-                passages = part.segment.chunk_passages[part.segment.mentions.sources_of(edges)].astype(np.int64)
-                gone = ~part.alive(passages)
-                lost = np.unique(np.stack((rows[which[gone]], passages[gone])), axis=1)
-                np.subtract.at(frequencies, lost[0], 1)
-        return frequencies
+        return near.frequencies(self._parts.knowing(entities), len(entities))
 
     def about(self, entities: Keys) -> About:
         """The documents that are about these entities."""
-        found: list[About] = []
-        for part, rows, local in self._parts.knowing(entities):
-            which, edges = part.segment.about.entering(local)
-            documents = part.segment.about.sources_of(edges)
-            keep = ~part.dead[documents]
-            found.append(
-                About(
-                    rows[which][keep],
-                    (documents + part.documents)[keep],
-                    entities[rows[which]][keep],
-                    part.segment.about_weights[edges][keep],
-                )
-            )
-        return About(*joined(found, About._fields))
+        return near.about(self._parts.knowing(entities), entities)
+
+    def near(self, entities: Sequence[int], fewest: int, most: int) -> dict[int, Near]:
+        """What lies next to the entities that a live document names, `mentions` of those that `fewest` to `most`
+        passages mention."""
+        return near.near(self._parts, entities, fewest, most)
 
     def about_of(self, documents: Numbers) -> About:
         """The entities that these documents are about."""

@@ -57,6 +57,12 @@ class TextSnapshot(Protocol):
         """The BM25 of these passages over the collection, which of the question's terms each holds, the terms' idf."""
         ...
 
+    def bm25_of(
+        self, queries: Sequence[str], passage_ids: Sequence[str], collection: str | None
+    ) -> Sequence[NDArray[np.float64]]:
+        """For each query (n_passages,) the BM25 of these passages, as `compare_words` gives it."""
+        ...
+
     def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
         """(n_passages,) the cosine of each passage's nearest chunk; NaN where the store cannot tell at once."""
         ...

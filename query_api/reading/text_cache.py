@@ -98,6 +98,11 @@ class CachedText:
     def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None) -> "ComparedRows":
         return self._text.compare_words(query, passage_ids, collection)
 
+    def bm25_of(
+        self, queries: Sequence[str], passage_ids: Sequence[str], collection: str | None
+    ) -> Sequence[NDArray[np.float64]]:
+        return self._text.bm25_of(queries, passage_ids, collection)
+
     def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
         return self._text.compare_vectors(vector, passage_ids)
 

@@ -31,7 +31,10 @@ async def get_chunk(chunk_id: str, service: Annotated[Service, Depends(service_o
             ordinal=chunk.ordinal,
             section=list(chunk.section),
             text=chunk.text,
+            start=chunk.start,
+            end=chunk.end,
             parent_text=passage.text,
+            parent_start=passage.start,
         )
 
     found = await service.read(read)

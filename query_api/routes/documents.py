@@ -138,7 +138,10 @@ async def _detail(service: Service, key: DocumentKey) -> DocumentDetail:
     return DocumentDetail(
         **_summary(row),
         text=joined_text(ordered),
-        passages=[PassageText(id=each.id, section=list(each.section), text=each.text) for each in ordered],
+        passages=[
+            PassageText(id=each.id, section=list(each.section), start=each.start, end=each.end, text=each.text)
+            for each in ordered
+        ],
     )
 
 

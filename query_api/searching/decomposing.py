@@ -16,7 +16,7 @@ from query_api.searching.finishing import distinct_places
 from query_api.searching.fusing import DEEPER, DEPTH, Place
 from query_api.searching.limiting import at_most
 from query_api.searching.steps import Account, Reading
-from schemas.api import Hit, SearchRequest
+from schemas.api import Hit, NamedInQuestion, SearchRequest
 from schemas.frames import Stage
 
 RANK_CONSTANT = 5  # with 60, what is far down in all orders stands above the best of one (docs/ranking.md)
@@ -32,6 +32,10 @@ class PartSearch(Protocol):
 
     @property
     def account(self) -> Account: ...
+    async def names(self) -> tuple[NamedInQuestion, ...]:
+        """What the question names; to be asked first."""
+        ...
+
     def stages(self) -> AsyncGenerator[Stage | Hit]: ...
     async def order(self, needed: int) -> list[Place]:
         """So many places from the first one on, or more, if there are; a longer order begins with a shorter one."""
@@ -128,6 +132,10 @@ class Decomposed:
             for name, reason in search.account.failed.items():
                 total.failed.setdefault(name, f"For {question[:80]!r}: {reason}")
         return total
+
+    async def names(self) -> tuple[NamedInQuestion, ...]:
+        """As the whole question has them."""
+        return await self._searches[0].names()
 
     async def stages(self) -> AsyncGenerator[Stage | Hit]:
         """The channels of all searches side by side; a stage for each once all have ended. Raises SearchFailed when

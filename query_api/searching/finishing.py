@@ -3,12 +3,12 @@
 from query_api.channels.question import Question
 from query_api.searching.following import Following
 from query_api.searching.fusing import Place
-from query_api.searching.leading import leading_place
 from query_api.searching.results.choosing import distinct, likely_enough
 from query_api.searching.results.confidence import Asked, Evidence, with_confidence
 from query_api.searching.results.contexts import span_of, with_contexts
 from query_api.searching.results.explaining import factors_of
 from query_api.searching.results.hits import Texts
+from query_api.searching.results.leading import leading_place
 from query_api.searching.steps import TEXTS_OF_HITS, Account, Reading, read_texts
 from query_api.searching.text_channels import TextChannels
 from schemas.api import Hit

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -116,21 +117,18 @@ def places(
         "keyword": _units(found.keyword, group),
         "structured": _units(found.structured, group),
     }
-    scores = {name: {unit.name: unit.candidate.score for unit in of} for name, of in units.items()}
-    scores["graph"] = dict(found.graph)
+    scores: dict[str, Scores] = {**_first(units, None), "graph": found.graph}
     used = _used(mode, found)
     blocks: list[dict[str, float]] = []
     depth = DEPTH
     while True:
-        lists = {
-            name: {unit.name: unit.candidate.score for unit in of if unit.position < depth}
-            for name, of in units.items()
-        }
-        blocks.append(_fused(lists | {"graph": scores["graph"]}, found, mode, fusion, weights))
-        if depth >= max(len(found.vector), len(found.keyword)):
+        is_last = depth >= max(len(found.vector), len(found.keyword))
+        lists = scores if is_last and len(found.structured) <= depth else _first(units, depth) | {"graph": found.graph}
+        blocks.append(_fused(lists, found, mode, fusion, weights))
+        if is_last:
             break
         depth *= DEEPER
-    final = {unit: score for block in reversed(blocks) for unit, score in block.items()}
+    final = blocks[0] if len(blocks) == 1 else {k: v for block in reversed(blocks) for k, v in block.items()}
     candidates = {
         unit.name: unit.candidate for of in (units["structured"], units["keyword"], units["vector"]) for unit in of
     }
@@ -149,7 +147,7 @@ def places(
         if units["keyword"]:
             order = _within(pool, units["keyword"][0].name, order)
         order = _covering(order, pool, final, found)
-    rankings = {name: ranks(ranked(scores[name])) for name in used}
+    rankings = {name: dict(zip(ranked(scores[name]), count(1))) for name in used}
     placed = [] if leading is None else [leading]
     scale = 1.0 if leading is None else leading.score / max(leading.score, *blocks[0].values())
     for unit in _behind(leading, order)[: first - len(placed)]:
@@ -166,6 +164,14 @@ def places(
             )
         )
     return placed
+
+
+def _first(units: Mapping[str, Sequence[_Unit]], depth: int | None) -> dict[str, Scores]:
+    """The scores of each channel's units among its first candidates; of all for None."""
+    return {
+        name: {unit.name: unit.candidate.score for unit in of if depth is None or unit.position < depth}
+        for name, of in units.items()
+    }
 
 
 def _behind(leading: Place | None, order: Sequence[str]) -> list[str]:
@@ -206,22 +212,22 @@ def _fused(
     else:
         evidence = {unit: graph_weight * score for unit, score in lists["graph"].items()} if graph_weight else {}
         fused = weighted_sum([_by_text(lists, evidence, found), evidence], [1.0, 1.0])
-    exact = {unit: found.conclusiveness * score for unit, score in lists["structured"].items() if found.conclusiveness}
+    if not found.conclusiveness:
+        return fused
+    exact = {unit: found.conclusiveness * score for unit, score in lists["structured"].items()}
     return weighted_sum([fused, exact], [1.0, weights.structured])
 
 
 def _by_text(lists: Mapping[str, Scores], evidence: Scores, found: Found) -> dict[str, float]:
     """The text score of every candidate. A further chunk of a passage has its own cosine, and no BM25."""
-    scores: dict[str, float] = {}
     text = [] if found.compared is None else found.compared.text.tolist()
-    exact = lists["structured"] if found.conclusiveness else ()
-    for unit in [*lists["vector"], *lists["keyword"], *exact, *evidence]:
-        row = None if found.compared is None else found.compared.row_of.get(unit)
-        if row is None:
-            scores[unit] = text_score(lists["vector"].get(unit, 0.0), lists["keyword"].get(unit, 0.0))
-        else:
-            scores[unit] = text[row]
-    return scores
+    row_of = {} if found.compared is None else found.compared.row_of
+    vector, keyword = lists["vector"], lists["keyword"]
+    exact = lists["structured"] if found.conclusiveness else {}
+    return {
+        unit: text[row_of[unit]] if unit in row_of else text_score(vector.get(unit, 0.0), keyword.get(unit, 0.0))
+        for unit in {**vector, **keyword, **exact, **evidence}
+    }
 
 
 def _within(pool: int, unit: str, order: Sequence[str]) -> list[str]:

@@ -1,7 +1,6 @@
 """What takes seconds to import, behind the port `Engine`. Only `load_engine` imports this module."""
 
 import gc
-import os
 from collections.abc import AsyncGenerator
 from concurrent.futures import Executor
 from contextlib import aclosing, suppress
@@ -90,7 +89,7 @@ class LoadedEngine:
         executor: Executor,
         budgets: SearchBudgetSettings,
     ) -> AsyncGenerator[SearchPart, None]:
-        alone = not self._under_way and not _busy()
+        alone = not self._under_way
         settings = SearchSettings(
             budgets=SearchBudgets(**budgets.model_dump()), judge=self._judge, ahead=alone, reranker=self._reranker
         )
@@ -106,9 +105,3 @@ class LoadedEngine:
             raise SearchUnanswered(str(error)) from error
         finally:
             self._under_way -= 1
-
-
-def _busy() -> bool:
-    """Whether more wants to run on this machine than it has cores for: what is then guessed ahead of need in one thread
-    takes the processor from the search in the other, and from its first hit."""
-    return os.getloadavg()[0] > (os.cpu_count() or 1)

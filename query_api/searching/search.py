@@ -20,27 +20,37 @@ from typing import Any
 
 import numpy as np
 
+from query_api.channels.query_links import told
 from query_api.channels.question import question_of
 from query_api.channels.structured.channel import Structured
-from query_api.channels.understanding import understood
+from query_api.channels.understanding import hops_of, understood
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.searching.decomposing import Decomposed, PartSearch, parts_to_search
 from query_api.searching.finishing import Finishing
 from query_api.searching.following import Following
-from query_api.searching.fusing import Found, FusionWeights, Place, places
-from query_api.searching.leading import text_may_decide
+from query_api.searching.fusing import DEPTH, Found, FusionWeights, Place, places
 from query_api.searching.reranking import Reranked, asks_reranker
 from query_api.searching.results.choosing import FLOOR_PLACES
 from query_api.searching.results.hits import Texts, hits_of
+from query_api.searching.results.leading import text_may_decide
 from query_api.searching.results.paths import Trail
-from query_api.searching.steps import TEXTS_OF_HITS, Account, Outcome, Reading, SearchFailed, SearchSettings, read_texts
+from query_api.searching.steps import (
+    TEXTS_OF_HITS,
+    Account,
+    Outcome,
+    Reading,
+    SearchFailed,
+    SearchSettings,
+    read_texts,
+    within,
+)
 from query_api.searching.text_channels import TextChannels
-from schemas.api import Channel, Hit, SearchRequest
+from schemas.api import Channel, Hit, NamedInQuestion, SearchRequest
 from schemas.frames import Done, Meta, Stage
 
 FIRST_HITS = 20  # read and sent before the rest of a long page
 BATCH_HITS = 200
-TURNS_TO_SEND = 4  # of the event loop: a reader of the stream wakes, and passes the frame on, and it is written
+TURNS_TO_SEND = 3  # of the event loop: a reader of the stream wakes and passes the frame on, and it is written
 ALL_CHANNELS: tuple[Channel, ...] = ("vector", "keyword", "structured", "graph")
 
 
@@ -69,12 +79,18 @@ async def search(
         searching = Decomposed(reading, {each.q: _Search(replace(reading, request=each), led=False) for each in parts})
     if reranker is not None:
         searching = Reranked(reading, searching, reranker)
+    decided = {
+        "decomposed": bool(parts),
+        "channels": tuple(each for each in ALL_CHANNELS if each in _asked(request)),
+        "hops": hops_of(request),
+    }
+    names = await searching.names()
     yield Meta(
         retrieval_id=retrieval_id,
         query=request.q,
         mode=request.mode,
         collection=request.collection,
-        understanding=understanding.model_copy(update={"decomposed": bool(parts)}),
+        understanding=understanding.model_copy(update=decided | {"names": names}),
         snapshot=snapshot.info(),
         budget_seconds=settings.budgets.total_seconds + (reranker.budget_seconds if reranker else 0.0),
     )
@@ -116,6 +132,15 @@ class _Search:
         self._leading: Place | None = None
         self._first_hit: Hit | None = None
 
+    async def names(self) -> tuple[NamedInQuestion, ...]:
+        """What the question names, where the graph is asked; it is embedded meanwhile."""
+        self._channels.embed()
+        if "graph" not in self._asked:
+            return ()
+        budget, view = self._reading.settings.budgets.graph_seconds, self._reading.snapshot.graph
+        outcome = await within("names", budget, asyncio.shield(self._following.looking_up_names()))
+        return () if outcome.value is None else told(outcome.value, view)
+
     async def stages(self) -> AsyncGenerator[Stage | Hit]:
         """Run the channels the mode asks for; a stage as each ends, and the first hit where it is final before the
         graph is followed. Raises SearchFailed when none has an answer."""
@@ -124,7 +149,7 @@ class _Search:
             async with aclosing(channels.outcomes()) as outcomes:  # 1, 2
                 async for outcome in outcomes:
                     if "graph" in self._asked and outcome.name == channels.last_by_words:
-                        following.read_ahead(channels.keyword or [], lambda: channels.vectors_awaited)
+                        following.read_ahead(channels)
                     yield account.stage(outcome, _found_by(outcome))
             account.blame_vector_for_embedding()
             if self._reading.request.mode != "structured":  # 3
@@ -171,7 +196,7 @@ class _Search:
         request = self._reading.request
         if not self._led or not text_may_decide(request, self._asked, self.account.failed.keys()):
             return
-        self._leading = self._finishing.first_by_text(self._places(2, covering=False))
+        self._leading = self._finishing.first_by_text(self._places(2, by_text=True))
         if self._leading is not None and not request.offset:
             if request.explain:
                 await self._following.looking_up_names()
@@ -203,13 +228,15 @@ class _Search:
         keys = list(dict.fromkeys(passage.key for passage in passages.values()))
         return Texts(passages, chunks, await reading.run(lambda: text.documents(keys)))
 
-    def _places(self, first: int, *, covering: bool = True) -> list[Place]:
+    def _places(self, first: int, *, by_text: bool = False) -> list[Place]:
+        """The first places; `by_text` of the first candidates, which are the same whatever the page, by score alone."""
+        depth = DEPTH if by_text else None
         request, graph = self._reading.request, self._reading.snapshot.graph
         channels, findings, comparer = self._channels, self._following.findings, self._following.comparer
         return places(
             Found(
-                channels.vector or [],
-                channels.keyword or [],
+                (channels.vector or [])[:depth],
+                (channels.keyword or [])[:depth],
                 findings.scores,
                 channels.structured.candidates,
                 findings.gate,
@@ -224,7 +251,7 @@ class _Search:
             weights=_weights(self._reading.settings.fusion, request),
             first=first,
             limits=self._reading.limits,
-            covering=covering,
+            covering=not by_text,
             leading=self._leading,
         )
 

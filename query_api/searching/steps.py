@@ -15,9 +15,9 @@ from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.reranking.port import RerankerFailure
 from query_api.reranking.served import ServedReranker
 from query_api.searching.fusing import FusionWeights
-from query_api.searching.leading import LEAD
 from query_api.searching.limiting import Limit
 from query_api.searching.results.confidence import Judge, fitted_judge
+from query_api.searching.results.leading import LEAD
 from schemas.api import SearchRequest
 from schemas.frames import Stage
 from schemas.results import MAX_PER_VALUE

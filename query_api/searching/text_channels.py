@@ -34,17 +34,24 @@ class TextChannels:
         self.question_vector: NDArray[np.float32] | None = None
         self._reading = reading
         self._asked = asked
+        self._embedded: asyncio.Future[NDArray[np.float32]] | None = None
         self._nearest: asyncio.Future[list[Candidate]] | None = None
         self._depth = DEPTH
         while self._depth < min(reading.request.offset + reading.request.k, MAX_DEPTH):
             self._depth *= DEEPER
 
+    def embed(self) -> None:
+        """Embed the question from now on, beside what is done before `outcomes`."""
+        if "vector" in self._asked and self._embedded is None:
+            self._embedded = self._embedded_then_searched()
+
     async def outcomes(self) -> AsyncGenerator[Outcome[Any]]:
         """What the channels find is kept, how they ended is handed out as it happens. Closing ends what waits."""
         budgets = self._reading.settings.budgets
         running: set[asyncio.Task[Outcome[Any]]] = set()
-        if "vector" in self._asked:
-            running.add(begin("embed", budgets.embed_seconds, self._embedded_then_searched()))
+        self.embed()
+        if self._embedded is not None:
+            running.add(begin("embed", budgets.embed_seconds, self._embedded))
         if "keyword" in self._asked:
             running.add(begin("keyword", budgets.keyword_seconds, self._by_words()))
         else:

@@ -34,10 +34,10 @@ from query_api.judging.labelled import Question, read_folder, spread_out
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.reading.text_cache import CachedText, TextCache
 from query_api.searching.engine import tables_of
-from query_api.searching.leading import LEAD
 from query_api.searching.loading import LoadedEngine
 from query_api.searching.results import confidence
 from query_api.searching.results.confidence import FEATURES, WITHOUT_MEANING, FittedWay, fitted_judge
+from query_api.searching.results.leading import LEAD
 from query_api.searching.search import search
 from query_api.searching.steps import SearchBudgets, SearchSettings
 from schemas.api import Hit, Mode, SearchRequest

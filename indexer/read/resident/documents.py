@@ -68,20 +68,20 @@ class Records:
         return int(self.stored["partition"][row]), int(self.stored["offset"][row])
 
     def document(self, row: int, key: DocumentKey, revision: str) -> DocumentRow:
-        stored = {name: values[row] for name, values in self.stored.items()}
+        stored = self.stored
         return DocumentRow(
             key=key,
-            version=stored["version"],
-            partition=int(stored["partition"]),
-            offset=int(stored["offset"]),
-            timestamp_ms=int(stored["timestamp_ms"]),
+            version=stored["version"][row],
+            partition=int(stored["partition"][row]),
+            offset=int(stored["offset"][row]),
+            timestamp_ms=int(stored["timestamp_ms"][row]),
             revision=revision,
-            content_type=stored["content_type"],
-            title=stored["title"],
-            uri=stored["uri"],
-            metadata=msgspec.json.decode(stored["metadata"]),
-            chunks=int(stored["chunks"]),
-            passages=int(stored["passages"]),
+            content_type=stored["content_type"][row],
+            title=stored["title"][row],
+            uri=stored["uri"][row],
+            metadata=msgspec.json.decode(stored["metadata"][row]),
+            chunks=int(stored["chunks"][row]),
+            passages=int(stored["passages"][row]),
         )
 
     @cached_property

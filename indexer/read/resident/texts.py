@@ -3,8 +3,9 @@
 Texts lie end to end in Arrow columns, a row a passage. A chunk's text is a part of its passage's, told by its bounds.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from indexer.read.resident.layers import Layers
 from indexer.read.resident.vectors import BoundChunk
 from indexer.read.rows import ChunkRow, PassageRow
+from indexer.read.strings import StringLists, Strings, joined
 from schemas.ids import DocumentKey
 
 TEXT_COLUMNS = ("ordinal", "section", "start", "end", "title", "text")
@@ -27,6 +29,24 @@ class Texts:
     @classmethod
     def of(cls, rows: pa.Table) -> "Texts":
         return cls(rows.select(TEXT_COLUMNS).combine_chunks())
+
+    def at(self, rows: NDArray[np.intp]) -> Iterator[tuple[int, list[str], int, int, str, str]]:
+        """What TEXT_COLUMNS hold of these rows."""
+        ordinals, starts, ends = (numbers[rows].tolist() for numbers in self._numbers)
+        sections, (titles, texts) = self._sections.of(rows), (strings.of(rows) for strings in self._strings)
+        return zip(ordinals, sections, starts, ends, titles, texts, strict=True)
+
+    @cached_property
+    def _numbers(self) -> list[NDArray[np.int32]]:
+        return [self.columns[name].to_numpy() for name in ("ordinal", "start", "end")]
+
+    @cached_property
+    def _sections(self) -> StringLists:
+        return StringLists(joined(self.columns["section"]))
+
+    @cached_property
+    def _strings(self) -> list[Strings]:
+        return [Strings(joined(self.columns[name])) for name in ("title", "text")]
 
     def kept(self, rows: NDArray[np.bool_]) -> "Texts":
         return self if rows.all() else Texts(self.columns.filter(pa.array(rows)).combine_chunks())
@@ -55,8 +75,8 @@ class TextIndex:
             if not len(held):
                 continue
             keys = layer.names.keys[held].tolist()
-            columns = layer.content.columns.take(pa.array(held)).to_pydict()
-            for identifier, key, *text in zip(layer.names.ids[held].tolist(), keys, *columns.values(), strict=True):
+            names = layer.names.ids[held].tolist()
+            for identifier, key, text in zip(names, keys, layer.content.at(held), strict=True):
                 found[identifier] = PassageRow(identifier, key, revisions[key], *text)
         return {identifier: found[identifier] for identifier in wanted if identifier in found}
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from schemas.ids import DocumentKey
 
 MOST_RUNS = 256  # runs of rows that are multiplied each by itself; with more, all rows are
 
+NOWHERE = (0, 0)
 _DECIMALS = 6
 _MARGIN = 1e-5  # far above what rounding moves
 
@@ -113,10 +114,12 @@ class VectorIndex:
         found = np.full(len(passage_ids), np.nan)
         for layer in self.layers.stack:
             spans = layer.content.spans
-            held = [(at, *spans[name]) for at, name in enumerate(passage_ids) if name in spans]
-            if not held:
+            bounds = chain.from_iterable(map(spans.get, passage_ids, repeat(NOWHERE)))
+            starts, ends = np.fromiter(bounds, dtype=np.intp, count=2 * len(passage_ids)).reshape(-1, 2).T
+            which = np.flatnonzero(starts < ends)
+            if not len(which):
                 continue
-            which, starts, ends = np.array(held, dtype=np.intp).T
+            starts, ends = starts[which], ends[which]
             live = layer.live[starts]
             which, starts, ends = which[live], starts[live], ends[live]
             if len(which):

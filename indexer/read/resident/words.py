@@ -150,6 +150,13 @@ class _Scored(NamedTuple):
         return sum(scores.nbytes for scores in self.layers) + AN_ANSWER + ITS_TERM * len(self.idf)
 
 
+class _Places(NamedTuple):
+    """Which of the rows asked for are in a layer, and where, counted from the first searched row."""
+
+    which: NDArray[np.intp]
+    places: NDArray[np.intp]
+
+
 @dataclass(frozen=True)
 class ComparedRows:
     """How rows compare with asked terms: their BM25, which of the terms each holds, and what each term is worth."""
@@ -204,14 +211,7 @@ class WordIndex:
         """
         counted = self._counts(collection)
         scored = self._scores(counted, terms, collection)
-        bm25 = np.zeros(len(ids), dtype=np.float64)
-        found: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []  # by layer: which of the ids, where they stand
-        for layer, searched, scores in zip(self.layers.stack, counted.layers, scored.layers, strict=True):
-            rows = layer.rows_of(ids)
-            which = np.flatnonzero((rows >= searched.start) & (rows < searched.end))
-            places = rows[which] - searched.start
-            bm25[which] = scores[places]
-            found.append((which, places))
+        found = self._places(counted, ids)
 
         def holding() -> NDArray[np.bool_]:
             held = np.zeros((len(ids), len(scored.idf)), dtype=np.bool_)
@@ -220,7 +220,26 @@ class WordIndex:
                     held[which, column] = weighed.hold(places)
             return held
 
-        return ComparedRows(bm25, np.array(list(scored.idf.values()), dtype=np.float64), holding)
+        return ComparedRows(
+            _at(scored, found, len(ids)), np.array(list(scored.idf.values()), dtype=np.float64), holding
+        )
+
+    def bm25(
+        self, texts: Sequence[Sequence[int]], ids: Sequence[str], collection: str | None = None
+    ) -> list[NDArray[np.float64]]:
+        """For the terms of each text (n_rows,) the BM25 of these rows, as `compare` gives it; looked up once."""
+        counted = self._counts(collection)
+        found = self._places(counted, ids) if texts else []
+        return [_at(self._scores(counted, terms, collection), found, len(ids)) for terms in texts]
+
+    def _places(self, counted: _Counted, ids: Sequence[str]) -> list[_Places]:
+        """Where these rows of a collection stand, by layer."""
+        found: list[_Places] = []
+        for layer, searched in zip(self.layers.stack, counted.layers, strict=True):
+            rows = layer.rows_of(ids)
+            which = ((rows >= searched.start) & (rows < searched.end)).nonzero()[0]
+            found.append(_Places(which, rows[which] - searched.start))
+        return found
 
     def _scores(self, counted: _Counted, terms: Sequence[int], collection: str | None) -> _Scored:
         """Σ as `search` tells it, term by term in ascending order, for every row of the collection."""
@@ -306,6 +325,14 @@ class WordIndex:
         """Searches under way keep what they hold."""
         self._counted = {}
         self._postings = 0
+
+
+def _at(scored: _Scored, found: Sequence[_Places], n_rows: int) -> NDArray[np.float64]:
+    """(n_rows,) what rows at these places come to; 0 for one that has none."""
+    bm25 = np.zeros(n_rows, dtype=np.float64)
+    for scores, (which, places) in zip(scored.layers, found, strict=True):
+        bm25[which] = scores[places]
+    return bm25
 
 
 def _searched(content: Postings, runs: Runs, rows: NDArray[np.bool_], mean_length: float) -> _Searched:

@@ -42,12 +42,11 @@ def structured_channel(text: TextSnapshot, question: str, limit: int, scope: Sco
     recognised = recognise(question, documents, live)  # 1
     if not recognised.constraints:
         return NOTHING_ASKED
-    scores = _scores(recognised.constraints, len(live))  # 2
-    rows = _best(scores, limit)
+    rows, scores = _best(*_scores(recognised.constraints), limit)  # 2
     if not len(rows):
         return NOTHING_ASKED
     keys = documents.keys(rows)
-    score_of = dict(zip(keys, scores[rows].tolist(), strict=True))
+    score_of = dict(zip(keys, scores.tolist(), strict=True))
     fitting: dict[DocumentKey, tuple[str, float]] = {}  # 3
     for passage in text.keyword_search(question, PASSAGES_A_DOCUMENT * max(limit, len(keys)), scope.within(keys)):
         fitting.setdefault(passage.key, (passage.passage_id, passage.score))
@@ -74,30 +73,34 @@ def conclusiveness(recognised: Recognised) -> float:
     return round(min(1.0, max(share, NAMED_BY_ID if by_id else 0.0)), 6)
 
 
-def _scores(constraints: Sequence[Constraint], n_rows: int) -> NDArray[np.float64]:
-    """(n_rows,) Σ weight of what a row has / Σ weight of what is asked. Being one of the documents named, by id or
-    title, is one thing, however many are named."""
+def _scores(constraints: Sequence[Constraint]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The rows that have anything of what is asked, ascending, and (n_rows,) Σ weight of what each has / Σ weight of
+    what is asked. Being one of the documents named, by id or title, is one thing, however many are named."""
     total = sum(constraint.weight for constraint in constraints if not constraint.identity)
-    scores = np.zeros(n_rows, dtype=np.float64)
-    named = np.zeros(n_rows, dtype=np.float64)
+    rows = np.unique(np.concatenate([constraint.rows for constraint in constraints]))
+    scores = np.zeros(len(rows), dtype=np.float64)
+    named = np.zeros(len(rows), dtype=np.float64)
     for constraint in constraints:
+        places = rows.searchsorted(constraint.rows)
         if constraint.identity:
-            named[constraint.rows] = np.maximum(named[constraint.rows], constraint.weight)
+            named[places] = np.maximum(named[places], constraint.weight)
         else:
-            scores[constraint.rows] += constraint.weight
+            scores[places] += constraint.weight
     identity = max((constraint.weight for constraint in constraints if constraint.identity), default=0.0)
-    return np.round((scores + named) / (total + identity), 9)
+    return rows, np.round((scores + named) / (total + identity), 9)
 
 
-def _best(scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
-    """The rows with the highest scores: whole groups of equal ones until there are `limit`."""
-    chosen: list[NDArray[np.int64]] = []
+def _best(
+    rows: NDArray[np.int64], scores: NDArray[np.float64], limit: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The rows with the highest scores, and these: whole groups of equal ones until there are `limit`."""
+    chosen = np.zeros(0, dtype=np.int64)
     for score in sorted(set(scores[scores >= LEAST_SHARE].tolist()), reverse=True):
-        rows = np.flatnonzero(scores == score)
-        if len(rows) > MOST_ALIKE or sum(map(len, chosen)) >= limit:
+        places = np.flatnonzero(scores == score)
+        if len(places) > MOST_ALIKE or len(chosen) >= limit:
             break
-        chosen.append(rows)
-    return np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
+        chosen = np.concatenate([chosen, places])
+    return rows[chosen], scores[chosen]
 
 
 def _has(rows: NDArray[np.int64], row: int) -> bool:

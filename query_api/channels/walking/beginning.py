@@ -25,7 +25,8 @@ PRIOR_ALONE = 0.5
 @dataclass(frozen=True)
 class Beginning:
     """What one question has led to: its parents in `gathered`, all that the text channels found in `found`, the kinds
-    of `edges` to follow, all when empty. `alone` where the graph is the only channel that counts."""
+    of `edges` to follow, all when empty. `alone` where the graph is the only channel that counts. `hops` are what an
+    expansion goes."""
 
     question: Question
     view: GraphView
@@ -36,6 +37,7 @@ class Beginning:
     gate: float
     edges: Collection[str]
     alone: bool
+    hops: int = 2
 
     def first_steps(self) -> list[Reach]:
         """What the parents lead to."""

@@ -22,7 +22,8 @@ class Discovered(NamedTuple):
 
 
 def expansion(beginning: Beginning) -> Findings:
-    """Score = .5 connectivity + .3 centrality + .2 relationship, of the seeds and what two steps from them reach.
+    """Score = .5 connectivity + .3 centrality + .2 relationship, of the seeds and what so many hops from them reach,
+    one or two.
 
     - connectivity = exp(-Σ w · d / Σ w) over the seeds that reach it: d is the length of the shortest way from
       a seed of weight w, an edge of weight e being 1 / e long.
@@ -41,7 +42,7 @@ def expansion(beginning: Beginning) -> Findings:
     ring = sorted(
         (each for each in nearest if each in stepped and each not in seeds), key=lambda each: (-nearest[each], each)
     )
-    middle, second = beginning.second_steps(ring, first)
+    middle, second = beginning.second_steps(ring, first) if beginning.hops > 1 else ([], [])
     found = distances(seeds, first, [parent.passage for parent in middle], second)
     direct = dict.fromkeys(found.passages, 0.0)
     for reach in first:

@@ -23,9 +23,9 @@ def steps_from(
         return []
     around = terms.surroundings(view, whole)
     kinds: dict[str, Callable[[], Iterable[Reach]]] = {
-        "title_mention": lambda: terms.title_mentions(view, whole, around, enter)[1],
+        "title_mention": lambda: terms.title_mentions(whole, around, enter)[1],
         "mentioned_by": lambda: terms.mentioned_by(view, whole),
-        "shared_entity": lambda: terms.shared(view, whole, around),
+        "shared_entity": lambda: terms.shared(whole, around),
         "link": lambda: terms.linked(view, whole, enter),
         "statement": lambda: terms.stated(view, whole, enter, asks),
     }

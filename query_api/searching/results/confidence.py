@@ -3,7 +3,7 @@
 P = 1 / (1 + exp(-(intercept + Σ coefficient x feature))). Its numbers stand in `confidence.toml`, which tells what they
 were fitted on; `python -m tests.bench.confidence` fits them anew. One set of numbers for each way of asking: what a
 cosine of .5 says depends on whether the hit was found by cosines. A hit that came first because it leads by its text,
-before the graph was followed (`searching/leading.py`), is `led`, and has numbers of its own too.
+before the graph was followed (`searching/results/leading.py`), is `led`, and has numbers of its own too.
 """
 
 import math

@@ -43,14 +43,20 @@ def hits_of(
     """
     chunk_texts = texts.of_chunks() if trail else {}
     for rank, place in zip(ranks, places, strict=True):
-        hit = _hit(place, rank, texts, question, topic)
-        if hit is not None and trail is not None:
-            hit = hit.model_copy(update={"path": trail.path(place.passage_id, chunk_texts.get, hit.chunk_id)})
+        hit = _hit(place, rank, texts, question, trail, chunk_texts, topic)
         if hit is not None:
             yield hit
 
 
-def _hit(place: Place, rank: int, texts: Texts, question: Question, topic: str) -> Hit | None:
+def _hit(
+    place: Place,
+    rank: int,
+    texts: Texts,
+    question: Question,
+    trail: Trail | None,
+    chunk_texts: Mapping[str, str],
+    topic: str,
+) -> Hit | None:
     passage = texts.passages.get(place.passage_id)
     chunks = texts.chunks.get(place.passage_id)
     document = None if passage is None else texts.documents.get(passage.key)
@@ -66,6 +72,9 @@ def _hit(place: Place, rank: int, texts: Texts, question: Question, topic: str) 
         title=document.title,
         text=child.text,
         parent_text=passage.text,
+        start=child.start,
+        end=child.end,
+        parent_start=passage.start,
         section=list(passage.section),
         uri=document.uri,
         score=place.score,
@@ -77,4 +86,5 @@ def _hit(place: Place, rank: int, texts: Texts, question: Question, topic: str) 
         source=HitSource(topic=topic, partition=document.partition, offset=document.offset, version=document.version),
         page=document.page_at(child.start),
         metadata=document.own_metadata,
+        path=[] if trail is None else trail.path(place.passage_id, chunk_texts.get, child.id),
     )

@@ -16,6 +16,7 @@ from schemas.api import PathEdge, StepBy
 QUESTION = "question"
 MAX_EVIDENCE_CHARACTERS = 500
 KEPT_CHUNKS = 2_048
+_LETTERS = re.compile(r"\w+")
 WITHOUT_PARENT = ("names", "mentioned_in")
 
 ChunkTexts = Callable[[str], str | None]
@@ -191,7 +192,14 @@ def _most_telling(text: str, question: Question) -> str | None:
 def sentence_naming(text: str, name: str) -> str | None:
     """The first sentence of the text that holds the normalised name as whole words."""
     sentences = _sentences(text) if name else ()
-    return next((sentence for sentence in sentences if f" {name} " in f" {normalise_text(sentence)} "), None)
+    letters = max(_LETTERS.findall(name), key=len, default="")
+    for sentence in sentences:
+        plain = sentence.isascii() and "&" not in sentence  # then normalising makes no letters that were not there
+        if plain and letters not in sentence.lower():
+            continue
+        if f" {name} " in f" {normalise_text(sentence)} ":
+            return sentence
+    return None
 
 
 def sentence_stating(text: str, predicate: str) -> str | None:

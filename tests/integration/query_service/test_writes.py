@@ -55,6 +55,17 @@ async def test_a_document_is_followed_from_pending_to_indexed_and_read_back(stag
     assert document["title"] == "River"
     assert "The river is high." in document["text"]
     assert "It does not go." in document["text"]
+    found = (await stage.search("is the ferry going"))["hits"]
+    assert [passage["end"] - passage["start"] for passage in document["passages"]] == [
+        len(passage["text"]) for passage in document["passages"]
+    ]
+    for hit in found:
+        assert hit["parent_text"][hit["start"] - hit["parent_start"] : hit["end"] - hit["parent_start"]] == hit["text"]
+        assert hit["parent_start"] in {passage["start"] for passage in document["passages"]}
+    chunk = (await stage.http.get(f"/v1/chunks/{found[0]['chunk_id']}")).json()
+    assert {name: chunk[name] for name in ("start", "end", "parent_start")} == {
+        name: found[0][name] for name in ("start", "end", "parent_start")
+    }
     listed = (await stage.http.get("/v1/documents?limit=1")).json()
     assert [each["id"] for each in listed["documents"]] == ["guides/river.md"]
     node = (await stage.http.get("/v1/nodes/guides/river.md")).json()

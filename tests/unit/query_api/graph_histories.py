@@ -111,6 +111,7 @@ def everything(view: GraphView) -> dict[str, object]:
         "found": (
             [view.passages([pid(p)]).tolist() == [p] for p in passages.tolist()],
             [view.chunks([cid(c)]).tolist() == [c] for c in chunks.tolist()],
+            view.ids_of_passages(passages.tolist()) == [pid(p) for p in passages.tolist()],
         ),
         "names": view.entity_names(entities.tolist()),
         "labels": view.labels({key: name for key, (_, name) in view.entity_names(entities.tolist()).items()}),

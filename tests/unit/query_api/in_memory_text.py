@@ -165,6 +165,11 @@ class InMemoryText:
         idf = np.array([float(term in known) for term in wanted])
         return ComparedRows(of_terms @ idf, idf, lambda: of_terms)
 
+    def bm25_of(
+        self, queries: Sequence[str], passage_ids: Sequence[str], collection: str | None
+    ) -> list[NDArray[np.float64]]:
+        return [self.compare_words(query, passage_ids, collection).bm25 for query in queries]
+
     def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
         self._enter("compare_vectors")
         nearest: dict[str, float] = {}

@@ -23,8 +23,8 @@ from schemas.api import SearchRequest
         ({"decompose": True, "group": "chunk"}, "merges passages or documents"),
         ({"max_per_value": 2}, "`diversity`"),
         ({"diversity": "by", "max_per_value": 0}, "greater than or equal to 1"),
-        ({"reranker": True, "mode": "structured"}, "for the modes graph, hybrid, keyword, vector"),
-        ({"reranker": True, "mode": "rerank"}, "for the modes graph, hybrid, keyword, vector"),
+        ({"reranker": True, "mode": "structured"}, "for hybrid, vector, keyword and graph"),
+        ({"reranker": True, "mode": "rerank"}, "for hybrid, vector, keyword and graph"),
         ({"max_per_document": 0}, "greater than or equal to 1"),
     ],
 )

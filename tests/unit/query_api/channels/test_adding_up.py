@@ -6,6 +6,7 @@ import pytest
 from indexer.read.resident.scope import EVERYTHING, Scope
 from query_api.channels.adding_up import MAX_REACHED, Sums, open_shares, reached_passages
 from query_api.channels.findings import Gathered
+from query_api.channels.parents import PassageNumbers
 from query_api.channels.residual import Hop
 from query_api.channels.terms import Parent, Reach, Reason
 from query_api.graph.view import GraphView
@@ -142,7 +143,9 @@ def test_what_can_be_scored_is_what_channels_and_hops_found_as_far_as_the_graph_
     alpha, jane, harbour = (page.passage_ids()[0] for page in (ALPHA, JANE, HARBOUR))
     hop = Hop(0, "asked", 8.0, 0.0, (jane, "f" * 32))
     edges = [(1.0, [Reach(number(view, HARBOUR), 0.5, Reason("shares", 0))])]
-    reached = reached_passages(view, EVERYTHING, compared("e" * 32, alpha), edges, [hop], MAX_REACHED)
+    reached = reached_passages(
+        view, PassageNumbers(view), EVERYTHING, compared("e" * 32, alpha), edges, [hop], MAX_REACHED
+    )
     assert reached == {alpha: number(view, ALPHA), jane: number(view, JANE), harbour: number(view, HARBOUR)}
 
 
@@ -150,8 +153,8 @@ def test_an_edge_out_of_the_scope_is_not_followed() -> None:
     elsewhere = Page("x", "X", [["x"]], collection="other")
     view = world([ALPHA, elsewhere])[0].graph
     edges = [(1.0, [Reach(number(view, elsewhere), 0.5, Reason("links_to", 0))])]
-    assert reached_passages(view, Scope("wiki"), compared(), edges, [], MAX_REACHED) == {}
-    assert reached_passages(view, EVERYTHING, compared(), edges, [], MAX_REACHED) == {
+    assert reached_passages(view, PassageNumbers(view), Scope("wiki"), compared(), edges, [], MAX_REACHED) == {}
+    assert reached_passages(view, PassageNumbers(view), EVERYTHING, compared(), edges, [], MAX_REACHED) == {
         elsewhere.passage_ids()[0]: number(view, elsewhere)
     }
 
@@ -163,5 +166,7 @@ def test_of_many_passages_those_that_the_edges_reach_most_strongly_together_are_
     first = number(view, long)
     everywhere = [Reach(first + at, 0.5, Reason("shares", 0)) for at in range(MAX_REACHED + 2)]
     again = [Reach(first + at, 0.2, Reason("links_to", 0)) for at in range(2, MAX_REACHED + 2)]
-    reached = reached_passages(view, EVERYTHING, compared(), [(0.4, everywhere), (0.4, again)], [], MAX_REACHED)
+    reached = reached_passages(
+        view, PassageNumbers(view), EVERYTHING, compared(), [(0.4, everywhere), (0.4, again)], [], MAX_REACHED
+    )
     assert set(reached.values()) == set(range(first + 2, first + MAX_REACHED + 2))

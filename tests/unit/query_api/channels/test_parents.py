@@ -1,10 +1,11 @@
 """Which passages become parents, for how much they count, and which names their sentences hold."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
-from query_api.channels.parents import ParentReader, choose_parents
+from query_api.channels.parents import ChosenParents, ParentReader, PassageNumbers, choose_parents
 from query_api.channels.query_links import QueryLink
 from query_api.channels.question import Question, WordWeights
 from query_api.channels.terms import Parent
@@ -13,6 +14,10 @@ from query_api.reading.passages import PassageReader
 from tests.unit.query_api.in_memory_text import Page, world
 
 LETTERS = [Page(letter, f"Page {letter}", [[f"Text of {letter}."]]) for letter in "abcdefgh"]
+
+
+def choose(view: GraphView, links: Sequence[QueryLink], fitting: Mapping[str, float]) -> ChosenParents:
+    return choose_parents(view, PassageNumbers(view), links, fitting)
 
 
 class Lettered:
@@ -29,7 +34,7 @@ class Lettered:
     def chosen(self, fitting: dict[str, float], *links: QueryLink) -> list[tuple[str, float]]:
         ids = {page.id: page.passage_ids()[0] for page in LETTERS}
         of_text = {ids.get(letter, "f" * 32): score for letter, score in fitting.items()}
-        chosen = choose_parents(self.view, links, of_text)
+        chosen = choose(self.view, links, of_text)
         letters = {self.view.passage_id(passage): passage for passage in chosen.weights}
         return [
             (letter, chosen.weights[letters[identifier]])
@@ -91,7 +96,7 @@ def read(pages: list[Page], question: str = "What?") -> tuple[GraphView, Parent]
     snapshot, text, _ = world(pages)
     asked = Question(question)
     weights = WordWeights.of(asked, lambda words: [1.0] * len(words))
-    chosen = choose_parents(snapshot.graph, [], {pages[0].passage_ids()[0]: 1.0})
+    chosen = choose(snapshot.graph, [], {pages[0].passage_ids()[0]: 1.0})
     [parent] = ParentReader(asked, snapshot.graph, PassageReader(text), weights).read(chosen)
     return snapshot.graph, parent
 
@@ -145,7 +150,12 @@ def test_an_entity_is_worth_what_its_best_sentence_covers_of_the_question() -> N
 
 def test_a_parent_whose_text_is_gone_is_left_out() -> None:
     snapshot, text, _ = world(LETTERS)
-    chosen = choose_parents(snapshot.graph, [], {LETTERS[0].passage_ids()[0]: 1.0, LETTERS[1].passage_ids()[0]: 0.5})
+    chosen = choose_parents(
+        snapshot.graph,
+        PassageNumbers(snapshot.graph),
+        [],
+        {LETTERS[0].passage_ids()[0]: 1.0, LETTERS[1].passage_ids()[0]: 0.5},
+    )
     text.pages = {page.key: page for page in LETTERS[1:]}
     weights = WordWeights.of(Question("What?"), lambda words: [0.0] * len(words))
     parents = ParentReader(Question("What?"), snapshot.graph, PassageReader(text), weights).read(chosen)
@@ -163,7 +173,7 @@ def test_a_title_takes_its_words_before_the_names_within_it() -> None:
     series = Page("series", "Fallen City", [["Fallen City is a series about three couples."]])
     snapshot, text, _ = world([film, series])
     question = Question("Who directed Love in a Fallen City?")
-    chosen = choose_parents(snapshot.graph, [], {film.passage_ids()[0]: 1.0})
+    chosen = choose(snapshot.graph, [], {film.passage_ids()[0]: 1.0})
     weights = WordWeights.of(question, lambda words: [1.0] * len(words))
     (parent,) = ParentReader(question, snapshot.graph, PassageReader(text), weights).read(chosen)
     assert {held.name for held in parent.entities.values()} == {"love in a fallen city", "ann hui"}
@@ -175,8 +185,10 @@ def test_a_parent_is_read_once_whatever_was_read_before_it() -> None:
     asked = Question("Which band?")
     weights = WordWeights.of(asked, lambda words: [1.0] * len(words))
     ids = [page.passage_ids()[0] for page in pages]
-    alone = choose_parents(snapshot.graph, [], {ids[1]: 1.0})
-    all_three = choose_parents(snapshot.graph, [], {ids[0]: 1.0, ids[1]: 0.5, ids[2]: 0.2})
+    alone = choose(snapshot.graph, [], {ids[1]: 1.0})
+    all_three = choose_parents(
+        snapshot.graph, PassageNumbers(snapshot.graph), [], {ids[0]: 1.0, ids[1]: 0.5, ids[2]: 0.2}
+    )
     ahead = ParentReader(asked, snapshot.graph, PassageReader(text), weights)
     ahead.read(alone)
     calls = text.calls["passages"]
@@ -195,9 +207,9 @@ def test_what_is_a_title_in_one_collection_is_none_in_another_that_is_read_besid
     asked = Question("Which band?")
     weights = WordWeights.of(asked, lambda words: [1.0] * len(words))
     first, second = (page.passage_ids()[0] for page in (song, elsewhere[0]))
-    both = choose_parents(snapshot.graph, [], {first: 1.0, second: 0.5})
+    both = choose(snapshot.graph, [], {first: 1.0, second: 0.5})
     at_once = ParentReader(asked, snapshot.graph, PassageReader(text), weights).read(both)
     assert [names_of(parent) for parent in at_once] == [["kiss"], ["kiss army"]]
     ahead = ParentReader(asked, snapshot.graph, PassageReader(text), weights)
-    ahead.read(choose_parents(snapshot.graph, [], {second: 1.0}))
+    ahead.read(choose(snapshot.graph, [], {second: 1.0}))
     assert ahead.read(both) == at_once

@@ -43,7 +43,7 @@ def test_title_mentions_weigh_parent_and_sentence() -> None:
     view = view_of(ALPHA, JANE)
     parents = [parent_of(view, ALPHA, weight=0.5, value=0.6)]
     enter = terms.entrances(view, {})
-    plain, telling = terms.title_mentions(view, parents, terms.surroundings(view, parents), enter)
+    plain, telling = terms.title_mentions(parents, terms.surroundings(view, parents), enter)
     assert by_title(view, plain) == {"Jane Doe": pytest.approx(0.5)}
     assert by_title(view, telling) == {"Jane Doe": pytest.approx(0.3)}
 
@@ -53,7 +53,7 @@ def test_a_title_that_everything_mentions_leads_on_less() -> None:
     crowd = [Page(f"c{at}", f"Crowd {at}", [["Jane Doe was here."]], ["Jane Doe"]) for at in range(158)]
     view = view_of(ALPHA, JANE, *crowd)
     parents = [parent_of(view, ALPHA, value=0.6)]
-    plain, telling = terms.title_mentions(view, parents, terms.surroundings(view, parents), terms.entrances(view, {}))
+    plain, telling = terms.title_mentions(parents, terms.surroundings(view, parents), terms.entrances(view, {}))
     assert by_title(view, plain) == {"Jane Doe": pytest.approx(0.5)}
     assert by_title(view, telling) == {"Jane Doe": pytest.approx(0.3)}
     assert terms.telling_share(np.array([0, 1, 10])).tolist() == [1.0, 1.0, 1.0], "up to ten passages it says all"
@@ -72,7 +72,7 @@ def test_a_document_is_entered_where_it_fits_the_question_best() -> None:
 def test_shared_entities_count_less_the_more_passages_share_them() -> None:
     view = view_of(ALPHA, JANE, HARBOUR)
     parents = [parent_of(view, ALPHA)]
-    reached = by_title(view, list(terms.shared(view, parents, terms.surroundings(view, parents))))
+    reached = by_title(view, list(terms.shared(parents, terms.surroundings(view, parents))))
     assert reached["A harbour"] == pytest.approx(1 / math.sqrt(3)), "Lisbon stands in three passages"
     assert reached["Jane Doe"] == pytest.approx(1 / math.sqrt(2)), "she herself in two"
 
@@ -80,7 +80,7 @@ def test_shared_entities_count_less_the_more_passages_share_them() -> None:
 def test_an_entity_that_only_the_parent_mentions_joins_nothing() -> None:
     view = view_of(ALPHA, Page("other", "Other", [["Nothing."]]))
     parents = [parent_of(view, ALPHA)]
-    assert list(terms.shared(view, parents, terms.surroundings(view, parents))) == []
+    assert list(terms.shared(parents, terms.surroundings(view, parents))) == []
 
 
 def test_the_title_of_a_parent_is_found_where_it_is_mentioned() -> None:

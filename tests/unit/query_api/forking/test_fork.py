@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from query_api.forking import fork as fork_module
 from query_api.forking.fork import Fork, ForkLost
+from query_api.forking.sharing import processes_to_search
 from query_api.searching.engine import SearchPart, SearchUnanswered
 from schemas.api import SearchRequest
 from schemas.frames import Done, Stage
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be copied here")
+pytestmark = pytest.mark.skipif(processes_to_search(2) < 2, reason="processes are not copied on this system")
 
 
 async def told_by(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
@@ -31,7 +33,15 @@ async def told_by(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[S
             os.kill(os.getpid(), signal.SIGKILL)
         case "wait":
             await asyncio.Event().wait()
-    yield Done(retrieval_id=retrieval_id, hits=0, timings={}, next_offset=None)
+        case "stuck":
+            yield Stage(name="embed", seconds=2, candidates=0, error="no answer within 2 s")
+    failed = {"vector": "no answer within 2 s"} if "stuck" in request.q else {}
+    yield Done(retrieval_id=retrieval_id, hits=0, timings={}, failed_channels=failed, next_offset=None)
+
+
+opens_at_forks: list[Callable[[], None]] = []  # a library's, which can never be unregistered
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: [opening() for opening in opens_at_forks])
 
 
 @asynccontextmanager
@@ -59,6 +69,12 @@ async def test_another_process_answers() -> None:
     assert isinstance(done, Done)
 
 
+async def test_where_memory_runs_out_a_copy_goes_first() -> None:
+    async with a_fork() as fork:
+        await parts(fork, "who")
+        assert likely_to_go(fork.pid) == 1000
+
+
 async def test_searches_at_the_same_time_are_told_apart() -> None:
     async with a_fork() as fork:
         answers = await asyncio.gather(*(parts(fork, f"q{number}", f"r{number}") for number in range(20)))
@@ -83,11 +99,27 @@ async def test_what_the_service_knows_at_the_fork_the_copy_knows_too_and_nothing
     assert done.retrieval_id == "before"
 
 
-async def test_a_search_that_no_channel_could_answer_is_told_as_such() -> None:
+async def test_a_search_that_no_channel_could_answer_there_can_be_done_elsewhere() -> None:
     async with a_fork() as fork:
-        with pytest.raises(SearchUnanswered, match="No store can be read"):
+        with pytest.raises(ForkLost, match="No store can be read"):
             await parts(fork, "unanswered")
         assert await parts(fork, "next")
+
+
+async def test_a_step_that_fails_there_is_never_told_and_ends_the_copy() -> None:
+    async with a_fork() as fork:
+        async with aclosing(fork.search(SearchRequest(q="stuck"), "r")) as search:
+            assert isinstance(await anext(search), Stage)
+            with pytest.raises(ForkLost, match="the step embed failed in it: no answer within 2 s"):
+                await anext(search)
+        await eventually(lambda: not exists(fork.pid))
+
+
+async def test_an_answer_of_failed_steps_that_is_told_to_its_end_is_the_copys_last() -> None:
+    async with a_fork() as fork:
+        assert isinstance((await parts(fork, "stuck late"))[-1], Done)
+        with pytest.raises(ForkLost, match="no answer within 2 s"):
+            await parts(fork, "next")
 
 
 async def test_a_search_that_fails_there_can_be_done_elsewhere_and_the_copy_goes_on() -> None:
@@ -113,6 +145,15 @@ async def test_a_copy_that_says_nothing_is_ended() -> None:
     async with a_fork(patience=0.05) as fork:
         with pytest.raises(ForkLost, match=r"said nothing for 0\.05 s"):
             await parts(fork, "wait")
+        await eventually(lambda: not exists(fork.pid))
+
+
+async def test_a_copy_that_does_not_even_begin_is_ended_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fork_module, "BEGINS_WITHIN_SECONDS", 0.05)
+    async with a_fork(patience=3600) as fork:
+        os.kill(fork.pid or 0, signal.SIGSTOP)
+        with pytest.raises(ForkLost, match=r"said nothing for 0\.05 s"):
+            await parts(fork, "who")
         await eventually(lambda: not exists(fork.pid))
 
 
@@ -157,6 +198,50 @@ async def test_a_connection_that_the_service_ends_is_not_kept_open_by_a_copy() -
         client.settimeout(10)
         assert client.recv(1) == b""
     client.close()
+
+
+async def test_what_a_library_opens_anew_in_a_copy_stays_open_there() -> None:
+    opened: list[tuple[int, int]] = []
+
+    async def writing_to_what_was_opened(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
+        ((reading, writing),) = opened
+        os.write(writing, b"its own")
+        yield Done(retrieval_id=os.read(reading, 7).decode(), hits=0, timings={}, next_offset=None)
+
+    opens_at_forks.append(lambda: opened.append(os.pipe()))
+    try:
+        async with a_fork(writing_to_what_was_opened) as fork:
+            (done,) = await parts(fork, "what")
+    finally:
+        opens_at_forks.clear()
+
+    assert isinstance(done, Done)
+    assert done.retrieval_id == "its own"
+    assert not opened
+
+
+async def test_no_signal_in_a_copy_wakes_the_service() -> None:
+    async def telling_what_is_woken(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
+        woken = signal.set_wakeup_fd(-1)
+        yield Done(retrieval_id=str(woken), hits=0, timings={}, next_offset=None)
+
+    waking, woken = socket.socketpair()
+    waking.setblocking(False)
+    before = signal.set_wakeup_fd(waking.fileno())
+    try:
+        async with a_fork(telling_what_is_woken) as fork:
+            (done,) = await parts(fork, "what")
+    finally:
+        signal.set_wakeup_fd(before)
+        waking.close()
+        woken.close()
+
+    assert isinstance(done, Done)
+    assert done.retrieval_id == "-1"
+
+
+def likely_to_go(pid: int | None) -> int:
+    return int(Path(f"/proc/{pid}/oom_score_adj").read_text(encoding="ascii"))
 
 
 def exists(pid: int | None) -> bool:

@@ -1,6 +1,7 @@
 """Searches that come at once are shared between the service and copies of it; nobody can tell which did which."""
 
 import asyncio
+import errno
 import os
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from query_api.forking import sharing
 from query_api.forking.sharing import SharedSearches, processes_to_search
@@ -20,6 +22,7 @@ from query_api.searching.engine import LazyEngine, SearchPart
 from query_api.settings import ServiceBlock
 from query_api.upkeep.resting_encoder import RestingEncoder
 from schemas.api import Hit, SearchRequest
+from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta, Stage
 from tests.unit.query_api.reranking.stub_reranker import StubReranker, served
 from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_generation, make_hit
@@ -32,15 +35,23 @@ HITS = [make_hit(rank) for rank in range(1, 6)]
 
 @dataclass
 class TellingEngine(ScriptedEngine):
-    """Its first stage counts the process that searches; a question with `hold` then waits for a file."""
+    """Its first stage counts the process that searches; a question with `hold` then waits for a file.
+
+    A lock that a question with `locked` needs is one that nobody opens in a copy.
+    """
 
     gate: Path = Path()
+    locked: str = "locked"  # what a copy cannot answer by all channels
     hits: Any = field(default_factory=lambda: HITS)
 
     async def search(self, request: SearchRequest, *given: Any) -> AsyncGenerator[SearchPart, None]:
         async for part in super().search(request, *given):
             if isinstance(part, Stage):
                 part.candidates = os.getpid()
+                if os.getpid() != MAIN and self.locked in request.q and request.mode == "hybrid":
+                    part.error = "no answer within 2 s"
+            if request.filter:
+                raise MalformedFilter("There is no field status.")
             if isinstance(part, Hit) and part.rank == 2 and "hold" in request.q:
                 await eventually(self.gate.exists)
             if isinstance(part, Hit) and part.rank == 3 and "die" in request.q and os.getpid() != MAIN:
@@ -54,10 +65,11 @@ MAIN = os.getpid()
 class Crowd:
     """Searches over one snapshot, and what came of them."""
 
-    def __init__(self, searches: SharedSearches, snapshot: Snapshot, gate: Path) -> None:
+    def __init__(self, searches: SharedSearches, snapshot: Snapshot, engine: TellingEngine) -> None:
         self.searches = searches
         self.snapshot = snapshot
-        self.gate = gate
+        self.engine = engine
+        self.gate = engine.gate
         self.encoder: Any = RestingEncoder(Words())  # type: ignore[arg-type]
 
     async def ask(self, q: str, snapshot: Snapshot | None = None, **parameters: Any) -> list[SearchPart]:
@@ -91,7 +103,7 @@ async def a_crowd(tmp_path: Path, **block: Any) -> AsyncIterator[Crowd]:
     with ThreadPoolExecutor(2) as threads:
         searches = SharedSearches(LazyEngine(lambda: engine), threads, ServiceBlock(**{"search_processes": 2} | block))
         try:
-            yield Crowd(searches, replace(snapshot, in_memory=True), engine.gate)
+            yield Crowd(searches, replace(snapshot, in_memory=True), engine)
         finally:
             await searches.close()
 
@@ -103,6 +115,7 @@ async def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     monkeypatch.setattr(sharing, "STEADY_SECONDS", 0)
     monkeypatch.setattr(sharing, "SHORTEST_REST_SECONDS", 0)
     monkeypatch.setattr(sharing, "REST_FACTOR", 0)
+    monkeypatch.setattr(sharing, "REST_AFTER_LOSS_SECONDS", 0)
     async with a_crowd(tmp_path) as crowd:
         yield crowd
 
@@ -224,6 +237,55 @@ async def test_a_search_whose_copy_dies_is_finished_here_and_nothing_is_told_twi
     await eventually(lambda: crowd.searches.copies)
 
 
+async def test_after_the_loss_of_a_copy_none_is_made_for_a_while(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "REST_AFTER_LOSS_SECONDS", 3600)
+    await crowd.gather()
+    await eventually(lambda: crowd.searches.copies)
+    await crowd.beside_another("die")
+    crowd.searches.prune(crowd.snapshot)
+
+    await crowd.gather()
+
+    assert not crowd.searches.copies
+    await eventually(lambda: not active_children())
+
+
+async def test_a_step_that_a_copy_could_not_do_is_done_here(crowd: Crowd) -> None:
+    await crowd.gather()
+    await eventually(lambda: crowd.searches.copies)
+
+    answer = await crowd.beside_another("locked")
+
+    assert process_of(answer) == os.getpid()
+    assert not [part for part in answer if isinstance(part, Stage) and part.error]
+    assert [part for part in answer if isinstance(part, Hit)] == HITS
+
+
+async def test_a_copy_is_tried_by_all_channels_whatever_the_crowd_asks(
+    crowd: Crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = asyncio.Event()
+    made = crowd.searches._made
+    monkeypatch.setattr(crowd.searches, "_made", lambda task: (made(task), tried.set()))
+    crowd.engine.locked = "hold"
+
+    await crowd.gather(mode="keyword")
+    await tried.wait()
+
+    assert not crowd.searches.copies
+
+
+async def test_malformed_requests_keep_no_copy_away(crowd: Crowd) -> None:
+    held = asyncio.create_task(crowd.ask("hold"))
+    await eventually(lambda: crowd.searches.under_way)
+    for _ in range(sharing.MET):
+        with pytest.raises(MalformedFilter):
+            await crowd.ask("who", filter=["status=Final"])
+    await eventually(lambda: crowd.searches.copies)
+    crowd.gate.touch()
+    await held
+
+
 async def test_copies_that_nobody_has_needed_for_long_end(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
     await crowd.gather()
     await eventually(lambda: crowd.searches.copies)
@@ -256,6 +318,25 @@ async def test_a_copy_that_cannot_answer_its_first_search_is_never_used(
 
     assert not crowd.searches.copies
     assert process_of(await crowd.beside_another("who")) == os.getpid()
+
+
+async def test_a_fork_that_the_system_refuses_is_tried_again_later(
+    crowd: Crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused() -> int:
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    with monkeypatch.context() as short:
+        short.setattr(os, "fork", refused)
+        with capture_logs() as logs:
+            await crowd.gather()
+    assert [each["error"] for each in logs] == ["[Errno 11] Resource temporarily unavailable"]
+    await crowd.gather()
+    assert not active_children()
+
+    monkeypatch.setattr(crowd.searches, "_rests_until", 0.0)
+    await crowd.gather()
+    await eventually(lambda: crowd.searches.copies)
 
 
 def test_as_many_processes_as_cores_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:

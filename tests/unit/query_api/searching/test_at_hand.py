@@ -1,12 +1,19 @@
 """Searches whose steps run where they are awaited find what those find whose steps run in threads."""
 
+import asyncio
 import threading
 from concurrent.futures import Executor
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from query_api.searching.steps import SHORT_PAGE, SHORT_QUESTION, SearchSettings
+from query_api.channels.question import question_of
+from query_api.reading.snapshot import Candidate
+from query_api.searching.following import Following
+from query_api.searching.steps import SHORT_PAGE, SHORT_QUESTION, Account, Reading, SearchSettings
+from schemas.api import SearchRequest
 from tests.unit.query_api.in_memory_text import world
 from tests.unit.query_api.searching.asking import PAGES, QUESTION, ask
 
@@ -49,3 +56,17 @@ async def test_what_is_made_ahead_changes_nothing_but_when_it_is_made(executor: 
         of_each[ahead] = await ask((replace(snapshot, at_hand=at_hand), text, words), executor, settings=settings)
     assert of_each[True].hits == of_each[False].hits
     assert of_each[True].hits
+
+
+async def test_nothing_more_is_made_ahead_once_the_vectors_are_there(executor: Executor) -> None:
+    """Guesses would stand in the way of the first hit; what was guessed does not change what is found."""
+    snapshot, text, words = world(PAGES)
+    reading = Reading.of(SearchRequest(q=QUESTION), replace(snapshot, at_hand=True), words, executor, SearchSettings())
+    follows = Following(reading, question_of(QUESTION), Account())
+    for waiting in (False, True):
+        keyword = [Candidate(PAGES[0].passage_ids()[0], 1.0, PAGES[0].key)]
+        channels: Any = SimpleNamespace(keyword=keyword, question_vector=None, vectors_awaited=waiting)
+        follows.read_ahead(channels)
+        [ahead] = [task for task in asyncio.all_tasks() if task.get_name() == "ahead"]
+        await ahead
+        assert bool(text.calls["passages"]) == waiting

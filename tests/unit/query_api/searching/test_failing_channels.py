@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
@@ -10,10 +9,10 @@ from typing import Any
 import pytest
 
 from indexer.errors import EncoderUnavailable
-from query_api.reading.snapshot import Candidate
 from query_api.searching.following import Following
 from query_api.searching.search import search
 from query_api.searching.steps import SearchBudgets, SearchFailed, SearchSettings
+from query_api.searching.text_channels import TextChannels
 from schemas.api import SearchRequest
 from schemas.frames import Meta, Stage
 from tests.unit.query_api.in_memory_text import InMemoryText, Page, world
@@ -154,8 +153,8 @@ async def test_a_keyword_index_that_failed_is_not_asked_by_what_is_made_ahead(
     text.hold["vector_search"] = made_ahead = threading.Event()
     read_ahead = Following.read_ahead
 
-    def noted(following: Following, keyword: Sequence[Candidate]) -> None:
-        read_ahead(following, keyword)
+    def noted(following: Following, channels: TextChannels) -> None:
+        read_ahead(following, channels)
         assert following._ahead is not None
         following._ahead.add_done_callback(lambda _: made_ahead.set())
 

@@ -1,5 +1,7 @@
 """One order out of several channels, against numbers worked by hand."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -225,3 +227,39 @@ def test_structured_candidates_are_added_as_far_as_the_channel_is_conclusive() -
     assert [name for name, _, _ in order(0.1)] == ["b", "a", "z"]
     assert [(name, ranks) for name, _, ranks in order(0.0)] == [("a", {"vector": 1}), ("b", {"vector": 2})]
     assert [(name, score) for name, score, _ in order(1.0, "structured")] == [("z", 1.0), ("b", 0.5)]
+
+
+def test_a_place_that_was_final_before_stays_first_and_scores_still_fall() -> None:
+    """By the graph b (.8 + 1 = 1.8) stands before a (.9408) and c (.1224); their scores are shares of 1.8 of a's .9."""
+    leading = Place("a", None, 0.9, {"vector": 0.9}, {"vector": 1}, DocumentKey("c", "a"), 0.7)
+    order = of_led(Found(VECTOR, KEYWORD, {"b": 1.0}, gate=1.0), leading)
+    assert order[0] == leading
+    assert [(each.passage_id, each.score) for each in order[1:]] == [
+        ("b", pytest.approx(0.9)),
+        ("c", pytest.approx(0.1224 / 1.8 * 0.9)),
+    ]
+
+
+def test_the_document_of_a_place_that_was_final_before_is_in_the_order_once() -> None:
+    """The graph finds another passage of its document better: by document the first stays, and the other goes."""
+    two = [found("a", 0.9, document="d"), found("a2", 0.8, document="d"), found("b", 0.7)]
+    leading = Place("a", None, 0.9, {"vector": 0.9}, {"vector": 1}, DocumentKey("c", "d"))
+    what = Found(two, [], {"a2": 1.0}, gate=1.0)
+    assert names(what, group="document") == ["a2", "b"]
+    limits = [Limit.per_document(1)]
+    assert [each.passage_id for each in of_led(what, leading, limits)] == ["a", "b"]
+    assert [each.passage_id for each in of_led(what, leading)] == ["a", "a2", "b"]
+
+
+def of_led(what: Found, leading: Place, limits: Sequence[Limit] = ()) -> list[Place]:
+    return places(
+        what,
+        lambda passage: DocumentKey("c", passage),
+        mode="hybrid",
+        group="passage",
+        fusion="adaptive",
+        weights=WEIGHTS,
+        first=10,
+        limits=limits,
+        leading=leading,
+    )

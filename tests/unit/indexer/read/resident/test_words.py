@@ -236,6 +236,9 @@ def test_any_history_compares_as_it_searches(history: list[Step], terms: list[in
                 assert compared.bm25[row] == pytest.approx(searched[identifier], rel=1e-12)
             else:
                 assert compared.bm25[row] == 0.0
+        twice = WordIndex(layers).bm25([terms, terms[:1]], ids, collection)
+        alone = WordIndex(layers).compare(terms[:1], ids, collection)
+        assert [each.tolist() for each in twice] == [compared.bm25.tolist(), alone.bm25.tolist()]
 
 
 def test_words_that_nobody_wrote_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Expanding around a seed, against numbers worked by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -117,3 +118,9 @@ def test_where_very_many_are_near_only_the_nearest_are_gone_on_from() -> None:
     found = expansion(beginning_at(seed, seed, *near, *far))
     assert sum(score is not None for score in scores(found, *near)) == 40
     assert sum(score is not None for score in scores(found, *far)) == RING
+
+
+def test_one_hop_goes_no_further_than_what_the_seeds_lead_to() -> None:
+    found = expansion(replace(beginning_at(ALPHA, *CHAIN), hops=1))
+    assert scores(found, LISBON) == [None]
+    assert None not in scores(found, ALPHA, JANE)

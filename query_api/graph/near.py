@@ -1,0 +1,108 @@
+"""What lies next to entities: their names, who is about them and who mentions them, each entity looked up once."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from query_api.graph.answers import About, Mentions, Numbers, joined, rows_of
+from query_api.graph.columns import Keys
+from query_api.graph.parts import Part, Parts
+
+Located = Iterable[tuple[Part, Numbers, Numbers]]  # as `Parts.knowing` gives it
+
+
+class Near(NamedTuple):
+    """An entity's normalised name; in how many passages it is mentioned; the documents that are about it, each with
+    its alias weight; and the (chunk, passage) of each mention, where these were asked for."""
+
+    name: str
+    frequency: int
+    about: Sequence[tuple[int, float]]
+    mentions: Sequence[tuple[int, int]] = ()
+
+
+def near(parts: Parts, entities: Sequence[int], fewest: int, most: int) -> dict[int, Near]:
+    """Of each entity that a live document names; mentions of those that `fewest` to `most` passages mention."""
+    keys = np.array(entities, dtype=np.uint64)
+    located = list(parts.knowing(keys))
+    found = {key: Near(name, 0, []) for key, (_, name) in names(located).items()}
+    abouts: list[list[tuple[int, float]]] = [[] for _ in entities]
+    of_about = about(located, keys)
+    for at, document, weight in rows_of(of_about.asked, of_about.document, of_about.weight):
+        abouts[at].append((document, weight))
+    counts = frequencies(located, len(keys))
+    few = (counts >= fewest) & (counts <= most)
+    places: list[list[tuple[int, int]]] = [[] for _ in entities]
+    mentioned = mentions([(part, rows[few[rows]], local[few[rows]]) for part, rows, local in located], keys)
+    for at, chunk, passage in rows_of(mentioned.asked, mentioned.chunk, mentioned.passage):
+        places[at].append((chunk, passage))
+    return {
+        entity: Near(found[entity].name, count, of_entity, mentions_of_it)
+        for entity, count, of_entity, mentions_of_it in zip(entities, counts.tolist(), abouts, places, strict=True)
+        if entity in found
+    }
+
+
+def names(located: Located) -> dict[int, tuple[str, str]]:
+    """{key: (collection, normalised name)} of those entities that a live document names."""
+    found: dict[int, tuple[str, str]] = {}
+    for part, _, local in located:
+        called = zip(part.segment.entity_keys[local].tolist(), part.segment.called(local), strict=True)
+        for at, (key, name) in zip(local.tolist(), called, strict=True):
+            if key not in found and (not part.n_dead or part.names(at)):
+                found[key] = name
+    return found
+
+
+def frequencies(located: Located, n_entities: int) -> Numbers:
+    """(n_entities,) in how many live passages each is mentioned."""
+    counts = np.zeros(n_entities, dtype=np.int64)
+    for part, rows, local in located:
+        counts[rows] += part.segment.passage_frequencies[local]
+        if part.n_dead:
+            which, edges = part.segment.mentions.entering(local)
+            passages = part.segment.chunk_passages[part.segment.mentions.sources_of(edges)].astype(np.int64)
+            gone = ~part.alive(passages)
+            lost = np.unique(np.stack((rows[which[gone]], passages[gone])), axis=1)
+            np.subtract.at(counts, lost[0], 1)
+    return counts
+
+
+def about(located: Located, entities: Keys) -> About:
+    """The documents that are about these entities."""
+    found: list[About] = []
+    for part, rows, local in located:
+        which, edges = part.segment.about.entering(local)
+        documents = part.segment.about.sources_of(edges)
+        keep = ~part.dead[documents]
+        found.append(
+            About(
+                rows[which][keep],
+                (documents + part.documents)[keep],
+                entities[rows[which]][keep],
+                part.segment.about_weights[edges][keep],
+            )
+        )
+    return About(*joined(found, About._fields))
+
+
+def mentions(located: Located, entities: Keys) -> Mentions:
+    """Where these entities are mentioned."""
+    found: list[Mentions] = []
+    for part, rows, local in located:
+        which, edges = part.segment.mentions.entering(local)
+        chunks = part.segment.mentions.sources_of(edges)
+        passages = part.segment.chunk_passages[chunks].astype(np.int64)
+        keep = slice(None) if not part.n_dead else part.alive(passages)
+        found.append(
+            Mentions(
+                rows[which][keep],
+                (chunks + part.chunks)[keep],
+                (passages + part.passages)[keep],
+                entities[rows[which]][keep],
+                part.segment.mention_counts[edges].astype(np.int64)[keep],
+                part.segment.first_sentences(edges)[keep],
+            )
+        )
+    return Mentions(*joined(found, Mentions._fields))

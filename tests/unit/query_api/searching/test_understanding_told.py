@@ -1,0 +1,136 @@
+"""How a question was read stands in the first part of the answer, and the caller may know better."""
+
+from concurrent.futures import Executor
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from indexer.errors import TransientStoreError
+from query_api.channels import graph
+from query_api.channels.walking.expansion import expansion
+from query_api.searching import following
+from schemas.api import SearchRequest, Understanding
+from schemas.frames import Meta
+from schemas.ids import entity_id
+from tests.unit.query_api.in_memory_text import world
+from tests.unit.query_api.searching.asking import PAGES, QUESTION, Answer, ask
+
+
+def understood(answer: Answer) -> Understanding:
+    meta = answer.parts[0]
+    assert isinstance(meta, Meta)
+    assert meta.understanding is not None
+    return meta.understanding
+
+
+async def test_what_a_question_names_is_told_with_the_document_it_means(executor: Executor) -> None:
+    (name,) = understood(await ask(world(PAGES), executor)).names
+
+    assert name.model_dump() == {
+        "words": "Alpha Film",
+        "name": "alpha film",
+        "collection": "wiki",
+        "node": entity_id("wiki", "alpha film"),
+        "document_id": "alpha",
+        "title": "Alpha Film",
+        "strength": 0.8,
+    }
+
+
+async def test_an_entity_without_a_document_of_its_own_is_told_without_one(executor: Executor) -> None:
+    (name,) = understood(await ask(world(PAGES), executor, "What lies on the Tagus?")).names
+
+    assert (name.words, name.document_id, name.title, name.strength) == ("Tagus", None, None, None)
+
+
+async def test_names_that_the_caller_gives_lead_on_in_place_of_those_in_the_question(executor: Executor) -> None:
+    question = "Where was the director of that picture born?"
+    read = await ask(world(PAGES), executor, question, collection="wiki")
+    given = await ask(world(PAGES), executor, question, collection="wiki", names=["alpha  film", "nobody"])
+
+    assert understood(read).names == ()
+    assert [(name.words, name.document_id) for name in understood(given).names] == [("alpha film", "alpha")]
+    alpha = next(hit for hit in given.hits if hit.title == "Alpha Film")
+    assert [(step.source, step.edge, step.target) for step in alpha.path] == [("question", "names", "Alpha Film")]
+    assert not any(step.edge == "names" for hit in read.hits for step in hit.path)
+
+
+async def test_a_caller_may_say_that_nothing_is_named(executor: Executor) -> None:
+    assert understood(await ask(world(PAGES), executor, names=[""])).names == ()
+
+
+@pytest.mark.parametrize("mode", ["vector", "keyword", "structured"])
+async def test_no_name_is_looked_up_where_the_graph_is_not_asked(executor: Executor, mode: str) -> None:
+    told = understood(await ask(world(PAGES), executor, mode=mode))
+
+    assert (told.names, told.channels) == ((), (mode,))
+
+
+@pytest.mark.parametrize(
+    ("asked", "channels"),
+    [
+        ({}, ("vector", "keyword", "structured", "graph")),
+        ({"channels": ["graph", "keyword"]}, ("keyword", "graph")),
+        ({"mode": "rerank"}, ("vector", "graph")),
+    ],
+)
+async def test_the_channels_that_are_asked_are_told(
+    executor: Executor, asked: dict[str, Any], channels: tuple[str, ...]
+) -> None:
+    assert understood(await ask(world(PAGES), executor, **asked)).channels == channels
+
+
+@pytest.mark.parametrize(
+    ("question", "asked", "hops"),
+    [
+        (QUESTION, {}, None),
+        (QUESTION, {"graph_method": "pagerank"}, None),
+        (QUESTION, {"graph_method": "expansion"}, 2),
+        ("Why was Alpha Film made?", {"graph_method": "expansion"}, 1),
+        ("Why was Alpha Film made?", {"graph_method": "expansion", "intent": "find"}, 2),
+        ("Why was Alpha Film made?", {"graph_method": "expansion", "hops": 2}, 2),
+    ],
+)
+async def test_how_far_the_graph_is_followed_is_told(
+    executor: Executor, question: str, asked: dict[str, Any], hops: int | None
+) -> None:
+    assert understood(await ask(world(PAGES), executor, question, **asked)).hops == hops
+
+
+@pytest.mark.parametrize("hops", [1, 2])
+async def test_the_graph_is_followed_as_far_as_is_told(
+    executor: Executor, monkeypatch: pytest.MonkeyPatch, hops: int
+) -> None:
+    gone: list[int] = []
+    monkeypatch.setattr(graph, "expansion", lambda beginning: gone.append(beginning.hops) or expansion(beginning))
+
+    answer = await ask(world(PAGES), executor, graph_method="expansion", hops=hops)
+
+    assert gone == [hops] == [understood(answer).hops]
+
+
+def test_hops_without_an_expansion_are_refused() -> None:
+    with pytest.raises(ValidationError, match="graph_method=expansion"):
+        SearchRequest(q="x", hops=1)
+
+
+async def test_names_that_cannot_be_looked_up_cost_the_graph_and_nothing_else(
+    executor: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise TransientStoreError("The graph is away.")
+
+    monkeypatch.setattr(following, "names_in", broken)
+    answer = await ask(world(PAGES), executor)
+
+    assert understood(answer).names == ()
+    assert answer.done.failed_channels == {"graph": "The graph is away."}
+    assert answer.hits
+
+
+async def test_the_parts_of_a_question_are_told_with_what_the_whole_names(executor: Executor) -> None:
+    told = understood(await ask(world(PAGES), executor, "Compare Alpha Film and Beta Film", decompose=True))
+
+    assert told.decomposed
+    assert {name.document_id for name in told.names} == {"alpha", "beta"}
