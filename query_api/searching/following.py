@@ -1,11 +1,8 @@
 """From what the text channels found into the graph: compared with the question first, then followed."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import cached_property, partial
-
-import numpy as np
-from numpy.typing import NDArray
 
 from indexer.errors import TransientStoreError
 from query_api.channels.findings import NOTHING, Findings
@@ -15,7 +12,8 @@ from query_api.channels.query_links import Names, names_in
 from query_api.channels.question import Question, WordWeights
 from query_api.channels.residual import Residuals
 from query_api.channels.terms import Parent
-from query_api.reading.comparing import NOTHING_COMPARED, Compared, Comparer, best_scores
+from query_api.reading.comparing import Compared, Comparer, best_scores
+from query_api.reading.snapshot import Candidate
 from query_api.searching.fusing import DEPTH
 from query_api.searching.steps import Account, Outcome, Reading, Value, within
 from query_api.searching.text_channels import TextChannels
@@ -38,13 +36,12 @@ class Following:
         self._account = account
         self._names: asyncio.Future[Names] | None = None
         self._ahead: asyncio.Task[None] | None = None
-        self._measured = NOTHING_COMPARED
         self._residuals = Residuals(question, reading.snapshot.graph, reading.snapshot.text, reading.scope)
 
-    def read_ahead(self, channels: TextChannels) -> None:
+    def read_ahead(self, keyword: Sequence[Candidate]) -> None:
         """While the question is embedded and put to the vectors, begin to look up what it names, and to read what the
         graph channel will most likely ask for."""
-        self._ahead = asyncio.create_task(self._ahead_within_budget(self._looking_up_names(), channels), name="ahead")
+        self._ahead = asyncio.create_task(self._ahead_within_budget(self._looking_up_names(), keyword), name="ahead")
 
     def close(self) -> None:
         """End what is made ahead: it was made, or nobody needs it any more."""
@@ -57,13 +54,13 @@ class Following:
 
     async def compare(self, channels: TextChannels) -> None:
         """Compare the first candidates of every channel with the question."""
-        request = self._reading.request
+        text, request = self._reading.snapshot.text, self._reading.request
         known = best_scores((channels.vector or ())[:DEPTH])
 
         def first() -> tuple[Comparer, Compared]:
             vector = channels.question_vector
             words = channels.keyword is not None or request.mode == "vector"  # which compares for confidence only
-            comparer = self._comparer(vector, known, words=words)
+            comparer = Comparer(text, request.q, request.collection, vector, known, words=words)
             return comparer, comparer.of(channels.candidates(DEPTH))
 
         outcome = await self._within_budget("compare", self._reading.run(first))
@@ -134,38 +131,24 @@ class Following:
     @cached_property
     def _parents(self) -> ParentReader:
         reading = self._reading
-        weights = WordWeights.of(self._question, self._comparer(None, {}, words=True).weights_of)
+        words = Comparer(reading.snapshot.text, reading.request.q, reading.request.collection, None, {}, words=True)
+        weights = WordWeights.of(self._question, words.weights_of)
         return ParentReader(self._question, reading.snapshot.graph, reading.passages, weights)
 
-    async def _ahead_within_budget(self, naming: Awaitable[Names], channels: TextChannels) -> None:
-        await self._within_budget("ahead", self._read_ahead(naming, channels))
+    async def _ahead_within_budget(self, naming: Awaitable[Names], keyword: Sequence[Candidate]) -> None:
+        await self._within_budget("ahead", self._read_ahead(naming, keyword))
 
-    async def _read_ahead(self, naming: Awaitable[Names], channels: TextChannels) -> None:
-        """The parents as words and names alone would choose them: three of four turn out right. What was found by words
-        and from there is compared, as far as all to compare with is at hand."""
-        keyword = channels.keyword or ()
+    async def _read_ahead(self, naming: Awaitable[Names], keyword: Sequence[Candidate]) -> None:
+        """The parents as words and names alone would choose them: three of four turn out right."""
         names = await asyncio.shield(naming)
         if self._reading.snapshot.at_hand and not self._reading.settings.ahead:
             return
         fitting = {candidate.passage_id: candidate.score for candidate in keyword[:LIKELY_PARENTS]}
-        found = [candidate.passage_id for candidate in keyword[:DEPTH]]
+        self._parents.numbers.of(candidate.passage_id for candidate in keyword[:DEPTH])
         for parent in await self._reading.run(lambda: self._likely_parents(names, fitting)):
             await asyncio.sleep(0)
             if (hops := self._hops) is not None:
-                hop = await self._reading.run(partial(hops.hop, 0, parent))
-                found += () if hop is None else hop.first
-        await asyncio.sleep(0)
-        if self._reading.snapshot.at_hand and (vector := channels.question_vector) is not None:
-            self._parents.numbers.of(found)
-            self._measured = await self._reading.run(lambda: self._comparer(vector, {}, words=True).measure(found))
-
-    def _comparer(
-        self, vector: NDArray[np.float32] | None, known_cosines: Mapping[str, float], *, words: bool
-    ) -> Comparer:
-        text, request = self._reading.snapshot.text, self._reading.request
-        return Comparer(
-            text, request.q, request.collection, vector, known_cosines, words=words, measured=self._measured
-        )
+                await self._reading.run(partial(hops.hop, 0, parent))
 
     def _likely_parents(self, names: Names, fitting: Mapping[str, float]) -> list[Parent]:
         parents, view = self._parents, self._reading.snapshot.graph

@@ -111,7 +111,7 @@ class _Search:
             async with aclosing(channels.outcomes()) as outcomes:  # 1, 2
                 async for outcome in outcomes:
                     if "graph" in self._asked and outcome.name == channels.last_by_words:
-                        following.read_ahead(channels)
+                        following.read_ahead(channels.keyword or [])
                     yield account.stage(outcome, _found_by(outcome))
             account.blame_vector_for_embedding()
             if self._reading.request.mode != "structured":  # 3
