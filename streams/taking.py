@@ -1,5 +1,6 @@
 """Taking records from a topic: un-acknowledged, told as in hand, acknowledged when their work is done."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
@@ -8,6 +9,35 @@ from streams.progress.partitions import Progress
 
 Taken = AsyncIterator[Sequence[Any]]  # batches of Faust events, unacknowledged
 Work = Callable[[Sequence[SourceRecord]], Awaitable[None]]  # may be called again with the same records
+
+
+class Coming:
+    """Batches one by one, of which the next may be seen before it is taken."""
+
+    def __init__(self, batches: Taken) -> None:
+        self._batches = batches
+        self._next: asyncio.Task[Sequence[Any] | None] | None = None
+
+    async def peek(self) -> Sequence[Any] | None:
+        """The batch that `take` will give, None behind the last. Being cancelled leaves it to the next call."""
+        if self._next is None:
+            self._next = asyncio.create_task(self._one())
+        return await asyncio.shield(self._next)
+
+    async def take(self) -> Sequence[Any] | None:
+        """The next batch, None behind the last."""
+        events = await self.peek()
+        self._next = None
+        return events
+
+    async def leave(self) -> None:
+        """Wait for no other batch."""
+        if self._next is not None:
+            self._next.cancel()
+            await asyncio.wait({self._next})
+
+    async def _one(self) -> Sequence[Any] | None:
+        return await anext(self._batches, None)
 
 
 def taken_in_hand(progress: Progress, stage: str, topic: str, events: Sequence[Any]) -> list[SourceRecord]:
