@@ -34,7 +34,8 @@ _REFUSED = (
     "shutil.", "urllib.", "ftplib.", "http.client.", "smtplib.", "webbrowser.",
 )  # fmt: skip
 _COLLECT_EVERY = (300_000, 20, 100)  # a parsed document is one web of cycles: looking for garbage in it costs a quarter
-_COLLECT_ALL_EVERY = 32  # tasks; after each other one only what is young
+_LEFT_TO_LIE = 20_000  # young objects: most small documents leave no cycles, and looking took half of their time
+_COLLECT_ALL_EVERY = 32  # collections; in each other one only what is young
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -189,8 +190,9 @@ def _collect_seldom() -> None:
 
 def _collect_what_is_left() -> None:
     """Between two tasks nearly all that is young is garbage, and still in the processor's cache."""
-    tasks = gc.get_count()[1]
-    gc.collect(2 if tasks >= _COLLECT_ALL_EVERY else 0)
+    young, collections, _ = gc.get_count()
+    if young >= _LEFT_TO_LIE:
+        gc.collect(2 if collections >= _COLLECT_ALL_EVERY else 0)
 
 
 def _refuse_network_and_writing() -> None:
