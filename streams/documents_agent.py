@@ -43,7 +43,7 @@ class DocumentsAgent:
         done = 0
         for number, part in enumerate(parts, start=1):
             following = parts[number] if number < len(parts) else None
-            is_backlog = len(parts) > 1
+            is_backlog = len(parts) > 1 or len(part) >= self.commit_documents
             looking = asyncio.create_task(self._look_ahead(following, coming if is_backlog else None))
             try:
                 await self.indexer.index(part)
@@ -57,7 +57,7 @@ class DocumentsAgent:
     async def _look_ahead(self, following: Sequence[SourceRecord] | None, coming: Coming | None) -> None:
         """At the next slice of the batch; behind its last one at the first of the next batch.
 
-        That is seen early only in a backlog, where a batch takes several commits: else it is to grow until its turn.
+        That is seen early only in a backlog, where a batch fills a commit: else it is to grow until its turn.
         """
         if following is None and coming is not None:
             events = await coming.peek() or ()

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from typing import Any
 
 import faust
 
 from schemas.settings import MIB
 from streams.settings import WorkerSettings
-from streams.taking import Taken
+from streams.taking import Taken, gathered
 
 _SESSION_SECONDS = 10.0
 _HEARTBEAT_SECONDS = 3.0
@@ -76,7 +77,8 @@ def attach_agent(
     channel = app.topic(topic, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
 
     async def take(stream: Any) -> None:
-        await run(stream.noack_take(batch_records, within=batch_wait_seconds))
+        async with aclosing(gathered(stream.noack().events(), batch_records, batch_wait_seconds)) as batches:
+            await run(batches)
 
     take.__name__ = name
     app.agent(channel, name=name, concurrency=1)(take)

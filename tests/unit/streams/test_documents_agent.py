@@ -118,8 +118,8 @@ async def test_the_next_batch_is_asked_for_early_in_a_backlog_only_so_that_it_gr
             stored_when_asked.append(bench.documents.writes.count("replace"))
             yield [TakenRecord(upsert(number, f"default/{number}")) for number in batch]
 
-    await DocumentsAgent(NAMES.documents, bench.indexer, bench.progress, 1, 1_000_000).run(take())
-    assert stored_when_asked == [0, 1, 2, 3, 5]
+    await DocumentsAgent(NAMES.documents, bench.indexer, bench.progress, 2, 1_000_000).run(take())
+    assert stored_when_asked == [0, 1, 2, 2, 4]
 
 
 async def test_an_agent_that_is_stopped_waits_for_no_other_batch(bench: Bench) -> None:
