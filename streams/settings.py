@@ -62,7 +62,7 @@ class WorkerBlock(BaseModel):
         MIB // 2, ge=1024, description="Most bytes of records in one commit: how often progress shows, and memory."
     )
     encode_texts: int = Field(
-        256, ge=1, le=10_000, description="Texts encoded at a time. More sorts better by length, fewer stops sooner."
+        512, ge=1, le=10_000, description="Texts encoded at a time. More sorts better by length, fewer stops sooner."
     )
     graph_batch_records: int = Field(500, ge=1, le=10_000, description="Most contributions in one graph transaction.")
     commit_interval_seconds: float = Field(
