@@ -16,7 +16,7 @@ async def gathered(events: AsyncIterable[Any], most: int, wait_seconds: float) -
 
     A batch waits for more from its first event on, half of `wait_seconds` or, while it grows, all of them. Another one
     gathers while it is worked on, so behind a backlog each is full. Without events nothing is done: Faust's own batches
-    look for them every `wait_seconds`, a fiftieth of a core for ever.
+    look for them every `wait_seconds`, for more than a hundredth of a core.
     """
     held: list[Any] = []
     changed, room = asyncio.Event(), asyncio.Event()

@@ -99,7 +99,7 @@ def _repeated_grams(words: list[str]) -> list[tuple[int, list[tuple[tuple[str, .
 
     A longer run is counted only where both its shorter ones are repeated (Agrawal and Srikant 1994, section 2.1).
     """
-    grams: list[tuple[str, ...]] = list(zip(words, words[1:], strict=False))
+    grams: list[tuple[str, ...]] = list(pairwise(words))
     starts: Sequence[int] = range(len(grams))
     by_size = []
     for size in range(2, MAX_WORDS + 1):

@@ -21,7 +21,6 @@ from streams.indexing.records import DecodedEvent
 from streams.metrics import Stopwatch
 from streams.progress.stores import StoreThread
 
-
 FIRST_SHARE = 8  # of the usual number of texts: the first group is soon parsed, and until then the encoder rests
 
 
