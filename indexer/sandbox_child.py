@@ -34,7 +34,9 @@ _REFUSED = (
     "shutil.", "urllib.", "ftplib.", "http.client.", "smtplib.", "webbrowser.",
 )  # fmt: skip
 _COLLECT_EVERY = (300_000, 20, 100)  # a parsed document is one web of cycles: looking for garbage in it costs a quarter
-_COLLECT_ALL_EVERY = 32  # tasks; after each other one only what is young
+_LEFT_TO_LIE = 20_000  # young objects: a small document leaves a few, and looking at them took half of its time
+_BYTES_LEFT_TO_LIE = 8 * MIB  # or what these hold
+_COLLECT_ALL_EVERY = 32  # collections; in each other one only what is young
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -75,7 +77,7 @@ def main(function: str, limits: SandboxLimits) -> None:
         return
     _refuse_network_and_writing()
     _collect_seldom()
-    idle_bytes = _memory_bytes("resident")
+    idle_bytes = collected_bytes = _memory_bytes("resident")
     _limit_memory(limits.memory_bytes)
     _answer(answers, Status.READY, b"")
     while True:
@@ -87,14 +89,17 @@ def main(function: str, limits: SandboxLimits) -> None:
         status, payload = _run(task, argument, limits)
         del argument
         is_leaving = status is Status.UNPARSABLE_LEAVING
-        if _memory_bytes("resident") - idle_bytes > limits.memory_bytes // 4:
+        bytes_now = _memory_bytes("resident")
+        if bytes_now - idle_bytes > limits.memory_bytes // 4:
             is_leaving = True
             status = Status.DONE_LEAVING if status is Status.DONE else Status.UNPARSABLE_LEAVING
         _answer(answers, status, payload)
         if is_leaving:
             return
         del payload
-        _collect_what_is_left()
+        if gc.get_count()[0] >= _LEFT_TO_LIE or bytes_now - collected_bytes >= _BYTES_LEFT_TO_LIE:
+            _collect_what_is_left()
+            collected_bytes = _memory_bytes("resident")
 
 
 def _run(task: Task, argument: bytes, limits: SandboxLimits) -> tuple[Status, bytes]:
@@ -189,8 +194,8 @@ def _collect_seldom() -> None:
 
 def _collect_what_is_left() -> None:
     """Between two tasks nearly all that is young is garbage, and still in the processor's cache."""
-    tasks = gc.get_count()[1]
-    gc.collect(2 if tasks >= _COLLECT_ALL_EVERY else 0)
+    collections = gc.get_count()[1]
+    gc.collect(2 if collections >= _COLLECT_ALL_EVERY else 0)
 
 
 def _refuse_network_and_writing() -> None:

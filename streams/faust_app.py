@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from typing import Any
 
 import faust
 
 from schemas.settings import MIB
 from streams.settings import WorkerSettings
-from streams.taking import Taken
+from streams.taking import Taken, gathered
 
 _SESSION_SECONDS = 10.0
 _HEARTBEAT_SECONDS = 3.0
@@ -19,6 +20,9 @@ _CRASH_POLL_SECONDS = 0.25
 # What one fetch brings of a partition, or one record where that is larger. A client hands out all it has fetched of one
 # partition before it turns to the next, so with megabytes of small documents in hand the graph waited for minutes.
 _FETCH_BYTES = 64 * 1024
+# A contribution fills the 16 KiB a client sends at once by itself: a slice of documents then took dozens of requests,
+# and whoever follows the graph dozens of steps.
+_SENT_TOGETHER_BYTES = 256 * 1024
 
 
 def group_name(topic_prefix: str, generation: str) -> str:
@@ -54,6 +58,7 @@ def build_app(settings: WorkerSettings, bootstrap_servers: str, group: str) -> f
         consumer_auto_offset_reset="earliest",
         consumer_max_fetch_size=_FETCH_BYTES,
         producer_acks=-1,
+        producer_max_batch_size=_SENT_TOGETHER_BYTES,
         producer_max_request_size=largest,
         producer_request_timeout=_REQUEST_SECONDS,
     )
@@ -72,7 +77,8 @@ def attach_agent(
     channel = app.topic(topic, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
 
     async def take(stream: Any) -> None:
-        await run(stream.noack_take(batch_records, within=batch_wait_seconds))
+        async with aclosing(gathered(stream.noack().events(), batch_records, batch_wait_seconds)) as batches:
+            await run(batches)
 
     take.__name__ = name
     app.agent(channel, name=name, concurrency=1)(take)

@@ -43,7 +43,7 @@ class WorkerBlock(BaseModel):
         0, ge=0, le=65_535, description="Port on 127.0.0.1 for /metrics, /livez and /readyz; 0 takes a free one."
     )
     batch_records: int = Field(
-        500, ge=1, le=10_000, description="Most records taken at once. More makes bulk loads a little faster."
+        1000, ge=1, le=10_000, description="Most records taken at once. More makes bulk loads a little faster."
     )
     batch_wait_seconds: float = Field(
         0.02, gt=0, le=5, description="How long a batch waits for more records. It is part of every document's latency."
@@ -56,13 +56,13 @@ class WorkerBlock(BaseModel):
         "changes before they are stored. So larger batches, and the processor for the documents.",
     )
     commit_documents: int = Field(
-        400, ge=1, le=10_000, description="Most records in one commit to the stores: what a crash has to do again."
+        500, ge=1, le=10_000, description="Most records in one commit to the stores: what a crash has to do again."
     )
     commit_bytes: int = Field(
         MIB // 2, ge=1024, description="Most bytes of records in one commit: how often progress shows, and memory."
     )
     encode_texts: int = Field(
-        256, ge=1, le=10_000, description="Texts encoded at a time. More sorts better by length, fewer stops sooner."
+        512, ge=1, le=10_000, description="Texts encoded at a time. More sorts better by length, fewer stops sooner."
     )
     graph_batch_records: int = Field(500, ge=1, le=10_000, description="Most contributions in one graph transaction.")
     commit_interval_seconds: float = Field(

@@ -15,10 +15,14 @@ MAX_NAME_CHARACTERS = 120
 
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»\n]{2,100})[\"”»]")
 _CODE = re.compile(
-    r"(?<![\w./@:\\-])(?:[a-z]+[A-Z]\w*|_{0,2}[a-z]\w+(?:\.[a-z_]\w+)+|_{0,2}[a-z]\w*_\w+)(?![\w@/]|\.\w)"
+    r"(?<![\w./@:\\-])"
+    r"(?:[a-z]++[A-Z]\w*|_{0,2}[a-z]\w++(?:\.[a-z_]\w+)+|_{0,2}[a-z][^\W_]*+_\w+)"  # no word is looked at backwards
+    r"(?![\w@/]|\.\w)"
 )
 _MONTH = rf"(?:{'|'.join(sorted((month.capitalize() for month in MONTHS), key=lambda word: (-len(word), word)))})\.?"
 _DATE = re.compile(rf"\b(?:\d{{1,2}} {_MONTH} |{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? )\d{{4}}\b")
+_YEAR = re.compile(r"\d{4}\b")
+_LONGEST_BEFORE_YEAR = len("September. 30th, ")
 _CLOSING = re.compile(rf" ({'|'.join(sorted(CLOSING_NOUNS, key=lambda word: (-len(word), word)))})\b")
 _LEAD = re.compile(r"(?:[-*•>\s]|\d{1,4}[.)]\s)*")
 _JOINTS = (": ", " – ")
@@ -79,8 +83,10 @@ def quoted_in(text: str, start: int, end: int) -> Iterator[Name]:
 
 def dates_in(text: str, start: int, end: int) -> Iterator[Name]:
     """Whole dates: day, month and year."""
-    for match in _DATE.finditer(text, start, end):
-        yield Name(match.start(), match.end(), name_of(match.group()), match.group(), "time")
+    for year in _YEAR.finditer(text, start, end):
+        match = _DATE.search(text, max(start, year.start() - _LONGEST_BEFORE_YEAR), year.end())
+        if match:
+            yield Name(match.start(), match.end(), name_of(match.group()), match.group(), "time")
 
 
 def code_in(text: str, start: int, end: int) -> Iterator[Name]:

@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from indexer.documents import ParsedDocument, Section
@@ -78,10 +78,9 @@ def repeated_phrases(tokens: Tokens) -> dict[str, str]:
     usable = [word if counts[word] >= MIN_REPETITIONS and (word[0].isalpha()) else "" for word in words]
     found: dict[str, int] = {}
     longer: dict[str, int] = {}
-    for size in range(MAX_WORDS, 1, -1):
-        grams = Counter(zip(*(usable[shift:] for shift in range(size)), strict=False))
-        for gram, count in grams.items():
-            if count < MIN_REPETITIONS or "" in gram or _dull(gram[0]) or _dull(gram[-1]):
+    for size, grams in reversed(_repeated_grams(usable)):
+        for gram, count in grams:
+            if _dull(gram[0]) or _dull(gram[-1]):
                 continue
             phrase = " ".join(gram)
             if longer.get(phrase) == count:
@@ -93,6 +92,25 @@ def repeated_phrases(tokens: Tokens) -> dict[str, str]:
                     longer[inner] = max(longer.get(inner, 0), count)
     best = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:MAX_REPEATED]
     return {phrase: phrase for phrase, _ in best}
+
+
+def _repeated_grams(words: list[str]) -> list[tuple[int, list[tuple[tuple[str, ...], int]]]]:
+    """By size, from two words to four, what stands three times or more, with how often; empty words end a run.
+
+    A longer run is counted only where both its shorter ones are repeated (Agrawal and Srikant 1994, section 2.1).
+    """
+    grams: list[tuple[str, ...]] = list(pairwise(words))
+    starts: Sequence[int] = range(len(grams))
+    by_size = []
+    for size in range(2, MAX_WORDS + 1):
+        repeated = {gram: count for gram, count in Counter(grams).items() if count >= MIN_REPETITIONS}
+        if size == 2:
+            repeated = {gram: count for gram, count in repeated.items() if "" not in gram}
+        by_size.append((size, list(repeated.items())))
+        held = [start for start, gram in zip(starts, grams, strict=True) if gram in repeated]
+        starts = [start for start, following in pairwise(held) if following == start + 1]
+        grams = [tuple(words[start : start + size + 1]) for start in starts]
+    return by_size
 
 
 def occurrences(text: str, tokens: Tokens, terms: dict[str, str]) -> Iterator[Name]:

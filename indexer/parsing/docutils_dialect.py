@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from docutils import nodes
+from docutils.frontend import Values
 from docutils.parsers.rst import Directive, Parser, states
 from docutils.transforms import references
 
@@ -166,6 +167,31 @@ def _implicit(by_docutils: Callable[[str, int], list[nodes.Text]], text: str, li
     return by_docutils(text, lineno) if ":" in text or "@" in text or not text else [nodes.Text(text)]
 
 
+_MARK = re.compile(r"[*`|_]")
+
+
+class _FromFirstMark:
+    """docutils' pattern for where inline markup begins, asked from the word on that holds the first of its signs.
+
+    The pattern tries every word for being a reference; each construct it knows has a sign of markup in the word that it
+    begins in. That was a sixth of the time of parsing.
+    """
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
+
+    def search(self, text: str) -> re.Match[str] | None:
+        mark = _MARK.search(text)
+        if mark is None:
+            return None
+        return self._pattern.search(text, max(text.rfind(" ", 0, mark.start()), text.rfind("\n", 0, mark.start())) + 1)
+
+
+def _customised(by_docutils: Callable[[Values], None], inliner: states.Inliner, settings: Values) -> None:
+    by_docutils(settings)
+    inliner.patterns.initial = _FromFirstMark(inliner.patterns.initial)
+
+
 class TolerantParser(Parser):
     """Parses into a given document; never raises for what is in the text, never reads a file or the network."""
 
@@ -174,6 +200,9 @@ class TolerantParser(Parser):
         inliner = states.Inliner()
         inliner.interpreted = partial(_interpreted, inliner.interpreted)  # type: ignore[method-assign]
         inliner.implicit_inline = partial(_implicit, inliner.implicit_inline)  # type: ignore[method-assign]
+        inliner.init_customizations = partial(  # type: ignore[method-assign]
+            _customised, inliner.init_customizations, inliner
+        )
         super().__init__(inliner=inliner)
         self.state_classes = _STATES
 

@@ -39,9 +39,6 @@ class Compared(NamedTuple):
         )
 
 
-NOTHING_COMPARED = Compared({}, np.zeros(0), np.zeros(0), np.zeros((0, 0), dtype=np.bool_))
-
-
 class Comparer:
     """One question over one state of the text stores. Safe to use from several threads."""
 
@@ -54,50 +51,29 @@ class Comparer:
         known_cosines: Mapping[str, float],
         *,
         words: bool,
-        measured: Compared = NOTHING_COMPARED,
     ) -> None:
         """`vector` is None where the question has none; without `words` BM25 counts nothing. `known_cosines` are those
-        of passages that a vector search found: no other passage has one above the lowest of them. `measured` is what
-        `measure` told of some."""
+        of passages that a vector search found: no other passage has one above the lowest of them."""
         self._text = text
         self._query = query
         self._collection = collection
-        self.terms = tuple(dict.fromkeys(terms_of_question(query)))
-        self.idf: NDArray[np.float64] = text.compare_words(query, (), collection).idf
         self._vector = vector
         self._known = known_cosines
         self._floor = min(known_cosines.values(), default=0.0)
-        self._measured = measured
         self._words = words
+        self.terms = tuple(dict.fromkeys(terms_of_question(query)))
+        self.idf: NDArray[np.float64] = text.compare_words(query, (), collection).idf
 
     def of(self, passage_ids: Sequence[str], known_cosines: Mapping[str, float] = NONE_FURTHER) -> Compared:
         """These passages, each once; `known_cosines` are further ones. Raises TransientStoreError."""
-        compared = self._compared(list(dict.fromkeys(passage_ids)), known_cosines)
-        cosine = np.where(np.isnan(compared.cosine), self._floor, compared.cosine)
-        bm25 = compared.bm25 if self._words else np.zeros(len(cosine))
-        return compared._replace(cosine=cosine, bm25=bm25)
-
-    def measure(self, passage_ids: Sequence[str]) -> Compared:
-        """These passages, whatever `words` says, for a comparer that will know more cosines: those that the store
-        cannot tell are NaN. Raises TransientStoreError."""
-        return self._compared(list(dict.fromkeys(passage_ids)), NONE_FURTHER)
-
-    def _compared(self, names: Sequence[str], further: Mapping[str, float]) -> Compared:
-        row_of = dict(zip(names, range(len(names)), strict=True))
-        held_by = self._measured.row_of
-        fresh = [name for name in names if name not in held_by]
+        names = list(dict.fromkeys(passage_ids))
         if not names:
-            return NOTHING_COMPARED._replace(held=np.zeros((0, len(self.terms)), dtype=np.bool_))
-        words = self._text.compare_words(self._query, fresh, self._collection)
-        if len(fresh) == len(names):
-            return Compared(row_of, self._cosines(names, further), words.bm25, words.held)
-        rows = np.array([held_by.get(name, -1) for name in names], dtype=np.intp)
-        is_fresh = rows < 0
-        bm25, held = self._measured.bm25[rows], self._measured.held[rows]
-        bm25[is_fresh], held[is_fresh] = words.bm25, words.held
-        cosines = self._measured.cosine[rows].tolist()
-        told = {name: cosine for name, cosine in zip(names, cosines, strict=True) if name in held_by}
-        return Compared(row_of, self._cosines(names, {**told, **further}), bm25, held)
+            return Compared({}, np.zeros(0), np.zeros(0), np.zeros((0, len(self.terms)), dtype=np.bool_))
+        words = self._text.compare_words(self._query, names, self._collection)
+        bm25 = words.bm25 if self._words else np.zeros(len(names))
+        return Compared(
+            dict(zip(names, range(len(names)), strict=True)), self._cosines(names, known_cosines), bm25, words.held
+        )
 
     def weights_of(self, words: Sequence[str]) -> list[float]:
         """What each of these words of the question tells: the highest idf of its terms, 0 for a word that the
@@ -110,7 +86,8 @@ class Comparer:
             return np.zeros(len(names))
         cosines = np.array([self._known.get(name, further.get(name, np.nan)) for name in names])
         unknown = np.flatnonzero(np.isnan(cosines))
-        cosines[unknown] = self._text.compare_vectors(self._vector, [names[row] for row in unknown.tolist()])
+        told = self._text.compare_vectors(self._vector, [names[row] for row in unknown.tolist()])
+        cosines[unknown] = np.where(np.isnan(told), self._floor, told)
         return cosines
 
 

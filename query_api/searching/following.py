@@ -1,11 +1,8 @@
 """From what the text channels found into the graph: compared with the question first, then followed."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from functools import cached_property, partial
-
-import numpy as np
-from numpy.typing import NDArray
 
 from indexer.errors import TransientStoreError
 from query_api.channels.findings import NOTHING, Findings
@@ -15,7 +12,7 @@ from query_api.channels.query_links import Names, names_in
 from query_api.channels.question import Question, WordWeights
 from query_api.channels.residual import Residuals
 from query_api.channels.understanding import hops_of
-from query_api.reading.comparing import NOTHING_COMPARED, Compared, Comparer, best_scores
+from query_api.reading.comparing import Compared, Comparer, best_scores
 from query_api.searching.fusing import DEPTH
 from query_api.searching.steps import Account, Outcome, Reading, Value, within
 from query_api.searching.text_channels import TextChannels
@@ -38,7 +35,6 @@ class Following:
         self._account = account
         self._names: asyncio.Future[Names] | None = None
         self._ahead: asyncio.Task[None] | None = None
-        self._measured = NOTHING_COMPARED
         self._residuals = Residuals(question, reading.snapshot.graph, reading.snapshot.text, reading.scope)
 
     def read_ahead(self, channels: TextChannels) -> None:
@@ -61,13 +57,13 @@ class Following:
 
     async def compare(self, channels: TextChannels) -> None:
         """Compare the first candidates of every channel with the question."""
-        request = self._reading.request
+        text, request = self._reading.snapshot.text, self._reading.request
         known = best_scores((channels.vector or ())[:DEPTH])
 
         def first() -> tuple[Comparer, Compared]:
             vector = channels.question_vector
             words = channels.keyword is not None or request.mode == "vector"  # which compares for confidence only
-            comparer = self._comparer(vector, known, words=words)
+            comparer = Comparer(text, request.q, request.collection, vector, known, words=words)
             return comparer, comparer.of(channels.candidates(DEPTH))
 
         outcome = await self._within_budget("compare", self._reading.run(first))
@@ -141,46 +137,32 @@ class Following:
     @cached_property
     def _parents(self) -> ParentReader:
         reading = self._reading
-        weights = WordWeights.of(self._question, self._comparer(None, {}, words=True).weights_of)
+        words = Comparer(reading.snapshot.text, reading.request.q, reading.request.collection, None, {}, words=True)
+        weights = WordWeights.of(self._question, words.weights_of)
         return ParentReader(self._question, reading.snapshot.graph, reading.passages, weights)
 
     async def _ahead_within_budget(self, naming: Awaitable[Names], channels: TextChannels) -> None:
         await self._within_budget("ahead", self._read_ahead(naming, channels))
 
     async def _read_ahead(self, naming: Awaitable[Names], channels: TextChannels) -> None:
-        """The parents as words and names alone would choose them: three of four turn out right. What was found by words
-        and from there is compared, as far as all to compare with is at hand."""
+        """The parents as words and names alone would choose them: three of four turn out right."""
         keyword = channels.keyword or ()
         names = await asyncio.shield(naming)
         fitting = {candidate.passage_id: candidate.score for candidate in keyword[:LIKELY_PARENTS]}
-        found = [candidate.passage_id for candidate in keyword[:DEPTH]]
         parents, view = self._parents, self._reading.snapshot.graph
+        parents.numbers.of(candidate.passage_id for candidate in keyword[:DEPTH])
         chosen = choose_parents(view, parents.numbers, names.links, fitting)
         for passage, weight in chosen.weights.items():
             await asyncio.sleep(0)
             if not channels.vectors_awaited:
                 return
-            one = chosen._replace(weights={passage: weight})
-            found += await self._reading.run(partial(self._read_parent, one))
-        await asyncio.sleep(0)
-        vector = channels.question_vector
-        if self._reading.snapshot.at_hand and vector is not None and channels.vectors_awaited:
-            parents.numbers.of(found)
-            self._measured = await self._reading.run(lambda: self._comparer(vector, {}, words=True).measure(found))
+            await self._reading.run(partial(self._read_parent, chosen._replace(weights={passage: weight})))
 
-    def _read_parent(self, one: ChosenParents) -> list[str]:
-        """Read it, and ask its residual query; the passages that leads to."""
-        hops = self._hops
-        found = [None if hops is None else hops.hop(0, parent) for parent in self._parents.read(one)]
-        return [passage_id for hop in found if hop is not None for passage_id in hop.first]
-
-    def _comparer(
-        self, vector: NDArray[np.float32] | None, known_cosines: Mapping[str, float], *, words: bool
-    ) -> Comparer:
-        text, request = self._reading.snapshot.text, self._reading.request
-        return Comparer(
-            text, request.q, request.collection, vector, known_cosines, words=words, measured=self._measured
-        )
+    def _read_parent(self, one: ChosenParents) -> None:
+        """Read it, and ask its residual query."""
+        for parent in self._parents.read(one):
+            if (hops := self._hops) is not None:
+                hops.hop(0, parent)
 
     async def _within_budget(self, name: str, step: Awaitable[Value]) -> Outcome[Value]:
         return await within(name, self._reading.settings.budgets.graph_seconds, step)

@@ -189,6 +189,7 @@ class DocumentIndexer:
             return await self._commit(records, condemned or {})
 
     async def _commit(self, records: Sequence[SourceRecord], condemned: Mapping[Position, Exception]) -> IndexedSlice:
+        self._encoder_is_free.clear()  # before anything else can run
         watch = Stopwatch()
         work = Slice.decoded(  # 1
             self._topic,
@@ -223,7 +224,6 @@ class DocumentIndexer:
         return IndexedSlice(receipts, reached, watch.seconds, work.unknown_fields)
 
     async def _make(self, work: Slice, watch: Stopwatch) -> None:
-        self._encoder_is_free.clear()
         if work.events:
             work.rows = await self._thread.run(self._writer.held, list(work.events))
         watch.lap("select")

@@ -21,6 +21,8 @@ from streams.indexing.records import DecodedEvent
 from streams.metrics import Stopwatch
 from streams.progress.stores import StoreThread
 
+FIRST_SHARE = 8  # of the usual number of texts: the first group is soon parsed, and until then the encoder rests
+
 
 class VectorLookup(Protocol):
     """The part of the vector store that spares encoding a text again."""
@@ -103,7 +105,8 @@ class Maker:
                 else:
                     group.append((event, prepared))
                 last = task is preparing[-1]
-                if last or sum(len(document.embedding_texts) for _, document in group) >= self._encode_texts:
+                enough = self._encode_texts if linking else self._encode_texts // FIRST_SHARE
+                if last or sum(len(document.embedding_texts) for _, document in group) >= enough:
                     embedded, failed = await self._embed(group, known)  # 4
                     watch.lap("embed")
                     linking.append(asyncio.create_task(self._link(embedded)))  # 5, while the next ones are embedded

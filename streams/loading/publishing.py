@@ -20,6 +20,8 @@ from streams.loading.sources import Record
 ABSENT = "not there"
 IN_FLIGHT_RECORDS = 1_000
 IN_FLIGHT_BYTES = 32 * 1024 * 1024
+SENT_TOGETHER_BYTES = 64 * 1024  # of a partition; the worker fetches so much at a time
+LONGEST_FETCH_MS = 2_500  # a receipt ends it at once
 
 
 @dataclass
@@ -60,6 +62,7 @@ async def open_producer(kafka: KafkaSettings, bootstrap_servers: str) -> AsyncIt
         acks="all",
         enable_idempotence=True,
         linger_ms=5,
+        max_batch_size=SENT_TOGETHER_BYTES,
         max_request_size=kafka.max_record_bytes,
     )
     try:
@@ -77,7 +80,9 @@ async def open_producer(kafka: KafkaSettings, bootstrap_servers: str) -> AsyncIt
 async def open_receipts(kafka: KafkaSettings, bootstrap_servers: str) -> AsyncIterator[AIOKafkaConsumer]:
     """A consumer of all receipts from now on. Raises Unreachable, and Failure where there is no such topic."""
     topic = TopicNames(kafka.topic_prefix).indexed
-    consumer = AIOKafkaConsumer(topic, bootstrap_servers=bootstrap_servers, enable_auto_commit=False)
+    consumer = AIOKafkaConsumer(
+        topic, bootstrap_servers=bootstrap_servers, enable_auto_commit=False, fetch_max_wait_ms=LONGEST_FETCH_MS
+    )
     try:
         await consumer.start()
     except (KafkaConnectionError, OSError) as error:

@@ -1,5 +1,6 @@
 """The documents agent: slices are committed in order and acknowledged last, and the next one is parsed meanwhile."""
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import suppress
@@ -59,7 +60,10 @@ async def run(bench: Bench, *batches: Sequence[TakenRecord], commit_documents: i
     await agent.run(take())
 
 
-async def test_while_a_slice_is_stored_the_next_one_is_parsed_and_acknowledged_after_it(bench: Bench) -> None:
+@pytest.mark.parametrize("sizes", [(3,), (2, 1)], ids=["of a batch", "of the next batch"])
+async def test_while_a_slice_is_stored_the_next_one_is_parsed_and_acknowledged_after_it(
+    bench: Bench, sizes: Sequence[int]
+) -> None:
     events = [TakenRecord(upsert(number, f"default/{number}"), log=bench.documents.writes) for number in range(3)]
     parsed_meanwhile: list[list[str]] = []
     waited = threading.Event()
@@ -74,7 +78,7 @@ async def test_while_a_slice_is_stored_the_next_one_is_parsed_and_acknowledged_a
             parsed_meanwhile.append(list(bench.preparer.prepared))
 
     bench.documents.failing = wait_for_the_next
-    await run(bench, events)
+    await run(bench, events[: sizes[0]], *([events[sizes[0] :]] if sizes[1:] else []))
     assert [len(parsed) for parsed in parsed_meanwhile] == [2, 3, 3]
     assert bench.documents.writes == ["replace", "ack 0", "replace", "ack 1", "replace", "ack 2"]
     assert bench.preparer.prepared == ["default/0", "default/1", "default/2"]
@@ -103,6 +107,38 @@ async def test_while_a_slice_is_confirmed_the_next_one_is_encoded_once_and_count
     assert encoded_meanwhile == [2, 3, 3]
     assert len(bench.encoder.encoded) == len(set(bench.encoder.encoded)) == 3
     assert [receipt.embedded for receipt in bench.broker.receipts()] == [1, 1, 1]
+
+
+async def test_the_next_batch_is_asked_for_early_in_a_backlog_only_so_that_it_grows(bench: Bench) -> None:
+    texts = [(0,), (1,), (2, 3), (4,), (5,)]
+    stored_when_asked: list[int] = []
+
+    async def take() -> AsyncIterator[Sequence[TakenRecord]]:
+        for batch in texts:
+            stored_when_asked.append(bench.documents.writes.count("replace"))
+            yield [TakenRecord(upsert(number, f"default/{number}")) for number in batch]
+
+    await DocumentsAgent(NAMES.documents, bench.indexer, bench.progress, 2, 1_000_000).run(take())
+    assert stored_when_asked == [0, 1, 2, 2, 4]
+
+
+async def test_an_agent_that_is_stopped_waits_for_no_other_batch(bench: Bench) -> None:
+    left = asyncio.Event()
+
+    async def take() -> AsyncIterator[Sequence[TakenRecord]]:
+        yield [TakenRecord(upsert(0))]
+        try:
+            await asyncio.Event().wait()
+        finally:
+            left.set()
+
+    agent = DocumentsAgent(NAMES.documents, bench.indexer, bench.progress, 10, 1_000_000)
+    running = asyncio.create_task(agent.run(take()))
+    await eventually(lambda: bench.broker.outcomes() == ["indexed"], 20)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert left.is_set()
 
 
 async def test_a_text_that_chokes_the_encoder_early_buries_its_document_in_its_turn(bench: Bench) -> None:

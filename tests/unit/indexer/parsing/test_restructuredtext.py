@@ -5,11 +5,15 @@ from pathlib import Path
 
 import pytest
 from docutils import nodes
-from docutils.parsers.rst import directives, roles, states
+from docutils.frontend import get_default_settings
+from docutils.parsers.rst import Parser, directives, roles, states
+from hypothesis import given
+from hypothesis import strategies as st
 
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
 from indexer.parsing import parse
+from indexer.parsing.docutils_dialect import _FromFirstMark
 
 PROPOSAL = """PEP: 8
 Title: Style Guide
@@ -146,3 +150,12 @@ def test_nesting_without_end_is_refused() -> None:
     with pytest.raises(UnparsableDocument) as caught:
         read("\n\n".join("  " * depth + "* a" for depth in range(600)))
     assert caught.value.reason == "too_deep"
+
+
+@given(st.text("ab1 _*`|[]#:<>()\\\x00\n\t\u2028.-", max_size=60))
+def test_markup_is_found_as_if_each_word_were_tried(text: str) -> None:
+    inliner = states.Inliner()
+    inliner.init_customizations(get_default_settings(Parser))
+    pattern = inliner.patterns.initial
+    everywhere, found = pattern.search(text), _FromFirstMark(pattern).search(text)
+    assert (found and (found.span(), found.groups())) == (everywhere and (everywhere.span(), everywhere.groups()))

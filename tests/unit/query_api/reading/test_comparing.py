@@ -41,25 +41,6 @@ def test_passages_are_compared_by_their_nearest_chunk_and_by_their_words(
     assert compared.text[1] == pytest.approx(nearest + 0.0136 * 3)
 
 
-@pytest.mark.parametrize("at_once", [True, False])
-@pytest.mark.parametrize("words", [True, False])
-@pytest.mark.parametrize("ahead", [IDS[:1], [IDS[1], "f" * 32], [HILL.passage_ids()[0], *IDS]])
-def test_what_is_measured_ahead_compares_as_it_would_have(
-    stores: tuple[InMemoryText, WordCounts], ahead: list[str], words: bool, at_once: bool
-) -> None:
-    text, encoder = stores
-    text.cosines_at_once = at_once
-    vector, known = encoder.encode([QUESTION])[0], {IDS[1]: 0.9, HILL.passage_ids()[0]: 0.4}
-    measured = Comparer(text, QUESTION, "wiki", vector, {}, words=True).measure(ahead)
-    plain = Comparer(text, QUESTION, "wiki", vector, known, words=words)
-    helped = Comparer(text, QUESTION, "wiki", vector, known, words=words, measured=measured)
-    for wanted in ([*IDS, HILL.passage_ids()[0]], IDS[1:], ["f" * 32, IDS[0]], []):
-        expected, found = plain.of(wanted), helped.of(wanted)
-        assert found.row_of == expected.row_of
-        for column in ("cosine", "bm25", "held"):
-            assert getattr(found, column).tolist() == getattr(expected, column).tolist()
-
-
 def test_a_question_without_a_vector_is_compared_by_words(stores: tuple[InMemoryText, WordCounts]) -> None:
     compared = Comparer(stores[0], QUESTION, "wiki", None, {IDS[0]: 0.9}, words=True).of(IDS)
     assert (compared.cosine.tolist(), compared.bm25.tolist()) == ([0.0, 0.0], [0.0, 3.0])
