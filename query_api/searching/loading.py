@@ -27,6 +27,7 @@ from schemas.api import SearchRequest
 from schemas.settings import EmbeddingSettings
 
 COLLECT_EVERY = (10_000, 10, 10)  # a search leaves fewer objects; Python's own 700 cost it .4 ms
+LONG_SCAN = 150_000  # chunks; the vectors of fewer are looked through sooner than parents are guessed
 MOST_AT_HAND = 200_000  # passages; a step of a search of so many blocks its event loop for some 10 ms
 
 
@@ -89,9 +90,10 @@ class LoadedEngine:
         executor: Executor,
         budgets: SearchBudgetSettings,
     ) -> AsyncGenerator[SearchPart, None]:
-        alone = not self._under_way
+        vectors = tables_of(snapshot).resident.vectors
+        ahead = not self._under_way and (vectors is None or vectors.layers.rows >= LONG_SCAN)
         settings = SearchSettings(
-            budgets=SearchBudgets(**budgets.model_dump()), judge=self._judge, ahead=alone, reranker=self._reranker
+            budgets=SearchBudgets(**budgets.model_dump()), judge=self._judge, ahead=ahead, reranker=self._reranker
         )
         if not tables_of(snapshot).holds_texts:
             snapshot = replace(snapshot, text=CachedText(snapshot.text, self._texts))
