@@ -1,15 +1,13 @@
 """An endpoint that re-ranks on this machine, by common words, and misbehaves as it is told."""
 
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from query_api.settings import RerankerSettings
-from tests.embeddings_endpoint import GOOD, Answer
+from tests.local_endpoint import GOOD, Answer, Handler, running
 
 
 def common_words(question: str, text: str) -> float:
@@ -42,26 +40,15 @@ class RerankingEndpoint:
 @contextmanager
 def reranking_endpoint(**told: Any) -> Iterator[RerankingEndpoint]:
     """A running one, on a port of its own."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    endpoint = RerankingEndpoint(f"http://127.0.0.1:{server.server_port}/v1", **told)
-    server.endpoint = endpoint  # type: ignore[attr-defined]  # how the standard library hands things to handlers
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
+    with running(_Handler, lambda url: RerankingEndpoint(url, **told)) as endpoint:
         yield endpoint
-    finally:
-        endpoint.closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
+class _Handler(Handler):
+    def answer(self, body: dict[str, Any]) -> None:
         endpoint: RerankingEndpoint = self.server.endpoint  # type: ignore[attr-defined]
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         endpoint.bodies.append(body)
-        endpoint.headers.append({name.lower(): value for name, value in self.headers.items()})
+        endpoint.headers.append(self.sent_headers())
         answer = endpoint.script.pop(0) if endpoint.script else endpoint.otherwise
         if endpoint.key is not None and self.headers["authorization"] != f"Bearer {endpoint.key}":
             answer = Answer(401)
@@ -72,9 +59,9 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.hangs:
             endpoint.closing.wait()
             return
-        self._say(answer, body, endpoint.form)
+        self._tell(answer, body, endpoint.form)
 
-    def _say(self, answer: Answer, body: dict[str, Any], form: str) -> None:
+    def _tell(self, answer: Answer, body: dict[str, Any], form: str) -> None:
         if answer.status == 200:
             name = "score" if form == "texts" else "relevance_score"
             rows = [{"index": at, name: common_words(body["query"], text)} for at, text in enumerate(body[form])]
@@ -82,15 +69,4 @@ class _Handler(BaseHTTPRequestHandler):
             content: Any = rows if form == "texts" else {"id": "1", "results": rows, "meta": {"version": 2}}
         else:  # as real ones do: they quote what they were sent
             content = {"detail": f"{self.headers['authorization']} may not: {body}"}
-        whole = json.dumps(content).encode() if answer.instead is None else answer.instead
-        sent = whole[: int(len(whole) * answer.share)]
-        self.send_response(answer.status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(whole if answer.breaks_off else sent)))
-        for name, value in answer.headers:
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(sent)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class names it
-        """Says nothing: what it was asked is kept."""
+        self.say(answer, content)

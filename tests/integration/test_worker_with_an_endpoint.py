@@ -10,8 +10,9 @@ import pytest
 
 from indexer.generations import current_generation, read_manifest
 from schemas.exits import Exit
-from tests.embeddings_endpoint import BROKEN, Answer, EmbeddingsEndpoint, busy, embeddings_endpoint
+from tests.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint
 from tests.integration.worker_process import client, running_worker, wait_for
+from tests.local_endpoint import BROKEN, Answer, busy
 
 SECRET = "sk-very-secret-0123456789"
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from tests.embeddings_endpoint import BROKEN
 from tests.integration.query_service.stage import EVENTS, Stage, frames_of, on_stage
+from tests.local_endpoint import BROKEN
 from tests.reranking_endpoint import reranking_endpoint
 from tests.waiting import eventually
 

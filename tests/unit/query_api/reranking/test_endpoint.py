@@ -11,7 +11,7 @@ from query_api.reranking import endpoint as module
 from query_api.reranking.endpoint import EndpointReranker
 from query_api.reranking.port import RerankerFailure, RerankerRefused, RerankerUnavailable, TextsNotScored
 from query_api.settings import RerankerSettings
-from tests.embeddings_endpoint import BREAKING_OFF, BROKEN, CUT, HANGING, Answer, Rows, busy
+from tests.local_endpoint import BREAKING_OFF, BROKEN, CUT, HANGING, Answer, Rows, busy
 from tests.reranking_endpoint import RerankingEndpoint, reranking_endpoint
 
 SECRET = "sk-very-secret-0123456789"

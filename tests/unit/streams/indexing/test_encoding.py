@@ -16,7 +16,8 @@ from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
 from streams.indexing.encoding import PROBE, Encoding
 from streams.metrics import WorkerMetrics
 from streams.progress.partitions import Progress
-from tests.embeddings_endpoint import BROKEN, CUT, Answer, EmbeddingsEndpoint, busy, embeddings_endpoint
+from tests.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint
+from tests.local_endpoint import BROKEN, CUT, Answer, busy
 from tests.unit.streams.worker_doubles import Bench, upsert
 from tests.waiting import eventually
 
