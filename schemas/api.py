@@ -189,6 +189,10 @@ class SearchRequest(BaseModel):
             raise ValueError("`context_chunks` is for context=window: ask for that too, or leave it out.")
         if self.group == "document" and (self.max_per_document or 1) > 1:
             raise ValueError("group=document gives one hit a document; `max_per_document` is for passages and chunks.")
+        if self.names is not None and self.mode in ("vector", "keyword", "structured"):
+            raise ValueError(
+                f"`names` are for modes that ask the graph, and mode={self.mode} does not: leave them out."
+            )
         if self.hops is not None and self.graph_method != "expansion":
             raise ValueError("`hops` is for graph_method=expansion: ask for that too, or leave it out.")
         if self.decompose and self.group == "chunk":

@@ -51,7 +51,8 @@ NO_NAMES = Names([], [])
 def names_in(question: Question, view: GraphView, collection: str | None, given: Sequence[str] | None = None) -> Names:
     """The titles and, where no title matches, the entities that the question names; longest names first, none of whose
     words are used twice. Where names are `given`, these instead, as surely as a long one."""
-    spans = question.spans() if given is None else _as_given(given)
+    given_as = {normalise_text(name): name for name in reversed(given or ())}
+    spans = question.spans() if given is None else [Span(0, 0, name, marked=True) for name in given_as if name]
     known = view.entities_named(sorted({span.name for span in spans}), collection)
     used = [False] * len(question.words)
     links: list[QueryLink] = []
@@ -67,7 +68,7 @@ def names_in(question: Question, view: GraphView, collection: str | None, given:
         for span in spans:
             if span.name not in known or any(used[span.first : span.last]):
                 continue
-            surface = span.name if given is not None else " ".join(question.words[span.first : span.last])
+            surface = " ".join(question.words[span.first : span.last]) if given is None else given_as[span.name]
             words = SURE_WORDS if given is not None else span.last - span.first
             reached = [(key, *target) for key in known[span.name] for target in targets.get(key, ())]
             if wanted_titles and 0 < len(reached) <= MAX_TARGETS:
@@ -98,9 +99,3 @@ def told(names: Names, view: GraphView) -> tuple[NamedInQuestion, ...]:
 
     titles = [of_title(link) for link in names.links if link.entity in called]
     return (*titles, *(named(each.surface, each.entity) for each in names.entities if each.entity in called))
-
-
-def _as_given(names: Sequence[str]) -> list[Span]:
-    """No words of the question: names that the caller knows."""
-    normalised = dict.fromkeys(normalise_text(name) for name in names)
-    return [Span(0, 0, name, marked=True) for name in normalised if name]

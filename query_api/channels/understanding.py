@@ -27,7 +27,8 @@ _INTENTS: Sequence[tuple[Intent, str]] = (
     (
         "relation",
         (r"\b(?:related? to|relation(?:ship)?s? (?:between|of|to)|connect(?:ed|ion|s)? (?:between|to|with)|"
-        r"links? between|depends? on|lead(?:s|ing)? to|have to do with)\b"),
+        r"links? between|depends? on|lead(?:s|ing)? to|have to do with|"
+        r"(?:is|are|was|were) .{1,120} (?:related|connected|linked))\b"),
     ),
     ("explain", (r"^\W*(?:please )?(?:why|how (?!many|much|long|old|far|often|big|tall|large)|explain|describe|define|"
                 r"what (?:is|are|does|do) (?:an? |the )?[\w-]+(?: [\w-]+){0,2} ?(?:mean|\?|$))")),

@@ -1,6 +1,7 @@
 """The service's re-ranker: configured from the start, loaded behind the first searches, spared while it is away."""
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -85,8 +86,9 @@ class ServedReranker:
     def _look_whether_it_rests(self) -> None:
         with self._lock:
             if self.problem is not None:
-                if self._clock() < self._rests_until:
-                    raise RerankerUnavailable(self.problem)
+                left = self._rests_until - self._clock()
+                if left > 0:
+                    raise RerankerUnavailable(f"{self.problem} It is not asked again for {math.ceil(left)} s.")
                 self._rests_until = self._clock() + self._rest_seconds
 
     def _scores(self, reranker: Reranker, question: str, texts: Sequence[str]) -> NDArray[np.float64]:

@@ -91,7 +91,7 @@ async def _snapshot(search: SearchRequest, service: Service) -> "Snapshot":
     """The snapshot to read, whose documents have the fields that are named. Raises ApiProblem, also where the search
     asks for a re-ranker and there is none."""
     if search.reranker and service.reranker is None:
-        raise ApiProblem(422, "No re-ranker", HOW_TO_CONFIGURE)
+        raise ApiProblem(422, "Request does not fit", HOW_TO_CONFIGURE)
     snapshot = await service.snapshot_for(search)
 
     def look_at_fields() -> None:

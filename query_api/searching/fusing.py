@@ -101,7 +101,8 @@ def places(
 
     Hybrid, by `fusion`; to each is added structured weight x conclusiveness x that channel's score:
 
-    - `adaptive`: text score + gate x graph score, and the first twenty by what they cover together (`by_coverage`).
+    - `adaptive`: text score + gate x graph score, and the first twenty by what they cover together (`by_coverage`),
+      unless the structured channel decides.
     - `rrf`: reciprocal rank fusion of the lists, the graph's among them where its gate is open.
     - `weighted`: weight x min-max of the scores, of vector, keyword and graph.
 
@@ -142,7 +143,7 @@ def places(
         counted = [*([] if leading is None else [leading.passage_id]), *_behind(leading, order)]
         kept = set(at_most(limits, counted, key_of, max(first, len(blocks[0]))))
         order = [unit for unit in order if unit in kept]
-    if covering and mode == "hybrid" and fusion == "adaptive":
+    if covering and mode == "hybrid" and fusion == "adaptive" and found.conclusiveness < 1:
         pool = sum(unit in blocks[0] for unit in order[:COVERAGE_POOL])
         if units["keyword"]:
             order = _within(pool, units["keyword"][0].name, order)

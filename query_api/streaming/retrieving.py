@@ -148,7 +148,7 @@ class Retriever:
                 async for part in parts:
                     if isinstance(part, Done):
                         part.next_cursor = next_cursor(request, snapshot, part.next_offset, self._kept)
-                        part.notes += _notes(page, snapshot, part)
+                        part.notes += [*_notes(page, snapshot, part), *_unknown_names(page, account.meta)]
                     account.add(part)
                     if key is not None and known is None and account.done and not account.done.failed_channels:
                         self._cache.put(key, account.parts)
@@ -193,3 +193,14 @@ def _notes(request: SearchRequest, snapshot: "Snapshot", done: Done) -> list[str
     empty = f"No document is in the collection {request.collection[:80]!r} at this snapshot."
     advice = "Look whether its name is right (GET /v1/collections lists those there are)"
     return [f"{empty} {advice}; if you have just written to it, search with `after`."]
+
+
+def _unknown_names(request: SearchRequest, meta: Meta | None) -> list[str]:
+    """Which of the names that were given the graph does not know."""
+    if not request.names or meta is None or meta.understanding is None:
+        return []
+    known = {named.words for named in meta.understanding.names}
+    unknown = [name for name in request.names if name.strip() and name not in known]
+    if not unknown:
+        return []
+    return [f"No title or entity is called {', '.join(repr(name[:80]) for name in unknown)}: give each name by itself."]

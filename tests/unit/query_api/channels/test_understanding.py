@@ -19,6 +19,7 @@ from query_api.channels.understanding import intent_of, parts_of, understood
         ("list all withdrawn proposals", "find"),
         ("Give me an overview of packaging", "summarise"),
         ("How is the tariff related to the strike?", "relation"),
+        ("how are the tariff and the strike related", "relation"),
         ("What should I learn before monads?", "path"),
         ("quiz me on rivers", "quiz"),
         ("soft keyword deprecation", "general"),

@@ -138,6 +138,14 @@ async def test_a_collection_without_documents_is_empty_and_the_answer_says_that_
         assert ["No document is in the collection 'no-such'" in note for note in answer["notes"]] == [True] * noted
 
 
+async def test_names_that_the_graph_does_not_know_are_noted(running: Running) -> None:
+    for names, noted in ((["Atlantis", "Mu"], "'Atlantis', 'Mu'"), ([""], None), (None, None)):
+        body = {"q": "river", "names": names, "channels": "keyword,graph"}
+        answer = (await running.http.post("/v1/search", json=body)).json()
+        assert answer["hits"]
+        assert [noted in note for note in answer["notes"]] == ([True] if noted else [])
+
+
 def _json(body: dict[str, Any]) -> bytes:
     """ASCII, so that half a surrogate pair can be sent too."""
     return json.dumps(body).encode()

@@ -229,6 +229,17 @@ def test_structured_candidates_are_added_as_far_as_the_channel_is_conclusive() -
     assert [(name, score) for name, score, _ in order(1.0, "structured")] == [("z", 1.0), ("b", 0.5)]
 
 
+@pytest.mark.parametrize(("conclusiveness", "first"), [(0.9, "part"), (1.0, "all")])
+def test_what_has_all_the_fields_stays_before_what_holds_more_words_once_fields_decide(
+    conclusiveness: float, first: str
+) -> None:
+    rows = {"all": (0.5, 0.0, [False, False]), "part": (0.5, 0.0, [True, True])}
+    vector = [found("all", 0.5), found("part", 0.5)]
+    exact = [found("all", 1.0), found("part", 0.8)]
+    what = Found(vector, [], {}, exact, 0.0, conclusiveness, compared(rows), np.ones(2))
+    assert names(what)[0] == first
+
+
 def test_a_place_that_was_final_before_stays_first_and_scores_still_fall() -> None:
     """By the graph b (.8 + 1 = 1.8) stands before a (.9408) and c (.1224); their scores are shares of 1.8 of a's .9."""
     leading = Place("a", None, 0.9, {"vector": 0.9}, {"vector": 1}, DocumentKey("c", "a"), 0.7)

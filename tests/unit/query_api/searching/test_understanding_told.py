@@ -50,7 +50,7 @@ async def test_names_that_the_caller_gives_lead_on_in_place_of_those_in_the_ques
     given = await ask(world(PAGES), executor, question, collection="wiki", names=["alpha  film", "nobody"])
 
     assert understood(read).names == ()
-    assert [(name.words, name.document_id) for name in understood(given).names] == [("alpha film", "alpha")]
+    assert [(name.words, name.document_id) for name in understood(given).names] == [("alpha  film", "alpha")]
     alpha = next(hit for hit in given.hits if hit.title == "Alpha Film")
     assert [(step.source, step.edge, step.target) for step in alpha.path] == [("question", "names", "Alpha Film")]
     assert not any(step.edge == "names" for hit in read.hits for step in hit.path)
@@ -108,6 +108,12 @@ async def test_the_graph_is_followed_as_far_as_is_told(
     answer = await ask(world(PAGES), executor, graph_method="expansion", hops=hops)
 
     assert gone == [hops] == [understood(answer).hops]
+
+
+@pytest.mark.parametrize("mode", ["vector", "keyword", "structured"])
+def test_names_where_the_graph_is_not_asked_are_refused(mode: str) -> None:
+    with pytest.raises(ValidationError, match=f"mode={mode} does not"):
+        SearchRequest(q="x", mode=mode, names=("Ada",))  # type: ignore[arg-type]
 
 
 def test_hops_without_an_expansion_are_refused() -> None:
