@@ -68,9 +68,16 @@ def envelope(document_id: str, collection: str, **fields: Any) -> bytes:
 
 
 def document(thalweg: Installation, collection: str, document_id: str) -> dict[str, Any]:
-    answer = httpx.get(f"{thalweg.url}/v1/documents/{document_id}", params={"collection": collection}, timeout=30)
-    assert answer.status_code == 200, answer.text
-    return dict(answer.json())
+    """Once the service shows it: it hears of a receipt as we do, and looks then."""
+    answers: list[httpx.Response] = []
+
+    def shown() -> bool:
+        path = f"{thalweg.url}/v1/documents/{document_id}"
+        answers.append(httpx.get(path, params={"collection": collection}, timeout=30))
+        return answers[-1].status_code == 200
+
+    wait_until(shown, lambda: answers[-1].text)
+    return dict(answers[-1].json())
 
 
 def test_a_document_in_each_form_is_indexed_and_its_trace_is_in_its_receipt(thalweg: Installation) -> None:
