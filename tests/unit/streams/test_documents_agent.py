@@ -123,18 +123,20 @@ async def test_the_next_batch_is_asked_for_early_in_a_backlog_only_so_that_it_gr
 
 
 async def test_an_agent_that_is_stopped_waits_for_no_other_batch(bench: Bench) -> None:
-    left = asyncio.Event()
+    asked, left = asyncio.Event(), asyncio.Event()
 
     async def take() -> AsyncIterator[Sequence[TakenRecord]]:
         yield [TakenRecord(upsert(0))]
         try:
+            asked.set()
             await asyncio.Event().wait()
         finally:
             left.set()
 
     agent = DocumentsAgent(NAMES.documents, bench.indexer, bench.progress, 10, 1_000_000)
     running = asyncio.create_task(agent.run(take()))
-    await eventually(lambda: bench.broker.outcomes() == ["indexed"], 20)
+    await asked.wait()
+    assert bench.broker.outcomes() == ["indexed"]
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
