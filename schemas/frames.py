@@ -64,3 +64,17 @@ class Frame(BaseModel):
     name: FrameName
     seq: int
     body: Meta | Stage | Hit | Done | StreamError | Reset
+
+
+PARTS: dict[FrameName, type[Meta | Stage | Hit | Done]] = {"meta": Meta, "stage": Stage, "hit": Hit, "done": Done}
+"""The frames that an answer is made of."""
+NAMES: dict[type[BaseModel], FrameName] = {part: name for name, part in PARTS.items()}
+
+
+def identity(name: FrameName, body: BaseModel) -> str:
+    """What makes two frames of one retrieval the same, whichever run they come from."""
+    if isinstance(body, Hit):
+        return f"hit {body.rank}"
+    if isinstance(body, Stage):
+        return f"stage {body.name}"
+    return name

@@ -45,9 +45,6 @@ class Names(NamedTuple):
     entities: list[NamedEntity]
 
 
-NO_NAMES = Names([], [])
-
-
 def names_in(question: Question, view: GraphView, collection: str | None, given: Sequence[str] | None = None) -> Names:
     """The titles and, where no title matches, the entities that the question names; longest names first, none of whose
     words are used twice. Where names are `given`, these instead, as surely as a long one."""

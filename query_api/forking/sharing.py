@@ -21,8 +21,8 @@ import structlog
 from query_api.forking.fork import Fork, ForkLost
 from query_api.searching.engine import LazyEngine, PartsOf, SearchPart
 from query_api.settings import ServiceBlock
-from schemas.api import Hit, SearchRequest
-from schemas.frames import Meta, Stage
+from schemas.api import SearchRequest
+from schemas.frames import NAMES, identity
 
 if TYPE_CHECKING:
     from query_api.reading.snapshot import Snapshot
@@ -72,7 +72,7 @@ class SharedSearches:
         self, request: SearchRequest, retrieval_id: str, snapshot: "Snapshot", encoder: "RestingEncoder"
     ) -> AsyncGenerator[SearchPart, None]:
         """The parts of an answer, as each is final. Raises SearchUnanswered, or TransientStoreError."""
-        given: set[tuple[str, str | int]] = set()
+        given: set[str] = set()
         if self.under_way and self._may_be_forked(request, snapshot, encoder):
             fork = self._fork_of(request, snapshot, encoder)
             if fork is not None and fork.under_way <= self.under_way:
@@ -81,7 +81,7 @@ class SharedSearches:
                     async with aclosing(fork.search(request, retrieval_id)) as parts:
                         async for part in parts:
                             yield part
-                            given.add(_name(part))
+                            given.add(_identity(part))
                 except ForkLost as error:
                     log.warning("a search was begun again here", retrieval_id=retrieval_id, error=str(error))
                 else:
@@ -93,7 +93,7 @@ class SharedSearches:
         try:
             async with aclosing(self._parts(snapshot, encoder, self._executor)(request, retrieval_id)) as parts:
                 async for part in parts:
-                    if _name(part) not in given:
+                    if _identity(part) not in given:
                         yield part
         finally:
             self.under_way -= 1
@@ -202,13 +202,5 @@ def processes_to_search(wanted: int) -> int:
     return wanted or min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
 
 
-def _name(part: SearchPart) -> tuple[str, str | int]:
-    match part:
-        case Stage(name=name):
-            return "stage", name
-        case Hit(rank=rank):
-            return "hit", rank
-        case Meta():
-            return "meta", ""
-        case _:
-            return "done", ""
+def _identity(part: SearchPart) -> str:
+    return identity(NAMES[type(part)], part)

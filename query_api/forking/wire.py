@@ -3,14 +3,13 @@
 from typing import NamedTuple
 
 from query_api.searching.engine import SearchPart
-from schemas.api import Hit, SearchRequest
-from schemas.frames import Done, Meta, Stage
+from schemas.api import SearchRequest
+from schemas.frames import NAMES, PARTS
 
 LONGEST_LINE = 256 * 1024 * 1024  # bytes; a hit holds the text of a passage and the metadata of a document
 FAILED = b"failed"  # how a search ends that ends without Done
 
-_KINDS: dict[bytes, type[SearchPart]] = {b"meta": Meta, b"stage": Stage, b"hit": Hit, b"done": Done}
-_NAMES = {kind: name for name, kind in _KINDS.items()}
+_KINDS = {name.encode(): part for name, part in PARTS.items()}
 
 
 class Ask(NamedTuple):
@@ -50,7 +49,7 @@ def asked(line: bytes) -> Ask | Stop:
 
 
 def telling(number: int, part: SearchPart) -> bytes:
-    return b"%d %s %s\n" % (number, _NAMES[type(part)], part.model_dump_json(by_alias=True).encode())
+    return b"%d %s %s\n" % (number, NAMES[type(part)].encode(), part.model_dump_json(by_alias=True).encode())
 
 
 def ending(number: int, ended: Ended) -> bytes:

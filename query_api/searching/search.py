@@ -81,7 +81,7 @@ async def search(
         searching = Reranked(reading, searching, reranker)
     decided = {
         "decomposed": bool(parts),
-        "channels": tuple(each for each in ALL_CHANNELS if each in _asked(request)),
+        "channels": tuple(filter(_asked(request).__contains__, ALL_CHANNELS)),
         "hops": hops_of(request),
     }
     names = await searching.names()

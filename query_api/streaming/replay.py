@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel
 
-from schemas.api import Hit, SearchRequest
-from schemas.frames import FrameName, Stage
+from schemas.api import SearchRequest
+from schemas.frames import FrameName, identity
 
 if TYPE_CHECKING:
     from query_api.reading.snapshot import Snapshot
@@ -71,10 +71,10 @@ class RecordedStream:
 
     def append(self, name: FrameName, body: BaseModel) -> None:
         """Add a frame, unless the same one is already here: a search that was cut off is run again from its start."""
-        identity = _identity(name, body)
-        if self.finished or identity in self._told:
+        of_frame = identity(name, body)
+        if self.finished or of_frame in self._told:
             return
-        self._told.add(identity)
+        self._told.add(of_frame)
         frame = encode_frame(EventId(self.retrieval_id, len(self.frames)), name, body)
         self.frames.append(frame)
         self.size += len(frame)
@@ -95,15 +95,6 @@ class RecordedStream:
             if self.finished:
                 return
             await self._news.wait()
-
-
-def _identity(name: FrameName, body: BaseModel) -> str:
-    """What makes two frames of one retrieval the same, whichever run they come from."""
-    if isinstance(body, Hit):
-        return f"hit {body.rank}"
-    if isinstance(body, Stage):
-        return f"stage {body.name}"
-    return name
 
 
 class ReplayBuffer:

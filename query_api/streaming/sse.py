@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 from fastapi import Response
 from prometheus_client import Gauge
-from pydantic import BaseModel
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from indexer.errors import TransientStoreError
@@ -16,8 +15,8 @@ from query_api.problems import ApiProblem
 from query_api.searching.engine import SearchPart, SearchUnanswered
 from query_api.settings import ServiceBlock
 from query_api.streaming.replay import EventId, RecordedStream, ReplayBuffer, new_retrieval_id
-from schemas.api import Hit, SearchRequest
-from schemas.frames import Done, FrameName, Meta, Reset, Stage, StreamError
+from schemas.api import SearchRequest
+from schemas.frames import NAMES, Reset, StreamError
 
 if TYPE_CHECKING:
     from query_api.reading.snapshot import Snapshot
@@ -39,9 +38,6 @@ class Retrieve(Protocol):
         traceparent: str | None,
         resumable: bool,
     ) -> AsyncGenerator[SearchPart, None]: ...
-
-
-_NAMES: dict[type[BaseModel], FrameName] = {Meta: "meta", Stage: "stage", Hit: "hit", Done: "done"}
 
 
 def accepts_events(accept: str | None) -> bool:
@@ -150,7 +146,7 @@ class SearchStreams:
             )
             async with aclosing(parts):
                 async for part in parts:
-                    stream.append(_NAMES[type(part)], part)
+                    stream.append(NAMES[type(part)], part)
             if not stream.finished:
                 raise RuntimeError("the search ended without its last frame")
         except (SearchUnanswered, TransientStoreError) as error:
