@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
 from query_api.problems import install_problem_handlers
+from query_api.resting import REST_SECONDS
 from query_api.routes import (
     chunks,
     collections,
@@ -24,7 +25,6 @@ from query_api.routes.usage import analytics, cache, retrievals
 from query_api.searching.engine import Engine, load_engine
 from query_api.service import Service
 from query_api.settings import ServiceSettings
-from query_api.upkeep.resting_encoder import REST_SECONDS
 from schemas.api import Problem
 
 DESCRIPTION = """Documents in on Kafka, hybrid search out over Server-Sent Events.

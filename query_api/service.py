@@ -21,6 +21,7 @@ from query_api.repeating.kept_snapshots import KeptSnapshots
 from query_api.repeating.paging import snapshot_of_page
 from query_api.repeating.result_cache import ResultCache
 from query_api.reranking.served import ServedReranker
+from query_api.resting import REST_SECONDS
 from query_api.searching.engine import Engine, LazyEngine
 from query_api.settings import ServiceSettings
 from query_api.streaming.replay import ReplayBuffer
@@ -28,7 +29,7 @@ from query_api.streaming.retrieving import Retriever
 from query_api.streaming.sse import SearchStreams
 from query_api.upkeep.freshness import NotThereYet, SnapshotKeeper, StoppingNow, covers
 from query_api.upkeep.log_watch import LogWatch
-from query_api.upkeep.resting_encoder import REST_SECONDS, RestingEncoder
+from query_api.upkeep.resting_encoder import RestingEncoder
 from query_api.writing.provenance import ProvenanceQueue
 from query_api.writing.publishing import LogWriter
 from schemas.api import Mode, SearchRequest

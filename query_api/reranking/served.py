@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,11 +17,10 @@ from query_api.reranking.port import (
     TextsNotScored,
     checked,
 )
+from query_api.resting import REST_SECONDS, Rest
 from query_api.settings import RerankerSettings
 
 LOADING = "The re-ranker is being loaded."
-REST_SECONDS = 5.0
-LONGEST_REST_SECONDS = 300.0
 
 
 class ServedReranker:
@@ -42,14 +40,16 @@ class ServedReranker:
     ) -> None:
         self.depth = settings.depth
         self.budget_seconds = settings.budget_seconds
-        self.problem: str | None = LOADING
         self._settings = settings
         self._load = load
-        self._rest_seconds = rest_seconds
-        self._clock = clock
-        self._rests_until = 0.0
-        self._lock = threading.Lock()
+        self._rest = Rest(rest_seconds, clock)
+        self._unloaded: str | None = LOADING
         self._loaded: tuple[Reranker, ThreadPoolExecutor] | None = None
+
+    @property
+    def problem(self) -> str | None:
+        """Why it gives no scores; None while it does."""
+        return self._unloaded or self._rest.problem
 
     @property
     def name(self) -> str | None:
@@ -61,10 +61,10 @@ class ServedReranker:
         try:
             reranker = self._load(self._settings)
         except RerankerFailure as failure:
-            self.problem = str(failure)
+            self._unloaded = str(failure)
             return
         self._loaded = reranker, ThreadPoolExecutor(reranker.at_once, thread_name_prefix="re-ranker")
-        self.problem = None
+        self._unloaded = None
 
     async def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """(n_texts,) finite numbers, higher is better. Raises RerankerFailure, while it is loaded or rests at once.
@@ -73,7 +73,8 @@ class ServedReranker:
         """
         if self._loaded is None:
             raise RerankerUnavailable(self.problem or LOADING)
-        self._look_whether_it_rests()
+        if rests := self._rest.reason():
+            raise RerankerUnavailable(f"{rests[0]} It is not asked again for {math.ceil(rests[1])} s.")
         reranker, threads = self._loaded
         return await asyncio.get_running_loop().run_in_executor(threads, self._scores, reranker, question, texts)
 
@@ -83,14 +84,6 @@ class ServedReranker:
             threads.shutdown(wait=False, cancel_futures=True)
             reranker.close()
 
-    def _look_whether_it_rests(self) -> None:
-        with self._lock:
-            if self.problem is not None:
-                left = self._rests_until - self._clock()
-                if left > 0:
-                    raise RerankerUnavailable(f"{self.problem} It is not asked again for {math.ceil(left)} s.")
-                self._rests_until = self._clock() + self._rest_seconds
-
     def _scores(self, reranker: Reranker, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         try:
             scores = checked(reranker.scores(question, texts), len(texts))
@@ -98,9 +91,7 @@ class ServedReranker:
             raise
         except RerankerFailure as failure:
             asked = failure.retry_after_seconds if isinstance(failure, RerankerUnavailable) else None
-            with self._lock:
-                self.problem = str(failure)
-                self._rests_until = self._clock() + max(self._rest_seconds, min(asked or 0.0, LONGEST_REST_SECONDS))
+            self._rest.begin(str(failure), asked)
             raise
-        self.problem = None
+        self._rest.end()
         return scores

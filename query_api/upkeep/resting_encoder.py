@@ -1,11 +1,11 @@
 """The encoder of questions, spared while it is away: searches that find it so fail their vector channel at once."""
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
+from query_api.resting import REST_SECONDS, Rest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from indexer.embedding import Encoder
 
-REST_SECONDS = 5.0
-LONGEST_REST_SECONDS = 300.0
 PROBE = "Is the encoder there?"
 
 
@@ -33,31 +31,27 @@ class RestingEncoder:
         self.model = encoder.model
         self.digest = encoder.digest
         self.dimension = encoder.dimension
-        self.problem: str | None = None
         self._encoder = encoder
-        self._rest_seconds = rest_seconds
-        self._clock = clock
-        self._rests_until = 0.0
-        self._lock = threading.Lock()
+        self._rest = Rest(rest_seconds, clock)
+
+    @property
+    def problem(self) -> str | None:
+        """Why it does not answer; None while it does."""
+        return self._rest.problem
 
     def encode(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         """(n_texts, dimension) float32, each row of L2 norm 1. Raises EncoderFailure, while it rests at once."""
-        with self._lock:
-            if self.problem is not None:
-                if self._clock() < self._rests_until:
-                    raise EncoderUnavailable(self.problem)
-                self._rests_until = self._clock() + self._rest_seconds
+        if rests := self._rest.reason():
+            raise EncoderUnavailable(rests[0])
         try:
             vectors = self._encoder.encode(texts)
         except TextNotEncoded:
             raise
         except EncoderFailure as failure:
-            with self._lock:
-                self.problem = str(failure)
-                asked = failure.retry_after_seconds if isinstance(failure, EncoderUnavailable) else None
-                self._rests_until = self._clock() + max(self._rest_seconds, min(asked or 0.0, LONGEST_REST_SECONDS))
+            asked = failure.retry_after_seconds if isinstance(failure, EncoderUnavailable) else None
+            self._rest.begin(str(failure), asked)
             raise
-        self.problem = None
+        self._rest.end()
         return vectors
 
     def look_again(self) -> None:
