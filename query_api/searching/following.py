@@ -39,9 +39,9 @@ class Following:
 
     def read_ahead(self, channels: TextChannels) -> None:
         """While the question is embedded and put to the vectors, begin to look up what it names, and to read what the
-        graph channel will most likely ask for. No further step begins once the vectors are there: it would keep the
-        first hit from being sent."""
-        if self._reading.snapshot.at_hand and not self._reading.settings.ahead:
+        graph channel will most likely ask for: where that takes longer than the vectors do, since not all is at hand.
+        No further step begins once the vectors are there: it would keep the first hit from being sent."""
+        if self._reading.snapshot.at_hand:
             return
         ahead = self._ahead_within_budget(self.looking_up_names(), channels)
         self._ahead = asyncio.create_task(ahead, name="ahead")

@@ -27,7 +27,6 @@ from schemas.api import SearchRequest
 from schemas.settings import EmbeddingSettings
 
 COLLECT_EVERY = (10_000, 10, 10)  # a search leaves fewer objects; Python's own 700 cost it .4 ms
-LONG_SCAN = 150_000  # chunks; the vectors of fewer are looked through sooner than parents are guessed
 MOST_AT_HAND = 200_000  # passages; a step of a search of so many blocks its event loop for some 10 ms
 
 
@@ -37,7 +36,6 @@ class LoadedEngine:
     def __init__(self) -> None:
         self._texts = TextCache()
         self._judge = fitted_judge()
-        self._under_way = 0
         self._reranker: ServedReranker | None = None
 
     def load_encoder(self, settings: EmbeddingSettings, data_dir: Path) -> Encoder:
@@ -90,20 +88,15 @@ class LoadedEngine:
         executor: Executor,
         budgets: SearchBudgetSettings,
     ) -> AsyncGenerator[SearchPart, None]:
-        vectors = tables_of(snapshot).resident.vectors
-        ahead = not self._under_way and (vectors is None or vectors.layers.rows >= LONG_SCAN)
         settings = SearchSettings(
-            budgets=SearchBudgets(**budgets.model_dump()), judge=self._judge, ahead=ahead, reranker=self._reranker
+            budgets=SearchBudgets(**budgets.model_dump()), judge=self._judge, reranker=self._reranker
         )
         if not tables_of(snapshot).holds_texts:
             snapshot = replace(snapshot, text=CachedText(snapshot.text, self._texts))
         parts = search(request, retrieval_id, snapshot, encoder, executor, settings)
-        self._under_way += 1
         try:
             async with aclosing(cast("AsyncGenerator[SearchPart, None]", parts)):
                 async for part in parts:
                     yield part
         except SearchFailed as error:
             raise SearchUnanswered(str(error)) from error
-        finally:
-            self._under_way -= 1

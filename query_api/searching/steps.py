@@ -56,15 +56,13 @@ class SearchBudgets:
 @dataclass(frozen=True)
 class SearchSettings:
     """All a search can be tuned by. `lead` is the share by which a first place must lead by its text to be final before
-    the graph is followed, None for never. `ahead` to make what will most likely be needed while a search would wait: of
-    use while nobody else could use the processor."""
+    the graph is followed, None for never."""
 
     budgets: SearchBudgets = field(default_factory=SearchBudgets)
     fusion: FusionWeights = field(default_factory=FusionWeights)
     terms: TermWeights = field(default_factory=TermWeights)
     judge: Judge | None = field(default_factory=fitted_judge)
     lead: float | None = LEAD
-    ahead: bool = True
     reranker: ServedReranker | None = None
 
 

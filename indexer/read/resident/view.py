@@ -18,12 +18,13 @@ from indexer.read.lookups import rows_with, vector_matrix
 from indexer.read.resident.documents import RECORD_COLUMNS, DocumentIndex, Records
 from indexer.read.resident.layers import Layer, Layers
 from indexer.read.resident.texts import TEXT_COLUMNS, TextIndex, Texts
-from indexer.read.resident.vectors import VectorIndex, Vectors
+from indexer.read.resident.vector_index import VectorIndex
+from indexer.read.resident.vectors import Vectors
 from indexer.read.resident.words import Postings, WordIndex
 from indexer.tables import CHUNKS, DOCUMENTS, MIB, PASSAGES, DocumentRow, StoredPosition, store_errors
 from schemas.ids import DocumentKey
 
-MOST_RESIDENT_CHUNKS = 400_000  # at 1.9 kB each, with 384 dimensions
+MOST_RESIDENT_CHUNKS = 400_000  # at 2 kB each, with 384 dimensions
 MOST_TEXT_BYTES = 512 * MIB
 BY_LOOK_UP = 2_000  # documents; more are found sooner by reading the tables from end to end
 OVERLAY_SHARE = 8

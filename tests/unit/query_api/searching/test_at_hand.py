@@ -47,21 +47,10 @@ async def test_only_what_is_little_is_done_in_the_thread_of_the_event_loop(
     assert set(seen) == {here}
 
 
-@pytest.mark.parametrize("at_hand", [True, False])
-async def test_what_is_made_ahead_changes_nothing_but_when_it_is_made(executor: Executor, at_hand: bool) -> None:
-    snapshot, text, words = world(PAGES)
-    of_each = {}
-    for ahead in (True, False):
-        settings = SearchSettings(ahead=ahead)
-        of_each[ahead] = await ask((replace(snapshot, at_hand=at_hand), text, words), executor, settings=settings)
-    assert of_each[True].hits == of_each[False].hits
-    assert of_each[True].hits
-
-
 async def test_nothing_more_is_made_ahead_once_the_vectors_are_there(executor: Executor) -> None:
     """Guesses would stand in the way of the first hit; what was guessed does not change what is found."""
     snapshot, text, words = world(PAGES)
-    reading = Reading.of(SearchRequest(q=QUESTION), replace(snapshot, at_hand=True), words, executor, SearchSettings())
+    reading = Reading.of(SearchRequest(q=QUESTION), snapshot, words, executor, SearchSettings())
     follows = Following(reading, question_of(QUESTION), Account())
     for waiting in (False, True):
         keyword = [Candidate(PAGES[0].passage_ids()[0], 1.0, PAGES[0].key)]
@@ -70,3 +59,12 @@ async def test_nothing_more_is_made_ahead_once_the_vectors_are_there(executor: E
         [ahead] = [task for task in asyncio.all_tasks() if task.get_name() == "ahead"]
         await ahead
         assert bool(text.calls["passages"]) == waiting
+
+
+async def test_where_all_is_at_hand_nothing_is_made_ahead(executor: Executor) -> None:
+    """Vectors in memory are looked through sooner than a parent is read."""
+    snapshot, _, words = world(PAGES)
+    reading = Reading.of(SearchRequest(q=QUESTION), replace(snapshot, at_hand=True), words, executor, SearchSettings())
+    channels: Any = SimpleNamespace(keyword=[], question_vector=None, vectors_awaited=True)
+    Following(reading, question_of(QUESTION), Account()).read_ahead(channels)
+    assert not [task for task in asyncio.all_tasks() if task.get_name() == "ahead"]

@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from concurrent.futures import Executor
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -143,9 +142,8 @@ async def test_a_closed_search_waits_for_nothing(executor: Executor) -> None:
         release.set()
 
 
-@pytest.mark.parametrize("at_hand", [True, False])
 async def test_a_keyword_index_that_failed_is_not_asked_by_what_is_made_ahead(
-    executor: Executor, monkeypatch: pytest.MonkeyPatch, at_hand: bool
+    executor: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The vector channel waits until all that is guessed was made."""
     snapshot, text, words = world(PAGES)
@@ -159,8 +157,7 @@ async def test_a_keyword_index_that_failed_is_not_asked_by_what_is_made_ahead(
         following._ahead.add_done_callback(lambda _: made_ahead.set())
 
     monkeypatch.setattr(Following, "read_ahead", noted)
-    made = replace(snapshot, at_hand=at_hand), text, words
-    answer = await ask(made, executor, q="Was Jane Doe from Lisbon a director?")
+    answer = await ask((snapshot, text, words), executor, q="Was Jane Doe from Lisbon a director?")
     assert made_ahead.is_set()
     assert answer.done.failed_channels.keys() == {"keyword", "structured"}
     assert text.calls["passages"]

@@ -172,15 +172,14 @@ async def test_where_duplicates_go_the_first_hit_waits_for_those_it_has_to_tell_
 
 
 async def test_the_first_hit_is_explained_and_shown_in_its_context(executor: Executor) -> None:
-    for settings in (SearchSettings(), SearchSettings(ahead=False)):
-        snapshot, text, words = world(PAGES)
-        made = replace(snapshot, at_hand=True), text, words
-        answer = await ask(made, executor, settings=settings, explain=True, context="section", collection="wiki")
-        assert before_the_graph(answer) == [1]
-        factors = answer.hits[0].factors
-        assert factors is not None
-        assert (factors.entity, factors.relationship) == (1.0, 0.0), "the question names it; no graph was followed"
-        assert answer.hits[0].context_text
+    snapshot, text, words = world(PAGES)
+    made = replace(snapshot, at_hand=True), text, words
+    answer = await ask(made, executor, explain=True, context="section", collection="wiki")
+    assert before_the_graph(answer) == [1]
+    factors = answer.hits[0].factors
+    assert factors is not None
+    assert (factors.entity, factors.relationship) == (1.0, 0.0), "the question names it; no graph was followed"
+    assert answer.hits[0].context_text
 
 
 async def test_a_graph_that_fails_afterwards_takes_nothing_back(
