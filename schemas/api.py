@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
-from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, Condition, parse_condition
+from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, Condition, Operator, parse_condition
 from schemas.hit_pages import MAX_HITS, Group
 from schemas.results import (
     CONTEXT_CHUNKS,
@@ -224,12 +224,27 @@ class NamedInQuestion(BaseModel):
     strength: float | None = Field(None, description="How surely it means that document, up to 1.")
 
 
+class FieldInQuestion(BaseModel):
+    """Something that the question asks of documents' own fields, as a filter has it; for the order, it lets nothing
+    out."""
+
+    words: str = Field(description="As the question has it.")
+    fields: tuple[str, ...] = Field(description="The fields whose values it fits, any of them.")
+    operator: Operator
+    value: str = Field(examples=["2001"])
+
+
 class Understanding(BaseModel):
     """How a question was read, by rules and by the names that the graph knows, and what was decided for it."""
 
     intent: Intent
     names: tuple[NamedInQuestion, ...] = Field(
         (), description="What it names, the longest first; looked up where the graph is asked."
+    )
+    fields: tuple[FieldInQuestion, ...] = Field(
+        (),
+        description="What it asks of documents' own fields: ids, titles, values, dates; two for a range of time. "
+        "Looked for where the structured channel is asked, in what the searched documents have.",
     )
     channels: tuple[Channel, ...] = Field((), description="The channels that are asked.")
     hops: int | None = Field(None, description="How many steps through the graph; null for one bounded hop or a walk.")

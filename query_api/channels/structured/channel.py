@@ -35,11 +35,18 @@ class Structured(NamedTuple):
 NOTHING_ASKED = Structured((), 0.0, {})
 
 
-def structured_channel(text: TextSnapshot, question: str, limit: int, scope: Scope) -> Structured:
-    """At most `limit` documents. Silent for a question that names nothing. Blocks: for a thread."""
+def recognised_fields(text: TextSnapshot, question: str, scope: Scope) -> Recognised:
+    """What a question asks of the fields of the scope's documents. Blocks: for a thread."""
+    return recognise(question, text.fields, text.fields.live(scope))
+
+
+def structured_channel(
+    text: TextSnapshot, question: str, limit: int, scope: Scope, known: Recognised | None = None
+) -> Structured:
+    """At most `limit` documents. Silent for a question that names nothing. `known` is what `recognised_fields` gave for
+    the same question. Blocks: for a thread."""
     documents = text.fields
-    live = documents.live(scope)
-    recognised = recognise(question, documents, live)  # 1
+    recognised = recognised_fields(text, question, scope) if known is None else known  # 1
     if not recognised.constraints:
         return NOTHING_ASKED
     rows, scores = _best(*_scores(recognised.constraints), limit)  # 2
@@ -69,7 +76,7 @@ def conclusiveness(recognised: Recognised) -> float:
     A question that names a document by its id is about that document at least a little.
     """
     share = (recognised.covered - SILENT_BELOW) / (SURE_FROM - SILENT_BELOW)
-    by_id = any(constraint.label.startswith("document=") for constraint in recognised.constraints)
+    by_id = any("document" in constraint.fields for constraint in recognised.constraints)
     return round(min(1.0, max(share, NAMED_BY_ID if by_id else 0.0)), 6)
 
 
