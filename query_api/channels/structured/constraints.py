@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.extracting.words import STOP_WORDS, word_set
-from indexer.read.fields.phrases import LITERAL, MAX_WORDS
+from indexer.read.fields.phrases import LITERAL, MAX_WORDS, Fit, best_fits
 from indexer.read.fields.words import Word, words_of
 from indexer.read.resident.documents import Called, DocumentIndex
 from query_api.channels.structured.times import times_in
@@ -55,7 +55,7 @@ class Constraint:
     """One thing a question asks of a document: words `first..last` (exclusive) say it, `rows` are those that have it.
 
     `said` are these words as the question has them, `fields` those that may hold it, `bounds` what it asks of them, as
-    filters have it: operators with values.
+    filters have it: operators with values. `fits` is how each of `rows` has it, (n_rows,) of Fit.
 
     `weight`, in (0, 1], is how much it tells: how few documents have it, and how surely the words mean it. One that is
     not `sure` may be about the subject as well: a common word that happens to be a value, a keyword, a title.
@@ -67,6 +67,7 @@ class Constraint:
     fields: tuple[str, ...]
     bounds: tuple[tuple[Operator, str], ...]
     rows: NDArray[np.int64]
+    fits: NDArray[np.int8]
     weight: float
     identity: bool = False
     sure: bool = True
@@ -147,7 +148,7 @@ def _by_literal_id(
     for called in documents.called([LITERAL + literal.casefold() for literal, _, _ in spelt], live):
         literal, first, last = spelt[called.phrase]
         if len(called.rows) <= MAX_CALLED_BY_ID:
-            yield Constraint(first, last, literal, ("document",), (("=", literal),), called.rows, 1.0, identity=True)
+            yield _identity(first, last, literal, called)
 
 
 def _by_time(speaking: _Speaking, documents: DocumentIndex, live: NDArray[np.bool_]) -> Iterable[Constraint]:
@@ -173,7 +174,8 @@ def _by_time(speaking: _Speaking, documents: DocumentIndex, live: NDArray[np.boo
         if named:
             rows = np.unique(np.concatenate(list(named.values())))
             said, weight = speaking.text[time.start : time.end], _telling(len(rows), total)
-            yield Constraint(inside[0], inside[-1] + 1, said, tuple(named), time.bounds, rows, weight)
+            fits = np.full(len(rows), Fit.WHOLE, dtype=np.int8)
+            yield Constraint(inside[0], inside[-1] + 1, said, tuple(named), time.bounds, rows, fits, weight)
 
 
 def _by_phrase(speaking: _Speaking, documents: DocumentIndex, live: NDArray[np.bool_]) -> Iterable[Constraint]:
@@ -190,7 +192,7 @@ def _by_phrase(speaking: _Speaking, documents: DocumentIndex, live: NDArray[np.b
         ids = [each for each in everything if each.field == "document"]
         if ids:
             if len(ids[0].rows) <= MAX_CALLED_BY_ID:
-                yield Constraint(first, last, said, ("document",), (("=", said),), ids[0].rows, 1.0, True)
+                yield _identity(first, last, said, ids[0])
             continue
         single, marked = last - first == 1, speaking.marked(first, last)
         if single and (words[first].text in STOP_WORDS or len(words[first].text) < 2):
@@ -201,14 +203,18 @@ def _by_phrase(speaking: _Speaking, documents: DocumentIndex, live: NDArray[np.b
         chosen = spoken_of or values or titles
         if not chosen or (chosen is titles and len(titles[0].rows) > MAX_CALLED_BY_ID):
             continue
-        rows = np.unique(np.concatenate([each.rows for each in chosen]))
+        rows, fits = best_fits(*(np.concatenate(of) for of in zip(*((c.rows, c.fits) for c in chosen), strict=True)))
         topical = all(each.field.rpartition(".")[2].lower() in _TOPICAL for each in chosen)
         sure = bool(spoken_of) or (chosen is values and not topical and (marked or speaking.before_documents(last)))
         certainty = 1.0 if sure or (not single and not topical) else UNCERTAIN
         weight = max(LEAST_WEIGHT, certainty * _telling(len(rows), total))
         fields = tuple(each.field for each in chosen)
         bounds: tuple[tuple[Operator, str], ...] = (("=", _value_of(speaking, first, last, fields)),)
-        yield Constraint(first, last, said, fields, bounds, rows, weight, chosen is titles, sure)
+        yield Constraint(first, last, said, fields, bounds, rows, fits, weight, chosen is titles, sure)
+
+
+def _identity(first: int, last: int, said: str, called: Called) -> Constraint:
+    return Constraint(first, last, said, ("document",), (("=", said),), called.rows, called.fits, 1.0, identity=True)
 
 
 def _shown(speaking: _Speaking, first: int, last: int) -> str:
