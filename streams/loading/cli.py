@@ -55,7 +55,7 @@ def load(
 @app.command()
 @plain_failures()
 def delete(
-    document_ids: Annotated[list[str], typer.Argument(help="Ids of the documents.")],
+    document_ids: Annotated[list[str], typer.Argument(help="Ids of the documents, without their collection.")],
     collection: Annotated[str, typer.Option(help="Their collection.")] = "default",
     wait: Wait = True,
     patience: Patience = 120.0,
@@ -63,10 +63,13 @@ def delete(
     data_dir: DataDir = None,
 ) -> None:
     """Delete documents from both stores. Prints the token."""
-    from streams.loading.loader import Loader
+    from streams.loading.loader import Loader, meant_otherwise
 
     loader = Loader.of(data_dir, wait=wait, patience_seconds=patience, quiet=as_json)
-    loader.delete(collection, document_ids).show(as_json=as_json)
+    deleted = loader.delete(collection, document_ids)
+    deleted.show(as_json=as_json)
+    if (hint := meant_otherwise(collection, deleted.absent)) is not None:
+        typer.echo(hint, err=True)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -63,6 +64,27 @@ class Loaded:
         more = len(self.absent) - SHOWN_REFUSALS
         named = [*self.absent[:SHOWN_REFUSALS], *([f"and {more} more, which --json lists"] if more > 0 else [])]
         return f"{outcome} ({', '.join(named)})"
+
+
+def meant_otherwise(collection: str, absent: Iterable[str]) -> str | None:
+    """What to type where ids that `collection` does not hold may be what searches print, `<collection>/<id>`; None
+    where no id has a slash. An id may hold slashes itself, so they are not read so unasked.
+
+    `absent` are keys of `collection`.
+    """
+    meant: dict[str, list[str]] = {}
+    for key in absent:
+        other, slash, document_id = key.removeprefix(f"{collection}/").partition("/")
+        if slash and document_id:
+            meant.setdefault(other, []).append(document_id)
+    if not meant:
+        return None
+    other, document_ids = next(iter(meant.items()))
+    shown = " ".join(map(shlex.quote, document_ids[:SHOWN_REFUSALS]))
+    return (
+        f"An id is given without its collection. Where {other!r} is the collection, type: "
+        f"thalweg delete --collection {shlex.quote(other)} {shown}"
+    )
 
 
 @dataclass(frozen=True)
