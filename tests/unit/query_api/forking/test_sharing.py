@@ -340,9 +340,11 @@ async def test_a_fork_that_the_system_refuses_is_tried_again_later(
 
 
 def test_as_many_processes_as_cores_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)), raising=False)
+    monkeypatch.setattr(sharing, "usable_processors", lambda: 16)
 
     assert processes_to_search(0) == sharing.MOST_PROCESSES
     assert processes_to_search(7) == 7
+    monkeypatch.setattr(sharing, "usable_processors", lambda: 1)  # of a quota
+    assert processes_to_search(0) == 1
     monkeypatch.setattr(sharing.sys, "platform", "darwin")
     assert processes_to_search(7) == 1
