@@ -407,6 +407,11 @@ class DocumentStatus(BaseModel):
     in_graph: bool = False
     final: bool = False
     message: str | None = None
+    notes: list[str] = Field(
+        default_factory=list,
+        description="What of it could not be read as it was meant, such as front matter that is no YAML. Known for a "
+        "while after it was indexed.",
+    )
 
 
 class Problem(BaseModel):

@@ -26,7 +26,7 @@ SHOWN_REFUSALS = 20
 @dataclass(frozen=True)
 class Loaded:
     """What was published, and what became of it; `outcomes` is None when nobody waited. `absent` are the keys of
-    deletes that met no document.
+    deletes that met no document, `notes` {key: what could not be read as it was meant}.
 
     `seconds` are from the first record sent to the last receipt, or to the broker's last word when nobody waited.
     """
@@ -37,6 +37,7 @@ class Loaded:
     refused: list[Refused]
     seconds: float
     absent: list[str] = field(default_factory=list)
+    notes: dict[str, list[str]] = field(default_factory=dict)
 
     def show(self, *, as_json: bool) -> None:
         if as_json:
@@ -54,6 +55,12 @@ class Loaded:
                 console.print(f"  {item.origin}: {item.message}")
             if len(self.refused) > SHOWN_REFUSALS:
                 console.print(f"  … and {len(self.refused) - SHOWN_REFUSALS} more (--json lists all)")
+        if self.notes:
+            console.print(f"indexed, but not all as it was meant: {len(self.notes)}")
+            for key, notes in list(self.notes.items())[:SHOWN_REFUSALS]:
+                console.print(f"  {key}: {' '.join(notes)}")
+            if len(self.notes) > SHOWN_REFUSALS:
+                console.print(f"  … and {len(self.notes) - SHOWN_REFUSALS} more (--json lists all)")
         if self.token:
             console.print(f"token {self.token}")
 
@@ -166,7 +173,8 @@ class Loader:
             Refused(receipt.key, receipt.reason or "unknown", receipt.message or "") for receipt in followed.refused
         ]
         outcomes = dict(followed.outcomes) if self.wait else None
-        return Loaded(published.records, published.token, outcomes, refused, round(seconds, 3), followed.absent)
+        notes = {receipt.key: list(receipt.notes) for receipt in followed.noted}
+        return Loaded(published.records, published.token, outcomes, refused, round(seconds, 3), followed.absent, notes)
 
 
 def _key(collection: str, document_id: str) -> DocumentKey:

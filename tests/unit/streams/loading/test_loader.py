@@ -83,6 +83,16 @@ def test_a_delete_of_what_is_not_there_says_so(capsys: pytest.CaptureFixture[str
     assert "a/19, and 2 more, which --json lists) in 0.1 s" in capsys.readouterr().out
 
 
+def test_what_was_indexed_and_not_read_as_it_was_meant_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    notes = {f"a/{number}": ["The front matter is no plain YAML."] for number in range(22)}
+    Loaded(30, "0:8", {"indexed": 30}, [], 0.1, notes=notes).show(as_json=False)
+    told = capsys.readouterr().out
+    assert "indexed, but not all as it was meant: 22\n  a/0: The front matter is no plain YAML.\n" in told
+    assert "  … and 2 more (--json lists all)\n" in told
+    Loaded(30, "0:8", {"indexed": 30}, [], 0.1, notes=notes).show(as_json=True)
+    assert json.loads(capsys.readouterr().out)["notes"] == notes
+
+
 class Receipts:
     """A consumer that has these receipts, all at once."""
 
@@ -136,3 +146,13 @@ async def test_a_document_that_was_not_there_does_not_count_as_deleted() -> None
     followed = await follow(receipts, Published(records=2, first={0: 0}, reached={0: 1}))
     assert followed.outcomes == {"deleted": 1, "not there": 1}
     assert followed.absent == ["a/misspelt.md"]
+
+
+async def test_receipts_with_notes_are_kept() -> None:
+    told: Any = {"outcome": "indexed", "partition": 0, "generation": "g0001"}
+    receipts: Any = Receipts(
+        Receipt(key="a/good.md", offset=0, **told),
+        Receipt(key="a/odd.md", offset=1, notes=("It is odd.",), **told),
+    )
+    followed = await follow(receipts, Published(records=2, first={0: 0}, reached={0: 1}))
+    assert [(receipt.key, receipt.notes) for receipt in followed.noted] == [("a/odd.md", ("It is odd.",))]
