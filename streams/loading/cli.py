@@ -29,6 +29,9 @@ def load(
     collection: Annotated[str, typer.Option(help="For files, and for envelopes that name none.")] = "default",
     include: Annotated[Globs, typer.Option(help="Take only files of a folder that match this glob.")] = None,
     exclude: Annotated[Globs, typer.Option(help="Leave out files of a folder that match this glob.")] = None,
+    charset: Annotated[
+        str | None, typer.Option(help="Of text files that are not UTF-8 and declare none, such as iso-8859-1.")
+    ] = None,
     wait: Wait = True,
     patience: Patience = 120.0,
     as_json: Json = False,
@@ -46,7 +49,7 @@ def load(
     from streams.loading.sources import Selection
 
     loader = Loader.of(data_dir, wait=wait, patience_seconds=patience, quiet=as_json)
-    loaded = loader.load(paths, Selection(collection, include or (), exclude or ()))
+    loaded = loader.load(paths, Selection(collection, include or (), exclude or (), charset))
     loaded.show(as_json=as_json)
     if loaded.refused:
         raise typer.Exit(Exit.FAILED)

@@ -17,7 +17,16 @@ from schemas.ids import DocumentKey
 from schemas.topics import TopicNames
 from streams.loading.bars import progress_bars
 from streams.loading.publishing import ABSENT, Followed, Published, follow, open_producer, open_receipts, publish
-from streams.loading.sources import Record, Refused, Selection, Sizes, read_sources, require_matches, require_paths
+from streams.loading.sources import (
+    Record,
+    Refused,
+    Selection,
+    Sizes,
+    read_sources,
+    require_charset,
+    require_matches,
+    require_paths,
+)
 from streams.settings import WorkerSettings
 
 SHOWN_REFUSALS = 20
@@ -113,10 +122,11 @@ class Loader:
     def load(self, paths: Sequence[str], selection: Selection) -> Loaded:
         """Every document the paths hold. What would end as a dead letter is not published but listed as refused.
 
-        Raises Failure when a path does not exist, WrongSetting for what cannot be a collection's name and where folders
-        hold no file that is selected.
+        Raises Failure when a path does not exist, WrongSetting for what cannot be a collection's name or is no
+        character set, and where folders hold no file that is selected.
         """
         require_paths(paths)
+        require_charset(selection)
         _key(selection.collection, "any")
         refused: list[Refused] = []
         sizes = Sizes(self.settings.limits, self.settings.kafka.max_record_bytes)
