@@ -21,8 +21,8 @@ from indexer.processors import usable_processors
 from query_api.forking.fork import Fork, ForkLost
 from query_api.searching.engine import LazyEngine, PartsOf, SearchPart
 from query_api.settings import ServiceBlock
-from schemas.api import SearchRequest
 from schemas.frames import NAMES, identity
+from schemas.search_request import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.reading.snapshot import Snapshot

@@ -21,10 +21,11 @@ import structlog
 from query_api.judging.answers import Asked
 from query_api.judging.approaches import WITHOUT_RERANKER, Approach
 from query_api.judging.labelled import LabelledCollection, LabelledDocument, Question
-from schemas.api import Hit, SearchRequest
+from schemas.api import Hit
 from schemas.evaluations import EvaluationRequest, EvaluationState
 from schemas.frames import Done
 from schemas.ids import sha256_hex
+from schemas.search_request import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.searching.engine import SearchPart

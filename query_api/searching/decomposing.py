@@ -16,8 +16,9 @@ from query_api.searching.finishing import distinct_places
 from query_api.searching.fusing import DEEPER, DEPTH, Place
 from query_api.searching.limiting import at_most
 from query_api.searching.steps import Account, Reading
-from schemas.api import FieldInQuestion, Hit, NamedInQuestion, SearchRequest
+from schemas.api import FieldInQuestion, Hit, NamedInQuestion
 from schemas.frames import Stage
+from schemas.search_request import SearchRequest
 
 RANK_CONSTANT = 5  # with 60, what is far down in all orders stands above the best of one (docs/ranking.md)
 COVERAGE_BONUS = 0.25

@@ -12,8 +12,9 @@ from query_api.reranking.served import ServedReranker
 from query_api.searching.decomposing import Named, PartSearch
 from query_api.searching.fusing import Place
 from query_api.searching.steps import Account, Reading, within
-from schemas.api import RERANKED_MODES, Hit, SearchRequest
+from schemas.api import Hit
 from schemas.frames import Stage
+from schemas.search_request import RERANKED_MODES, SearchRequest
 
 STEP = "rerank"
 

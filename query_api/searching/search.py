@@ -46,8 +46,9 @@ from query_api.searching.steps import (
     within,
 )
 from query_api.searching.text_channels import TextChannels
-from schemas.api import Channel, Hit, NamedInQuestion, SearchRequest
+from schemas.api import Hit, NamedInQuestion
 from schemas.frames import Done, Meta, Stage
+from schemas.search_request import Channel, SearchRequest
 
 FIRST_HITS = 20  # read and sent before the rest of a long page
 BATCH_HITS = 200

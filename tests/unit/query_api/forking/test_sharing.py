@@ -21,9 +21,10 @@ from query_api.reading.snapshot import Snapshot
 from query_api.searching.engine import LazyEngine, SearchPart
 from query_api.settings import ServiceBlock
 from query_api.upkeep.resting_encoder import RestingEncoder
-from schemas.api import Hit, SearchRequest
+from schemas.api import Hit
 from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta, Stage
+from schemas.search_request import SearchRequest
 from tests.unit.query_api.reranking.stub_reranker import StubReranker, served
 from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_generation, make_hit
 from tests.waiting import eventually

@@ -12,9 +12,10 @@ from query_api.channels.structured import channel
 from query_api.channels.structured.constraints import recognise
 from query_api.channels.walking.expansion import expansion
 from query_api.searching import following
-from schemas.api import SearchRequest, Understanding
+from schemas.api import Understanding
 from schemas.frames import Meta
 from schemas.ids import entity_id
+from schemas.search_request import SearchRequest
 from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.searching.asking import PAGES, QUESTION, Answer, ask
 
