@@ -44,7 +44,8 @@ class ParsedDocument(msgspec.Struct, frozen=True):
 
     `fields` are the statements of front matter and headers, as (name, value), in order, names lower case with `_`.
     `emphasised` are phrases the author set in bold, italics or as terms. `page_starts` are the offsets at which the
-    pages begin, where the format has pages (else empty); `page_at` tells an offset's page.
+    pages begin, where the format has pages (else empty); `page_at` tells an offset's page. `notes` are sentences for
+    the producer about what could not be read as it was meant.
     """
 
     title: str | None
@@ -55,6 +56,7 @@ class ParsedDocument(msgspec.Struct, frozen=True):
     emphasised: tuple[str, ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
     page_starts: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def page_at(self, offset: int) -> int | None:
         """The page, counted from 1, on which the character at an offset stands; None in a format without pages."""
@@ -158,3 +160,4 @@ class PreparedDocument(msgspec.Struct, frozen=True):
     mentions: tuple[Mention, ...]
     facts: tuple[StatedFact, ...]
     links: tuple[DocumentLink, ...]
+    notes: tuple[str, ...] = ()

@@ -89,6 +89,7 @@ def prepare(
         mentions=extract_mentions(parsed, chunked, places),
         facts=extract_facts(title, parsed, chunked, upsert.key, upsert.metadata, places=places),
         links=resolve_links(upsert, parsed, chunked, places),
+        notes=parsed.notes,
     )
 
 

@@ -153,7 +153,8 @@ def list_dead_letters(
     if as_json:
         print_json(page)
     else:
-        show_dead_letters(Console(soft_wrap=True), page)
+        narrowed = any(given is not None for given in (reason, since, cursor))
+        show_dead_letters(Console(soft_wrap=True), page, narrowed=narrowed)
 
 
 @dead_letters_app.command("show")

@@ -32,10 +32,10 @@ from query_api.upkeep.log_watch import LogWatch
 from query_api.upkeep.resting_encoder import RestingEncoder
 from query_api.writing.provenance import ProvenanceQueue
 from query_api.writing.publishing import LogWriter
-from schemas.api import Mode, SearchRequest
 from schemas.discovery import find_running
 from schemas.errors import MalformedToken
 from schemas.ids import parse_token
+from schemas.search_request import Mode, SearchRequest
 from schemas.service import Readiness
 from schemas.topics import TopicNames
 

@@ -53,8 +53,8 @@ class ServiceBlock(BaseModel):
         ge=0,
         le=64,
         description="Processes that search while several searches come at once: the service, and copies of it that "
-        "share its memory, of which each needs some 100 MB. 0 for one for each core, four at most; 1 for the service "
-        "alone. Linux only.",
+        "share its memory, of which each needs some 100 MB. 0 for one for each core that the "
+        "service may use (a container's quota counts), four at most; 1 for the service alone. Linux only.",
     )
     budgets: SearchBudgetSettings = SearchBudgetSettings()
     max_streams: int = Field(

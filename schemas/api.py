@@ -1,213 +1,12 @@
-"""The models of the HTTP interface."""
+"""What the HTTP interface answers: searches, writes, documents, problems."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, Condition, parse_condition
-from schemas.hit_pages import MAX_HITS, Group
-from schemas.results import (
-    CONTEXT_CHUNKS,
-    DUPLICATE_THRESHOLD,
-    MAX_CONTEXT_CHUNKS,
-    MAX_PER_VALUE,
-    Context,
-    DuplicateHit,
-    Duplicates,
-    Factors,
-)
-
-Mode = Literal["hybrid", "vector", "keyword", "structured", "graph", "rerank"]
-Fusion = Literal["adaptive", "rrf", "weighted"]
-Channel = Literal["vector", "keyword", "structured", "graph"]
-Intent = Literal["explain", "compare", "find", "summarise", "path", "quiz", "relation", "general"]
-GraphMethod = Literal["hop", "expansion", "pagerank"]
-Edge = Literal["named", "title_mention", "mentioned_by", "mentioning", "shared_entity", "link", "statement", "residual"]
-
-RERANKED_MODES: frozenset[Mode] = frozenset({"hybrid", "vector", "keyword", "graph"})
-MAX_QUERY_CHARACTERS = 10_000
-MAX_NAMES = 16
-MAX_HOPS = 2
-MAX_OFFSET = 10_000
-
-
-def _checked_filter(text: str) -> str:
-    parse_condition(text)
-    return text
-
-
-Filter = Annotated[str, StringConstraints(max_length=MAX_FILTER_CHARACTERS), AfterValidator(_checked_filter)]
-
-
-def _split(value: object) -> object:
-    """`a,b` as well as a list; repeated parameters may hold commas too."""
-    given = [value] if isinstance(value, str) else value
-    if isinstance(given, list | tuple) and all(isinstance(each, str) for each in given):
-        return tuple(name.strip() for each in given for name in each.split(","))
-    return value
-
-
-Weight = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)]
-
-
-class SearchRequest(BaseModel):
-    """What to search for, where, and how fresh the answer must be."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        json_schema_extra={"examples": [{"q": "Who wrote the proposal that replaced PEP 102?", "k": 5}]},
-    )
-
-    q: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_QUERY_CHARACTERS)] = Field(
-        description="The question, in plain words."
-    )
-    k: int = Field(10, ge=1, le=MAX_HITS, description="Hits a page.")
-    offset: int = Field(0, ge=0, le=MAX_OFFSET, description="Hits to pass over: the `next_offset` of the page before.")
-    collection: str | None = Field(None, max_length=128, description="Search this collection only; all when left out.")
-    filter: Annotated[tuple[Filter, ...], Field(max_length=MAX_FILTERS)] = Field(
-        (),
-        description="Only documents that all of these let through: `field=value`, `field=a|b`, `!=`, `<`, `<=`, `>`, "
-        "`>=`. Fields are those of the metadata (`author.name` for nested ones) and `document`, `title`, "
-        "`content_type`, `uri`, `updated`, `version`. Dates are as long as they say: `updated>=2026`.",
-        examples=[["status=Final|Active", "created>=2001-01"]],
-    )
-    edges: tuple[Edge, ...] = Field(
-        (), description="The kinds of edges the graph channel may follow; all when left out."
-    )
-    graph_method: GraphMethod = Field(
-        "hop",
-        description="How the graph channel goes on from its parents: one bounded hop (`hop`), two steps both ways "
-        "(`expansion`), a personalised PageRank (`pagerank`).",
-    )
-    mode: Mode = Field(
-        "hybrid",
-        description="All channels fused, or one alone; `rerank` orders what the vector channel finds by the graph.",
-    )
-    channels: Annotated[tuple[Channel, ...], BeforeValidator(_split)] = Field(
-        (), description="What `hybrid` asks, with commas between; all four when left out.", examples=["vector,keyword"]
-    )
-    fusion: Fusion = Field(
-        "adaptive",
-        description="How `hybrid` fuses: by scores, as they are (`adaptive`); by ranks (`rrf`); by weighted min-max of "
-        "the scores (`weighted`).",
-    )
-    vector_weight: Weight | None = Field(None, description="What the vector channel counts in `weighted`; .7.")
-    keyword_weight: Weight | None = Field(None, description="What the keyword channel counts in `weighted`; .3.")
-    graph_weight: Weight | None = Field(None, description="What the graph channel counts beside the others; 1.")
-    reranker: bool | None = Field(
-        None,
-        description="Whether a model that reads the question with each of the first hits puts these into another "
-        "order, in the modes hybrid, vector, keyword and graph. Left out: where the service has one.",
-    )
-    intent: Intent | None = Field(None, description="What kind of question it is; told by rules when left out.")
-    names: (
-        Annotated[tuple[Annotated[str, StringConstraints(max_length=200)], ...], Field(max_length=MAX_NAMES)] | None
-    ) = Field(
-        None,
-        description="What the question names, each a title or an entity, in place of what is read from it; an empty "
-        "one for nothing.",
-        examples=[["Ada Lovelace"]],
-    )
-    hops: int | None = Field(
-        None,
-        ge=1,
-        le=MAX_HOPS,
-        description="How many steps `graph_method=expansion` goes; 1 where something is to be explained, else 2.",
-    )
-    decompose: bool = Field(
-        False,
-        description="Search each part of a question that compares two things or has several sentences by itself, and "
-        "merge what is found by rank. A question of one piece is searched as ever.",
-    )
-    group: Group = Field(
-        "passage", description="One hit for each parent passage, chunk, or document (its best passage)."
-    )
-    max_per_document: int | None = Field(None, ge=1, le=MAX_HITS, description="Hits of one document; any number.")
-    diversity: Annotated[str, StringConstraints(min_length=1, max_length=MAX_FILTER_CHARACTERS)] | None = Field(
-        None,
-        description="A field, named as in `filter`: of hits whose documents have a value of it in common, only the "
-        "first `max_per_value` stay. Documents without the field are not limited.",
-        examples=["author"],
-    )
-    max_per_value: int | None = Field(
-        None, ge=1, le=MAX_HITS, description=f"Hits of one value of the field in `diversity`; {MAX_PER_VALUE}."
-    )
-    duplicates: Duplicates = Field(
-        "keep",
-        description="What becomes of hits that say what one before them says: `exact` leaves out those with the same "
-        "text, `semantic` also those whose best chunks are alike. The one that stays tells them in `duplicates`.",
-    )
-    duplicate_threshold: float | None = Field(
-        None,
-        ge=0.5,
-        le=1,
-        description=f"The cosine that makes chunks alike, for `semantic`; {DUPLICATE_THRESHOLD}.",
-    )
-    min_confidence: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="Leave out hits that are less likely relevant. No more than the first 64 are then shown.",
-    )
-    context: Context = Field(
-        "parent",
-        description="What is shown around the matching chunk: its passage (`parent_text`), or in `context_text` a "
-        "`window` of the chunks before and after, or the `section` it is in.",
-    )
-    context_chunks: int | None = Field(
-        None, ge=1, le=MAX_CONTEXT_CHUNKS, description=f"Chunks on either side, for `window`; {CONTEXT_CHUNKS}."
-    )
-    explain: bool = Field(False, description="Tell each hit's `factors`.")
-    after: str | None = Field(
-        None,
-        max_length=4096,
-        description="A token from a write: the answer shows at least that write, or a 503 says it is not there yet.",
-        examples=["3:1042"],
-    )
-    wait_seconds: float = Field(10.0, ge=0, le=60, description="How long to wait for `after`.")
-    cursor: str | None = Field(
-        None,
-        max_length=512,
-        description="The `next_cursor` of the page before, with the same question: the next page, from the same "
-        "snapshot, in place of `offset`.",
-    )
-    cache: bool = Field(True, description="May be answered from the cache of results, which knows the snapshot.")
-
-    @model_validator(mode="after")
-    def _something_counts(self) -> Self:
-        weights = (self.vector_weight, self.keyword_weight, self.graph_weight)
-        if self.fusion == "weighted" and all(weight == 0 for weight in weights):
-            raise ValueError("All weights are 0; give at least one channel a weight above 0.")
-        return self
-
-    @model_validator(mode="after")
-    def _options_go_together(self) -> Self:
-        if self.duplicate_threshold is not None and self.duplicates != "semantic":
-            raise ValueError("`duplicate_threshold` is for duplicates=semantic: ask for that too, or leave it out.")
-        if self.context_chunks is not None and self.context != "window":
-            raise ValueError("`context_chunks` is for context=window: ask for that too, or leave it out.")
-        if self.group == "document" and (self.max_per_document or 1) > 1:
-            raise ValueError("group=document gives one hit a document; `max_per_document` is for passages and chunks.")
-        if self.names is not None and self.mode in ("vector", "keyword", "structured"):
-            raise ValueError(
-                f"`names` are for modes that ask the graph, and mode={self.mode} does not: leave them out."
-            )
-        if self.hops is not None and self.graph_method != "expansion":
-            raise ValueError("`hops` is for graph_method=expansion: ask for that too, or leave it out.")
-        if self.decompose and self.group == "chunk":
-            raise ValueError("`decompose` merges passages or documents; leave it out, or group=chunk.")
-        if self.max_per_value is not None and self.diversity is None:
-            raise ValueError("`max_per_value` is for the field named in `diversity`: give that too, or leave it out.")
-        if self.reranker and self.mode not in RERANKED_MODES:
-            raise ValueError("A re-ranker is for hybrid, vector, keyword and graph; leave `reranker` out elsewhere.")
-        if self.min_confidence is not None and self.mode == "structured":
-            raise ValueError("mode=structured has no confidence, so no `min_confidence`; leave one of them out.")
-        return self
-
-    @property
-    def conditions(self) -> tuple[Condition, ...]:
-        return tuple(map(parse_condition, self.filter))
+from schemas.filters import Operator
+from schemas.results import DuplicateHit, Factors
+from schemas.search_request import Channel, Intent, Mode
 
 
 class NamedInQuestion(BaseModel):
@@ -224,12 +23,27 @@ class NamedInQuestion(BaseModel):
     strength: float | None = Field(None, description="How surely it means that document, up to 1.")
 
 
+class FieldInQuestion(BaseModel):
+    """Something that the question asks of documents' own fields, as a filter has it; for the order, it lets nothing
+    out."""
+
+    words: str = Field(description="As the question has it.")
+    fields: tuple[str, ...] = Field(description="The fields whose values it fits, any of them.")
+    operator: Operator
+    value: str = Field(examples=["2001"])
+
+
 class Understanding(BaseModel):
     """How a question was read, by rules and by the names that the graph knows, and what was decided for it."""
 
     intent: Intent
     names: tuple[NamedInQuestion, ...] = Field(
         (), description="What it names, the longest first; looked up where the graph is asked."
+    )
+    fields: tuple[FieldInQuestion, ...] = Field(
+        (),
+        description="What it asks of documents' own fields: ids, titles, values, dates; two for a range of time. "
+        "Looked for where the structured channel is asked, in what the searched documents have.",
     )
     channels: tuple[Channel, ...] = Field((), description="The channels that are asked.")
     hops: int | None = Field(None, description="How many steps through the graph; null for one bounded hop or a walk.")
@@ -392,6 +206,11 @@ class DocumentStatus(BaseModel):
     in_graph: bool = False
     final: bool = False
     message: str | None = None
+    notes: list[str] = Field(
+        default_factory=list,
+        description="What of it could not be read as it was meant, such as front matter that is no YAML. Known for a "
+        "while after it was indexed.",
+    )
 
 
 class Problem(BaseModel):

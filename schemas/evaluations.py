@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from schemas.api import MAX_QUERY_CHARACTERS
 from schemas.hit_pages import Group
+from schemas.search_request import MAX_QUERY_CHARACTERS
 
 MAX_QUESTIONS = 1_000
 MAX_JUDGED = 1_000

@@ -7,7 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from schemas.api import Hit, Mode, SnapshotInfo, Understanding
+from schemas.api import Hit, SnapshotInfo, Understanding
+from schemas.search_request import Mode
 
 FrameName = Literal["meta", "stage", "hit", "done", "error", "reset", "status"]
 

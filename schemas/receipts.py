@@ -13,7 +13,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`graph_offset` is the offset on the graph topic that a reader of the graph must have reached to see this record's
     effect; -1 when the record changed nothing there.
     `message` says why a record was refused, and is NOTHING_DELETED for a tombstone that met no document.
-    `superseded_by` is a position, `traceparent` the record's own.
+    `superseded_by` is a position, `traceparent` the record's own. `notes` are sentences about what of an indexed
+    document could not be read as it was meant.
     """
 
     key: str
@@ -27,6 +28,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     superseded_by: str | None = None
     reason: str | None = None
     message: str | None = None
+    notes: tuple[str, ...] = ()
     passages: int = 0
     chunks: int = 0
     embedded: int = 0

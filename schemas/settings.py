@@ -103,7 +103,7 @@ class EmbeddingSettings(BaseModel):
         description="The packaged model `all-MiniLM-L6-v2`, or a folder that holds another one; for `openai` the name "
         "the endpoint knows it by.",
     )
-    threads: int = Field(0, ge=0, description="CPU threads the encoder uses; 0 means one for each core.")
+    threads: int = Field(0, ge=0, description="CPU threads the encoder uses; 0 means one for each core it may use.")
     base_url: EndpointAddress = Field(
         None,
         description="For `openai`: where the endpoint is, up to what comes before `/embeddings`, such as "

@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from schemas.api import Mode
+from schemas.search_request import Mode
 
 Rating = Literal["helpful", "unhelpful"]
 

@@ -96,7 +96,7 @@ class WorkerBlock(BaseModel):
         2.0, gt=0, description="How often the vector tables are looked at; work is done only where it pays."
     )
     parsers: int = Field(
-        0, ge=0, le=64, description="Child processes that parse; 0 means one for each core, two at most."
+        0, ge=0, le=64, description="Child processes that parse; 0 means one for each core they may use, two at most."
     )
     parser_cpu_seconds: int = Field(
         20, ge=1, description="CPU time one document may take to parse before it is a dead letter."

@@ -1,6 +1,5 @@
 """BERT sentence encoders on ONNX Runtime: ready in a second, and the fastest way known to use a CPU's cores."""
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
@@ -15,6 +14,7 @@ from indexer.embedding import encodable
 from indexer.embedding.bert_graph import INPUT, OUTPUT, BertShape, UnsupportedModel, bert_graph
 from indexer.embedding.model_files import model_digest, model_folder
 from indexer.errors import IncompatibleGeneration
+from indexer.processors import usable_processors
 from schemas.settings import EmbeddingProvider
 
 _GRAPH_VERSION = 1  # another arithmetic makes other vectors
@@ -44,7 +44,7 @@ class BertEncoder:
         self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.enable_truncation(shape.max_tokens)
         self._tokenizer.no_padding()
-        self._thread_count = threads or os.cpu_count() or 1
+        self._thread_count = threads or usable_processors()
         self._threads = ThreadPoolExecutor(self._thread_count, thread_name_prefix="encoder")
         self.provider: EmbeddingProvider = provider
         self.model = model

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from indexer.embedding import encodable
 from indexer.embedding.model_files import model_digest, model_folder
 from indexer.errors import IncompatibleGeneration
+from indexer.processors import usable_processors
 from schemas.settings import EmbeddingProvider
 
 BATCH_TEXTS = 16
@@ -44,7 +45,7 @@ class SentenceTransformerEncoder:
         torch.set_num_threads(1)
         self._torch = torch
         self._model: SentenceTransformer = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-        self._threads = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="encoder")
+        self._threads = ThreadPoolExecutor(threads or usable_processors(), thread_name_prefix="encoder")
         self.model = model
         self.digest = model_digest(folder)
         dimension = self._model.get_embedding_dimension()

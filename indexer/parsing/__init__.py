@@ -18,11 +18,11 @@ from typing import cast
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
 from indexer.parsing.assembling import TextAssembler
-from indexer.parsing.decoding import clean, decode_text
+from indexer.parsing.decoding import clean, declared_in, decode_text, is_known_charset, is_read_without
 from indexer.parsing.registry import Format, format_of, formats, media_type_of, readable
 from indexer.parsing.signatures import check_signature
 
-__all__ = ["Format", "formats", "media_type_of", "parse", "parse_title"]
+__all__ = ["Format", "formats", "is_known_charset", "media_type_of", "parse", "parse_title", "with_charset"]
 
 
 def parse(content: bytes, content_type: str) -> ParsedDocument:
@@ -59,6 +59,18 @@ def parse_title(title: str) -> ParsedDocument:
     return parsed
 
 
+def with_charset(media_type: str, charset: str, content: bytes) -> str:
+    """The content type of what is written in `charset`; the bare media type for a format that is no text, and for
+    content that is Unicode or declares another itself."""
+    known = format_of(media_type)
+    if known is None or known.takes == "bytes" or (known.name in _DECLARE_INSIDE and declared_in(content)):
+        return media_type
+    if is_read_without(charset, content):
+        return media_type
+    return f"{media_type}; charset={charset}"
+
+
+_DECLARE_INSIDE = ("HTML", "XML")
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 
@@ -67,7 +79,7 @@ def _read(content: bytes, content_type: str, known: Format) -> ParsedDocument:
     if known.takes == "bytes":
         return cast("Callable[[bytes], ParsedDocument]", module.parse)(content)
     text = decode_text(
-        content, content_type, declared_inside=known.name in ("HTML", "XML"), as_sent=known.takes == "characters"
+        content, content_type, declared_inside=known.name in _DECLARE_INSIDE, as_sent=known.takes == "characters"
     )
     return cast("Callable[[str], ParsedDocument]", module.parse)(text)
 

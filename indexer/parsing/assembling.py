@@ -155,7 +155,9 @@ class TextAssembler:
         """
         self._images.append((mark, self._length, " ".join(caption.split())))
 
-    def finish(self, title: str | None = None, fields: Iterable[tuple[str, str]] = ()) -> ParsedDocument:
+    def finish(
+        self, title: str | None = None, fields: Iterable[tuple[str, str]] = (), notes: Iterable[str] = ()
+    ) -> ParsedDocument:
         """The document. Sections without content are left out; one of headings alone has them as its content."""
         self._close_section()
         text = "".join(self._parts)
@@ -183,6 +185,7 @@ class TextAssembler:
             figures=tuple(figure for figure in figures if figure is not None),
             emphasised=tuple(self._emphasised),
             fields=tuple(fields),
+            notes=tuple(notes),
         )
 
     def _emit(self, text: str) -> None:

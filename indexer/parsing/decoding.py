@@ -13,8 +13,10 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_CHARSET = re.compile(r"""(?:charset|encoding)\s*=\s*["']?([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
+_NAME = r"[A-Za-z0-9._:-]{1,40}"
+_CHARSET = re.compile(rf"""(?:charset|encoding)\s*=\s*["']?({_NAME})""", re.IGNORECASE)
 _META_BYTES = 4096
+_WIDE = ("utf-16", "utf-32")
 _KNOWN = re.compile(
     r"ascii|utf-(8|16|32)(-[bl]e)?|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|shift_jis\w*|euc_\w+|gb\w+|big5\w*|iso2022_\w+"
 )
@@ -38,6 +40,25 @@ def decode_text(content: bytes, content_type: str, *, declared_inside: bool = Fa
     return text if as_sent else clean(text)
 
 
+def is_known_charset(name: str) -> bool:
+    """Whether a content type may declare it: any other counts as none."""
+    return re.fullmatch(_NAME, name) is not None and _canonical(name) is not None
+
+
+def is_read_without(charset: str, content: bytes) -> bool:
+    """Whether declaring this character set changes nothing: content with a mark, or UTF-8, which is tried before all
+    but the wide ones."""
+    if content.startswith(tuple(mark for mark, _ in _MARKS)):
+        return True
+    return not (_canonical(charset) or "").startswith(_WIDE) and _decoded(content, "utf-8") is not None
+
+
+def declared_in(content: bytes) -> str | None:
+    """The character set that the first bytes of HTML or XML declare."""
+    match = _CHARSET.search(content[:_META_BYTES].decode("ascii", "replace"))
+    return None if match is None else match[1]
+
+
 def clean(text: str) -> str:
     """Line ends of one kind, control characters as blanks."""
     return _CONTROLS.sub(" ", _LINE_ENDS.sub("\n", text))
@@ -54,8 +75,7 @@ def _characters(content: bytes, content_type: str, *, declared_inside: bool) -> 
             return text
     declared = [match[1] for match in [_CHARSET.search(content_type)] if match]
     if declared_inside:
-        beginning = content[:_META_BYTES].decode("ascii", "replace")
-        declared += [match[1] for match in [_CHARSET.search(beginning)] if match]
+        declared += [name for name in [declared_in(content)] if name]
     for encoding in _candidates(content, declared):
         text = _decoded(content, encoding)
         if text is not None:
@@ -69,7 +89,7 @@ def _characters(content: bytes, content_type: str, *, declared_inside: bool) -> 
 def _candidates(content: bytes, declared: list[str]) -> Iterator[str]:
     """Character sets to try, the surest first."""
     names = [name for name in map(_canonical, declared) if name]
-    yield from (name for name in names if name.startswith(("utf-16", "utf-32")))
+    yield from (name for name in names if name.startswith(_WIDE))
     yield "utf-8"
     yield from names
     if not names:

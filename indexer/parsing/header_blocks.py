@@ -2,16 +2,25 @@
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import yaml
 
 MAX_YAML_CHARACTERS = 64 * 1024
 MAX_FIELDS = 500
+MAX_PROBLEM_CHARACTERS = 200
 
 Fields = list[tuple[str, str]]
 
 _HEADER = re.compile(r"([A-Z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*):(?:[ \t]+(.*))?")
 _NOT_NAME = re.compile(r"[^\w.]+")
+
+
+class FrontMatter(NamedTuple):
+    """What front matter states, and what its author should know of how it was read."""
+
+    fields: Fields
+    notes: tuple[str, ...] = ()
 
 
 def field_name(name: str) -> str:
@@ -53,19 +62,34 @@ def named(fields: Fields) -> Fields:
     return [(field_name(name), value) for name, value in fields]
 
 
-def read_front_matter(text: str) -> Fields:
+def read_front_matter(text: str) -> FrontMatter | None:
     """The statements of YAML front matter, every value as it is written, a list as several, a mapping by dotted names.
+    None for YAML that states nothing by name: text between two lines of dashes.
 
-    Aliases are not followed (they can stand for gigabytes). What is not plain YAML is read line by line.
+    Aliases are not followed (they can stand for gigabytes). What is not plain YAML is read line by line, with a note.
     """
-    if len(text) <= MAX_YAML_CHARACTERS:
+    if len(text) > MAX_YAML_CHARACTERS:
+        why = f"has {len(text):,} characters, more than {MAX_YAML_CHARACTERS:,}"
+    else:
         try:
             # A subclass of the loader that makes nothing but strings, lists and mappings.
-            return list(_flattened("", yaml.load(text, Loader=_PlainLoader)))[:MAX_FIELDS]  # noqa: S506
-        except (yaml.YAMLError, ValueError, RecursionError):
-            pass
+            read = yaml.load(text, Loader=_PlainLoader)  # noqa: S506
+            if read is None or isinstance(read, dict):
+                return FrontMatter(list(_flattened("", read))[:MAX_FIELDS])
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            why = f"is no plain YAML ({_problem(error)})"
+        else:
+            return None
     pairs = (line.partition(":") for line in text.split("\n", MAX_FIELDS)[:MAX_FIELDS])
-    return [(field_name(name), value.strip(" \t\"'")) for name, colon, value in pairs if colon and value.strip()]
+    fields = [(field_name(name), value.strip(" \t\"'")) for name, colon, value in pairs if colon and value.strip()]
+    return FrontMatter(fields, (f"The front matter {why}: of its lines only `name: value` was read.",))
+
+
+def _problem(error: Exception) -> str:
+    """What is wrong, and in which line of the document; the first one opens the front matter."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        return f"line {error.problem_mark.line + 2}: {error.problem}"
+    return str(error)[:MAX_PROBLEM_CHARACTERS] or type(error).__name__
 
 
 def first_value(fields: Fields, name: str) -> str | None:

@@ -13,13 +13,15 @@ import pyromark
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
 from indexer.parsing.assembling import TextAssembler
-from indexer.parsing.header_blocks import Fields, first_value, read_front_matter
+from indexer.parsing.header_blocks import FrontMatter, first_value, read_front_matter
 from indexer.parsing.html import write_fragment
 from indexer.parsing.limits import MAX_MARKDOWN_DEPTH
 from indexer.parsing.text import write_linked
 
 _OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
 _FRONT_MATTER = re.compile(r"(-{3,})[ \t]*\n(.*?)^(?: {0,3}\1-*|\.\.\.)[ \t]*$\n?", re.MULTILINE | re.DOTALL)
+_OPENED = re.compile(r"-{3,}[ \t]*\n[\w-]+:[ \t\n]")
+_NOT_CLOSED = "The document begins as front matter does, but no line `---` ends it: it was read as text."
 _NUMBER = re.compile(rb"\d{1,9}")
 _LINK_CHARACTERS = ";/?:@&=+$,-_.!~*'()#%"
 _LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -29,15 +31,18 @@ _CONTAINERS = ("BlockQuote", "List", "Item")
 
 def parse(text: str) -> ParsedDocument:
     """The title is the front matter's, else the first heading of the first level."""
-    fields: Fields = []
-    if front_matter := _FRONT_MATTER.match(text):
-        fields = read_front_matter(front_matter[2].removesuffix("\n"))
-        text = text[front_matter.end() :]
+    read: FrontMatter | None = None
+    if matter := _FRONT_MATTER.match(text):
+        read = read_front_matter(matter[2].removesuffix("\n"))
+        text = text[matter.end() :] if read is not None else text
+    elif _OPENED.match(text):
+        read = FrontMatter([], (_NOT_CLOSED,))
+    fields, notes = read or FrontMatter([])
     reader = _Reader(text)
     for event, place in pyromark.events_with_range(text, options=_OPTIONS):
         reader.take(event, place)
     reader.flush()
-    return reader.assembler.finish(first_value(fields, "title") or reader.first_heading, fields)
+    return reader.assembler.finish(first_value(fields, "title") or reader.first_heading, fields, notes)
 
 
 class _Reader:

@@ -49,7 +49,8 @@ def question_clauses(sentence: str) -> list[str]:
         if any(first < boundary.end() <= last for first, last in names):
             continue
         before, after = sentence[start : boundary.start()], sentence[boundary.end() :]
-        if _is_question(before) and _asks_by_itself(after, before):
+        behind_comma = boundary.group().lstrip().startswith((",", ";"))
+        if _is_question(before) and _asks_by_itself(after, before, behind_comma=behind_comma):
             clauses.append(before.strip())
             start = boundary.end()
     return [*clauses, sentence[start:].strip()]
@@ -74,7 +75,7 @@ def _is_question(clause: str) -> bool:
     return words[0] in _QUESTION_WORDS and (has_auxiliary or len(words) > LEAST_WORDS)
 
 
-def _asks_by_itself(rest: str, before: str) -> bool:
+def _asks_by_itself(rest: str, before: str, *, behind_comma: bool) -> bool:
     """Whether what stands behind a conjunction begins a question that can be understood without the one before."""
     written = list(_until_next(rest))
     words = [word.lower() for word in written]
@@ -83,7 +84,8 @@ def _asks_by_itself(rest: str, before: str) -> bool:
     if not _POINT_BACK.isdisjoint(words) and all(word.islower() for word in written):
         return False
     earlier = [word.lower() for word in _words(before)]
-    if words[0] == earlier[0] and words[0] in _MAY_BE_RELATIVE and _is_cased(before) and not _is_cased(rest):
+    is_more_of_it = words[0] == earlier[0] and _may_be_of_the_same(words, earlier, behind_comma=behind_comma)
+    if is_more_of_it and _is_cased(before) and not _is_cased(rest):
         return False  # Who was the writer of Alpha and who died in 2007?
     if words[0] in _AUXILIARIES:
         has_subject = words[1] in _BEGIN_A_SUBJECT or not written[1].islower()
@@ -94,6 +96,19 @@ def _asks_by_itself(rest: str, before: str) -> bool:
     return words[0] in _QUESTION_WORDS and (
         earlier[0] in _ASKING or _is_direct(words, earlier, after_preposition=after_preposition)
     )
+
+
+def _may_be_of_the_same(words: Sequence[str], earlier: Sequence[str], *, behind_comma: bool) -> bool:
+    """Whether words that begin as the question before them may tell more of what that one asks for.
+
+    Not what asks by its order of words (`and when was the bridge opened`), nor, behind a comma, what follows a deed:
+    `Who designed Alpha, and who installed the lamps?`, but `Who was the writer of Alpha, and who died in 2007?`
+    """
+    if words[0] in ("when", "where"):
+        return words[1] not in _AUXILIARIES
+    if words[0] == "who" and behind_comma:
+        return earlier[1] in _AUXILIARIES
+    return words[0] in _MAY_BE_RELATIVE
 
 
 def _is_cased(text: str) -> bool:

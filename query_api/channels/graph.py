@@ -27,7 +27,7 @@ from query_api.channels.walking.pagerank import personalised_pagerank
 from query_api.graph.view import GraphView
 from query_api.reading.comparing import Compared, Comparer
 from query_api.reading.snapshot import TextSnapshot
-from schemas.api import MAX_HOPS, GraphMethod
+from schemas.search_request import MAX_HOPS, GraphMethod
 
 
 @dataclass(frozen=True)

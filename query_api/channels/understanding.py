@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from indexer.sentences import sentence_spans
 from query_api.channels.clauses import question_clauses
-from schemas.api import MAX_HOPS, Intent, SearchRequest, Understanding
+from schemas.api import Understanding
+from schemas.search_request import MAX_HOPS, Intent, SearchRequest
 
 MAX_PARTS = 4
 LEAST_WORDS_OF_A_SENTENCE = 3

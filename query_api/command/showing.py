@@ -92,8 +92,8 @@ def show_status(console: Console, status: JSONObject) -> None:
         console.print(escape(note), highlight=False, style="yellow")
 
 
-def show_dead_letters(console: Console, page: JSONObject) -> None:
-    """Two lines a letter, and how to see more."""
+def show_dead_letters(console: Console, page: JSONObject, *, narrowed: bool) -> None:
+    """Two lines a letter, and how to see more. `narrowed` says whether only some were asked for."""
     for letter in page["dead_letters"]:
         console.print(
             f"[bold]{letter['position']:>8}[/bold]  {letter['at'][:19]}Z  [red]{escape(letter['reason'])}[/red]  "
@@ -102,9 +102,15 @@ def show_dead_letters(console: Console, page: JSONObject) -> None:
         )
         console.print(f"          {escape(snippet(letter['message']))}", highlight=False)
     if not page["dead_letters"]:
-        console.print("No such dead letter." if page["next_cursor"] is None else "None here.", highlight=False)
+        console.print(_no_letters(page, narrowed=narrowed), highlight=False)
     if page["next_cursor"] is not None:
         console.print(f"Older ones: --cursor {page['next_cursor']}", highlight=False, style="dim")
+
+
+def _no_letters(page: JSONObject, *, narrowed: bool) -> str:
+    if page["next_cursor"] is not None:
+        return "None here."
+    return "There are no such dead letters." if narrowed else "There are no dead letters."
 
 
 def show_dead_letter(console: Console, letter: JSONObject) -> None:

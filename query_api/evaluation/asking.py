@@ -9,9 +9,9 @@ import msgspec
 from query_api.judging.answers import Asked
 from query_api.judging.approaches import WITHOUT_RERANKER, Approach
 from query_api.judging.labelled import Question
-from schemas.api import MAX_QUERY_CHARACTERS
 from schemas.exits import Failure, WrongSetting
 from schemas.hit_pages import Group
+from schemas.search_request import MAX_QUERY_CHARACTERS
 
 JSONObject = dict[str, Any]
 

@@ -7,6 +7,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,6 +21,7 @@ from query_api.judging.figures.uncertainty import LEVEL, RESAMPLES
 from query_api.judging.findings import Evaluation, Loaded, ServiceFacts
 from query_api.judging.judged import Setting, judged, predictions
 from query_api.judging.labelled import LabelledCollection, spread_out
+from query_api.judging.missing import not_measured
 from schemas.exits import WrongSetting
 from schemas.hit_pages import Group
 
@@ -43,32 +45,53 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     within: str | None = None
 
 
+class _Answered(NamedTuple):
+    """The answers to one collection's questions, {approach: one for each}, and which approaches have figures."""
+
+    setting: Setting
+    measured: tuple[Approach, ...]
+    answers: dict[str, list[Asked]]
+    not_offered: dict[str, str]
+    not_measured: dict[str, str]
+
+
 def evaluate(plan: Plan, client: ServiceClient, begin: Begin = lambda _what, _parts: lambda _done: None) -> Evaluation:
-    """Load, ask, judge. Raises the client's failures, and those of `load` and `ask`; what was loaded stays loaded."""
+    """Load, ask, judge. Raises the client's failures, those of `load` and `ask`, and Failure where no approach was
+    measured; what was loaded stays loaded."""
     if plan.within is not None and plan.pool is not None:
         raise WrongSetting("--pool loads into a collection and --within takes one as it is: give one of the two.")
     status = client.get("/v1/status")
     searchable = _searchable(plan, client, begin)  # 1
-    asked: list[tuple[Setting, dict[str, list[Asked]], dict[str, str]]] = []
+    asked: list[_Answered] = []
     for number, collection in enumerate(plan.collections):
         setting = _setting(plan, collection, searchable[number])
         asking = Asking(collection=setting.loaded.collection, k=plan.k, group=plan.group, lower_case=plan.lower_case)
         approaches, not_offered = offered(client, asking, setting.questions[0], plan.approaches)
         advance = begin(f"asked: {collection.name}", len(setting.questions) * len(approaches))
         answers = ask_all(client, asking, setting.questions, approaches, advance)  # 2
-        asked.append((setting, answers, not_offered))
+        missing = not_measured(approaches, answers)
+        measured = tuple(approach for approach in approaches if approach.name not in missing)
+        asked.append(_Answered(setting, measured, answers, not_offered, missing))
     predicted = [
-        {name: predictions(given, setting.judgements) for name, given in answers.items()}
-        for setting, answers, _ in asked
+        {approach.name: predictions(each.answers[approach.name], each.setting.judgements) for approach in each.measured}
+        for each in asked
     ]
     findings = []
-    for number, (setting, answers, not_offered) in enumerate(asked):  # 3
+    for number, one in enumerate(asked):  # 3
         others = {
             name: [each for at, of in enumerate(predicted) if at != number for each in of.get(name, ())]
-            for name in answers
+            for name in predicted[number]
         }
-        approaches = tuple(approach for approach in plan.approaches if approach.name in answers)
-        findings.append(judged(setting, approaches, answers, not_offered=not_offered, others=others))
+        findings.append(
+            judged(
+                one.setting,
+                one.measured,
+                one.answers,
+                not_offered=one.not_offered,
+                not_measured=one.not_measured,
+                others=others,
+            )
+        )
     return Evaluation(
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         service=ServiceFacts(status["version"], status["generation"], status["embedding_model"]),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from query_api.forking.child import open_files, run_copy
 from query_api.forking.wire import LONGEST_LINE, Ask, Ended, asking, stopping, told
 from query_api.searching.engine import PartsOf, SearchPart
-from schemas.api import SearchRequest
 from schemas.frames import Done, Stage
+from schemas.search_request import SearchRequest
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess

@@ -6,7 +6,6 @@ end when nobody needs them or the snapshot is another. A search that a copy does
 """
 
 import asyncio
-import os
 import sys
 import time
 from collections import deque
@@ -18,11 +17,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from indexer.processors import usable_processors
 from query_api.forking.fork import Fork, ForkLost
 from query_api.searching.engine import LazyEngine, PartsOf, SearchPart
 from query_api.settings import ServiceBlock
-from schemas.api import SearchRequest
 from schemas.frames import NAMES, identity
+from schemas.search_request import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.reading.snapshot import Snapshot
@@ -196,10 +196,11 @@ class SharedSearches:
 
 
 def processes_to_search(wanted: int) -> int:
-    """How many processes may search: as many as wanted, one for each core for 0; where processes can be forked."""
+    """How many processes may search: as many as wanted, for 0 one for each core that may be used; where processes can
+    be forked."""
     if sys.platform != "linux":
         return 1
-    return wanted or min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
+    return wanted or min(usable_processors(), MOST_PROCESSES)
 
 
 def _identity(part: SearchPart) -> str:

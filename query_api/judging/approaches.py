@@ -13,47 +13,72 @@ from schemas.exits import WrongSetting
 
 
 class Approach(msgspec.Struct, frozen=True):
-    """`parameters` are those of `/v1/search` that make it this approach; `single` says that it is one channel alone."""
+    """`parameters` are those of `/v1/search` that make it this approach; `single` says that it is one channel alone.
+    `needs` are the channels and steps, as `failed_channels` names them, without which an answer is another approach's.
+    """
 
     name: str
     about: str
     parameters: Mapping[str, str]
     single: bool = False
+    needs: tuple[str, ...] = ()
 
 
 _KNOWN = (
     Approach(
         "hybrid", "the full engine: all channels, fused adaptively, as a search is by default", {"mode": "hybrid"}
     ),
-    Approach("vector", "nearest chunks by the model alone", {"mode": "vector"}, single=True),
-    Approach("keyword", "BM25 alone", {"mode": "keyword"}, single=True),
-    Approach("structured", "fields and values of the documents alone", {"mode": "structured"}, single=True),
-    Approach("graph", "the graph alone, started from what vector and keyword find", {"mode": "graph"}, single=True),
+    Approach("vector", "nearest chunks by the model alone", {"mode": "vector"}, single=True, needs=("vector",)),
+    Approach("keyword", "BM25 alone", {"mode": "keyword"}, single=True, needs=("keyword",)),
+    Approach(
+        "structured",
+        "fields and values of the documents alone",
+        {"mode": "structured"},
+        single=True,
+        needs=("structured",),
+    ),
+    Approach(
+        "graph",
+        "the graph alone, started from what vector and keyword find",
+        {"mode": "graph"},
+        single=True,
+        needs=("graph",),
+    ),
     Approach(
         "reranked",
         "the full engine, its first hits put into another order by the configured re-ranker",
         {"mode": "hybrid", "reranker": "true"},
+        needs=("rerank",),
     ),
     Approach(
         "expansion",
         "the full engine, its graph channel by expanding two steps around the parents",
         {"mode": "hybrid", "graph_method": "expansion"},
+        needs=("graph",),
     ),
     Approach(
         "pagerank",
         "the full engine, its graph channel by personalised PageRank from the parents",
         {"mode": "hybrid", "graph_method": "pagerank"},
+        needs=("graph",),
     ),
-    Approach("rerank", "what the vector channel finds, put into another order by the graph", {"mode": "rerank"}),
+    Approach(
+        "rerank",
+        "what the vector channel finds, put into another order by the graph",
+        {"mode": "rerank"},
+        needs=("graph",),
+    ),
     Approach(
         "rrf-2",
         "vector and keyword by reciprocal rank fusion",
         {"mode": "hybrid", "fusion": "rrf", "channels": "vector,keyword"},
+        needs=("vector", "keyword"),
     ),
     Approach(
         "rrf-3",
         "vector, keyword and graph by reciprocal rank fusion",
         {"mode": "hybrid", "fusion": "rrf", "channels": "vector,keyword,graph"},
+        needs=("vector", "keyword", "graph"),
     ),
     Approach(
         "weighted",
@@ -65,6 +90,7 @@ _KNOWN = (
             "vector_weight": "0.7",
             "graph_weight": "0.3",
         },
+        needs=("vector", "graph"),
     ),
 )
 WITHOUT_RERANKER: Mapping[str, str] = {"reranker": "false"}

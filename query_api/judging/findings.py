@@ -81,7 +81,8 @@ class CollectionFindings(msgspec.Struct, frozen=True, kw_only=True):
 
     `unfilled` documents have neither text nor title and were not published; `title_only` ones have no text.
     `loaded` tells of the collection in the service, which a pool shares. `kinds` are empty
-    where no question's metadata names one. `not_offered` is {approach: why the service refused it}.
+    where no question's metadata names one. `not_offered` is {approach: why the service refused it},
+    `not_measured` {approach: why most of its answers were not its own}; neither has figures.
     """
 
     name: str
@@ -96,6 +97,7 @@ class CollectionFindings(msgspec.Struct, frozen=True, kw_only=True):
     comparisons: tuple[Comparison, ...]
     kinds: tuple[KindFindings, ...]
     not_offered: Mapping[str, str]
+    not_measured: Mapping[str, str]
 
     @property
     def main_measure(self) -> str:

@@ -21,10 +21,11 @@ import structlog
 from query_api.judging.answers import Asked
 from query_api.judging.approaches import WITHOUT_RERANKER, Approach
 from query_api.judging.labelled import LabelledCollection, LabelledDocument, Question
-from schemas.api import Hit, SearchRequest
+from schemas.api import Hit
 from schemas.evaluations import EvaluationRequest, EvaluationState
 from schemas.frames import Done
 from schemas.ids import sha256_hex
+from schemas.search_request import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.searching.engine import SearchPart
@@ -196,6 +197,7 @@ class Evaluations:
         from query_api.judging.figures.uncertainty import LEVEL, RESAMPLES  # numpy and ir-measures: a second to import
         from query_api.judging.findings import Evaluation, Loaded, ServiceFacts
         from query_api.judging.judged import KIND, Setting, judged
+        from query_api.judging.missing import not_measured
 
         asked = run.request
         questions = tuple(
@@ -217,6 +219,8 @@ class Evaluations:
             k=asked.k,
         )
         facts = self._facts()
+        missing = not_measured(run.approaches, answers)
+        measured = [approach for approach in run.approaches if approach.name not in missing]
         found = Evaluation(
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
             service=ServiceFacts(facts.version, facts.generation, facts.embedding_model),
@@ -226,7 +230,7 @@ class Evaluations:
             pool=None,
             level=LEVEL,
             resamples=RESAMPLES,
-            collections=(judged(setting, run.approaches, answers, not_offered={}, others={}),),
+            collections=(judged(setting, measured, answers, not_offered={}, not_measured=missing, others={}),),
         )
         report: dict[str, Any] = msgspec.to_builtins(found)
         return report

@@ -53,13 +53,17 @@ def judged(
     answers: Mapping[str, Sequence[Asked]],
     *,
     not_offered: Mapping[str, str],
+    not_measured: Mapping[str, str],
     others: Mapping[str, Predictions],
 ) -> CollectionFindings:
-    """What the answers come to. `others` is {approach: predictions on the evaluation's other collections}."""
+    """What the answers to `approaches` come to, each of which was measured. `others` is {approach: predictions on the
+    evaluation's other collections}."""
     collection = setting.collection
     values: Values = {
-        name: judge({asked.question_id: asked.documents for asked in given}, setting.judgements, setting.k)
-        for name, given in answers.items()
+        approach.name: judge(
+            {asked.question_id: asked.documents for asked in answers[approach.name]}, setting.judgements, setting.k
+        )
+        for approach in approaches
     }
     return CollectionFindings(
         name=collection.name,
@@ -77,6 +81,7 @@ def judged(
         comparisons=comparisons(values),
         kinds=kinds(setting.questions, approaches, values),
         not_offered=not_offered,
+        not_measured=not_measured,
     )
 
 

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from schemas.api import SearchRequest
 from schemas.ids import digest
+from schemas.search_request import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.reading.snapshot import Snapshot

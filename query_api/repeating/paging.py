@@ -7,7 +7,7 @@ from query_api.problems import ApiProblem
 from query_api.repeating.cursors import Cursor, read_cursor, write_cursor
 from query_api.repeating.identity import question_of
 from query_api.repeating.kept_snapshots import KeptSnapshots
-from schemas.api import MAX_OFFSET, SearchRequest
+from schemas.search_request import MAX_OFFSET, SearchRequest
 
 if TYPE_CHECKING:
     from query_api.reading.snapshot import Snapshot

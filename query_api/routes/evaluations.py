@@ -15,9 +15,9 @@ from query_api.reranking.port import HOW_TO_CONFIGURE
 from query_api.searching.engine import SearchPart, tables_of
 from query_api.service import Service, not_ready, service_of
 from query_api.streaming.replay import new_retrieval_id
-from schemas.api import SearchRequest
 from schemas.evaluations import EvaluationList, EvaluationRequest, EvaluationState
 from schemas.exits import WrongSetting
+from schemas.search_request import SearchRequest
 
 router = APIRouter(tags=["evaluations"])
 

@@ -13,9 +13,10 @@ from query_api.searching.engine import SearchUnanswered
 from query_api.service import Service, service_of
 from query_api.streaming.replay import new_retrieval_id
 from query_api.streaming.sse import MEDIA_TYPE, accepts_events
-from schemas.api import Hit, SearchAnswer, SearchRequest
+from schemas.api import Hit, SearchAnswer
 from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta
+from schemas.search_request import SearchRequest
 from schemas.tracing import TRACEPARENT, well_formed
 
 if TYPE_CHECKING:

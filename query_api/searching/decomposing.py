@@ -16,8 +16,9 @@ from query_api.searching.finishing import distinct_places
 from query_api.searching.fusing import DEEPER, DEPTH, Place
 from query_api.searching.limiting import at_most
 from query_api.searching.steps import Account, Reading
-from schemas.api import Hit, NamedInQuestion, SearchRequest
+from schemas.api import FieldInQuestion, Hit, NamedInQuestion
 from schemas.frames import Stage
+from schemas.search_request import SearchRequest
 
 RANK_CONSTANT = 5  # with 60, what is far down in all orders stands above the best of one (docs/ranking.md)
 COVERAGE_BONUS = 0.25
@@ -26,13 +27,20 @@ COVERED_PLACES = 10  # of each part: what is further down is in its order, but n
 R = TypeVar("R")
 
 
+class Named(NamedTuple):
+    """What a question names: titles and entities of the graph, and what documents' own fields are to hold."""
+
+    names: tuple[NamedInQuestion, ...]
+    fields: tuple[FieldInQuestion, ...]
+
+
 class PartSearch(Protocol):
     """One search, or several that are merged: its stages first, and a hit that is final with them; then `order` and
     `hits` as often as needed."""
 
     @property
     def account(self) -> Account: ...
-    async def names(self) -> tuple[NamedInQuestion, ...]:
+    async def named(self) -> Named:
         """What the question names; to be asked first."""
         ...
 
@@ -133,9 +141,9 @@ class Decomposed:
                 total.failed.setdefault(name, f"For {question[:80]!r}: {reason}")
         return total
 
-    async def names(self) -> tuple[NamedInQuestion, ...]:
-        """As the whole question has them."""
-        return await self._searches[0].names()
+    async def named(self) -> Named:
+        """As the whole question has it."""
+        return await self._searches[0].named()
 
     async def stages(self) -> AsyncGenerator[Stage | Hit]:
         """The channels of all searches side by side; a stage for each once all have ended. Raises SearchFailed when

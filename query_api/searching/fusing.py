@@ -23,10 +23,10 @@ from query_api.ranking import (
 from query_api.reading.comparing import Compared
 from query_api.reading.snapshot import Candidate
 from query_api.searching.limiting import Limit, at_most
-from schemas.api import Fusion, Mode
 from schemas.hit_pages import Group
 from schemas.ids import DocumentKey
 from schemas.results import DuplicateHit
+from schemas.search_request import Fusion, Mode
 
 DEPTH = 64  # candidates a text channel gives at first
 DEEPER = 4  # how many times more it gives when a page lies deeper

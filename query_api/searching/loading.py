@@ -23,7 +23,7 @@ from query_api.searching.results.confidence import fitted_judge
 from query_api.searching.search import search
 from query_api.searching.steps import SearchBudgets, SearchFailed, SearchSettings
 from query_api.settings import SearchBudgetSettings
-from schemas.api import SearchRequest
+from schemas.search_request import SearchRequest
 from schemas.settings import EmbeddingSettings
 
 COLLECT_EVERY = (10_000, 10, 10)  # a search leaves fewer objects; Python's own 700 cost it .4 ms

@@ -9,11 +9,12 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 
 from query_api.reranking.served import ServedReranker
-from query_api.searching.decomposing import PartSearch
+from query_api.searching.decomposing import Named, PartSearch
 from query_api.searching.fusing import Place
 from query_api.searching.steps import Account, Reading, within
-from schemas.api import RERANKED_MODES, Hit, NamedInQuestion, SearchRequest
+from schemas.api import Hit
 from schemas.frames import Stage
+from schemas.search_request import RERANKED_MODES, SearchRequest
 
 STEP = "rerank"
 
@@ -41,8 +42,8 @@ class Reranked:
         total.failed = inner.failed | self._own.failed
         return total
 
-    async def names(self) -> tuple[NamedInQuestion, ...]:
-        return await self._inner.names()
+    async def named(self) -> Named:
+        return await self._inner.named()
 
     async def stages(self) -> AsyncGenerator[Stage | Hit]:
         """The inner search's, then the model's; a page behind all that it reads does without it. Raises

@@ -23,9 +23,10 @@ import numpy as np
 from query_api.channels.query_links import told
 from query_api.channels.question import question_of
 from query_api.channels.structured.channel import Structured
+from query_api.channels.structured.telling import told_fields
 from query_api.channels.understanding import hops_of, understood
 from query_api.reading.snapshot import QueryEncoder, Snapshot
-from query_api.searching.decomposing import Decomposed, PartSearch, parts_to_search
+from query_api.searching.decomposing import Decomposed, Named, PartSearch, parts_to_search
 from query_api.searching.finishing import Finishing
 from query_api.searching.following import Following
 from query_api.searching.fusing import DEPTH, Found, FusionWeights, Place, places
@@ -45,8 +46,9 @@ from query_api.searching.steps import (
     within,
 )
 from query_api.searching.text_channels import TextChannels
-from schemas.api import Channel, Hit, NamedInQuestion, SearchRequest
+from schemas.api import Hit, NamedInQuestion
 from schemas.frames import Done, Meta, Stage
+from schemas.search_request import Channel, SearchRequest
 
 FIRST_HITS = 20  # read and sent before the rest of a long page
 BATCH_HITS = 200
@@ -84,13 +86,13 @@ async def search(
         "channels": tuple(filter(_asked(request).__contains__, ALL_CHANNELS)),
         "hops": hops_of(request),
     }
-    names = await searching.names()
+    named = await searching.named()
     yield Meta(
         retrieval_id=retrieval_id,
         query=request.q,
         mode=request.mode,
         collection=request.collection,
-        understanding=understanding.model_copy(update=decided | {"names": names}),
+        understanding=understanding.model_copy(update=decided | named._asdict()),
         snapshot=snapshot.info(),
         budget_seconds=settings.budgets.total_seconds + (reranker.budget_seconds if reranker else 0.0),
     )
@@ -132,9 +134,14 @@ class _Search:
         self._leading: Place | None = None
         self._first_hit: Hit | None = None
 
-    async def names(self) -> tuple[NamedInQuestion, ...]:
-        """What the question names, where the graph is asked; it is embedded meanwhile."""
+    async def named(self) -> Named:
+        """What the question names, where the channels are asked that go by it; it is embedded meanwhile."""
         self._channels.embed()
+        names = await self._names()
+        recognised = await self._channels.recognised()
+        return Named(names, () if recognised is None else told_fields(recognised))
+
+    async def _names(self) -> tuple[NamedInQuestion, ...]:
         if "graph" not in self._asked:
             return ()
         budget, view = self._reading.settings.budgets.graph_seconds, self._reading.snapshot.graph

@@ -18,9 +18,9 @@ from query_api.searching.fusing import FusionWeights
 from query_api.searching.limiting import Limit
 from query_api.searching.results.confidence import Judge, fitted_judge
 from query_api.searching.results.leading import LEAD
-from schemas.api import SearchRequest
 from schemas.frames import Stage
 from schemas.results import MAX_PER_VALUE
+from schemas.search_request import SearchRequest
 
 MAX_REASON_CHARACTERS = 300
 TEXTS_OF_HITS = "The texts of the hits"

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from query_api.channels.keyword import keyword_channel
-from query_api.channels.structured.channel import NOTHING_ASKED, Structured, structured_channel
+from query_api.channels.structured.channel import NOTHING_ASKED, Structured, recognised_fields, structured_channel
+from query_api.channels.structured.constraints import Recognised
 from query_api.channels.vector import vector_channel
 from query_api.reading.snapshot import Candidate
 from query_api.searching.fusing import DEEPER, DEPTH
@@ -34,6 +35,7 @@ class TextChannels:
         self.question_vector: NDArray[np.float32] | None = None
         self._reading = reading
         self._asked = asked
+        self._recognised: Recognised | None = None
         self._embedded: asyncio.Future[NDArray[np.float32]] | None = None
         self._nearest: asyncio.Future[list[Candidate]] | None = None
         self._depth = DEPTH
@@ -44,6 +46,16 @@ class TextChannels:
         """Embed the question from now on, beside what is done before `outcomes`."""
         if "vector" in self._asked and self._embedded is None:
             self._embedded = self._embedded_then_searched()
+
+    async def recognised(self) -> Recognised | None:
+        """What the structured channel will look for, so that it need not find that out again; None where it is not
+        asked, or this took too long."""
+        if "structured" in self._asked and self._recognised is None:
+            q, text, scope = self._reading.request.q, self._reading.snapshot.text, self._reading.scope
+            looking = self._reading.run(lambda: recognised_fields(text, q, scope))
+            outcome = await within("fields", self._reading.settings.budgets.structured_seconds, looking)
+            self._recognised = outcome.value
+        return self._recognised
 
     async def outcomes(self) -> AsyncGenerator[Outcome[Any]]:
         """What the channels find is kept, how they ended is handed out as it happens. Closing ends what waits."""
@@ -152,7 +164,8 @@ class TextChannels:
         """As many whatever the page, so that a deeper one begins with the same."""
         q, text, scope = self._reading.request.q, self._reading.snapshot.text, self._reading.scope
         limit = MAX_HITS if self._reading.request.mode == "structured" else DEPTH
-        return self._reading.run(lambda: structured_channel(text, q, limit, scope))
+        known = self._recognised
+        return self._reading.run(lambda: structured_channel(text, q, limit, scope, known))
 
     def _by_vector(self, vector: NDArray[np.float32]) -> Awaitable[list[Candidate]]:
         text, depth, scope = self._reading.snapshot.text, self._depth, self._reading.scope

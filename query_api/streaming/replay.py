@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel
 
-from schemas.api import SearchRequest
 from schemas.frames import FrameName, identity
+from schemas.search_request import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.reading.snapshot import Snapshot

@@ -17,9 +17,10 @@ from query_api.repeating.result_cache import ResultCache, told_again
 from query_api.searching.engine import SearchPart, SearchUnanswered, tables_of
 from query_api.upkeep.resting_encoder import RestingEncoder
 from query_api.writing.provenance import ProvenanceQueue
-from schemas.api import Hit, SearchRequest
+from schemas.api import Hit
 from schemas.frames import Done, Meta, Stage
 from schemas.provenance import Retrieval, RetrievedHit
+from schemas.search_request import SearchRequest
 from schemas.tracing import trace_id
 
 if TYPE_CHECKING:

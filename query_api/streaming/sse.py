@@ -15,8 +15,8 @@ from query_api.problems import ApiProblem
 from query_api.searching.engine import SearchPart, SearchUnanswered
 from query_api.settings import ServiceBlock
 from query_api.streaming.replay import EventId, RecordedStream, ReplayBuffer, new_retrieval_id
-from schemas.api import SearchRequest
 from schemas.frames import NAMES, Reset, StreamError
+from schemas.search_request import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.reading.snapshot import Snapshot

@@ -35,7 +35,9 @@ def document_status(
     if row is None:
         return DocumentStatus(**here, status="unknown", message="No record of this document has been indexed.")
     if row.live:
-        return DocumentStatus(**here, status="indexed", final=here["in_graph"])
+        of_row = receipt is not None and (receipt.partition, receipt.offset) == (row.partition, row.offset)
+        notes = list(receipt.notes) if receipt is not None and of_row else []
+        return DocumentStatus(**here, status="indexed", final=here["in_graph"], notes=notes)
     return DocumentStatus(**here, status="deleted", final=_graph_shows(snapshot, row))
 
 

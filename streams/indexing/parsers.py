@@ -1,12 +1,12 @@
 """Parsing and chunking, in limited child processes."""
 
 import asyncio
-import os
 from collections.abc import Sequence
 
 from indexer.chunking import ChunkingParameters
 from indexer.documents import PreparedDocument
 from indexer.preparing import decode_prepared, decode_sentences, encode_sentences_task, encode_task
+from indexer.processors import usable_processors
 from indexer.sandbox import Sandbox, SandboxFailure, SandboxLimits
 from schemas.events import DEFAULT_CONTENT_TYPE, DocumentUpsert
 from schemas.ids import DocumentKey
@@ -63,5 +63,5 @@ def open_parsers(settings: WorkerSettings) -> Parsers:
         memory_bytes=worker.parser_memory_bytes,
         output_bytes=worker.parser_output_bytes,
     )
-    processes = worker.parsers or min(_MOST_BY_DEFAULT, os.cpu_count() or 1)
+    processes = worker.parsers or min(_MOST_BY_DEFAULT, usable_processors())
     return Parsers(Sandbox(_TASK, limits, processes=processes), processes, settings.limits.max_metadata_bytes)

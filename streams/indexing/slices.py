@@ -204,6 +204,7 @@ class Slice:
             embedded=made.embedded,
             entities=made.entities,
             statements=made.statements,
+            notes=made.prepared.notes,
         )
 
     def _met_nothing(self, key: DocumentKey, tombstone: DecodedEvent) -> bool:

@@ -29,6 +29,9 @@ def load(
     collection: Annotated[str, typer.Option(help="For files, and for envelopes that name none.")] = "default",
     include: Annotated[Globs, typer.Option(help="Take only files of a folder that match this glob.")] = None,
     exclude: Annotated[Globs, typer.Option(help="Leave out files of a folder that match this glob.")] = None,
+    charset: Annotated[
+        str | None, typer.Option(help="Of text files that are not UTF-8 and declare none, such as iso-8859-1.")
+    ] = None,
     wait: Wait = True,
     patience: Patience = 120.0,
     as_json: Json = False,
@@ -46,7 +49,7 @@ def load(
     from streams.loading.sources import Selection
 
     loader = Loader.of(data_dir, wait=wait, patience_seconds=patience, quiet=as_json)
-    loaded = loader.load(paths, Selection(collection, include or (), exclude or ()))
+    loaded = loader.load(paths, Selection(collection, include or (), exclude or (), charset))
     loaded.show(as_json=as_json)
     if loaded.refused:
         raise typer.Exit(Exit.FAILED)
@@ -55,7 +58,7 @@ def load(
 @app.command()
 @plain_failures()
 def delete(
-    document_ids: Annotated[list[str], typer.Argument(help="Ids of the documents.")],
+    document_ids: Annotated[list[str], typer.Argument(help="Ids of the documents, without their collection.")],
     collection: Annotated[str, typer.Option(help="Their collection.")] = "default",
     wait: Wait = True,
     patience: Patience = 120.0,
@@ -63,10 +66,13 @@ def delete(
     data_dir: DataDir = None,
 ) -> None:
     """Delete documents from both stores. Prints the token."""
-    from streams.loading.loader import Loader
+    from streams.loading.loader import Loader, meant_otherwise
 
     loader = Loader.of(data_dir, wait=wait, patience_seconds=patience, quiet=as_json)
-    loader.delete(collection, document_ids).show(as_json=as_json)
+    deleted = loader.delete(collection, document_ids)
+    deleted.show(as_json=as_json)
+    if (hint := meant_otherwise(collection, deleted.absent)) is not None:
+        typer.echo(hint, err=True)
 
 
 @app.command()

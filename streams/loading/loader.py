@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +17,16 @@ from schemas.ids import DocumentKey
 from schemas.topics import TopicNames
 from streams.loading.bars import progress_bars
 from streams.loading.publishing import ABSENT, Followed, Published, follow, open_producer, open_receipts, publish
-from streams.loading.sources import Record, Refused, Selection, Sizes, read_sources, require_matches, require_paths
+from streams.loading.sources import (
+    Record,
+    Refused,
+    Selection,
+    Sizes,
+    read_sources,
+    require_charset,
+    require_matches,
+    require_paths,
+)
 from streams.settings import WorkerSettings
 
 SHOWN_REFUSALS = 20
@@ -25,7 +35,7 @@ SHOWN_REFUSALS = 20
 @dataclass(frozen=True)
 class Loaded:
     """What was published, and what became of it; `outcomes` is None when nobody waited. `absent` are the keys of
-    deletes that met no document.
+    deletes that met no document, `notes` {key: what could not be read as it was meant}.
 
     `seconds` are from the first record sent to the last receipt, or to the broker's last word when nobody waited.
     """
@@ -36,6 +46,7 @@ class Loaded:
     refused: list[Refused]
     seconds: float
     absent: list[str] = field(default_factory=list)
+    notes: dict[str, list[str]] = field(default_factory=dict)
 
     def show(self, *, as_json: bool) -> None:
         if as_json:
@@ -53,6 +64,12 @@ class Loaded:
                 console.print(f"  {item.origin}: {item.message}")
             if len(self.refused) > SHOWN_REFUSALS:
                 console.print(f"  … and {len(self.refused) - SHOWN_REFUSALS} more (--json lists all)")
+        if self.notes:
+            console.print(f"indexed, but not all as it was meant: {len(self.notes)}")
+            for key, notes in list(self.notes.items())[:SHOWN_REFUSALS]:
+                console.print(f"  {key}: {' '.join(notes)}")
+            if len(self.notes) > SHOWN_REFUSALS:
+                console.print(f"  … and {len(self.notes) - SHOWN_REFUSALS} more (--json lists all)")
         if self.token:
             console.print(f"token {self.token}")
 
@@ -63,6 +80,27 @@ class Loaded:
         more = len(self.absent) - SHOWN_REFUSALS
         named = [*self.absent[:SHOWN_REFUSALS], *([f"and {more} more, which --json lists"] if more > 0 else [])]
         return f"{outcome} ({', '.join(named)})"
+
+
+def meant_otherwise(collection: str, absent: Iterable[str]) -> str | None:
+    """What to type where ids that `collection` does not hold may be what searches print, `<collection>/<id>`; None
+    where no id has a slash. An id may hold slashes itself, so they are not read so unasked.
+
+    `absent` are keys of `collection`.
+    """
+    meant: dict[str, list[str]] = {}
+    for key in absent:
+        other, slash, document_id = key.removeprefix(f"{collection}/").partition("/")
+        if slash and document_id:
+            meant.setdefault(other, []).append(document_id)
+    if not meant:
+        return None
+    other, document_ids = next(iter(meant.items()))
+    shown = " ".join(map(shlex.quote, document_ids[:SHOWN_REFUSALS]))
+    return (
+        f"An id is given without its collection. Where {other!r} is the collection, type: "
+        f"thalweg delete --collection {shlex.quote(other)} {shown}"
+    )
 
 
 @dataclass(frozen=True)
@@ -84,10 +122,11 @@ class Loader:
     def load(self, paths: Sequence[str], selection: Selection) -> Loaded:
         """Every document the paths hold. What would end as a dead letter is not published but listed as refused.
 
-        Raises Failure when a path does not exist, WrongSetting for what cannot be a collection's name and where folders
-        hold no file that is selected.
+        Raises Failure when a path does not exist, WrongSetting for what cannot be a collection's name or is no
+        character set, and where folders hold no file that is selected.
         """
         require_paths(paths)
+        require_charset(selection)
         _key(selection.collection, "any")
         refused: list[Refused] = []
         sizes = Sizes(self.settings.limits, self.settings.kafka.max_record_bytes)
@@ -144,7 +183,8 @@ class Loader:
             Refused(receipt.key, receipt.reason or "unknown", receipt.message or "") for receipt in followed.refused
         ]
         outcomes = dict(followed.outcomes) if self.wait else None
-        return Loaded(published.records, published.token, outcomes, refused, round(seconds, 3), followed.absent)
+        notes = {receipt.key: list(receipt.notes) for receipt in followed.noted}
+        return Loaded(published.records, published.token, outcomes, refused, round(seconds, 3), followed.absent, notes)
 
 
 def _key(collection: str, document_id: str) -> DocumentKey:

@@ -40,11 +40,12 @@ class Published:
 @dataclass
 class Followed:
     """What became of the published records, by their receipts; `absent` are keys of deletes that met no document, which
-    `outcomes` counts under ABSENT and not as deleted."""
+    `outcomes` counts under ABSENT and not as deleted, `noted` the receipts with notes."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     refused: list[Receipt] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
+    noted: list[Receipt] = field(default_factory=list)
     chunks: int = 0
 
 
@@ -167,6 +168,8 @@ async def follow(
                 followed.chunks += receipt.chunks
                 if receipt.outcome == "dead_lettered":
                     followed.refused.append(receipt)
+                if receipt.notes:
+                    followed.noted.append(receipt)
                 if met_nothing:
                     followed.absent.append(receipt.key)
                 advance(receipt)

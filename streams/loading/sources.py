@@ -19,7 +19,7 @@ from typing import IO, cast
 
 import msgspec
 
-from indexer.parsing import media_type_of
+from indexer.parsing import is_known_charset, media_type_of, with_charset
 from schemas.errors import MalformedEvent
 from schemas.events import ENVELOPE_TYPE, decode_envelope, upsert_from_envelope
 from schemas.exits import Failure, WrongSetting
@@ -54,11 +54,13 @@ class Refused:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which files of a folder are taken: any `include` glob and no `exclude` glob matches the relative path or name."""
+    """Which files of a folder are taken: any `include` glob and no `exclude` glob matches the relative path or name.
+    `charset` is that of text files that declare none and are not UTF-8; None leaves it to be recognised."""
 
     collection: str = "default"
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
+    charset: str | None = None
 
     def takes(self, relative: str) -> bool:
         name = relative.rpartition("/")[2]
@@ -116,6 +118,15 @@ def read_sources(paths: Sequence[str], selection: Selection, sizes: Sizes) -> It
             yield item
 
 
+def require_charset(selection: Selection) -> None:
+    """Raises WrongSetting for a character set that is not known: it would count as none."""
+    if selection.charset is not None and not is_known_charset(selection.charset):
+        raise WrongSetting(
+            f"No character set {selection.charset[:40]!r} is known; give one such as iso-8859-1, windows-1251, "
+            "shift_jis or gb18030."
+        )
+
+
 def require_matches(paths: Sequence[str], selection: Selection) -> None:
     """Raises WrongSetting where all paths are folders and no file in them is taken; an empty input is none of these."""
     if all(Path(path).is_dir() for path in paths) and not any(
@@ -145,14 +156,14 @@ def _files(place: Path, selection: Selection) -> Iterator[tuple[Path, str]]:
 
 def _document(file: Path, document_id: str, selection: Selection, limits: LimitSettings) -> Record | Refused:
     try:
-        return _raw_record(file, DocumentKey.checked(selection.collection, document_id), limits)
+        return _raw_record(file, DocumentKey.checked(selection.collection, document_id), limits, selection.charset)
     except MalformedEvent as error:
         return Refused(str(file), error.reason, str(error))
     except OSError as error:
         return Refused(str(file), "unreadable", f"The file cannot be read: {error.strerror}.")
 
 
-def _raw_record(file: Path, key: DocumentKey, limits: LimitSettings) -> Record:
+def _raw_record(file: Path, key: DocumentKey, limits: LimitSettings, charset: str | None) -> Record:
     if _SURROGATES.search(str(key)):
         raise MalformedEvent("bad_key", "The file's name is not UTF-8; rename it.")
     media_type = media_type_of(file.name)
@@ -164,7 +175,8 @@ def _raw_record(file: Path, key: DocumentKey, limits: LimitSettings) -> Record:
     content = file.read_bytes()
     if not content.strip():
         raise MalformedEvent("empty_content", "The file is empty.")
-    return Record(key, content, (("content-type", media_type.encode()),), str(file))
+    content_type = media_type if charset is None else with_charset(media_type, charset, content)
+    return Record(key, content, (("content-type", content_type.encode()),), str(file))
 
 
 def _is_json_lines(file: Path) -> bool:

@@ -40,7 +40,8 @@ from query_api.searching.results.confidence import FEATURES, WITHOUT_MEANING, Fi
 from query_api.searching.results.leading import LEAD
 from query_api.searching.search import search
 from query_api.searching.steps import SearchBudgets, SearchSettings
-from schemas.api import Hit, Mode, SearchRequest
+from schemas.api import Hit
+from schemas.search_request import Mode, SearchRequest
 from schemas.settings import EmbeddingSettings
 
 K = 10

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from indexer.read.fields.columns import Column, flattened, matching
-from indexer.read.fields.phrases import Phrases, hashes_of
+from indexer.read.fields.phrases import Phrases, best_fits, hashes_of
 from indexer.read.resident.layers import Layer, Layers
 from indexer.read.resident.scope import KEPT_SCOPES, Scope, ScopeRows
 from indexer.tables import DocumentRow
@@ -116,11 +116,13 @@ class Records:
 
 
 class Called(NamedTuple):
-    """Documents that a phrase stands for by one field: which phrase it was, and their rows, ascending."""
+    """Documents that a phrase stands for by one field: which phrase it was, their rows, ascending, and how it fits each
+    (n_rows,) of Fit."""
 
     phrase: int
     field: str
     rows: NDArray[np.int64]
+    fits: NDArray[np.int8]
 
 
 class Dated(NamedTuple):
@@ -198,13 +200,16 @@ class DocumentIndex:
 
     def called(self, phrases: Sequence[str], live: NDArray[np.bool_]) -> list[Called]:
         """The documents among the live rows that these phrases stand for."""
-        hashes, found = hashes_of(phrases), dict[tuple[int, str], list[NDArray[np.int64]]]()
+        hashes, found = hashes_of(phrases), dict[tuple[int, str], list[tuple[NDArray[np.int64], NDArray[np.int8]]]]()
         for first, layer in self._numbered():
-            for at, field, rows in layer.content.phrases.standing_for(hashes):
-                found.setdefault((at, field), []).append(rows.astype(np.int64) + first)
-        called = [Called(*name, np.unique(np.concatenate(rows))) for name, rows in sorted(found.items())]
-        kept = [each._replace(rows=each.rows[live[each.rows]]) for each in called]
-        return [each for each in kept if len(each.rows)]
+            for at, field, rows, fits in layer.content.phrases.standing_for(hashes):
+                current = live[rows.astype(np.int64) + first]
+                found.setdefault((at, field), []).append((rows[current].astype(np.int64) + first, fits[current]))
+        called = [
+            Called(*name, *best_fits(*(np.concatenate(of) for of in zip(*each, strict=True))))
+            for name, each in sorted(found.items())
+        ]
+        return [each for each in called if len(each.rows)]
 
     def dated(self, live: NDArray[np.bool_]) -> list[Dated]:
         """The metadata fields whose values among the live rows are mostly dates, or years as numbers."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.read.fields.phrases import Fit
 from indexer.read.resident.scope import Scope
 from query_api.channels.structured.constraints import Constraint, Recognised, recognise
 from query_api.reading.snapshot import Candidate, TextSnapshot
@@ -21,6 +22,7 @@ MOST_ALIKE = 2_000  # documents with one score; what more of them share decides 
 PASSAGES_A_DOCUMENT = 4
 SILENT_BELOW, SURE_FROM = 0.5, 0.8  # shares of the question's words that are covered
 NAMED_BY_ID = 0.1
+SHARE_OF_FIT = np.array([1.0, 1.0, 0.5])  # by Fit: a value that leaves the choice open has half of what was asked
 
 
 class Structured(NamedTuple):
@@ -35,11 +37,18 @@ class Structured(NamedTuple):
 NOTHING_ASKED = Structured((), 0.0, {})
 
 
-def structured_channel(text: TextSnapshot, question: str, limit: int, scope: Scope) -> Structured:
-    """At most `limit` documents. Silent for a question that names nothing. Blocks: for a thread."""
+def recognised_fields(text: TextSnapshot, question: str, scope: Scope) -> Recognised:
+    """What a question asks of the fields of the scope's documents. Blocks: for a thread."""
+    return recognise(question, text.fields, text.fields.live(scope))
+
+
+def structured_channel(
+    text: TextSnapshot, question: str, limit: int, scope: Scope, known: Recognised | None = None
+) -> Structured:
+    """At most `limit` documents. Silent for a question that names nothing. `known` is what `recognised_fields` gave for
+    the same question. Blocks: for a thread."""
     documents = text.fields
-    live = documents.live(scope)
-    recognised = recognise(question, documents, live)  # 1
+    recognised = recognised_fields(text, question, scope) if known is None else known  # 1
     if not recognised.constraints:
         return NOTHING_ASKED
     rows, scores = _best(*_scores(recognised.constraints), limit)  # 2
@@ -47,6 +56,7 @@ def structured_channel(text: TextSnapshot, question: str, limit: int, scope: Sco
         return NOTHING_ASKED
     keys = documents.keys(rows)
     score_of = dict(zip(keys, scores.tolist(), strict=True))
+    members = dict(zip(keys, _members(recognised.constraints, rows).tolist(), strict=True))
     fitting: dict[DocumentKey, tuple[str, float]] = {}  # 3
     for passage in text.keyword_search(question, PASSAGES_A_DOCUMENT * max(limit, len(keys)), scope.within(keys)):
         fitting.setdefault(passage.key, (passage.passage_id, passage.score))
@@ -54,7 +64,7 @@ def structured_channel(text: TextSnapshot, question: str, limit: int, scope: Sco
     placed = {
         key: fitting[key] if key in fitting else (leads[key], 0.0) for key in keys if key in fitting or key in leads
     }
-    ordered = sorted(placed, key=lambda key: (-score_of[key], -placed[key][1], key))[:limit]
+    ordered = sorted(placed, key=lambda key: (-score_of[key], members[key], -placed[key][1], key))[:limit]
     row_of = dict(zip(keys, rows.tolist(), strict=True))
     matches = {
         placed[key][0]: tuple(c.label for c in recognised.constraints if _has(c.rows, row_of[key])) for key in ordered
@@ -69,13 +79,14 @@ def conclusiveness(recognised: Recognised) -> float:
     A question that names a document by its id is about that document at least a little.
     """
     share = (recognised.covered - SILENT_BELOW) / (SURE_FROM - SILENT_BELOW)
-    by_id = any(constraint.label.startswith("document=") for constraint in recognised.constraints)
+    by_id = any("document" in constraint.fields for constraint in recognised.constraints)
     return round(min(1.0, max(share, NAMED_BY_ID if by_id else 0.0)), 6)
 
 
 def _scores(constraints: Sequence[Constraint]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The rows that have anything of what is asked, ascending, and (n_rows,) Σ weight of what each has / Σ weight of
-    what is asked. Being one of the documents named, by id or title, is one thing, however many are named."""
+    what is asked, of which a value that leaves it open has half. Being one of the documents named, by id or title, is
+    one thing, however many are named."""
     total = sum(constraint.weight for constraint in constraints if not constraint.identity)
     rows = np.unique(np.concatenate([constraint.rows for constraint in constraints]))
     scores = np.zeros(len(rows), dtype=np.float64)
@@ -85,9 +96,17 @@ def _scores(constraints: Sequence[Constraint]) -> tuple[NDArray[np.int64], NDArr
         if constraint.identity:
             named[places] = np.maximum(named[places], constraint.weight)
         else:
-            scores[places] += constraint.weight
+            scores[places] += constraint.weight * SHARE_OF_FIT[constraint.fits]
     identity = max((constraint.weight for constraint in constraints if constraint.identity), default=0.0)
     return rows, np.round((scores + named) / (total + identity), 9)
+
+
+def _members(constraints: Sequence[Constraint], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n_rows,) how much of what each has is but one of a list; what equals the value asked for comes before it."""
+    members = np.zeros(len(rows), dtype=np.int64)
+    for constraint in constraints:
+        members += np.isin(rows, constraint.rows[constraint.fits != Fit.WHOLE])
+    return members
 
 
 def _best(

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.extracting.words import STOP_WORDS, word_set
-from indexer.read.fields.phrases import LITERAL, MAX_WORDS
+from indexer.read.fields.phrases import LITERAL, MAX_WORDS, Fit, best_fits
 from indexer.read.fields.words import Word, words_of
 from indexer.read.resident.documents import Called, DocumentIndex
-from query_api.channels.structured.times import TimeExpression, times_in
+from query_api.channels.structured.times import times_in
+from schemas.filters import Operator
 
 MAX_QUESTION_WORDS = 64
 MAX_CALLED_BY_ID = 10  # documents; an id that more share is no id
@@ -53,17 +54,27 @@ _QUOTES = "\"'“”‘’«»`"
 class Constraint:
     """One thing a question asks of a document: words `first..last` (exclusive) say it, `rows` are those that have it.
 
+    `said` are these words as the question has them, `fields` those that may hold it, `bounds` what it asks of them, as
+    filters have it: operators with values. `fits` is how each of `rows` has it, (n_rows,) of Fit.
+
     `weight`, in (0, 1], is how much it tells: how few documents have it, and how surely the words mean it. One that is
     not `sure` may be about the subject as well: a common word that happens to be a value, a keyword, a title.
     """
 
     first: int
     last: int
-    label: str
+    said: str
+    fields: tuple[str, ...]
+    bounds: tuple[tuple[Operator, str], ...]
     rows: NDArray[np.int64]
+    fits: NDArray[np.int8]
     weight: float
     identity: bool = False
     sure: bool = True
+
+    @property
+    def label(self) -> str:
+        return f"{'|'.join(self.fields)}={self.said}"
 
 
 @dataclass(frozen=True)
@@ -137,7 +148,7 @@ def _by_literal_id(
     for called in documents.called([LITERAL + literal.casefold() for literal, _, _ in spelt], live):
         literal, first, last = spelt[called.phrase]
         if len(called.rows) <= MAX_CALLED_BY_ID:
-            yield Constraint(first, last, f"document={literal}", called.rows, 1.0, identity=True)
+            yield _identity(first, last, literal, called)
 
 
 def _by_time(speaking: _Speaking, documents: DocumentIndex, live: NDArray[np.bool_]) -> Iterable[Constraint]:
@@ -162,8 +173,9 @@ def _by_time(speaking: _Speaking, documents: DocumentIndex, live: NDArray[np.boo
         named = {field: rows for field, rows in by_field.items() if len(rows)}
         if named:
             rows = np.unique(np.concatenate(list(named.values())))
-            label = f"{'|'.join(named)}={_said(speaking.text, time)}"
-            yield Constraint(inside[0], inside[-1] + 1, label, rows, _telling(len(rows), total))
+            said, weight = speaking.text[time.start : time.end], _telling(len(rows), total)
+            fits = np.full(len(rows), Fit.WHOLE, dtype=np.int8)
+            yield Constraint(inside[0], inside[-1] + 1, said, tuple(named), time.bounds, rows, fits, weight)
 
 
 def _by_phrase(speaking: _Speaking, documents: DocumentIndex, live: NDArray[np.bool_]) -> Iterable[Constraint]:
@@ -176,35 +188,47 @@ def _by_phrase(speaking: _Speaking, documents: DocumentIndex, live: NDArray[np.b
         by_span.setdefault(spans[called.phrase], []).append(called)
     total = int(live.sum())
     for (first, last), everything in by_span.items():
+        said = _shown(speaking, first, last)
         ids = [each for each in everything if each.field == "document"]
         if ids:
             if len(ids[0].rows) <= MAX_CALLED_BY_ID:
-                yield Constraint(first, last, f"document={_shown(speaking, first, last)}", ids[0].rows, 1.0, True)
+                yield _identity(first, last, said, ids[0])
             continue
         single, marked = last - first == 1, speaking.marked(first, last)
         if single and (words[first].text in STOP_WORDS or len(words[first].text) < 2):
             continue
         values = [each for each in everything if each.field not in IDENTITY]
         titles = [each for each in everything if each.field == "title" and (marked or (not single and first == 0))]
-        said = [each for each in values if speaking.cued(each.field)]
-        chosen = said or values or titles
+        spoken_of = [each for each in values if speaking.cued(each.field)]
+        chosen = spoken_of or values or titles
         if not chosen or (chosen is titles and len(titles[0].rows) > MAX_CALLED_BY_ID):
             continue
-        rows = np.unique(np.concatenate([each.rows for each in chosen]))
+        rows, fits = best_fits(*(np.concatenate(of) for of in zip(*((c.rows, c.fits) for c in chosen), strict=True)))
         topical = all(each.field.rpartition(".")[2].lower() in _TOPICAL for each in chosen)
-        sure = bool(said) or (chosen is values and not topical and (marked or speaking.before_documents(last)))
+        sure = bool(spoken_of) or (chosen is values and not topical and (marked or speaking.before_documents(last)))
         certainty = 1.0 if sure or (not single and not topical) else UNCERTAIN
-        label = f"{'|'.join(each.field for each in chosen)}={_shown(speaking, first, last)}"
         weight = max(LEAST_WEIGHT, certainty * _telling(len(rows), total))
-        yield Constraint(first, last, label, rows, weight, chosen is titles, sure)
+        fields = tuple(each.field for each in chosen)
+        bounds: tuple[tuple[Operator, str], ...] = (("=", _value_of(speaking, first, last, fields)),)
+        yield Constraint(first, last, said, fields, bounds, rows, fits, weight, chosen is titles, sure)
+
+
+def _identity(first: int, last: int, said: str, called: Called) -> Constraint:
+    return Constraint(first, last, said, ("document",), (("=", said),), called.rows, called.fits, 1.0, identity=True)
 
 
 def _shown(speaking: _Speaking, first: int, last: int) -> str:
     return speaking.text[speaking.words[first].start : speaking.words[last - 1].end]
 
 
-def _said(text: str, time: TimeExpression) -> str:
-    return text[time.start : time.end]
+def _value_of(speaking: _Speaking, first: int, last: int, fields: Sequence[str]) -> str:
+    """What the words say without the name of their field, behind which a bare number is found: `volume 12`."""
+    for field in fields:
+        name = [word.text for word in words_of(field.rpartition(".")[2])]
+        behind = first + len(name)
+        if behind < last and [word.text for word in speaking.words[first:behind]] == name:
+            return _shown(speaking, behind, last)
+    return _shown(speaking, first, last)
 
 
 def _telling(having: int, total: int) -> float:
@@ -225,7 +249,7 @@ def _covered(words: Sequence[Word], kept: Sequence[Constraint]) -> float:
     if titles and sum(each.last - each.first for each in titles) + MOST_BESIDE_A_TITLE >= len(words):
         counting = list(kept)
     taken = {at for each in counting for at in range(each.first, each.last)}
-    fields = [field.rpartition(".")[2] for each in counting for field in each.label.partition("=")[0].split("|")]
+    fields = [field.rpartition(".")[2] for each in counting for field in each.fields]
     spoken = {word.text for field in fields for word in words_of(field)}
     spoken |= {cue for begin, cues in _CUES.items() if any(field.startswith(begin) for field in fields) for cue in cues}
     idle = STOP_WORDS | _ASKING | spoken

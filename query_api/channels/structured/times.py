@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 from indexer.read.fields.dates import MONTHS, Span, date_span
+from schemas.filters import Operator
 
 _MONTH = rf"{MONTHS}(?![a-z])"
 _DATE = (
@@ -26,11 +27,13 @@ _EARLIEST, _LATEST = -(2**53), 2**53
 
 
 class TimeExpression(NamedTuple):
-    """A span of time that a question names, and where: characters `start..end` (exclusive)."""
+    """A span of time that a question names, and where: characters `start..end` (exclusive). `bounds` are the same as
+    filters have it: operators with dates, in the question's words."""
 
     start: int
     end: int
     span: Span
+    bounds: tuple[tuple[Operator, str], ...]
 
 
 def times_in(text: str) -> list[TimeExpression]:
@@ -40,7 +43,7 @@ def times_in(text: str) -> list[TimeExpression]:
         for match in pattern.finditer(text):
             span = _span_of(pattern, match)
             if span is not None and not any(each.start < match.end() and match.start() < each.end for each in found):
-                found.append(TimeExpression(match.start(), match.end(), span))
+                found.append(TimeExpression(match.start(), match.end(), span, _bounds_of(pattern, match)))
     return sorted(found)
 
 
@@ -59,3 +62,13 @@ def _span_of(pattern: re.Pattern[str], match: re.Match[str]) -> Span | None:
     if pattern is _AFTER:
         return Span(date.end, _LATEST)
     return Span(date.start, _LATEST) if pattern is _SINCE else date
+
+
+def _bounds_of(pattern: re.Pattern[str], match: re.Match[str]) -> tuple[tuple[Operator, str], ...]:
+    if pattern is _DECADE:
+        first = int(match["decade"])
+        return (">=", str(first)), ("<=", str(first + 9))
+    if pattern is _RANGE:
+        return (">=", match["first"]), ("<=", match["last"])
+    operators: dict[re.Pattern[str], Operator] = {_BEFORE: "<", _AFTER: ">", _SINCE: ">="}
+    return ((operators.get(pattern, "="), match["date"]),)

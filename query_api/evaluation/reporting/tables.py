@@ -44,6 +44,7 @@ def collection_facts(found: CollectionFindings) -> list[str]:
         shown = ", ".join(loaded.missing[:3])
         sentences.append(f"{len(loaded.missing):,} documents were published and not indexed, such as {shown}.")
     sentences += [f"{name}: not offered by this service. {reason}" for name, reason in found.not_offered.items()]
+    sentences += [f"{name}: not measured. {reason}" for name, reason in found.not_measured.items()]
     for approach in found.approaches:
         sentences += [
             f"{approach.name}: {count:,} answers came without the {channel} channel."

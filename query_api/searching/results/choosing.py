@@ -8,8 +8,8 @@ from query_api.reading.snapshot import TextSnapshot
 from query_api.searching.fusing import Place
 from query_api.searching.results.duplicates import Said, without_duplicates
 from query_api.searching.results.hits import best_child
-from schemas.api import SearchRequest
 from schemas.results import DUPLICATE_THRESHOLD
+from schemas.search_request import SearchRequest
 
 FLOOR_PLACES = 64  # what a floor of confidence looks at: one channel's first candidates
 

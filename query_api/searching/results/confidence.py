@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from query_api.reading.comparing import Compared
 from query_api.searching.fusing import Place
-from schemas.api import Mode
+from schemas.search_request import Mode
 
 FILE = "confidence.toml"
 FEATURES = ("cosine", "held", "graph", "relative", "log_rank")

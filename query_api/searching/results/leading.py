@@ -7,7 +7,7 @@ then comes first (docs/ranking.md, section 12). So it is fixed, and its hit need
 from collections.abc import Sequence, Set
 
 from query_api.searching.fusing import Place
-from schemas.api import Channel, SearchRequest
+from schemas.search_request import Channel, SearchRequest
 
 LEAD = 0.1
 TEXT: frozenset[Channel] = frozenset({"vector", "keyword"})

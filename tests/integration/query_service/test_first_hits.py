@@ -19,7 +19,7 @@ from query_api.searching.engine import SearchPart
 from query_api.searching.search import search
 from query_api.searching.steps import SearchSettings
 from query_api.settings import SearchBudgetSettings
-from schemas.api import SearchRequest
+from schemas.search_request import SearchRequest
 from tests.integration.query_service.stage import EVENTS, serving, settings_for
 from tests.unit.query_api.in_memory_text import world
 from tests.unit.query_api.scripted_engine import ScriptedEngine, make_generation

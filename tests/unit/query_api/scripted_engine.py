@@ -21,11 +21,12 @@ from query_api.searching.reranking import asks_reranker
 from query_api.searching.search import search
 from query_api.searching.steps import SearchSettings
 from query_api.settings import SearchBudgetSettings
-from schemas.api import Hit, SearchRequest
+from schemas.api import Hit
 from schemas.contributions import Contribution
 from schemas.frames import Done, Meta, Stage
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval
+from schemas.search_request import SearchRequest
 from schemas.settings import EmbeddingSettings
 from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts
 from tests.unit.query_api.in_memory_usage import InMemoryUsage

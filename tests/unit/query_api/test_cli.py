@@ -133,6 +133,32 @@ def test_dead_letters_are_listed_and_shown_so_that_a_person_sees_what_to_mend(mo
     assert raw.stdout_bytes == POISON
 
 
+class NoLettersClient(StubClient):
+    """Holds no dead letter."""
+
+    def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        return {"dead_letters": [], "next_cursor": None, "looked_at": 0}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "There are no dead letters."),
+        (["--limit", "5"], "There are no dead letters."),
+        (["--reason", "not_json"], "There are no such dead letters."),
+        (["--since", "2h"], "There are no such dead letters."),
+    ],
+)
+def test_no_dead_letters_is_good_news_and_no_failure(
+    monkeypatch: pytest.MonkeyPatch, options: list[str], told: str
+) -> None:
+    monkeypatch.setattr(cli, "service_client", lambda url, data_dir: NoLettersClient([]))
+    listed = CliRunner().invoke(cli.app, ["dead-letters", "list", *options])
+    assert (listed.exit_code, listed.output) == (Exit.OK, f"{told}\n")
+    as_json = CliRunner().invoke(cli.app, ["dead-letters", "list", *options, "--json"])
+    assert (as_json.exit_code, json.loads(as_json.stdout)["dead_letters"]) == (Exit.OK, [])
+
+
 def test_no_service_is_exit_code_3_and_says_how_to_start_one(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from schemas.api import SearchRequest
+from schemas.search_request import SearchRequest
 
 
 @pytest.mark.parametrize(

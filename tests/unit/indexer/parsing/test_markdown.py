@@ -37,6 +37,37 @@ def test_front_matter_that_is_no_yaml_is_read_line_by_line() -> None:
     assert parsed.fields == (("title", "Rivers: a history"), ("author", "Meyer"))
 
 
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        (
+            "---\nauthor: Meyer\ntitle: Rivers: a history\n---\nText.\n",
+            "is no plain YAML (line 3: mapping values are not allowed here): of its lines only `name: value` was read.",
+        ),
+        ("---\na: &x 1\nb: *x\n---\nText.\n", "(an alias in front matter)"),
+        (f"---\nk: {'x' * 70_000}\n---\nText.\n", "has 70,003 characters, more than 65,536"),
+        ("---\ntitle: Rivers\n\nText.\n", "no line `---` ends it: it was read as text."),
+    ],
+)
+def test_front_matter_that_cannot_be_read_as_it_was_meant_is_noted(content: str, note: str) -> None:
+    parsed = read(content)
+    assert "Text." in parsed.text
+    (told,) = parsed.notes
+    assert note in told
+
+
+@pytest.mark.parametrize(
+    "content", ["---\ntitle: Rivers\n---\nText.\n", "---\n---\nText.\n", "---\n# none yet\n---\nText.\n", "Text.\n"]
+)
+def test_front_matter_in_order_or_none_needs_no_note(content: str) -> None:
+    assert (read(content).text, read(content).notes) == ("Text.", ())
+
+
+def test_text_between_two_lines_at_the_beginning_is_no_front_matter() -> None:
+    parsed = read("---\n\nOnce upon a time.\n\n---\n\nThe end.\n")
+    assert (parsed.text, parsed.fields, parsed.notes) == ("Once upon a time.\n\nThe end.", (), ())
+
+
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize(
     "front_matter",

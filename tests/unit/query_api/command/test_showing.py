@@ -61,5 +61,5 @@ def test_a_dead_letter_tells_the_size_of_what_was_sent(content_bytes: int | None
     letter = {"position": "0:1", "at": "2026-11-22T04:00:00", "reason": "malformed", "key": "c/a", "message": "No."}
     output = io.StringIO()
     sized = letter | {"bytes": 1_200, "content_bytes": content_bytes, "omitted": None}
-    show_dead_letters(Console(file=output, width=200), {"dead_letters": [sized], "next_cursor": None})
+    show_dead_letters(Console(file=output, width=200), {"dead_letters": [sized], "next_cursor": None}, narrowed=False)
     assert size in output.getvalue()

@@ -162,6 +162,24 @@ def test_only_the_approach_with_a_re_ranker_asks_for_it_and_is_left_out_where_th
     assert only(evaluate(plan, service.client)).not_offered == {"reranked": "No re-ranker: Configure one."}
 
 
+def test_an_approach_whose_step_was_left_out_has_no_figures(
+    service: PretendService, plan: Plan, tmp_path: Path
+) -> None:
+    plan = msgspec.structs.replace(plan, approaches=approaches_named(["reranked", "hybrid", "keyword"]))
+    service.failed_channels = {"rerank": "no answer within 2 s"}
+    evaluation = evaluate(plan, service.client)
+    found = only(evaluation)
+    assert [approach.name for approach in found.approaches] == ["hybrid", "keyword"]
+    assert {comparison.ours for comparison in found.comparisons} == {"hybrid"}
+    asked = found.asked
+    why = f"{asked} of {asked} answers came without its step 'rerank': no answer within 2 s."
+    assert found.not_measured == {"reranked": why}
+    write_reports(evaluation, tmp_path)
+    assert f"reranked: not measured. {why}" in (tmp_path / "report.md").read_text()
+    with pytest.raises(Failure, match=r"No approach was measured\. reranked: .* without its step 'rerank'"):
+        evaluate(msgspec.structs.replace(plan, approaches=approaches_named(["reranked"])), service.client)
+
+
 def test_a_collection_is_taken_as_it_is_if_it_holds_what_is_judged(service: PretendService, plan: Plan) -> None:
     loaded = only(evaluate(plan, service.client)).loaded
     sent = len(service.published)

@@ -14,8 +14,8 @@ from query_api.forking import fork as fork_module
 from query_api.forking.fork import Fork, ForkLost
 from query_api.forking.sharing import processes_to_search
 from query_api.searching.engine import SearchPart, SearchUnanswered
-from schemas.api import SearchRequest
 from schemas.frames import Done, Stage
+from schemas.search_request import SearchRequest
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.skipif(processes_to_search(2) < 2, reason="processes are not copied on this system")

@@ -21,9 +21,10 @@ from query_api.reading.snapshot import Snapshot
 from query_api.searching.engine import LazyEngine, SearchPart
 from query_api.settings import ServiceBlock
 from query_api.upkeep.resting_encoder import RestingEncoder
-from schemas.api import Hit, SearchRequest
+from schemas.api import Hit
 from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta, Stage
+from schemas.search_request import SearchRequest
 from tests.unit.query_api.reranking.stub_reranker import StubReranker, served
 from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_generation, make_hit
 from tests.waiting import eventually
@@ -340,9 +341,11 @@ async def test_a_fork_that_the_system_refuses_is_tried_again_later(
 
 
 def test_as_many_processes_as_cores_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)), raising=False)
+    monkeypatch.setattr(sharing, "usable_processors", lambda: 16)
 
     assert processes_to_search(0) == sharing.MOST_PROCESSES
     assert processes_to_search(7) == 7
+    monkeypatch.setattr(sharing, "usable_processors", lambda: 1)  # of a quota
+    assert processes_to_search(0) == 1
     monkeypatch.setattr(sharing.sys, "platform", "darwin")
     assert processes_to_search(7) == 1

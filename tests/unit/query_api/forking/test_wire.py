@@ -4,8 +4,9 @@ import pytest
 
 from query_api.forking.wire import Ask, Ended, Stop, asked, asking, ending, stopping, telling, told
 from query_api.searching.engine import SearchPart
-from schemas.api import SearchRequest, SnapshotInfo
+from schemas.api import SnapshotInfo
 from schemas.frames import Done, Meta, Stage
+from schemas.search_request import SearchRequest
 from tests.unit.query_api.scripted_engine import make_hit
 
 SNAPSHOT = SnapshotInfo(generation="g1", graph_position=3, table_versions={"chunks": 2}, positions="0:4", as_of="now")

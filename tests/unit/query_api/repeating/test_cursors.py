@@ -5,7 +5,7 @@ import pytest
 from indexer.errors import MalformedCursor
 from query_api.repeating.cursors import Cursor, read_cursor, write_cursor
 from query_api.repeating.identity import question_of
-from schemas.api import SearchRequest
+from schemas.search_request import SearchRequest
 
 CURSOR = Cursor("a-snapshot", "a-question", 40)
 

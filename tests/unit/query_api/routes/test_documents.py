@@ -1,6 +1,7 @@
 """Reads of `/v1/documents`: what is indexed, and what became of the last write."""
 
 import asyncio
+from typing import Any
 
 from query_api.upkeep.tailing import TailedRecord
 from schemas.ids import DocumentKey
@@ -58,6 +59,19 @@ async def test_documents_that_were_dead_lettered_say_why(running: Running) -> No
     status = (await running.get("/v1/documents/broken/status", collection="a")).json()
     assert (status["status"], status["message"]) == ("dead_lettered", "The content is not UTF-8.")
     assert status["position"] == "0:6"
+
+
+async def test_what_could_not_be_read_as_it_was_meant_is_told_of_the_record_that_is_shown(running: Running) -> None:
+    path = "/v1/documents/ada/status"
+    told: Any = {"outcome": "indexed", "generation": "g0001"}
+    shown = (await running.get(path, collection="a")).json()
+    assert (shown["status"], shown["notes"]) == ("indexed", [])
+    partition, offset = map(int, shown["position"].split(":"))
+    for at, notes in ((offset, ["The front matter is no YAML."]), (offset + 1, [])):
+        running.service.keeper.receipts.add(
+            Receipt(key="a/ada", partition=partition, offset=at, notes=("The front matter is no YAML.",), **told)
+        )
+        assert (await running.get(path, collection="a")).json()["notes"] == notes
 
 
 EVENTS = {"Accept": "text/event-stream"}

@@ -7,8 +7,9 @@ from typing import Any
 from query_api.reading.snapshot import Snapshot
 from query_api.searching.search import search
 from query_api.searching.steps import SearchSettings
-from schemas.api import Hit, SearchRequest
+from schemas.api import Hit
 from schemas.frames import Done, Stage
+from schemas.search_request import SearchRequest
 from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts
 
 PAGES = [

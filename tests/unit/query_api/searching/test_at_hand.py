@@ -13,7 +13,7 @@ from query_api.channels.question import question_of
 from query_api.reading.snapshot import Candidate
 from query_api.searching.following import Following
 from query_api.searching.steps import SHORT_PAGE, SHORT_QUESTION, Account, Reading, SearchSettings
-from schemas.api import SearchRequest
+from schemas.search_request import SearchRequest
 from tests.unit.query_api.in_memory_text import world
 from tests.unit.query_api.searching.asking import PAGES, QUESTION, ask
 

@@ -9,9 +9,9 @@ import pytest
 from query_api.searching.decomposing import merged, parts_to_search
 from query_api.searching.fusing import DEPTH, Place
 from query_api.searching.steps import SearchFailed
-from schemas.api import SearchRequest
 from schemas.frames import Meta
 from schemas.ids import DocumentKey
+from schemas.search_request import SearchRequest
 from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.searching.asking import PAGES, ask
 

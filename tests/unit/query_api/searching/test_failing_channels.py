@@ -12,8 +12,8 @@ from query_api.searching.following import Following
 from query_api.searching.search import search
 from query_api.searching.steps import SearchBudgets, SearchFailed, SearchSettings
 from query_api.searching.text_channels import TextChannels
-from schemas.api import SearchRequest
 from schemas.frames import Meta, Stage
+from schemas.search_request import SearchRequest
 from tests.unit.query_api.in_memory_text import InMemoryText, Page, world
 from tests.unit.query_api.searching.asking import PAGES, QUESTION, SIDE_BY_SIDE, ask
 

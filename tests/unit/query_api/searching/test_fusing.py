@@ -9,8 +9,9 @@ from query_api.reading.comparing import Compared
 from query_api.reading.snapshot import Candidate
 from query_api.searching.fusing import DEPTH, Found, FusionWeights, Place, places
 from query_api.searching.limiting import Limit
-from schemas.api import Fusion, Group, Mode
+from schemas.hit_pages import Group
 from schemas.ids import DocumentKey
+from schemas.search_request import Fusion, Mode
 
 WEIGHTS = FusionWeights()
 

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from schemas.api import GraphMethod
+from schemas.search_request import GraphMethod
 from tests.unit.query_api.in_memory_text import world
 from tests.unit.query_api.searching.asking import PAGES, ask
 

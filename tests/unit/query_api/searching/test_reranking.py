@@ -10,7 +10,7 @@ from query_api.reranking.port import RerankerUnavailable
 from query_api.reranking.served import ServedReranker
 from query_api.searching.reranking import asks_reranker
 from query_api.searching.steps import SearchBudgets, SearchSettings
-from schemas.api import SearchRequest
+from schemas.search_request import SearchRequest
 from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.reranking.stub_reranker import StubReranker, served
 from tests.unit.query_api.searching.asking import Answer, ask

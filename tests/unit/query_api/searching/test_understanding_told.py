@@ -8,12 +8,15 @@ from pydantic import ValidationError
 
 from indexer.errors import TransientStoreError
 from query_api.channels import graph
+from query_api.channels.structured import channel
+from query_api.channels.structured.constraints import recognise
 from query_api.channels.walking.expansion import expansion
 from query_api.searching import following
-from schemas.api import SearchRequest, Understanding
+from schemas.api import Understanding
 from schemas.frames import Meta
 from schemas.ids import entity_id
-from tests.unit.query_api.in_memory_text import world
+from schemas.search_request import SearchRequest
+from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.searching.asking import PAGES, QUESTION, Answer, ask
 
 
@@ -58,6 +61,56 @@ async def test_names_that_the_caller_gives_lead_on_in_place_of_those_in_the_ques
 
 async def test_a_caller_may_say_that_nothing_is_named(executor: Executor) -> None:
     assert understood(await ask(world(PAGES), executor, names=[""])).names == ()
+
+
+PROPOSALS = [
+    Page(
+        "pep-1", "Types", [["Hints."]], metadata={"status": "Final", "author": "Bo Ek", "created": "2002", "volume": 3}
+    ),
+    Page("pep-2", "Words", [["Keys."]], metadata={"status": "Draft", "author": "Ann Lee", "created": "2004"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        (
+            "Which final proposals by Bo Ek were created between 2001 and 2002?",
+            [
+                ("final", ("status",), "=", "final"),
+                ("Bo Ek", ("author",), "=", "Bo Ek"),
+                ("between 2001 and 2002", ("created",), ">=", "2001"),
+                ("between 2001 and 2002", ("created",), "<=", "2002"),
+            ],
+        ),
+        ("What says pep-2?", [("pep-2", ("document",), "=", "pep-2")]),
+        ("proposals of volume 3", [("volume 3", ("volume",), "=", "3")]),
+        ("Where does it rain?", []),
+    ],
+)
+async def test_what_a_question_asks_of_fields_is_told_as_filters_would_have_it(
+    executor: Executor, question: str, told: list[tuple[str, tuple[str, ...], str, str]]
+) -> None:
+    fields = understood(await ask(world(PROPOSALS), executor, question)).fields
+
+    assert [(each.words, each.fields, each.operator, each.value) for each in fields] == told
+    if told:  # and as filters they leave one document
+        filters = tuple(f"{field}{each.operator}{each.value}" for each in fields for field in each.fields)
+        left = await ask(world(PROPOSALS), executor, "hints and keys", filter=filters, mode="keyword")
+        assert len(left.titles) == 1
+
+
+async def test_fields_are_looked_for_once_and_only_where_their_channel_is_asked(
+    executor: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr(
+        channel, "recognise", lambda question, *more: looked.append(question) or recognise(question, *more)
+    )
+    assert understood(await ask(world(PROPOSALS), executor, "pep-2", mode="keyword")).fields == ()
+    assert looked == []
+    assert len(understood(await ask(world(PROPOSALS), executor, "pep-2")).fields) == 1
+    assert looked == ["pep-2"]
 
 
 @pytest.mark.parametrize("mode", ["vector", "keyword", "structured"])

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from query_api.streaming.replay import EventId, RecordedStream, ReplayBuffer, encode_frame, new_retrieval_id
-from schemas.api import SearchRequest
 from schemas.frames import Done, Stage, StreamError
+from schemas.search_request import SearchRequest
 from tests.unit.query_api.scripted_engine import make_hit
 
 REQUEST = SearchRequest(q="the river")

@@ -13,7 +13,7 @@ from query_api.problems import ApiProblem
 from query_api.settings import SearchBudgetSettings, ServiceBlock
 from query_api.streaming.replay import RecordedStream, ReplayBuffer
 from query_api.streaming.sse import SearchStreams, accepts_events
-from schemas.api import SearchRequest
+from schemas.search_request import SearchRequest
 from tests.unit.query_api.in_memory_text import world
 from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_hit
 from tests.waiting import eventually

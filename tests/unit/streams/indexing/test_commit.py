@@ -50,6 +50,16 @@ async def test_a_document_ends_up_in_both_stores_with_a_receipt(bench: Bench) ->
     assert bench.metrics.registry.get_sample_value("thalweg_documents_total", {"outcome": "indexed"}) == 1
 
 
+async def test_a_receipt_notes_what_could_not_be_read_as_it_was_meant(bench: Bench) -> None:
+    await bench.indexer.index(
+        [upsert(1, text="---\ntitle: a: b\n---\nThe Rhine."), upsert(2, "default/b", text="The Main.")]
+    )
+    by_key = {receipt.key: receipt for receipt in bench.broker.receipts()}
+    assert by_key["default/a"].outcome == "indexed"
+    assert "no plain YAML (line 2" in by_key["default/a"].notes[0]
+    assert by_key["default/b"].notes == ()
+
+
 async def test_an_update_replaces_and_a_tombstone_withdraws(bench: Bench) -> None:
     await bench.indexer.index([upsert(0, text="First words.")])
     first = bench.documents.chunks[A]

@@ -11,9 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from indexer.parsing import parse
 from schemas.events import DocumentDelete, DocumentUpsert, decode_document_event
+from schemas.exits import WrongSetting
 from schemas.settings import LimitSettings
-from streams.loading.sources import Record, Refused, Selection, Sizes, read_sources
+from streams.loading.sources import Record, Refused, Selection, Sizes, read_sources, require_charset
 
 SIZES = Sizes(LimitSettings(max_document_bytes=1_000), 20_000)
 
@@ -29,6 +31,55 @@ def read(*paths: Path | str, selection: Selection | None = None) -> tuple[dict[s
 
 def decoded(record: Record) -> DocumentUpsert | DocumentDelete:
     return decode_document_event(str(record.key).encode(), record.value, record.headers, SIZES.limits)
+
+
+def test_a_charset_goes_with_text_that_declares_none(tmp_path: Path) -> None:
+    word = "Grüße".encode("latin-1")
+    for name, content in {
+        "a.txt": word,
+        "b.html": b"<p>" + word + b"</p>",
+        "declared.html": b'<meta charset="windows-1251"><p>' + "Привет".encode("cp1251") + b"</p>",
+        "c.xml": b'<?xml version="1.0" encoding="windows-1251"?><p/>',
+        "d.pdf": b"%PDF-1.4",
+        "e.csv": b"name\n" + word,
+        "utf8.txt": "Grüße".encode(),
+        "marked.txt": "Grüße".encode("utf-16"),
+    }.items():
+        (tmp_path / name).write_bytes(content)
+    records, _ = read(tmp_path, selection=Selection(charset="iso-8859-1"))
+    assert {key: dict(record.headers)["content-type"].decode() for key, record in records.items()} == {
+        "default/a.txt": "text/plain; charset=iso-8859-1",
+        "default/b.html": "text/html; charset=iso-8859-1",
+        "default/declared.html": "text/html",
+        "default/c.xml": "application/xml",
+        "default/d.pdf": "application/pdf",
+        "default/e.csv": "text/csv; charset=iso-8859-1",
+        "default/utf8.txt": "text/plain",
+        "default/marked.txt": "text/plain",
+    }
+    texts = {
+        key: parse(event.content, event.content_type).text
+        for key, record in records.items()
+        if key.endswith((".txt", ".html")) and isinstance(event := decoded(record), DocumentUpsert)
+    }
+    german = dict.fromkeys(["default/a.txt", "default/b.html", "default/utf8.txt", "default/marked.txt"], "Grüße")
+    assert texts == german | {"default/declared.html": "Привет"}
+    (tmp_path / "a.txt").write_bytes("Gross".encode("utf-16-le"))
+    records, _ = read(tmp_path / "a.txt", selection=Selection(charset="UTF_16le"))
+    event = decoded(records["default/a.txt"])
+    assert isinstance(event, DocumentUpsert)
+    assert parse(event.content, event.content_type).text == "Gross"
+
+
+@pytest.mark.parametrize("charset", ["latin-1", "windows-1251", "Shift_JIS", "utf-16", "gb18030"])
+def test_character_sets_that_content_types_may_name_are_known(charset: str) -> None:
+    require_charset(Selection(charset=charset))
+
+
+@pytest.mark.parametrize("charset", ["latin-l", "rot13", "base64", "", "utf-8; x=y"])
+def test_a_character_set_that_is_none_is_refused_before_anything_is_sent(charset: str) -> None:
+    with pytest.raises(WrongSetting, match=r"No character set .* is known; give one such as iso-8859-1"):
+        require_charset(Selection(charset=charset))
 
 
 @pytest.fixture

@@ -102,6 +102,21 @@ def test_what_has_all_that_was_asked_comes_before_what_has_a_part() -> None:
     assert all(each.score < 1.0 for each in found.candidates[1:])
 
 
+def test_what_equals_a_value_comes_before_what_has_it_among_others() -> None:
+    listing = page("a-0", "Two", "A new one about proposals.", author="Cy Oz, Dee Oh", status="Rejected")
+    template = page("a-1", "Template", "How proposals are written.", status="<REQUIRED: Accepted | Rejected | Final>")
+    alone = page("b-0", "One", "Another.", author="Dee Oh", status="Rejected")
+    array = page("b-1", "Three", "Another.", author=["Cy Oz", "Dee Oh"], status="Rejected")
+    text = InMemoryText({each.key: each for each in [*PAGES, listing, template, alone, array]}, WordCounts({}))
+
+    rejected = structured_channel(text, "rejected proposals", 10, EVERYTHING)
+    assert [each.key.document_id for each in rejected.candidates] == ["a-0", "b-0", "b-1", "a-1"]
+    assert [each.score for each in rejected.candidates] == [1.0, 1.0, 1.0, 0.5]
+    by_one = structured_channel(text, "proposals by Dee Oh", 10, EVERYTHING)
+    assert [each.key.document_id for each in by_one.candidates] == ["b-0", "b-1", "a-0"]
+    assert {each.score for each in by_one.candidates} == {1.0}
+
+
 def test_each_document_is_shown_by_the_passage_that_fits_the_words_else_by_its_first() -> None:
     text = InMemoryText({each.key: each for each in PAGES}, WordCounts({}))
     later = structured_channel(text, "pep 8: a later passage", 5, EVERYTHING).candidates[0]

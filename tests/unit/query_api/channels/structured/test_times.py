@@ -37,6 +37,22 @@ def test_a_time_is_found_with_its_words(question: str, said: str, first: str | N
 
 
 @pytest.mark.parametrize(
+    ("question", "bounds"),
+    [
+        ("created on 08-Jan-2001?", [("=", "08-Jan-2001")]),
+        ("between 2001 and March 2003", [(">=", "2001"), ("<=", "March 2003")]),
+        ("before 2005", [("<", "2005")]),
+        ("after May 2005", [(">", "May 2005")]),
+        ("since 2005", [(">=", "2005")]),
+        ("films of the 1990s", [(">=", "1990"), ("<=", "1999")]),
+    ],
+)
+def test_a_time_is_told_as_a_filter_would_have_it(question: str, bounds: list[tuple[str, str]]) -> None:
+    (found,) = times_in(question)
+    assert list(found.bounds) == bounds
+
+
+@pytest.mark.parametrize(
     "question", ["2014 S/S is an album", "port 2001/tcp", "PEP 2004", "version 3.10", "may 5", "between 2005 and 2001x"]
 )
 def test_what_only_looks_like_a_time_is_left_alone(question: str) -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from indexer.read.rows import ChunkRow
 from query_api.searching.results.contexts import SECTION_CHARACTERS, around, joined, span_of
-from schemas.api import SearchRequest
 from schemas.ids import DocumentKey
+from schemas.search_request import SearchRequest
 
 KEY = DocumentKey("wiki", "letters")
 SENTENCES = [f"{letter.upper()}{letter} said {letter}." for letter in "abcdefghij"]

@@ -11,9 +11,10 @@ from query_api.searching import following
 from query_api.searching.fusing import Place
 from query_api.searching.results.leading import LEAD, leading_place, text_may_decide
 from query_api.searching.steps import SearchSettings
-from schemas.api import Hit, SearchRequest
+from schemas.api import Hit
 from schemas.frames import Stage
 from schemas.ids import DocumentKey
+from schemas.search_request import SearchRequest
 from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.searching.asking import PAGES, QUESTION, SIDE_BY_SIDE, Answer, ask
 
