@@ -166,10 +166,7 @@ class Trail:
         label = self._labels.get(entity, name)
         if label != name:
             return label
-        written = re.search(
-            r"\W+".join(map(re.escape, name.split())), text(self._view.chunk_id(chunk)) or "", re.IGNORECASE
-        )
-        return written.group() if written and name else label
+        return written_in(text(self._view.chunk_id(chunk)) or "", name) or label
 
     def _step(self, source: str, edge: str, target: str, chunk: int, entity: int, text: ChunkTexts) -> PathEdge:
         """A step whose evidence is the sentence of the chunk that names the entity, else its most telling one."""
@@ -182,6 +179,18 @@ class Trail:
         name = self._names.get(entity, "")
         evidence = sentence_naming(shown, name) or _most_telling(shown, self._question)
         return _edge(source, edge, target, evidence, identifier)
+
+
+def written_in(text: str, name: str) -> str | None:
+    """A normalised name as the text writes it, with other case and other signs between its words."""
+    words, lower = name.split(), text.lower()
+    if not words or not all(word in lower for word in words):
+        return None
+    at = lower.find(name)
+    if at >= 0 and len(lower) == len(text):
+        return text[at : at + len(name)]
+    written = re.search(r"\W+".join(map(re.escape, words)), text, re.IGNORECASE)
+    return None if written is None else written.group()
 
 
 def _most_telling(text: str, question: Question) -> str | None:
