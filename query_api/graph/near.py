@@ -59,10 +59,10 @@ def frequencies(located: Located, n_entities: int) -> Numbers:
     """(n_entities,) in how many live passages each is mentioned."""
     counts = np.zeros(n_entities, dtype=np.int64)
     for part, rows, local in located:
-        counts[rows] += part.segment.passage_frequencies[local]
+        counts[rows] += part.segment.passage_frequencies.at(local)
         if part.n_dead:
-            which, edges = part.segment.mentions.entering(local)
-            passages = part.segment.chunk_passages[part.segment.mentions.sources_of(edges)].astype(np.int64)
+            which, _, chunks = part.segment.mentions.entering(local)
+            passages = part.segment.chunk_passages.at(chunks)
             gone = ~part.alive(passages)
             lost = np.unique(np.stack((rows[which[gone]], passages[gone])), axis=1)
             np.subtract.at(counts, lost[0], 1)
@@ -73,15 +73,14 @@ def about(located: Located, entities: Keys) -> About:
     """The documents that are about these entities."""
     found: list[About] = []
     for part, rows, local in located:
-        which, edges = part.segment.about.entering(local)
-        documents = part.segment.about.sources_of(edges)
+        which, edges, documents = part.segment.about.entering(local)
         keep = ~part.dead[documents]
         found.append(
             About(
                 rows[which][keep],
                 (documents + part.documents)[keep],
                 entities[rows[which]][keep],
-                part.segment.about_weights[edges][keep],
+                part.segment.about_weights.at(edges[keep]),
             )
         )
     return About(*joined(found, About._fields))
@@ -91,9 +90,8 @@ def mentions(located: Located, entities: Keys) -> Mentions:
     """Where these entities are mentioned."""
     found: list[Mentions] = []
     for part, rows, local in located:
-        which, edges = part.segment.mentions.entering(local)
-        chunks = part.segment.mentions.sources_of(edges)
-        passages = part.segment.chunk_passages[chunks].astype(np.int64)
+        which, edges, chunks = part.segment.mentions.entering(local)
+        passages = part.segment.chunk_passages.at(chunks)
         keep = slice(None) if not part.n_dead else part.alive(passages)
         found.append(
             Mentions(
@@ -101,8 +99,8 @@ def mentions(located: Located, entities: Keys) -> Mentions:
                 (chunks + part.chunks)[keep],
                 (passages + part.passages)[keep],
                 entities[rows[which]][keep],
-                part.segment.mention_counts[edges].astype(np.int64)[keep],
-                part.segment.first_sentences(edges)[keep],
+                part.segment.mention_counts.at(edges[keep]),
+                part.segment.first_sentences(edges[keep], chunks[keep]),
             )
         )
     return Mentions(*joined(found, Mentions._fields))

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from query_api.graph import near
-from query_api.graph.answers import About, ChunkEdges, Links, Memory, Mentions, Numbers, Statement, joined
+from query_api.graph.answers import About, ChunkEdges, Links, Memory, Mentions, Numbers, Statement, joined, rows_of
 from query_api.graph.arrow_columns import columns_of_tables
 from query_api.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of, entity_keys_of
 from query_api.graph.identifiers import MISSING
 from query_api.graph.near import Near
 from query_api.graph.parts import Parts
-from query_api.graph.rows import entries_between, entries_of
+from query_api.graph.arrays.rows import entries_between, entries_of
 from query_api.graph.segment import Segment
 from schemas.contributions import Contribution
 from schemas.ids import DocumentKey
@@ -123,17 +123,17 @@ class GraphView:
 
     def document_of_passage(self, passage: int) -> int:
         part = self._parts.of_passage(passage)
-        return int(part.segment.passage_documents[passage - part.passages]) + part.documents
+        return part.segment.passage_documents[passage - part.passages] + part.documents
 
     def collection_of_passage(self, passage: int) -> str:
         part = self._parts.of_passage(passage)
-        return part.segment.collections[int(part.segment.passage_documents[passage - part.passages])]
+        return part.segment.collections[part.segment.passage_documents[passage - part.passages]]
 
     def documents_of_passages(self, passages: Numbers) -> Numbers:
         """(n_passages,) the document of each."""
         documents = np.empty(len(passages), dtype=np.int64)
         for part, rows, local in self._parts.holding(passages, "passages"):
-            documents[rows] = part.segment.passage_documents[local].astype(np.int64) + part.documents
+            documents[rows] = part.segment.passage_documents.at(local) + part.documents
         return documents
 
     def live_documents(self) -> Numbers:
@@ -143,8 +143,8 @@ class GraphView:
     def passages_of_document(self, document: int) -> range:
         """The passages of a document, in the order of its text."""
         part = self._parts.of_document(document)
-        first, last = part.segment.document_passages[document - part.documents : document - part.documents + 2]
-        return range(int(first) + part.passages, int(last) + part.passages)
+        pointers, local = part.segment.document_passages, document - part.documents
+        return range(pointers[local] + part.passages, pointers[local + 1] + part.passages)
 
     def chunks(self, chunk_ids: Sequence[str]) -> Numbers:
         """The live chunks of these ids, MISSING for one that the graph does not hold."""
@@ -152,7 +152,7 @@ class GraphView:
         for part in self._parts:
             held = part.segment.chunk_ids.positions_of(chunk_ids)
             rows = np.flatnonzero(held != MISSING)
-            rows = rows[part.alive(part.segment.chunk_passages[held[rows]])]
+            rows = rows[part.alive(part.segment.chunk_passages.at(held[rows]))]
             numbers[rows] = held[rows] + part.chunks
         return numbers
 
@@ -162,12 +162,12 @@ class GraphView:
 
     def passage_of_chunk(self, chunk: int) -> int:
         part = self._parts.of_chunk(chunk)
-        return int(part.segment.chunk_passages[chunk - part.chunks]) + part.passages
+        return part.segment.chunk_passages[chunk - part.chunks] + part.passages
 
     def chunks_of_passage(self, passage: int) -> range:
         part = self._parts.of_passage(passage)
-        first, last = part.segment.passage_chunks[passage - part.passages : passage - part.passages + 2]
-        return range(int(first) + part.chunks, int(last) + part.chunks)
+        pointers, local = part.segment.passage_chunks, passage - part.passages
+        return range(pointers[local] + part.chunks, pointers[local + 1] + part.chunks)
 
     def entity(self, collection: str, name: str) -> int | None:
         """The key of the entity with this normalised name, or None when no live document names it."""
@@ -196,11 +196,11 @@ class GraphView:
         name."""
         best: dict[int, tuple[float, str]] = {}
         for part, _, local in self._parts.knowing(np.array(list(names), dtype=np.uint64)):
-            which, edges = part.segment.about.entering(local)
-            documents = part.segment.about.sources_of(edges)
-            for at, edge, document in zip(which.tolist(), edges.tolist(), documents.tolist(), strict=True):
+            which, edges, documents = part.segment.about.entering(local)
+            weights = part.segment.about_weights.at(edges)
+            for at, edge, document, weight in rows_of(which, edges, documents, weights):
                 if not part.dead[document]:
-                    candidate = (-float(part.segment.about_weights[edge]), part.segment.surface(edge, document))
+                    candidate = (-weight, part.segment.surface(edge, document))
                     key = int(part.segment.entity_keys[local[at]])
                     best[key] = min(best.get(key, candidate), candidate)
         return {**names, **{key: surface for key, (_, surface) in best.items()}}
@@ -212,15 +212,15 @@ class GraphView:
         found: list[Mentions] = []
         for part, rows, local in self._parts.holding(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
-            at, edges = part.segment.mentions.leaving(chunks)
+            at, edges, entities = part.segment.mentions.leaving(chunks)
             found.append(
                 Mentions(
                     rows[which[at]],
                     chunks[at] + part.chunks,
                     local[which[at]] + part.passages,
-                    part.segment.entity_keys[part.segment.mentions.targets[edges]],
-                    part.segment.mention_counts[edges].astype(np.int64),
-                    part.segment.first_sentences(edges),
+                    part.segment.entity_keys[entities],
+                    part.segment.mention_counts.at(edges),
+                    part.segment.first_sentences(edges, chunks[at]),
                 )
             )
         return Mentions(*joined(found, Mentions._fields))
@@ -246,13 +246,13 @@ class GraphView:
         """The entities that these documents are about."""
         found: list[About] = []
         for part, rows, local in self._parts.holding(documents, "documents"):
-            which, edges = part.segment.about.leaving(local)
+            which, edges, entities = part.segment.about.leaving(local)
             found.append(
                 About(
                     rows[which],
                     local[which] + part.documents,
-                    part.segment.entity_keys[part.segment.about.targets[edges]],
-                    part.segment.about_weights[edges],
+                    part.segment.entity_keys[entities],
+                    part.segment.about_weights.at(edges),
                 )
             )
         return About(*joined(found, About._fields))
@@ -271,7 +271,7 @@ class GraphView:
                     (chunks[at] + part.chunks)[keep],
                     (local[which[at]] + part.passages)[keep],
                     documents[keep],
-                    part.segment.link_weights[edges].astype(np.float32)[keep],
+                    part.segment.link_weights.at(edges[keep]),
                 )
             )
         return Links(*joined(found, Links._fields))
@@ -283,9 +283,8 @@ class GraphView:
             keys[rows] = part.segment.document_keys[local]
         found: list[Links] = []
         for part in self._parts:
-            which, edges = part.segment.links.entering(keys)
-            chunks = part.segment.links.sources[edges].astype(np.int64)
-            passages = part.segment.chunk_passages[chunks].astype(np.int64)
+            which, edges, chunks = part.segment.links.entering(keys)
+            passages = part.segment.chunk_passages.at(chunks)
             keep = part.alive(passages)
             found.append(
                 Links(
@@ -293,7 +292,7 @@ class GraphView:
                     (chunks + part.chunks)[keep],
                     (passages + part.passages)[keep],
                     documents[which][keep],
-                    part.segment.link_weights[edges].astype(np.float32)[keep],
+                    part.segment.link_weights.at(edges[keep]),
                 )
             )
         return Links(*joined(found, Links._fields))
@@ -302,18 +301,15 @@ class GraphView:
         """Edges that leave or reach these chunks within their documents; `other` is the far end."""
         found: list[ChunkEdges] = []
         for part, rows, local in self._parts.holding(chunks, "chunks"):
-            which, leaving = part.segment.edges.leaving(local)
-            back, entering = part.segment.edges.entering(local)
-            edges = np.concatenate((leaving, entering))
-            far = np.concatenate((part.segment.edges.targets[leaving], part.segment.edges.sources_of(entering)))
-            asked = np.concatenate((which, back))
+            reached = zip(part.segment.edges.leaving(local), part.segment.edges.entering(local), strict=True)
+            asked, edges, far = (np.concatenate(both) for both in reached)
             found.append(
                 ChunkEdges(
                     rows[asked],
                     local[asked] + part.chunks,
-                    far.astype(np.int64) + part.chunks,
-                    part.segment.edge_kinds[edges],
-                    part.segment.edge_weights[edges].astype(np.float32),
+                    far + part.chunks,
+                    part.segment.edge_kinds.at(edges).astype(np.uint8),
+                    part.segment.edge_weights.at(edges),
                 )
             )
         return ChunkEdges(*joined(found, ChunkEdges._fields))
@@ -331,9 +327,8 @@ class GraphView:
         """The statements in which these entities have a part."""
         found: list[Statement] = []
         for part, rows, local in self._parts.knowing(entities):
-            which, edges = part.segment.roles.entering(local)
-            statements = part.segment.roles.sources_of(edges)
-            chunks = part.segment.statement_chunks[statements]
-            keep = part.alive(part.segment.chunk_passages[chunks])
+            which, _, statements = part.segment.roles.entering(local)
+            chunks = part.segment.statement_chunks.at(statements)
+            keep = part.alive(part.segment.chunk_passages.at(chunks))
             found.extend(part.statements(rows[which][keep], statements[keep]))
         return found

@@ -1,0 +1,177 @@
+"""Columns of whole numbers in as few bits as they need, read by position without unpacking the rest.
+
+`Packed` gives each number the bits of the largest; `Skewed` those of most, with the few larger ones aside; `Ascending`
+those of how far it is above the last of every 16th, which is kept whole.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Positions = NDArray[np.int64]
+
+PADDING = 8  # bytes: the last number is read as part of a word of 64 bits
+MOST_BITS = 57  # and so is one that begins at the eighth bit of a byte
+EXCEPTION_BYTES = 12
+BLOCK_BITS = 4
+BLOCK = 1 << BLOCK_BITS  # so many numbers have one head
+
+
+class Packed:
+    """Numbers from 0 to 2^57 - 1. Immutable."""
+
+    __slots__ = ("_bytes", "_length", "_mask", "_width", "_words")
+
+    def __init__(self, numbers: NDArray[np.integer[Any]]) -> None:
+        """Raises ValueError for a number that is negative or too large."""
+        smallest, largest = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+        if smallest < 0 or largest.bit_length() > MOST_BITS:
+            raise ValueError(f"Numbers from 0 to 2^{MOST_BITS} - 1 are packed, not {smallest} to {largest}.")
+        self._width = largest.bit_length()
+        self._length = len(numbers)
+        self._mask = (1 << self._width) - 1
+        self._bytes = np.concatenate((_packed(numbers, self._width), np.zeros(PADDING, dtype=np.uint8)))
+        n_words = len(self._bytes) - PADDING + 1  # one begins at every byte
+        self._words: NDArray[np.int64] = np.ndarray((n_words,), "<i8", self._bytes.data, strides=(1,))
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def nbytes(self) -> int:
+        return self._bytes.nbytes
+
+    def __getitem__(self, position: int) -> int:
+        begin = position * self._width
+        return (int(self._words[begin >> 3]) >> (begin & 7)) & self._mask
+
+    def at(self, positions: NDArray[np.integer[Any]]) -> Positions:
+        """The numbers there, in the shape of `positions`, which are int64 and not negative."""
+        begins = positions * self._width
+        numbers: Positions = (self._words[begins >> 3] >> (begins & 7)) & self._mask
+        return numbers
+
+    def all(self) -> Positions:
+        return self.at(np.arange(self._length))
+
+
+class Skewed:
+    """Numbers of which most are small: those that the bits do not hold stand aside. Immutable."""
+
+    __slots__ = ("_large", "_packed", "_places", "_sign")
+
+    def __init__(self, numbers: NDArray[np.integer[Any]]) -> None:
+        """Not negative, as for `Packed`."""
+        width = _cheapest_width(numbers)
+        self._sign = (1 << width) - 1  # says that the number stands aside
+        self._packed = Packed(np.minimum(numbers, self._sign))
+        self._places = np.flatnonzero(numbers >= self._sign)
+        self._large = numbers[self._places].astype(np.int32)
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    @property
+    def nbytes(self) -> int:
+        return self._packed.nbytes + self._places.nbytes + self._large.nbytes
+
+    def at(self, positions: NDArray[np.integer[Any]]) -> Positions:
+        """The numbers there; see `Packed.at`."""
+        numbers = self._packed.at(positions)
+        if len(self._places):
+            aside = np.flatnonzero(numbers == self._sign)
+            if len(aside):
+                numbers[aside] = self._large[np.searchsorted(self._places, positions[aside])]
+        return numbers
+
+    def all(self) -> Positions:
+        return self.at(np.arange(len(self)))
+
+
+class Ascending:
+    """Numbers that never fall, up to 2^31 - 1: the pointers of compressed sparse rows, say. Immutable."""
+
+    __slots__ = ("_above", "_heads", "_length")
+
+    def __init__(self, numbers: NDArray[np.integer[Any]]) -> None:
+        """Raises ValueError where a number is below the one before."""
+        self._heads = numbers[:: BLOCK].astype(np.int32)
+        self._above = Packed(numbers - np.repeat(self._heads, BLOCK)[: len(numbers)])
+        self._length = len(numbers)
+
+    @classmethod
+    def pointers(cls, rows: NDArray[np.integer[Any]], n_rows: int) -> Self:
+        """(n_rows + 1,) where each row's entries begin, for entries sorted by row; entry i belongs to `rows[i]`."""
+        begins = np.zeros(n_rows + 1, dtype=np.int64)
+        np.cumsum(np.bincount(rows, minlength=n_rows), out=begins[1:])
+        return cls(begins)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def nbytes(self) -> int:
+        return self._heads.nbytes + self._above.nbytes
+
+    def __getitem__(self, position: int) -> int:
+        return int(self._heads[position >> BLOCK_BITS]) + self._above[position]
+
+    def at(self, positions: NDArray[np.integer[Any]]) -> Positions:
+        """The numbers there; see `Packed.at`."""
+        return self._above.at(positions) + self._heads[positions >> BLOCK_BITS]
+
+    def all(self) -> Positions:
+        return self.at(np.arange(self._length))
+
+    def spans(self, rows: NDArray[np.integer[Any]]) -> tuple[Positions, Positions]:
+        """Read as pointers: where the entries of these rows begin, and how many there are."""
+        begins = self.at(rows)
+        return begins, self.at(rows + 1) - begins
+
+    def rows_of(self, entries: NDArray[np.integer[Any]]) -> Positions:
+        """Read as pointers: the row of each entry."""
+        return self.places(entries + 1) - 1
+
+    def places(self, wanted: NDArray[np.integer[Any]]) -> Positions:
+        """(n,) how many numbers are less than each of `wanted`, of shape (n,)."""
+        if not self._length:
+            return np.zeros(len(wanted), dtype=np.int64)
+        block = np.maximum(np.searchsorted(self._heads, wanted.astype(np.int32)) - 1, 0)
+        begins = block * BLOCK
+        inside = begins[:, None] + _INSIDE
+        above = wanted - self._heads[block]
+        less = self._above.at(np.minimum(inside, self._length - 1)) < above[:, None]
+        found: Positions = begins + np.count_nonzero(less & (inside < self._length), axis=1)
+        return found
+
+
+_INSIDE = np.arange(BLOCK)
+
+
+def _packed(numbers: NDArray[np.integer[Any]], width: int) -> NDArray[np.uint8]:
+    """Eight numbers after the other fill `width` bytes, so a byte's bits come from the same few of every eight."""
+    n_groups = -(-len(numbers) // 8)
+    of_eight = np.zeros((n_groups, 8), dtype=np.uint64)
+    of_eight.reshape(-1)[: len(numbers)] = numbers
+    filled = np.zeros((n_groups, width), dtype=np.uint8)
+    for at in range(8):
+        first, shift = divmod(at * width, 8)
+        shifted = of_eight[:, at] << np.uint64(shift)
+        for byte in range(-(-(shift + width) // 8) if width else 0):
+            filled[:, first + byte] |= (shifted >> np.uint64(8 * byte)).astype(np.uint8)
+    return filled.reshape(-1)
+
+
+def _cheapest_width(numbers: NDArray[np.integer[Any]]) -> int:
+    """The bits a number for which the packed ones and those aside take the fewest bytes."""
+    if not len(numbers):
+        return 1
+    bits = int(numbers.max()).bit_length() + 1
+    up_to = np.cumsum(np.bincount(np.minimum(numbers, 1 << 16), minlength=1 << 16))
+
+    def cost(width: int) -> float:
+        aside = len(numbers) - int(up_to[min((1 << width) - 2, len(up_to) - 1)]) if width else len(numbers)
+        return len(numbers) * width / 8 + aside * EXCEPTION_BYTES
+
+    return min(range(1, bits + 1), key=cost)
