@@ -88,6 +88,8 @@ def joined(found: Sequence[tuple[NDArray[Any], ...]], fields: tuple[str, ...]) -
     """The columns of all parts, one after the other."""
     if not found:
         return [np.empty(0, dtype=_DTYPES.get(field, np.int64)) for field in fields]
+    if len(found) == 1:
+        return list(found[0])
     return [np.concatenate(columns) for columns in zip(*found, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Ids of 128 bits in two columns, found again by their first half."""
+"""Keys in an order of one's own choosing, found again; ids of 128 bits in two columns, found by their first half."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,54 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from query_api.graph.arrays.rows import Sorting
+from query_api.graph.arrays.packed import Packed
 from query_api.graph.columns import Keys, halves
 
 MISSING = -1
+BLOCK_BITS = 3
+BLOCK = 1 << BLOCK_BITS  # keys behind each head of a `KeyOrder`
+HEAD_BITS = np.uint64(32)
+
+
+class KeyOrder:
+    """The order of some keys, all different, which stay where they are, and the upper half of every eighth:
+    looking one up reads eight, or more where an upper half occurs twice. Immutable.
+    """
+
+    __slots__ = ("_heads", "_order")
+
+    def __init__(self, keys: Keys) -> None:
+        order = np.argsort(keys)
+        self._heads = (keys[order[::BLOCK]] >> HEAD_BITS).astype(np.uint32)
+        self._order = Packed(np.append(order, np.repeat(order[-1:], -len(order) % BLOCK)))
+
+    @property
+    def nbytes(self) -> int:
+        return self._order.nbytes + self._heads.nbytes
+
+    def find(self, keys: Keys, wanted: Keys) -> NDArray[np.int64]:
+        """NDArray[np.int64] of `wanted` in the keys this is the order of; MISSING where a key is not there."""
+        if not len(keys) or not len(wanted):
+            return np.full(len(wanted), MISSING, dtype=np.int64)
+        heads = (wanted >> HEAD_BITS).astype(np.uint32)
+        block = np.maximum(self._heads.searchsorted(heads, "right") - 1, 0)
+        found = self._in_block(keys, wanted, block)
+        before = np.flatnonzero((found == MISSING) & (self._heads[block] == heads) & (block > 0))
+        while len(before):  # the head has the same upper half, so the key may stand before it
+            block[before] -= 1
+            found[before] = self._in_block(keys, wanted[before], block[before])
+            further = (found[before] == MISSING) & (self._heads[block[before]] == heads[before]) & (block[before] > 0)
+            before = before[further]
+        return found
+
+    def _in_block(self, keys: Keys, wanted: Keys, block: NDArray[np.int64]) -> NDArray[np.int64]:
+        positions = self._order.at((block << BLOCK_BITS)[:, None] + _INSIDE)
+        equal = keys[positions] == wanted[:, None]
+        found: NDArray[np.int64] = np.where(equal, positions, MISSING).max(axis=1)
+        return found
+
+
+_INSIDE = np.arange(BLOCK)
 
 
 class Identifiers:
@@ -20,18 +64,18 @@ class Identifiers:
         """`both_halves` is (n, 2) uint64."""
         self.firsts = np.ascontiguousarray(both_halves[:, 0])
         self.seconds = np.ascontiguousarray(both_halves[:, 1])
-        self._sorting = Sorting(self.firsts)
+        self._order = KeyOrder(self.firsts)
 
     def __len__(self) -> int:
         return len(self.firsts)
 
     @property
     def nbytes(self) -> int:
-        return self.firsts.nbytes + self.seconds.nbytes + self._sorting.nbytes
+        return self.firsts.nbytes + self.seconds.nbytes + self._order.nbytes
 
     def positions(self, keys: Keys) -> NDArray[np.int64]:
         """Where the ids with these first halves stand."""
-        return find(self.firsts, keys, self._sorting)
+        return self._order.find(self.firsts, keys)
 
     def positions_of(self, identifiers: Sequence[str]) -> NDArray[np.int64]:
         """Where these ids of 32 hex digits stand. Raises ValueError for another id."""
@@ -49,14 +93,11 @@ class Identifiers:
         return [digits[start : start + 32] for start in range(0, len(digits), 32)]
 
 
-def find(keys: Keys, wanted: Keys, sorting: Sorting | None = None) -> NDArray[np.int64]:
-    """Positions of `wanted` in `keys` (sorted, or sorted by `sorting`); MISSING where a key is not there."""
+def find(keys: Keys, wanted: Keys) -> NDArray[np.int64]:
+    """Positions of `wanted` in `keys`, which ascend; MISSING where a key is not there."""
     if not len(keys) or not len(wanted):
         return np.full(len(wanted), MISSING, dtype=np.int64)
-    if sorting is None:
-        positions = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    else:
-        positions = sorting.at(np.minimum(sorting.places(keys.__getitem__, wanted, "left"), len(keys) - 1))
+    positions = np.minimum(keys.searchsorted(wanted), len(keys) - 1)
     return np.where(keys[positions] == wanted, positions, MISSING)
 
 

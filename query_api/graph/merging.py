@@ -79,7 +79,7 @@ def columns_of_segment(segment: Segment, dead: Dead) -> GraphColumns:
         edge_kinds=segment.edge_kinds.at(edges).astype(np.uint8),
         edge_weights=segment.edge_weights.at(edges),
         link_chunks=firsts[link_sources[links]],
-        link_documents=segment.links.targets[links],
+        link_documents=segment.links.keys_of(links),
         link_weights=segment.link_weights.at(links),
     )
 

@@ -26,7 +26,7 @@ def near(parts: Parts, entities: Sequence[int], fewest: int, most: int) -> dict[
     """Of each entity that a live document names; mentions of those that `fewest` to `most` passages mention."""
     keys = np.array(entities, dtype=np.uint64)
     located = list(parts.knowing(keys))
-    found = {key: Near(name, 0, []) for key, (_, name) in names(located).items()}
+    found = names(located)
     abouts: list[list[tuple[int, float]]] = [[] for _ in entities]
     of_about = about(located, keys)
     for at, document, weight in rows_of(of_about.asked, of_about.document, of_about.weight):
@@ -34,14 +34,26 @@ def near(parts: Parts, entities: Sequence[int], fewest: int, most: int) -> dict[
     counts = frequencies(located, len(keys))
     few = (counts >= fewest) & (counts <= most)
     places: list[list[tuple[int, int]]] = [[] for _ in entities]
-    mentioned = mentions([(part, rows[few[rows]], local[few[rows]]) for part, rows, local in located], keys)
-    for at, chunk, passage in rows_of(mentioned.asked, mentioned.chunk, mentioned.passage):
-        places[at].append((chunk, passage))
+    for part, rows, local in located:
+        kept = few[rows]
+        which, chunks, passages = part.naming(local[kept])
+        for at, chunk, passage in rows_of(rows[kept][which], chunks + part.chunks, passages + part.passages):
+            places[at].append((chunk, passage))
     return {
-        entity: Near(found[entity].name, count, of_entity, mentions_of_it)
+        entity: Near(found[entity][1], count, of_entity, mentions_of_it)
         for entity, count, of_entity, mentions_of_it in zip(entities, counts.tolist(), abouts, places, strict=True)
         if entity in found
     }
+
+
+def named(located: Located) -> dict[int, tuple[Part, int]]:
+    """{key: where its name stands} of those entities that a live document names."""
+    found: dict[int, tuple[Part, int]] = {}
+    for part, _, local in located:
+        for at, key in rows_of(local, part.segment.entity_keys[local]):
+            if key not in found and (not part.n_dead or part.names(at)):
+                found[key] = part, at
+    return found
 
 
 def names(located: Located) -> dict[int, tuple[str, str]]:
@@ -61,8 +73,7 @@ def frequencies(located: Located, n_entities: int) -> Numbers:
     for part, rows, local in located:
         counts[rows] += part.segment.passage_frequencies.at(local)
         if part.n_dead:
-            which, _, chunks = part.segment.mentions.entering(local)
-            passages = part.segment.chunk_passages.at(chunks)
+            which, _, passages = part.naming(local)
             gone = ~part.alive(passages)
             lost = np.unique(np.stack((rows[which[gone]], passages[gone])), axis=1)
             np.subtract.at(counts, lost[0], 1)
@@ -74,7 +85,7 @@ def about(located: Located, entities: Keys) -> About:
     found: list[About] = []
     for part, rows, local in located:
         which, edges, documents = part.segment.about.entering(local)
-        keep = ~part.dead[documents]
+        keep = ~part.dead[documents] if part.n_dead else slice(None)
         found.append(
             About(
                 rows[which][keep],
@@ -92,7 +103,7 @@ def mentions(located: Located, entities: Keys) -> Mentions:
     for part, rows, local in located:
         which, edges, chunks = part.segment.mentions.entering(local)
         passages = part.segment.chunk_passages.at(chunks)
-        keep = slice(None) if not part.n_dead else part.alive(passages)
+        keep = part.alive(passages) if part.n_dead else slice(None)
         found.append(
             Mentions(
                 rows[which][keep],

@@ -31,8 +31,15 @@ class Part:
     chunks: int
 
     def alive(self, passages: NDArray[np.integer]) -> NDArray[np.bool_]:
+        if not self.n_dead:
+            return np.ones(len(passages), dtype=bool)
         dead: Dead = self.dead[self.segment.passage_documents.at(passages)]
         return ~dead
+
+    def naming(self, entities: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """(index into `entities`, chunk, passage) wherever the part mentions them, dead or alive, all in its numbers."""
+        which, chunks = self.segment.mentions.naming(entities)
+        return which, chunks, self.segment.chunk_passages.at(chunks)
 
     def names(self, entity: int) -> bool:
         """Whether a live document of the part mentions, states or is about the entity."""
@@ -41,8 +48,7 @@ class Part:
         documents = segment.about.entering(local).others
         if len(documents) and not self.dead[documents].all():
             return True
-        chunks = segment.mentions.entering(local).others
-        if self.alive(segment.chunk_passages.at(chunks)).any():
+        if self.alive(self.naming(local)[2]).any():
             return True
         chunks = segment.statement_chunks.at(segment.roles.entering(local).others)
         return bool(self.alive(segment.chunk_passages.at(chunks)).any())

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from query_api.graph.arrays.edges import Links, Naming, TwoWay, naming_order
 from query_api.graph.arrays.packed import Ascending, Packed, Skewed
-from query_api.graph.arrays.rows import Sorting
 from query_api.graph.arrays.texts import Codes, Texts, texts_of
 from query_api.graph.arrays.weights import Weights
 from query_api.graph.columns import GraphColumns, Keys
-from query_api.graph.identifiers import MISSING, Identifiers, find, find_all
+from query_api.graph.identifiers import MISSING, Identifiers, KeyOrder, find, find_all
 
 Positions = NDArray[np.int64]
 
@@ -43,7 +42,7 @@ class Segment:
     chunk_passages: Ascending
 
     entity_keys: Keys
-    by_entity_key: Sorting
+    by_entity_key: KeyOrder
     entity_collections: Codes
     names: Texts
     passage_frequencies: Skewed  # in how many passages an entity is mentioned
@@ -51,7 +50,7 @@ class Segment:
     mentions: Naming  # chunk → entity
     mention_counts: Skewed
     mention_sentences: Skewed  # the first of each mention's, counted from the chunk's first; 0 where it is unknown
-    chunk_sentences: Packed  # one more than the number of the first sentence that a mention of the chunk is in
+    chunk_sentences: Packed  # the first sentence that a mention of the chunk is in
 
     about: TwoWay  # document → entity
     about_weights: Weights
@@ -93,7 +92,7 @@ class Segment:
         """Each once: a chunk's to its passage, a passage's to its document, mentions, about, states, roles, links and
         those between chunks."""
         structure = self.n_chunks + self.n_passages + len(self.statement_keys)
-        evidence = len(self.mentions) + len(self.about) + len(self.roles) + len(self.links.targets)
+        evidence = len(self.mentions) + len(self.about) + len(self.roles) + len(self.links)
         return structure + evidence + len(self.edges)
 
     @property
@@ -159,17 +158,17 @@ class Segment:
             chunk_ids=Identifiers(columns.chunk_ids[placed.chunks]),
             chunk_passages=Ascending(placed.chunk_passages),
             entity_keys=entity_keys,
-            by_entity_key=Sorting(entity_keys),
+            by_entity_key=KeyOrder(entity_keys),
             entity_collections=Codes.build(columns.entity_collections, entity_rows),
             names=texts_of(columns.entity_names.take(pa.array(entity_rows))),
             passage_frequencies=_passage_frequencies(
                 placed.chunk_passages[naming_chunks], naming_entities, len(entity_keys)
             ),
-            mentions=Naming.build(naming_chunks, naming_entities, mentions.is_first, n_chunks),
+            mentions=Naming.build(naming_chunks, naming_entities, mentions.is_first, n_chunks, len(entity_keys)),
             mention_counts=Skewed(columns.mention_counts[mentions.edges]),
             mention_sentences=sentences,
             chunk_sentences=chunk_sentences,
-            about=TwoWay.build(about_documents[about], about_entities[about], len(documents)),
+            about=TwoWay.build(about_documents[about], about_entities[about], len(documents), len(entity_keys)),
             about_weights=Weights.build(columns.about_weights[about]),
             about_surfaces=texts_of(surfaces),
             statement_chunks=Ascending(statement_chunks[stated]),
@@ -177,9 +176,9 @@ class Segment:
             predicates=Codes.build(columns.statement_predicates, stated),
             confidences=_rounded(columns.statement_confidences[stated]),
             statement_sentences=Packed(columns.statement_sentences[stated] + 1),
-            roles=TwoWay.build(role_statements[roles], role_entities[roles], len(stated)),
+            roles=TwoWay.build(role_statements[roles], role_entities[roles], len(stated), len(entity_keys)),
             role_names=Codes.build(columns.role_names, roles),
-            edges=TwoWay.build(sources[edges], targets[edges], n_chunks),
+            edges=TwoWay.build(sources[edges], targets[edges], n_chunks, n_chunks),
             edge_kinds=Packed(columns.edge_kinds[edges]),
             edge_weights=_rounded(columns.edge_weights[edges]),
             links=Links.build(link_chunks[links], columns.link_documents[links]),
@@ -190,7 +189,7 @@ class Segment:
         return find(self.document_keys, keys)
 
     def find_entities(self, keys: Keys) -> Positions:
-        return find(self.entity_keys, keys, self.by_entity_key)
+        return self.by_entity_key.find(self.entity_keys, keys)
 
     def called(self, entities: Positions) -> list[tuple[str, str]]:
         """(collection, normalised name) of each of these entities."""
@@ -264,16 +263,19 @@ def _sentences(firsts: NDArray[np.int32], chunks: Positions, n_chunks: int) -> t
     """`chunk_sentences` and `mention_sentences` from the first sentence of each mention, -1 where it is unknown; the
     chunks ascend."""
     known = firsts >= 0
-    lowest = np.full(n_chunks, np.iinfo(np.int32).max, dtype=np.int64)
-    np.minimum.at(lowest, chunks[known], firsts[known])
-    lowest[lowest == np.iinfo(np.int32).max] = 0
+    of_chunks, begins = np.unique(chunks[known], return_index=True)
+    lowest = np.zeros(n_chunks, dtype=np.int64)
+    if len(begins):
+        lowest[of_chunks] = np.minimum.reduceat(firsts[known], begins)
     return Packed(lowest), Skewed(np.where(known, firsts - lowest[chunks] + 1, 0))
 
 
 def _passage_frequencies(passages: Positions, entities: Positions, n_entities: int) -> Skewed:
-    """How many different passages mention each entity; the passages of the mentions ascend."""
-    pairs = np.unique(passages * max(n_entities, 1) + entities)
-    return Skewed(np.bincount(pairs % max(n_entities, 1), minlength=n_entities))
+    """How many different passages mention each entity."""
+    pairs = np.sort(entities * (1 + passages.max(initial=0)) + passages)
+    fresh = np.ones(len(pairs), dtype=bool)
+    fresh[1:] = pairs[1:] != pairs[:-1]
+    return Skewed(np.bincount(pairs[fresh] // (1 + passages.max(initial=0)), minlength=n_entities))
 
 
 def _rounded(weights: NDArray[np.float32]) -> Weights:

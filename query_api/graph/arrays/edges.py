@@ -4,15 +4,15 @@ What is asked for is told in rows: the index into what was asked, the number of 
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.graph.arrays.packed import Ascending, Packed, Positions
-from query_api.graph.arrays.rows import Sorting, entries_between, entries_of, laid_out
+from query_api.graph.arrays.packed import Ascending, Packed, Positions, Steep, row_pointers
+from query_api.graph.arrays.rows import Entering, entries_between, entries_of, laid_out
 
-Keys = NDArray[np.uint64]
+from query_api.graph.columns import Keys
 
 
 class Reached(NamedTuple):
@@ -23,8 +23,6 @@ class Reached(NamedTuple):
     others: Positions
 
 
-NOTHING = Reached(*(np.zeros(0, dtype=np.int64) for _ in Reached._fields))
-
 
 @dataclass(frozen=True, slots=True)
 class TwoWay:
@@ -32,12 +30,12 @@ class TwoWay:
 
     pointers: Ascending
     targets: Packed
-    by_target: Sorting
+    by_target: Entering
 
     @classmethod
-    def build(cls, sources: Positions, targets: Positions, n_sources: int) -> Self:
+    def build(cls, sources: Positions, targets: Positions, n_sources: int, n_targets: int) -> Self:
         """`sources` ascending."""
-        return cls(Ascending.pointers(sources, n_sources), Packed(targets), Sorting(targets.astype(np.int32)))
+        return cls(Ascending.pointers(sources, n_sources), Packed(targets), Entering.of(targets, n_targets))
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -53,10 +51,7 @@ class TwoWay:
 
     def entering(self, targets: NDArray[np.integer]) -> Reached:
         """The edges that end there, target after target, each one's by source."""
-        if not len(self) or not len(targets):
-            return NOTHING
-        which, places = laid_out(*self.by_target.spans(self.targets.at, targets))
-        edges = self.by_target.at(places)
+        which, edges = self.by_target.entries(targets)
         return Reached(which, edges, self.pointers.rows_of(edges))
 
     def ends(self) -> tuple[Positions, Positions]:
@@ -69,24 +64,30 @@ class Naming:
     """Edges from chunks to entities, where entities are numbered as the chunks first name them.
 
     Most names stand in one chunk only. So the edges that name an entity for the first time are nowhere written: chunk c
-    is the first to name the entities `first[c]` to `first[c + 1]`. The others are, `again[further[c]:further[c + 1]]`.
-    A chunk's edges are its further ones, then its first ones; all edges are numbered in that order.
+    is the first to name the entities `first[c]` to `first[c + 1]`. The others are, `again[further[c]:further[c + 1]]`,
+    and the other way about: entity e is named again in the chunks `chunks[later[e]:later[e + 1]]`. A chunk's edges are
+    its further ones, then its first ones; all edges are numbered in that order.
     """
 
     first: Ascending
     further: Ascending
     again: Packed
-    by_target: Sorting
+    later: Steep
+    chunks: Packed
 
     @classmethod
-    def build(cls, sources: Positions, targets: Positions, is_first: NDArray[np.bool_], n_sources: int) -> Self:
-        """Edges in the order of their numbers, `is_first` as `in_order` tells."""
-        again = targets[~is_first]
+    def build(
+        cls, sources: Positions, targets: Positions, is_first: NDArray[np.bool_], n_sources: int, n_targets: int
+    ) -> Self:
+        """Edges in the order of their numbers, `is_first` as `naming_order` tells."""
+        again, chunks = targets[~is_first], sources[~is_first]
+        by_target = np.argsort(again, kind="stable")
         return cls(
-            Ascending.pointers(sources[is_first], n_sources),
-            Ascending.pointers(sources[~is_first], n_sources),
-            Packed(again),
-            Sorting(again.astype(np.int32)),
+            first=Ascending.pointers(sources[is_first], n_sources),
+            further=Ascending.pointers(chunks, n_sources),
+            again=Packed(again),
+            later=Steep(row_pointers(again, n_targets)),
+            chunks=Packed(chunks[by_target]),
         )
 
     def __len__(self) -> int:
@@ -99,39 +100,39 @@ class Naming:
 
     @property
     def nbytes(self) -> int:
-        return self.first.nbytes + self.further.nbytes + self.again.nbytes + self.by_target.nbytes
+        return sum(getattr(self, name).nbytes for name in self.__slots__)
 
     def leaving(self, chunks: NDArray[np.integer]) -> Reached:
         """What these chunks name, chunk after chunk."""
         further, n_further = self.further.spans(chunks)
         first, n_first = self.first.spans(chunks)
-        which, places = laid_out(np.zeros_like(first), n_further + n_first)
-        edges = places + (further + first)[which]
-        entities = places + (first - n_further)[which]
-        again = np.flatnonzero(places < n_further[which])
-        entities[again] = self.again.at(places[again] + further[which[again]])
+        which, edges = laid_out(further + first, n_further + n_first)
+        of_first = edges - (further + n_further)[which]  # counted from the first entity that was new there
+        entities = of_first.copy()
+        again = np.flatnonzero(of_first < first[which])
+        entities[again] = self.again.at(edges[again] - first[which[again]])
         return Reached(which, edges, entities)
 
-    def entering(self, entities: NDArray[np.integer]) -> Reached:
-        """Where these entities are named, entity after entity, each one's by chunk."""
-        if not len(entities) or not len(self):
-            return NOTHING
+    def naming(self, entities: NDArray[np.integer]) -> tuple[Positions, Positions]:
+        """(index into `entities`, chunk) where they are named, entity after entity, each one's chunks ascending."""
+        begins, counts = self.later.spans(entities)
         named = entities < self.n_first
-        if len(self.again):
-            begins, counts = self.by_target.spans(self.again.at, entities)
-        else:
-            begins = counts = np.zeros(len(entities), dtype=np.int64)
-        which, places = laid_out(np.zeros_like(begins), counts + named)
-        is_first = places == 0  # of an entity that no chunk names there is nothing at all
-        edges = np.empty(len(which), dtype=np.int64)
-        chunks = np.empty(len(which), dtype=np.int64)
-        entity = entities[which[is_first]]
-        chunk = self.first.rows_of(entity)
-        edges[is_first], chunks[is_first] = entity + self.further.at(chunk + 1), chunk
-        if len(which) > len(entity):
-            again = self.by_target.at((begins[which] + places - 1)[~is_first])
-            chunk = self.further.rows_of(again)
-            edges[~is_first], chunks[~is_first] = again + self.first.at(chunk), chunk
+        which, places = laid_out(begins - named, counts + named)  # the first stands before those that come later
+        is_first = places < begins[which]
+        chunks = self.chunks.at(places + is_first) if len(self.chunks) else places
+        chunks[is_first] = self.first.rows_of(entities[named])
+        return which, chunks
+
+    def entering(self, entities: NDArray[np.integer]) -> Reached:
+        """Where these entities are named, with the numbers of the edges: `naming` and a look through the chunks."""
+        which, chunks = self.naming(entities)
+        wanted = entities[which]
+        further, n_further = self.further.spans(chunks)
+        first = self.first.at(chunks)
+        of_edge, places = laid_out(further, n_further)
+        fitting = np.flatnonzero(self.again.at(places) == wanted[of_edge])
+        edges = wanted + further + n_further  # of one that is first there
+        edges[of_edge[fitting]] = places[fitting] + first[of_edge[fitting]]
         return Reached(which, edges, chunks)
 
     def ends(self) -> tuple[Positions, Positions]:
@@ -154,16 +155,24 @@ class NamingOrder(NamedTuple):
 
 def naming_order(chunks: Positions, entities: Positions, n_entities: int) -> NamingOrder:
     """Of edges in any order. Entities that no chunk names come last; else the order is as it was."""
-    by_chunk = np.lexsort((entities, chunks))
+    by_chunk = np.argsort(chunks * n_entities + entities)
+    of_chunk = chunks[by_chunk]
     places = np.full(n_entities, len(by_chunk), dtype=np.int64)
     places[entities[by_chunk][::-1]] = np.arange(len(by_chunk))[::-1]  # the last to be written is the first
-    order = np.argsort(places, kind="stable")
-    numbers = np.empty(n_entities, dtype=np.int64)
-    numbers[order] = np.arange(n_entities)
+    named = places < len(by_chunk)
     is_first = np.zeros(len(by_chunk), dtype=bool)
-    is_first[places[places < len(by_chunk)]] = True
-    further_first = np.lexsort((is_first, chunks[by_chunk]))
-    return NamingOrder(by_chunk[further_first], is_first[further_first], numbers)
+    is_first[places[named]] = True
+    numbers = np.empty(n_entities, dtype=np.int64)
+    numbers[named] = np.cumsum(is_first)[places[named]] - 1
+    numbers[~named] = np.arange(np.count_nonzero(named), n_entities)
+    n_chunks = int(of_chunk[-1]) + 1 if len(of_chunk) else 0
+    further = row_pointers(of_chunk[~is_first], n_chunks)
+    standing = np.arange(np.count_nonzero(is_first)) + further[of_chunk[is_first] + 1]
+    stands_first = np.zeros_like(is_first)
+    stands_first[standing] = True
+    edges = np.empty_like(by_chunk)
+    edges[standing], edges[~stands_first] = by_chunk[is_first], by_chunk[~is_first]
+    return NamingOrder(edges, stands_first, numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,32 +180,39 @@ class Links:
     """Edges from chunks (ascending) to documents by key, in this segment, in another, or not there yet."""
 
     sources: Ascending
-    targets: Keys
-    by_target: Sorting
+    documents: Keys  # ascending, each once
+    targets: Packed
+    by_target: Entering
 
     @classmethod
     def build(cls, sources: Positions, targets: Keys) -> Self:
         """`sources` ascending."""
-        return cls(Ascending(sources), targets, Sorting(targets))
+        documents, numbers = np.unique(targets, return_inverse=True)
+        return cls(Ascending(sources), documents, Packed(numbers), Entering.of(numbers, len(documents)))
+
+    def __len__(self) -> int:
+        return len(self.targets)
 
     @property
     def nbytes(self) -> int:
-        return self.sources.nbytes + self.targets.nbytes + self.by_target.nbytes
+        return sum(getattr(self, name).nbytes for name in self.__slots__)
 
-    def leaving(self, chunks: NDArray[np.integer]) -> tuple[Positions, Positions]:
-        """(index into `chunks`, edge number) of their links."""
-        return entries_between(self.sources, chunks)
+    def leaving(self, chunks: NDArray[np.integer]) -> tuple[Positions, Positions, Keys]:
+        """(index into `chunks`, edge number, key of the document) of their links."""
+        which, edges = entries_between(self.sources, chunks)
+        return which, edges, self.keys_of(edges)
+
+    def keys_of(self, edges: Positions) -> Keys:
+        """What these edges lead to."""
+        return self.documents[self.targets.at(edges)]
 
     def entering(self, keys: Keys) -> Reached:
         """The links to these documents, and the chunks they begin in."""
-        if not len(self.targets) or not len(keys):
-            return NOTHING
-        which, places = laid_out(*self.by_target.spans(self._targets_at, keys))
-        edges = self.by_target.at(places)
-        return Reached(which, edges, self.sources.at(edges))
-
-    def _targets_at(self, edges: Positions) -> NDArray[Any]:
-        return self.targets[edges]
+        places = self.documents.searchsorted(keys)
+        known = np.flatnonzero(places < len(self.documents))
+        known = known[self.documents[places[known]] == keys[known]]
+        which, edges = self.by_target.entries(places[known])
+        return Reached(known[which], edges, self.sources.at(edges))
 
 
 def every_row(pointers: Ascending) -> Positions:

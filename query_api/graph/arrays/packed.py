@@ -1,7 +1,8 @@
 """Columns of whole numbers in as few bits as they need, read by position without unpacking the rest.
 
 `Packed` gives each number the bits of the largest; `Skewed` those of most, with the few larger ones aside; `Ascending`
-those of how far it is above the last of every 16th, which is kept whole.
+a byte or two for how far it is above the last of every 16th, which is kept whole, and `Steep` a byte where that is
+enough.
 """
 
 from typing import Any, Self
@@ -92,37 +93,37 @@ class Skewed:
 class Ascending:
     """Numbers that never fall, up to 2^31 - 1: the pointers of compressed sparse rows, say. Immutable."""
 
-    __slots__ = ("_above", "_heads", "_length")
+    __slots__ = ("_above", "_heads")
 
     def __init__(self, numbers: NDArray[np.integer[Any]]) -> None:
         """Raises ValueError where a number is below the one before."""
-        self._heads = numbers[:: BLOCK].astype(np.int32)
-        self._above = Packed(numbers - np.repeat(self._heads, BLOCK)[: len(numbers)])
-        self._length = len(numbers)
+        if (numbers[1:] < numbers[:-1]).any():
+            raise ValueError("Numbers that never fall are kept so, and these do.")
+        self._heads = numbers[::BLOCK].astype(np.int32)
+        above = numbers - np.repeat(self._heads, BLOCK)[: len(numbers)]
+        self._above = above.astype(np.min_scalar_type(above.max(initial=0)))
 
     @classmethod
     def pointers(cls, rows: NDArray[np.integer[Any]], n_rows: int) -> Self:
-        """(n_rows + 1,) where each row's entries begin, for entries sorted by row; entry i belongs to `rows[i]`."""
-        begins = np.zeros(n_rows + 1, dtype=np.int64)
-        np.cumsum(np.bincount(rows, minlength=n_rows), out=begins[1:])
-        return cls(begins)
+        """As `row_pointers` gives them."""
+        return cls(row_pointers(rows, n_rows))
 
     def __len__(self) -> int:
-        return self._length
+        return len(self._above)
 
     @property
     def nbytes(self) -> int:
         return self._heads.nbytes + self._above.nbytes
 
     def __getitem__(self, position: int) -> int:
-        return int(self._heads[position >> BLOCK_BITS]) + self._above[position]
+        return int(self._heads[position >> BLOCK_BITS]) + int(self._above[position])
 
     def at(self, positions: NDArray[np.integer[Any]]) -> Positions:
-        """The numbers there; see `Packed.at`."""
-        return self._above.at(positions) + self._heads[positions >> BLOCK_BITS]
+        """The numbers there, in the shape of `positions`."""
+        return self._heads[positions >> BLOCK_BITS].astype(np.int64) + self._above[positions]
 
     def all(self) -> Positions:
-        return self.at(np.arange(self._length))
+        return self.at(np.arange(len(self)))
 
     def spans(self, rows: NDArray[np.integer[Any]]) -> tuple[Positions, Positions]:
         """Read as pointers: where the entries of these rows begin, and how many there are."""
@@ -135,18 +136,61 @@ class Ascending:
 
     def places(self, wanted: NDArray[np.integer[Any]]) -> Positions:
         """(n,) how many numbers are less than each of `wanted`, of shape (n,)."""
-        if not self._length:
+        if not len(self):
             return np.zeros(len(wanted), dtype=np.int64)
-        block = np.maximum(np.searchsorted(self._heads, wanted.astype(np.int32)) - 1, 0)
-        begins = block * BLOCK
+        block = np.maximum(self._heads.searchsorted(wanted.astype(np.int32)) - 1, 0)
+        begins = block << BLOCK_BITS
         inside = begins[:, None] + _INSIDE
-        above = wanted - self._heads[block]
-        less = self._above.at(np.minimum(inside, self._length - 1)) < above[:, None]
-        found: Positions = begins + np.count_nonzero(less & (inside < self._length), axis=1)
+        less = self._above.take(inside, mode="clip") < (wanted - self._heads[block])[:, None]
+        found: Positions = begins + less.sum(axis=1)
+        return np.minimum(found, len(self), out=found)  # behind the end the last one counts again
+
+
+class Steep:
+    """Numbers that never fall and mostly rise slowly: a byte each, but for the blocks that rise by more. Immutable."""
+
+    __slots__ = ("_above", "_heads", "_wide")
+
+    def __init__(self, numbers: NDArray[np.integer[Any]]) -> None:
+        """As for `Ascending`, which can also be searched."""
+        blocks = np.append(numbers, np.repeat(numbers[-1:], -len(numbers) % BLOCK)).reshape(-1, BLOCK)
+        above = blocks - blocks[:, :1]
+        wide = np.flatnonzero(above[:, -1] > np.iinfo(np.uint8).max)
+        self._heads = blocks[:, 0].astype(np.int32)
+        self._heads[wide] = -BLOCK * (1 + np.arange(len(wide)))  # where the block stands in `_wide`, from its end
+        above[wide] = _INSIDE
+        self._above = above.astype(np.uint8).reshape(-1)[: len(numbers)]
+        self._wide = blocks[wide[::-1]].astype(np.int32).reshape(-1)
+
+    def __len__(self) -> int:
+        return len(self._above)
+
+    @property
+    def nbytes(self) -> int:
+        return self._heads.nbytes + self._above.nbytes + self._wide.nbytes
+
+    def at(self, positions: NDArray[np.integer[Any]]) -> Positions:
+        """The numbers there, in the shape of `positions`."""
+        found = self._heads[positions >> BLOCK_BITS].astype(np.int64) + self._above[positions]
+        wide = np.flatnonzero(found < 0)
+        if len(wide):
+            found[wide] = self._wide[found[wide]]
         return found
+
+    def spans(self, rows: NDArray[np.integer[Any]]) -> tuple[Positions, Positions]:
+        """Read as pointers: where the entries of these rows begin, and how many there are."""
+        begins = self.at(rows)
+        return begins, self.at(rows + 1) - begins
 
 
 _INSIDE = np.arange(BLOCK)
+
+
+def row_pointers(rows: NDArray[np.integer[Any]], n_rows: int) -> Positions:
+    """(n_rows + 1,) where each row's entries begin, for entries sorted by row; entry i belongs to `rows[i]`."""
+    begins = np.zeros(n_rows + 1, dtype=np.int64)
+    np.cumsum(np.bincount(rows, minlength=n_rows), out=begins[1:])
+    return begins
 
 
 def _packed(numbers: NDArray[np.integer[Any]], width: int) -> NDArray[np.uint8]:

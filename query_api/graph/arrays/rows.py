@@ -1,78 +1,43 @@
 """Looking up many rows at once: which entries a row has, which entries have a value (Saad 2003, section 3.4)."""
 
-from collections.abc import Callable
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from query_api.graph.arrays.packed import Ascending, Packed, Positions
 
-BLOCK = 16  # entries behind each head of a `Sorting`
-FEW = 4_096  # so many are looked up in one step, else the blocks take too much memory
 
-Reading = Callable[[Positions], NDArray[Any]]
-
-
-class Sorting:
-    """The order of some values, which stay where they are, and every 16th of them in that order: looking one up reads
-    a block of 16. The values are handed in as what reads them by position, the same ones every time. Immutable.
+@dataclass(frozen=True, slots=True)
+class Entering:
+    """The order of edges by the small numbers they lead to, looked up without a look at the edges themselves: in
+    `numbers`, which are row pointers where these take less, else the targets in order.
     """
 
-    __slots__ = ("_heads", "_order")
+    order: Packed
+    numbers: Ascending | NDArray[np.int32]
 
-    def __init__(self, values: NDArray[Any]) -> None:
-        order = np.argsort(values, kind="stable")
-        self._order = Packed(order)
-        self._heads = values[order[::BLOCK]]
-
-    def __len__(self) -> int:
-        return len(self._order)
+    @classmethod
+    def of(cls, targets: Positions, n_targets: int) -> Self:
+        order = np.argsort(targets, kind="stable")
+        ordered = targets[order]
+        dense = n_targets < 3 * len(targets)  # so the pointers are smaller: little more than a byte each
+        return cls(Packed(order), Ascending.pointers(ordered, n_targets) if dense else ordered.astype(np.int32))
 
     @property
     def nbytes(self) -> int:
-        return self._order.nbytes + self._heads.nbytes
+        return self.order.nbytes + self.numbers.nbytes
 
-    def at(self, places: NDArray[np.integer]) -> Positions:
-        """The positions of the values that stand in these places of the order."""
-        return self._order.at(places)
-
-    def places(self, read: Reading, wanted: NDArray[Any], side: Literal["left", "right"]) -> Positions:
-        """How many of the values stand before each wanted one, or with `right` not behind it."""
-        wanted = wanted.astype(self._heads.dtype, copy=False)
-        if len(wanted) > FEW:
-            steps = range(0, len(wanted), FEW)
-            return np.concatenate([self.places(read, wanted[step : step + FEW], side) for step in steps])
-        begins, held, there = self._block(read, wanted, side)
-        before = held < wanted[:, None] if side == "left" else held <= wanted[:, None]
-        found: Positions = begins + np.count_nonzero(before & there, axis=1)
-        return found
-
-    def spans(self, read: Reading, wanted: NDArray[Any]) -> tuple[Positions, Positions]:
-        """Where in the order the entries with each wanted value begin, and how many they are: both `places` for little
-        more than one, since most have all of theirs in one block."""
-        wanted = wanted.astype(self._heads.dtype, copy=False)
-        if len(wanted) > FEW:
-            first = self.places(read, wanted, "left")
-            return first, self.places(read, wanted, "right") - first
-        begins, held, there = self._block(read, wanted, "left")
-        first = begins + np.count_nonzero(there & (held < wanted[:, None]), axis=1)
-        last: Positions = begins + np.count_nonzero(there & (held <= wanted[:, None]), axis=1)
-        further = np.flatnonzero(last == begins + BLOCK)
-        if len(further):
-            last[further] = self.places(read, wanted[further], "right")
-        return first, last - first
-
-    def _block(
-        self, read: Reading, wanted: NDArray[Any], side: Literal["left", "right"]
-    ) -> tuple[Positions, NDArray[Any], NDArray[np.bool_]]:
-        """Where the block of each wanted value begins; (n_wanted, 16) what stands in it, and whether anything does."""
-        begins: Positions = np.maximum(np.searchsorted(self._heads, wanted, side=side) - 1, 0) * BLOCK
-        inside = begins[:, None] + _INSIDE
-        return begins, read(self._order.at(np.minimum(inside, len(self._order) - 1))), inside < len(self._order)
-
-
-_INSIDE = np.arange(BLOCK)
+    def entries(self, wanted: NDArray[np.integer]) -> tuple[Positions, Positions]:
+        """The edges that lead to these numbers: (index into `wanted`, edge)."""
+        if isinstance(self.numbers, Ascending):
+            which, places = entries_of(self.numbers, wanted)
+        else:
+            wanted = wanted.astype(np.int32)  # else all numbers are copied into the wider type
+            first = self.numbers.searchsorted(wanted)
+            which, places = laid_out(first, self.numbers.searchsorted(wanted, "right") - first)
+        return which, self.order.at(places)
 
 
 def entries_of(pointers: Ascending, rows: NDArray[np.integer]) -> tuple[Positions, Positions]:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from indexer.read.strings import Strings
 from query_api.graph.arrays.packed import Packed
 
-LEAST_COMPRESSED = 8_192  # texts; fewer take little anyway, and newest documents should not wait for a dictionary
+LEAST_COMPRESSED = 4_096  # texts; fewer take little anyway, and newest documents should not wait for a dictionary
 BLOCK_BITS = 5
 BLOCK = 1 << BLOCK_BITS  # texts compressed together, so read together
 BETWEEN = b"\xff"  # stands in no UTF-8
 LEVEL = 3
-MOST_SAMPLES = 4_096
+MOST_SAMPLES = 2_048
 DICTIONARY_SHARE = 32  # the dictionary takes this part of what the texts do
 MOST_DICTIONARY_BYTES = 112 * 1024
 

@@ -22,7 +22,7 @@ def found(reached: Reached, number: int) -> list[int]:
 
 @given(EDGES)
 def test_edges_are_found_from_both_ends(edges: list[tuple[int, int]]) -> None:
-    two_way, every = TwoWay.build(*ends_of(edges), N), np.arange(N)
+    two_way, every = TwoWay.build(*ends_of(edges), N, N), np.arange(N)
     leaving, entering = two_way.leaving(every), two_way.entering(every)
     for node in range(N):
         assert found(leaving, node) == [target for source, target in edges if source == node]
@@ -34,7 +34,7 @@ def test_edges_are_found_from_both_ends(edges: list[tuple[int, int]]) -> None:
 def test_who_names_whom_is_found_from_both_ends_and_edges_keep_their_numbers(edges: list[tuple[int, int]]) -> None:
     chunks, entities = ends_of(edges)
     order = naming_order(chunks, entities, N)
-    naming = Naming.build(chunks[order.edges], order.numbers[entities[order.edges]], order.is_first, N)
+    naming = Naming.build(chunks[order.edges], order.numbers[entities[order.edges]], order.is_first, N, N)
     edge_of = {edges[row]: edge for edge, row in enumerate(order.edges.tolist())}
     old = np.argsort(order.numbers)
     leaving, entering = naming.leaving(np.arange(N)), naming.entering(order.numbers)
@@ -55,7 +55,8 @@ def test_entities_are_numbered_as_chunks_first_name_them() -> None:
 
 def test_links_are_found_from_both_ends() -> None:
     links = Links.build(np.array([0, 0, 3]), np.array([8, 9, 8], dtype=np.uint64))
-    which, edges = links.leaving(np.array([3, 1, 0]))
+    which, edges, keys = links.leaving(np.array([3, 1, 0]))
     assert list(zip(which.tolist(), edges.tolist(), strict=True)) == [(0, 2), (2, 0), (2, 1)]
+    assert keys.tolist() == [8, 8, 9]
     assert found(links.entering(np.array([8, 1], dtype=np.uint64)), 0) == [0, 3]
     assert found(links.entering(np.array([8, 1], dtype=np.uint64)), 1) == []

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from query_api.graph.arrays.packed import MOST_BITS, PADDING, Ascending, Packed, Skewed
+from query_api.graph.arrays.packed import MOST_BITS, PADDING, Ascending, Packed, Skewed, Steep
 
 NUMBERS = st.integers(0, MOST_BITS).flatmap(lambda bits: st.lists(st.integers(0, (1 << bits) - 1), max_size=40))
 
@@ -48,10 +48,20 @@ def test_few_large_numbers_leave_the_small_ones_small() -> None:
 def test_numbers_that_never_fall_are_read_and_searched(numbers: list[int]) -> None:
     ascending, plain = Ascending(np.array(numbers)), np.array(numbers)
     assert ascending.all().tolist() == [ascending[at] for at in range(len(ascending))] == numbers
+    backwards = np.arange(len(numbers))[::-1]
+    assert Steep(plain).at(backwards).tolist() == ascending.at(backwards).tolist() == numbers[::-1]
     wanted = np.array([0, *numbers, numbers[-1] + 1])
     assert ascending.places(wanted).tolist() == np.searchsorted(plain, wanted).tolist()
 
 
+def test_a_steep_block_leaves_the_others_small() -> None:
+    numbers = np.arange(16_000)
+    numbers[8_000:] += 100_000
+    numbers[8_007:] += 100_000
+    assert Steep(numbers).nbytes == 16_000 + 1_000 * 4 + 16 * 4
+    assert Steep(numbers).at(np.array([8_006, 8_007])).tolist() == [108_006, 208_007]
+
+
 def test_numbers_that_fall_are_refused() -> None:
-    with pytest.raises(ValueError, match="are packed, not"):
+    with pytest.raises(ValueError, match="never fall"):
         Ascending(np.array([3, 2]))

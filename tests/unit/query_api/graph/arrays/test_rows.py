@@ -1,27 +1,21 @@
-"""Values looked up by their order, a block at a time, as NumPy finds them."""
+"""Rows and edges are found wherever they stand, be they many or few."""
 
 import numpy as np
 import pytest
 
 from query_api.graph.arrays.packed import Ascending
-from query_api.graph.arrays.rows import BLOCK, FEW, Sorting, entries_between, entries_of, laid_out
+from query_api.graph.arrays.rows import Entering, entries_between, entries_of
 
 
-@pytest.mark.parametrize("n_values", [1, BLOCK, BLOCK + 1, 1_000])
-@pytest.mark.parametrize("distinct", [1, 3, 60, 5_000])
-@pytest.mark.parametrize("n_wanted", [1, 40, FEW + 1])
-def test_values_stand_where_a_search_of_the_sorted_ones_finds_them(n_values: int, distinct: int, n_wanted: int) -> None:
-    chance = np.random.default_rng(n_values * distinct)
-    values = chance.integers(0, distinct, n_values).astype(np.int32)
-    wanted = chance.integers(-1, distinct + 1, n_wanted)
-    sorting, ordered, read = Sorting(values), np.sort(values), values.__getitem__
-    first, last = np.searchsorted(ordered, wanted, "left"), np.searchsorted(ordered, wanted, "right")
-    assert sorting.places(read, wanted, "left").tolist() == first.tolist()
-    assert sorting.places(read, wanted, "right").tolist() == last.tolist()
-    begins, counts = sorting.spans(read, wanted)
-    assert (begins.tolist(), counts.tolist()) == (first.tolist(), (last - first).tolist())
-    which, places = laid_out(begins, counts)
-    assert values[sorting.at(places)].tolist() == wanted[which].tolist()
+@pytest.mark.parametrize("n_edges", [0, 5, 400])
+def test_edges_are_found_by_what_they_lead_to_be_they_many_or_few(n_edges: int) -> None:
+    targets = np.random.default_rng(n_edges).integers(0, 60, n_edges)
+    wanted = np.array([59, 0, 7, 7, 30])
+    entering = Entering.of(targets, 60)
+    assert isinstance(entering.numbers, Ascending) == (n_edges > 20)
+    which, edges = entering.entries(wanted)
+    found = [edges[which == at].tolist() for at in range(len(wanted))]
+    assert found == [np.flatnonzero(targets == each).tolist() for each in wanted]
 
 
 @pytest.mark.parametrize("n_rows", [1, 16, 50])
