@@ -23,6 +23,15 @@ class Mentions(NamedTuple):
     sentence: Numbers
 
 
+class Places(NamedTuple):
+    """Mentions without what stands beside them, which is all that a search needs."""
+
+    asked: Numbers
+    chunk: Numbers
+    passage: Numbers
+    entity: Keys
+
+
 class About(NamedTuple):
     """Which document is about which entity; `weight` is 1 for a whole title, less for an alias."""
 

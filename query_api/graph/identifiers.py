@@ -11,14 +11,13 @@ from query_api.graph.arrays.packed import Packed
 from query_api.graph.columns import Keys, halves
 
 MISSING = -1
-BLOCK_BITS = 3
-BLOCK = 1 << BLOCK_BITS  # keys behind each head of a `KeyOrder`
+BLOCK = 8  # keys behind each head of a `KeyOrder`
 HEAD_BITS = np.uint64(32)
 
 
 class KeyOrder:
-    """The order of some keys, all different, which stay where they are, and the upper half of every eighth:
-    looking one up reads eight, or more where an upper half occurs twice. Immutable.
+    """The order of some keys, all different, which stay where they are, and the upper half of every eighth: looking
+    one up reads eight, or more where an upper half occurs twice. Immutable.
     """
 
     __slots__ = ("_heads", "_order")
@@ -26,6 +25,7 @@ class KeyOrder:
     def __init__(self, keys: Keys) -> None:
         order = np.argsort(keys)
         self._heads = (keys[order[::BLOCK]] >> HEAD_BITS).astype(np.uint32)
+        self._heads[:1] = 0  # what is less than all is looked for there too
         self._order = Packed(np.append(order, np.repeat(order[-1:], -len(order) % BLOCK)))
 
     @property
@@ -33,28 +33,25 @@ class KeyOrder:
         return self._order.nbytes + self._heads.nbytes
 
     def find(self, keys: Keys, wanted: Keys) -> NDArray[np.int64]:
-        """NDArray[np.int64] of `wanted` in the keys this is the order of; MISSING where a key is not there."""
+        """Positions of `wanted` in the keys this is the order of; MISSING where a key is not there."""
+        found = np.full(len(wanted), MISSING, dtype=np.int64)
         if not len(keys) or not len(wanted):
-            return np.full(len(wanted), MISSING, dtype=np.int64)
+            return found
         heads = (wanted >> HEAD_BITS).astype(np.uint32)
-        block = np.maximum(self._heads.searchsorted(heads, "right") - 1, 0)
-        found = self._in_block(keys, wanted, block)
-        before = np.flatnonzero((found == MISSING) & (self._heads[block] == heads) & (block > 0))
-        while len(before):  # the head has the same upper half, so the key may stand before it
-            block[before] -= 1
-            found[before] = self._in_block(keys, wanted[before], block[before])
-            further = (found[before] == MISSING) & (self._heads[block[before]] == heads[before]) & (block[before] > 0)
-            before = before[further]
-        return found
-
-    def _in_block(self, keys: Keys, wanted: Keys, block: NDArray[np.int64]) -> NDArray[np.int64]:
-        positions = self._order.at((block << BLOCK_BITS)[:, None] + _INSIDE)
-        equal = keys[positions] == wanted[:, None]
-        found: NDArray[np.int64] = np.where(equal, positions, MISSING).max(axis=1)
-        return found
-
-
-_INSIDE = np.arange(BLOCK)
+        block = self._heads.searchsorted(heads, "right") - 1
+        rows: NDArray[np.int64] | slice = slice(None)
+        while True:
+            positions = self._order.eights(block)
+            at, column = np.nonzero(keys[positions] == wanted[rows, None])
+            found[at if isinstance(rows, slice) else rows[at]] = positions[at, column]
+            if len(at) >= len(block):
+                return found
+            # A head with the same upper half is no first one: the key may stand before it.
+            before = np.flatnonzero((found[rows] == MISSING) & (self._heads[block] == heads[rows]) & (block > 0))
+            if not len(before):
+                return found
+            rows = before if isinstance(rows, slice) else rows[before]
+            block = block[before] - 1
 
 
 class Identifiers:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from query_api.graph.answers import About, Mentions, Numbers, joined, rows_of
+from query_api.graph.answers import About, Mentions, Numbers, Places, joined, rows_of
 from query_api.graph.columns import Keys
 from query_api.graph.parts import Part, Parts
 
@@ -33,15 +33,13 @@ def near(parts: Parts, entities: Sequence[int], fewest: int, most: int) -> dict[
         abouts[at].append((document, weight))
     counts = frequencies(located, len(keys))
     few = (counts >= fewest) & (counts <= most)
-    places: list[list[tuple[int, int]]] = [[] for _ in entities]
-    for part, rows, local in located:
-        kept = few[rows]
-        which, chunks, passages = part.naming(local[kept])
-        for at, chunk, passage in rows_of(rows[kept][which], chunks + part.chunks, passages + part.passages):
-            places[at].append((chunk, passage))
+    of_each: list[list[tuple[int, int]]] = [[] for _ in entities]
+    shared = places([(part, rows[few[rows]], local[few[rows]]) for part, rows, local in located], keys)
+    for at, chunk, passage in rows_of(shared.asked, shared.chunk, shared.passage):
+        of_each[at].append((chunk, passage))
     return {
         entity: Near(found[entity][1], count, of_entity, mentions_of_it)
-        for entity, count, of_entity, mentions_of_it in zip(entities, counts.tolist(), abouts, places, strict=True)
+        for entity, count, of_entity, mentions_of_it in zip(entities, counts.tolist(), abouts, of_each, strict=True)
         if entity in found
     }
 
@@ -115,3 +113,14 @@ def mentions(located: Located, entities: Keys) -> Mentions:
             )
         )
     return Mentions(*joined(found, Mentions._fields))
+
+
+def places(located: Located, entities: Keys) -> Places:
+    """Where these entities are mentioned, without what stands beside the mentions."""
+    found: list[Places] = []
+    for part, rows, local in located:
+        which, chunks, passages = part.naming(local)
+        keep = part.alive(passages) if part.n_dead else slice(None)
+        asked = rows[which[keep]]
+        found.append(Places(asked, chunks[keep] + part.chunks, passages[keep] + part.passages, entities[asked]))
+    return Places(*joined(found, Places._fields))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from query_api.graph import near
-from query_api.graph.answers import About, ChunkEdges, Links, Memory, Mentions, Numbers, Statement, joined, rows_of
+from query_api.graph.answers import About, ChunkEdges, Links, Memory, Mentions, Numbers, Places, Statement, joined, rows_of
 from query_api.graph.arrow_columns import columns_of_tables
 from query_api.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of, entity_keys_of
 from query_api.graph.identifiers import MISSING
@@ -229,9 +229,29 @@ class GraphView:
             )
         return Mentions(*joined(found, Mentions._fields))
 
+    def places_in(self, passages: Numbers) -> Places:
+        """`mentions_in` for less."""
+        found: list[Places] = []
+        for part, rows, local in self._parts.holding(passages, "passages"):
+            which, chunks = entries_of(part.segment.passage_chunks, local)
+            at, _, entities = part.segment.mentions.leaving(chunks)
+            found.append(
+                Places(
+                    rows[which[at]],
+                    chunks[at] + part.chunks,
+                    local[which[at]] + part.passages,
+                    part.segment.entity_keys[entities],
+                )
+            )
+        return Places(*joined(found, Places._fields))
+
     def mentions_of(self, entities: Keys) -> Mentions:
         """Where these entities are mentioned."""
         return near.mentions(self._parts.knowing(entities), entities)
+
+    def places_of(self, entities: Keys) -> Places:
+        """`mentions_of` for less."""
+        return near.places(self._parts.knowing(entities), entities)
 
     def passage_frequencies(self, entities: Keys) -> Numbers:
         """In how many live passages each entity is mentioned."""

@@ -23,7 +23,6 @@ class Reached(NamedTuple):
     others: Positions
 
 
-
 @dataclass(frozen=True, slots=True)
 class TwoWay:
     """Edges sorted by source: `targets[pointers[s]:pointers[s + 1]]` of source s, and their order by target."""

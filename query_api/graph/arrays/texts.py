@@ -15,6 +15,7 @@ from query_api.graph.arrays.packed import Packed
 LEAST_COMPRESSED = 4_096  # texts; fewer take little anyway, and newest documents should not wait for a dictionary
 BLOCK_BITS = 5
 BLOCK = 1 << BLOCK_BITS  # texts compressed together, so read together
+KEPT_BLOCKS = 16  # of the last ones that a thread has read
 BETWEEN = b"\xff"  # stands in no UTF-8
 LEVEL = 3
 MOST_SAMPLES = 2_048
@@ -75,10 +76,11 @@ class Compressed:
         compressor = zstandard.ZstdCompressor(level=LEVEL, dict_data=self._dictionary, write_dict_id=False)
         compressed = [compressor.compress(block) for block in blocks]
         self._content = memoryview(b"".join(compressed))
-        self._begins = np.zeros(len(blocks) + 1, dtype=np.int64 if len(self._content) >= 1 << 32 else np.uint32)
-        np.cumsum([len(block) for block in compressed], out=self._begins[1:])
+        begins = np.zeros(len(blocks) + 1, dtype=np.int64 if len(self._content) >= 1 << 32 else np.uint32)
+        np.cumsum([len(block) for block in compressed], out=begins[1:])
+        self._begins = memoryview(begins)
         self._length = len(array)
-        self._of_thread = threading.local()  # a decompressor is for one thread at a time
+        self._of_thread = _OfThread(self._dictionary)
 
     def __len__(self) -> int:
         return self._length
@@ -93,15 +95,7 @@ class Compressed:
 
     def of(self, rows: NDArray[np.integer]) -> list[str]:
         """The texts of these rows."""
-        read: dict[int, list[bytes]] = {}
-        found = []
-        for row in rows.tolist():
-            number = row >> BLOCK_BITS
-            block = read.get(number)
-            if block is None:
-                block = read[number] = self._block(number)
-            found.append(str(block[row & (BLOCK - 1)], "utf-8"))
-        return found
+        return [str(self._block(row >> BLOCK_BITS)[row & (BLOCK - 1)], "utf-8") for row in rows.tolist()]
 
     def texts(self, rows: NDArray[np.integer]) -> pa.Array:
         """The texts of these rows, as an array."""
@@ -109,12 +103,23 @@ class Compressed:
         return pa.array(every, pa.binary()).take(pa.array(rows)).cast(pa.string())
 
     def _block(self, number: int) -> list[bytes]:
-        try:
-            decompressor: zstandard.ZstdDecompressor = self._of_thread.decompressor
-        except AttributeError:
-            decompressor = self._of_thread.decompressor = zstandard.ZstdDecompressor(dict_data=self._dictionary)
-        begin, end = self._begins[number : number + 2].tolist()
-        return decompressor.decompress(self._content[begin:end]).split(BETWEEN)
+        kept = self._of_thread.kept
+        block = kept.get(number)
+        if block is None:
+            content = self._content[self._begins[number] : self._begins[number + 1]]
+            block = self._of_thread.decompressor.decompress(content).split(BETWEEN)
+            if len(kept) >= KEPT_BLOCKS:
+                del kept[next(iter(kept))]
+            kept[number] = block
+        return block
+
+
+class _OfThread(threading.local):
+    """What each thread has to itself: a decompressor, which serves one thread at a time, and the blocks it read last."""
+
+    def __init__(self, dictionary: zstandard.ZstdCompressionDict) -> None:
+        self.decompressor = zstandard.ZstdDecompressor(dict_data=dictionary)
+        self.kept: dict[int, list[bytes]] = {}
 
 
 Texts = Plain | Compressed

@@ -18,6 +18,12 @@ def test_numbers_of_any_width_are_read_as_they_were_in_any_order(numbers: list[i
     assert [packed[at] for at in range(len(packed))] == packed.all().tolist() == numbers
 
 
+@given(NUMBERS)
+def test_eight_numbers_at_once_are_those_that_stand_there(numbers: list[int]) -> None:
+    packed, blocks = Packed(np.array(numbers, dtype=np.int64)), np.arange(len(numbers) // 8)[::-1]
+    assert packed.eights(blocks).tolist() == [numbers[8 * block : 8 * block + 8] for block in blocks.tolist()]
+
+
 def test_a_number_takes_the_bits_of_the_largest() -> None:
     assert Packed(np.full(8_000, 93_014)).nbytes - PADDING == 17 * 1_000
     assert Packed(np.zeros(8_000, dtype=np.int64)).nbytes == PADDING

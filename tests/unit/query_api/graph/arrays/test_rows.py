@@ -23,7 +23,9 @@ def test_rows_and_their_entries_find_each_other(n_rows: int) -> None:
     rows = np.sort(np.random.default_rng(n_rows).integers(0, n_rows, 40))
     pointers, wanted = Ascending.pointers(rows, n_rows), np.array([n_rows - 1, 0, n_rows // 2])
     which, entries = entries_of(pointers, wanted)
-    assert [entries[which == at].tolist() for at in range(3)] == [np.flatnonzero(rows == row).tolist() for row in wanted]
+    assert [entries[which == at].tolist() for at in range(3)] == [
+        np.flatnonzero(rows == row).tolist() for row in wanted
+    ]
     assert pointers.rows_of(np.arange(40)).tolist() == rows.tolist()
     again, same = entries_between(Ascending(rows), wanted)
     assert (again.tolist(), same.tolist()) == (which.tolist(), entries.tolist())
