@@ -26,7 +26,7 @@ class KeyOrder:
         order = np.argsort(keys)
         self._heads = (keys[order[::BLOCK]] >> HEAD_BITS).astype(np.uint32)
         self._heads[:1] = 0  # what is less than all is looked for there too
-        self._order = Packed(np.append(order, np.repeat(order[-1:], -len(order) % BLOCK)))
+        self._order = Packed(np.append(order, np.repeat(order[:1], -len(order) % BLOCK)))
 
     @property
     def nbytes(self) -> int:
@@ -34,24 +34,33 @@ class KeyOrder:
 
     def find(self, keys: Keys, wanted: Keys) -> NDArray[np.int64]:
         """Positions of `wanted` in the keys this is the order of; MISSING where a key is not there."""
-        found = np.full(len(wanted), MISSING, dtype=np.int64)
         if not len(keys) or not len(wanted):
-            return found
+            return np.full(len(wanted), MISSING, dtype=np.int64)
         heads = (wanted >> HEAD_BITS).astype(np.uint32)
         block = self._heads.searchsorted(heads, "right") - 1
-        rows: NDArray[np.int64] | slice = slice(None)
-        while True:
+        positions = self._order.eights(block)
+        equal = keys[positions] == wanted[:, None]
+        found: NDArray[np.int64] = positions[equal]
+        if len(found) == len(wanted) and len(keys) >= BLOCK:
+            return found  # in each row one, for no block holds a key twice
+        found = np.where(equal, positions, MISSING).max(axis=1)
+        before = np.flatnonzero((found == MISSING) & (self._heads[block] == heads) & (block > 0))
+        if len(before):  # a head with the same upper half need not be the first one
+            found[before] = self._find_before(keys, wanted[before], block[before] - 1)
+        return found
+
+    def _find_before(self, keys: Keys, wanted: Keys, block: NDArray[np.int64]) -> NDArray[np.int64]:
+        """As `find`, for keys that stand in these blocks or before."""
+        found = np.full(len(wanted), MISSING, dtype=np.int64)
+        rows = np.arange(len(wanted))
+        while len(rows):
             positions = self._order.eights(block)
-            at, column = np.nonzero(keys[positions] == wanted[rows, None])
-            found[at if isinstance(rows, slice) else rows[at]] = positions[at, column]
-            if len(at) >= len(block):
-                return found
-            # A head with the same upper half is no first one: the key may stand before it.
-            before = np.flatnonzero((found[rows] == MISSING) & (self._heads[block] == heads[rows]) & (block > 0))
-            if not len(before):
-                return found
-            rows = before if isinstance(rows, slice) else rows[before]
-            block = block[before] - 1
+            here = np.where(keys[positions] == wanted[rows, None], positions, MISSING).max(axis=1)
+            found[rows] = here
+            same = self._heads[block] == (wanted[rows] >> HEAD_BITS)
+            further = np.flatnonzero((here == MISSING) & same & (block > 0))
+            rows, block = rows[further], block[further] - 1
+        return found
 
 
 class Identifiers:

@@ -37,7 +37,7 @@ class Part:
         return ~dead
 
     def naming(self, entities: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        """(index into `entities`, chunk, passage) wherever the part mentions them, dead or alive, all in its numbers."""
+        """(index into `entities`, chunk, passage) wherever the part mentions them, dead or alive."""
         which, chunks = self.segment.mentions.naming(entities)
         return which, chunks, self.segment.chunk_passages.at(chunks)
 

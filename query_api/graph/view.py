@@ -7,19 +7,31 @@ few. Documents, passages and chunks are numbered across segments; entities go by
 mention may name what has not arrived: it counts from the moment its other end is there.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from query_api.graph import near
-from query_api.graph.answers import About, ChunkEdges, Links, Memory, Mentions, Numbers, Places, Statement, joined, rows_of
+from query_api.graph.answers import (
+    About,
+    ChunkEdges,
+    Links,
+    Memory,
+    Mentions,
+    Numbers,
+    Places,
+    Statement,
+    joined,
+    rows_of,
+)
+from query_api.graph.arrays.rows import entries_between, entries_of
 from query_api.graph.arrow_columns import columns_of_tables
 from query_api.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of, entity_keys_of
 from query_api.graph.identifiers import MISSING
 from query_api.graph.near import Near
 from query_api.graph.parts import Parts
-from query_api.graph.arrays.rows import entries_between, entries_of
 from query_api.graph.segment import Segment
 from schemas.contributions import Contribution
 from schemas.ids import DocumentKey
@@ -80,6 +92,13 @@ class GraphView:
         edges = sum(part.segment.n_edges for part in self._parts)
         size = sum(part.segment.nbytes + part.dead.nbytes for part in self._parts)
         return Memory(nodes, edges, size, size / edges if edges else 0.0)
+
+    def memory_by_column(self) -> dict[str, int]:
+        """Bytes of each column of the segments, the largest first."""
+        sizes: Counter[str] = Counter()
+        for part in self._parts:
+            sizes.update(part.segment.memory())
+        return dict(sizes.most_common())
 
     # Names and numbers.
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from query_api.graph.arrays.packed import Ascending, Packed, Positions, Steep, row_pointers
 from query_api.graph.arrays.rows import Entering, entries_between, entries_of, laid_out
-
 from query_api.graph.columns import Keys
 
 

@@ -127,7 +127,8 @@ class Ascending:
 
     def at(self, positions: NDArray[np.integer[Any]]) -> Positions:
         """The numbers there, in the shape of `positions`."""
-        return self._heads[positions >> BLOCK_BITS].astype(np.int64) + self._above[positions]
+        numbers: Positions = self._heads[positions >> BLOCK_BITS].astype(np.int64) + self._above[positions]
+        return numbers
 
     def all(self) -> Positions:
         return self.at(np.arange(len(self)))
@@ -163,11 +164,11 @@ class Steep:
         blocks = np.append(numbers, np.repeat(numbers[-1:], -len(numbers) % BLOCK)).reshape(-1, BLOCK)
         above = blocks - blocks[:, :1]
         wide = np.flatnonzero(above[:, -1] > np.iinfo(np.uint8).max)
-        self._heads = blocks[:, 0].astype(np.int32)
+        self._heads: NDArray[np.int32] = blocks[:, 0].astype(np.int32)
         self._heads[wide] = -BLOCK * (1 + np.arange(len(wide)))  # where the block stands in `_wide`, from its end
         above[wide] = _INSIDE
-        self._above = above.astype(np.uint8).reshape(-1)[: len(numbers)]
-        self._wide = blocks[wide[::-1]].astype(np.int32).reshape(-1)
+        self._above: NDArray[np.uint8] = above.astype(np.uint8).reshape(-1)[: len(numbers)]
+        self._wide: NDArray[np.int32] = blocks[wide[::-1]].astype(np.int32).reshape(-1)
 
     def __len__(self) -> int:
         return len(self._above)
@@ -178,7 +179,7 @@ class Steep:
 
     def at(self, positions: NDArray[np.integer[Any]]) -> Positions:
         """The numbers there, in the shape of `positions`."""
-        found = self._heads[positions >> BLOCK_BITS].astype(np.int64) + self._above[positions]
+        found: Positions = self._heads[positions >> BLOCK_BITS].astype(np.int64) + self._above[positions]
         wide = np.flatnonzero(found < 0)
         if len(wide):
             found[wide] = self._wide[found[wide]]

@@ -15,11 +15,11 @@ from query_api.graph.arrays.packed import Packed
 LEAST_COMPRESSED = 4_096  # texts; fewer take little anyway, and newest documents should not wait for a dictionary
 BLOCK_BITS = 5
 BLOCK = 1 << BLOCK_BITS  # texts compressed together, so read together
-KEPT_BLOCKS = 16  # of the last ones that a thread has read
+KEPT_BLOCKS = 32  # of the last ones that a thread has read
 BETWEEN = b"\xff"  # stands in no UTF-8
 LEVEL = 3
 MOST_SAMPLES = 2_048
-DICTIONARY_SHARE = 32  # the dictionary takes this part of what the texts do
+DICTIONARY_SHARE = 64  # the dictionary takes this part of what the texts do
 MOST_DICTIONARY_BYTES = 112 * 1024
 
 
@@ -63,22 +63,23 @@ class Plain(Strings):
 
 
 class Compressed:
-    """Texts in blocks of 32, each block compressed by itself with a dictionary learnt from all of them (zstd: RFC 8878).
-    A text is read with its block, in a microsecond or two. Immutable; safe to use from several threads.
+    """Texts in blocks of 32, each compressed by itself with a dictionary learnt from all of them (zstd: RFC 8878).
+
+    A text is read with its block, in a few microseconds. Immutable; safe to use from several threads.
     """
 
     def __init__(self, array: pa.Array) -> None:
         """Raises zstandard.ZstdError for too few texts, or such as have nothing in common."""
         blocks = _blocks(array)
         size = min(sum(map(len, blocks)) // DICTIONARY_SHARE, MOST_DICTIONARY_BYTES)
-        samples = blocks[:: -(-len(blocks) // MOST_SAMPLES)]
+        samples: list[bytes | bytearray | memoryview] = [*blocks[:: -(-len(blocks) // MOST_SAMPLES)]]
         self._dictionary = zstandard.train_dictionary(size, samples, level=LEVEL)
         compressor = zstandard.ZstdCompressor(level=LEVEL, dict_data=self._dictionary, write_dict_id=False)
         compressed = [compressor.compress(block) for block in blocks]
         self._content = memoryview(b"".join(compressed))
         begins = np.zeros(len(blocks) + 1, dtype=np.int64 if len(self._content) >= 1 << 32 else np.uint32)
         np.cumsum([len(block) for block in compressed], out=begins[1:])
-        self._begins = memoryview(begins)
+        self._begins = begins.data
         self._length = len(array)
         self._of_thread = _OfThread(self._dictionary)
 
@@ -115,7 +116,7 @@ class Compressed:
 
 
 class _OfThread(threading.local):
-    """What each thread has to itself: a decompressor, which serves one thread at a time, and the blocks it read last."""
+    """What each thread has to itself: a decompressor, which serves one at a time, and the blocks it read last."""
 
     def __init__(self, dictionary: zstandard.ZstdCompressionDict) -> None:
         self.decompressor = zstandard.ZstdDecompressor(dict_data=dictionary)

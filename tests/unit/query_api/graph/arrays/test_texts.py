@@ -8,8 +8,12 @@ import pytest
 
 from query_api.graph.arrays.texts import BLOCK, LEAST_COMPRESSED, Compressed, Plain, texts_of
 
-NAMES = [f"{given} {family} of {place} {number}" for number in range(90) for given in ("anna", "émile", "", "李")
-         for family in ("smith", "von neumann", "o'brien\n") for place in ("rome", "new york", "the north", "x\x00y", "oslo", "bergen", "kyiv", "lima")]  # fmt: skip
+GIVEN = ("anna", "émile", "", "李")
+FAMILY = ("smith", "von neumann", "o'brien\n")
+PLACES = ("rome", "new york", "the north", "x\x00y", "oslo", "bergen", "kyiv", "lima")
+NAMES = [
+    f"{given} {family} of {place} {n}" for n in range(90) for given in GIVEN for family in FAMILY for place in PLACES
+]
 
 
 def test_many_texts_are_compressed_and_read_one_by_one_or_together() -> None:
@@ -29,7 +33,8 @@ def test_few_texts_and_empty_ones_stay_as_they_are(names: list[str]) -> None:
 
 
 def test_several_threads_read_at_once() -> None:
-    texts, read = texts_of(pa.array(NAMES)), {}
+    texts = texts_of(pa.array(NAMES))
+    read: dict[int, list[str]] = {}
 
     def reading(begin: int) -> None:
         read[begin] = texts.of(np.arange(begin, len(NAMES), 4))
