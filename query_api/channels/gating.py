@@ -35,7 +35,7 @@ def connected_share(view: GraphView, fitting: Mapping[int, float]) -> float:
     leading = np.zeros(len(best), dtype=bool)
     outward = view.links_from(passages)
     leading[outward.asked[outward.document != documents[outward.asked]]] = True
-    mentions = view.mentions_in(passages)
+    mentions = view.places_in(passages)
     entities, places = np.unique(mentions.entity, return_inverse=True)
     about = view.about(entities)
     whole = (about.weight >= 1) & (np.bincount(about.asked, minlength=len(entities))[about.asked] <= MAX_TARGETS)

@@ -135,7 +135,7 @@ def entrances(view: GraphView, prior: Mapping[int, float]) -> Entrances:
 def first_mentions(view: GraphView, passages: Sequence[int]) -> dict[int, dict[int, int]]:
     """{passage: {entity it mentions: the first chunk that does}}."""
     first_chunks: dict[int, dict[int, int]] = {passage: {} for passage in passages}
-    mentions = view.mentions_in(np.array(passages, dtype=np.int64))
+    mentions = view.places_in(np.array(passages, dtype=np.int64))
     for passage, entity, chunk in rows_of(mentions.passage, mentions.entity, mentions.chunk):
         first_chunks[passage].setdefault(entity, chunk)
     return first_chunks
@@ -159,7 +159,7 @@ def mentioning(entities: Sequence[NamedEntity], view: GraphView) -> Iterator[Rea
     keys = np.array([entity.entity for entity in entities], dtype=np.uint64)
     frequencies = view.passage_frequencies(keys)
     known = np.flatnonzero((frequencies > 0) & (frequencies <= MAX_SHARED))
-    mentions = view.mentions_of(keys[known])
+    mentions = view.places_of(keys[known])
     for asked, chunk, passage in rows_of(mentions.asked, mentions.chunk, mentions.passage):
         at = int(known[asked])
         yield Reach(passage, 1 / math.sqrt(frequencies[at]), Reason("mentioned_in", at, int(keys[at]), chunk))
@@ -227,7 +227,7 @@ def mentioned_by(view: GraphView, parents: Sequence[Parent]) -> Iterator[Reach]:
     about = view.about_of(_documents(parents))
     frequencies = view.passage_frequencies(about.entity)
     few = np.flatnonzero(frequencies <= MAX_SHARED)
-    mentions = view.mentions_of(about.entity[few])
+    mentions = view.places_of(about.entity[few])
     for asked, chunk, passage, entity in rows_of(mentions.asked, mentions.chunk, mentions.passage, mentions.entity):
         row = int(few[asked])
         at = int(about.asked[row])

@@ -23,6 +23,15 @@ class Mentions(NamedTuple):
     sentence: Numbers
 
 
+class Places(NamedTuple):
+    """Mentions without what stands beside them, which is all that a search needs."""
+
+    asked: Numbers
+    chunk: Numbers
+    passage: Numbers
+    entity: Keys
+
+
 class About(NamedTuple):
     """Which document is about which entity; `weight` is 1 for a whole title, less for an alias."""
 
@@ -88,6 +97,8 @@ def joined(found: Sequence[tuple[NDArray[Any], ...]], fields: tuple[str, ...]) -
     """The columns of all parts, one after the other."""
     if not found:
         return [np.empty(0, dtype=_DTYPES.get(field, np.int64)) for field in fields]
+    if len(found) == 1:
+        return list(found[0])
     return [np.concatenate(columns) for columns in zip(*found, strict=True)]
 
 

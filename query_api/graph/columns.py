@@ -104,7 +104,8 @@ def entity_key_of(collection: str, name: str) -> int:
 
 def entity_keys_of(collection: str, names: Iterable[str]) -> list[int]:
     """`entity_key_of` of many names."""
-    return [key_of(identifier) for identifier in entity_ids(collection, names)]
+    keys: list[int] = halves(list(entity_ids(collection, names)))[:, 0].tolist()
+    return keys
 
 
 def halves(identifiers: pa.Array | Sequence[str]) -> Keys:

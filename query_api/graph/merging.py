@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from indexer.read.strings import Strings
 from query_api.graph.columns import GraphColumns, concatenated
 from query_api.graph.segment import Segment
 
@@ -21,33 +21,33 @@ def merged(parts: Sequence[tuple[Segment, Dead]]) -> Segment:
 def columns_of_segment(segment: Segment, dead: Dead) -> GraphColumns:
     """The columns a segment was built from, less its dead documents and what only they named."""
     documents = np.flatnonzero(~dead)
-    chunk_documents = segment.passage_documents[segment.chunk_passages]
+    chunk_passages = segment.chunk_passages.all()
+    chunk_documents = segment.passage_documents.at(chunk_passages)
     alive = ~dead[chunk_documents]
     chunks = np.flatnonzero(alive)
     firsts = segment.chunk_ids.firsts
 
-    mention_sources = _sources(segment.mentions.pointers)
+    mention_sources, mention_targets = segment.mentions.ends()
     mentions = np.flatnonzero(alive[mention_sources])
-    about_sources = _sources(segment.about.pointers)
+    about_sources, about_targets = segment.about.ends()
     about = np.flatnonzero(~dead[about_sources])
-    statement_sources = segment.statement_chunks
+    statement_sources = segment.statement_chunks.all()
     statements = np.flatnonzero(alive[statement_sources])
-    role_sources = _sources(segment.roles.pointers)
+    role_sources, role_targets = segment.roles.ends()
     roles = np.flatnonzero(alive[statement_sources][role_sources])
-    edge_sources = _sources(segment.edges.pointers)
+    edge_sources, edge_targets = segment.edges.ends()
     edges = np.flatnonzero(alive[edge_sources])
-    link_sources = segment.links.sources
+    link_sources = segment.links.sources.all()
     links = np.flatnonzero(alive[link_sources])
 
-    named = (segment.mentions.targets[mentions], segment.about.targets[about], segment.roles.targets[roles])
-    entities = np.unique(np.concatenate(named))
-    passage_rows = segment.chunk_passages[chunks]
-    passage_ordinals = passage_rows - segment.document_passages[chunk_documents[chunks]]
+    entities = np.unique(np.concatenate((mention_targets[mentions], about_targets[about], role_targets[roles])))
+    passage_rows = chunk_passages[chunks]
+    passage_ordinals = passage_rows - segment.document_passages.at(chunk_documents[chunks])
     return GraphColumns(
         document_keys=segment.document_keys[documents],
         document_collections=segment.collections.texts(documents),
-        document_ids=_take(segment.document_ids, documents),
-        document_titles=_take(segment.titles, documents),
+        document_ids=segment.document_ids.texts(documents),
+        document_titles=segment.titles.texts(documents),
         chunk_ids=np.column_stack((firsts[chunks], segment.chunk_ids.seconds[chunks])),
         chunk_documents=segment.document_keys[chunk_documents[chunks]],
         chunk_passage_ids=np.column_stack(
@@ -57,42 +57,34 @@ def columns_of_segment(segment: Segment, dead: Dead) -> GraphColumns:
         chunk_ordinals=chunks.astype(np.int32),
         entity_keys=segment.entity_keys[entities],
         entity_collections=segment.entity_collections.texts(entities),
-        entity_names=_take(segment.names, entities),
+        entity_names=segment.names.texts(entities),
         mention_chunks=firsts[mention_sources[mentions]],
-        mention_entities=segment.entity_keys[segment.mentions.targets[mentions]],
-        mention_counts=segment.mention_counts[mentions].astype(np.int32),
-        mention_sentences=segment.first_sentences(mentions).astype(np.int32),
+        mention_entities=segment.entity_keys[mention_targets[mentions]],
+        mention_counts=segment.mention_counts.at(mentions).astype(np.int32),
+        mention_sentences=segment.first_sentences(mentions, mention_sources[mentions]).astype(np.int32),
         about_documents=segment.document_keys[about_sources[about]],
-        about_entities=segment.entity_keys[segment.about.targets[about]],
-        about_weights=segment.about_weights[about],
+        about_entities=segment.entity_keys[about_targets[about]],
+        about_weights=segment.about_weights.at(about),
         about_surfaces=_surfaces(segment, about, about_sources[about]),
         statement_keys=segment.statement_keys[statements],
         statement_chunks=firsts[statement_sources[statements]],
         statement_predicates=segment.predicates.texts(statements),
-        statement_confidences=segment.confidences[statements].astype(np.float32),
-        statement_sentences=segment.statement_sentences[statements],
+        statement_confidences=segment.confidences.at(statements),
+        statement_sentences=(segment.statement_sentences.at(statements) - 1).astype(np.int32),
         role_statements=segment.statement_keys[role_sources[roles]],
-        role_entities=segment.entity_keys[segment.roles.targets[roles]],
+        role_entities=segment.entity_keys[role_targets[roles]],
         role_names=segment.role_names.texts(roles),
         edge_sources=firsts[edge_sources[edges]],
-        edge_targets=firsts[segment.edges.targets[edges]],
-        edge_kinds=segment.edge_kinds[edges],
-        edge_weights=segment.edge_weights[edges].astype(np.float32),
+        edge_targets=firsts[edge_targets[edges]],
+        edge_kinds=segment.edge_kinds.at(edges).astype(np.uint8),
+        edge_weights=segment.edge_weights.at(edges),
         link_chunks=firsts[link_sources[links]],
-        link_documents=segment.links.targets[links],
-        link_weights=segment.link_weights[links].astype(np.float32),
+        link_documents=segment.links.keys_of(links),
+        link_weights=segment.link_weights.at(links),
     )
 
 
-def _sources(pointers: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The row of every entry."""
-    return np.repeat(np.arange(len(pointers) - 1, dtype=np.int64), np.diff(pointers))
-
-
 def _surfaces(segment: Segment, about: NDArray[np.int64], documents: NDArray[np.int64]) -> pa.Array:
-    pairs = zip(about.tolist(), documents.tolist(), strict=True)
-    return pa.array([segment.surface(edge, document) for edge, document in pairs], pa.string())
-
-
-def _take(texts: Strings, rows: NDArray[np.integer]) -> pa.Array:
-    return texts.array.take(pa.array(rows))
+    """How each of these documents writes the name of what it is about."""
+    surfaces = segment.about_surfaces.texts(about)
+    return pc.if_else(pc.equal(surfaces, ""), segment.titles.texts(documents), surfaces)

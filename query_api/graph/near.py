@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from query_api.graph.answers import About, Mentions, Numbers, joined, rows_of
+from query_api.graph.answers import About, Mentions, Numbers, Places, joined, rows_of
 from query_api.graph.columns import Keys
 from query_api.graph.parts import Part, Parts
 
@@ -26,22 +26,32 @@ def near(parts: Parts, entities: Sequence[int], fewest: int, most: int) -> dict[
     """Of each entity that a live document names; mentions of those that `fewest` to `most` passages mention."""
     keys = np.array(entities, dtype=np.uint64)
     located = list(parts.knowing(keys))
-    found = {key: Near(name, 0, []) for key, (_, name) in names(located).items()}
+    found = names(located)
     abouts: list[list[tuple[int, float]]] = [[] for _ in entities]
     of_about = about(located, keys)
     for at, document, weight in rows_of(of_about.asked, of_about.document, of_about.weight):
         abouts[at].append((document, weight))
     counts = frequencies(located, len(keys))
     few = (counts >= fewest) & (counts <= most)
-    places: list[list[tuple[int, int]]] = [[] for _ in entities]
-    mentioned = mentions([(part, rows[few[rows]], local[few[rows]]) for part, rows, local in located], keys)
-    for at, chunk, passage in rows_of(mentioned.asked, mentioned.chunk, mentioned.passage):
-        places[at].append((chunk, passage))
+    of_each: list[list[tuple[int, int]]] = [[] for _ in entities]
+    shared = places([(part, rows[few[rows]], local[few[rows]]) for part, rows, local in located], keys)
+    for at, chunk, passage in rows_of(shared.asked, shared.chunk, shared.passage):
+        of_each[at].append((chunk, passage))
     return {
-        entity: Near(found[entity].name, count, of_entity, mentions_of_it)
-        for entity, count, of_entity, mentions_of_it in zip(entities, counts.tolist(), abouts, places, strict=True)
+        entity: Near(found[entity][1], count, of_entity, mentions_of_it)
+        for entity, count, of_entity, mentions_of_it in zip(entities, counts.tolist(), abouts, of_each, strict=True)
         if entity in found
     }
+
+
+def named(located: Located) -> dict[int, tuple[Part, int]]:
+    """{key: where its name stands} of those entities that a live document names."""
+    found: dict[int, tuple[Part, int]] = {}
+    for part, _, local in located:
+        for at, key in rows_of(local, part.segment.entity_keys[local]):
+            if key not in found and (not part.n_dead or part.names(at)):
+                found[key] = part, at
+    return found
 
 
 def names(located: Located) -> dict[int, tuple[str, str]]:
@@ -59,10 +69,9 @@ def frequencies(located: Located, n_entities: int) -> Numbers:
     """(n_entities,) in how many live passages each is mentioned."""
     counts = np.zeros(n_entities, dtype=np.int64)
     for part, rows, local in located:
-        counts[rows] += part.segment.passage_frequencies[local]
+        counts[rows] += part.segment.passage_frequencies.at(local)
         if part.n_dead:
-            which, edges = part.segment.mentions.entering(local)
-            passages = part.segment.chunk_passages[part.segment.mentions.sources_of(edges)].astype(np.int64)
+            which, _, passages = part.naming(local)
             gone = ~part.alive(passages)
             lost = np.unique(np.stack((rows[which[gone]], passages[gone])), axis=1)
             np.subtract.at(counts, lost[0], 1)
@@ -73,15 +82,14 @@ def about(located: Located, entities: Keys) -> About:
     """The documents that are about these entities."""
     found: list[About] = []
     for part, rows, local in located:
-        which, edges = part.segment.about.entering(local)
-        documents = part.segment.about.sources_of(edges)
-        keep = ~part.dead[documents]
+        which, edges, documents = part.segment.about.entering(local)
+        keep = ~part.dead[documents] if part.n_dead else slice(None)
         found.append(
             About(
                 rows[which][keep],
                 (documents + part.documents)[keep],
                 entities[rows[which]][keep],
-                part.segment.about_weights[edges][keep],
+                part.segment.about_weights.at(edges[keep]),
             )
         )
     return About(*joined(found, About._fields))
@@ -91,18 +99,28 @@ def mentions(located: Located, entities: Keys) -> Mentions:
     """Where these entities are mentioned."""
     found: list[Mentions] = []
     for part, rows, local in located:
-        which, edges = part.segment.mentions.entering(local)
-        chunks = part.segment.mentions.sources_of(edges)
-        passages = part.segment.chunk_passages[chunks].astype(np.int64)
-        keep = slice(None) if not part.n_dead else part.alive(passages)
+        which, edges, chunks = part.segment.mentions.entering(local)
+        passages = part.segment.chunk_passages.at(chunks)
+        keep = part.alive(passages) if part.n_dead else slice(None)
         found.append(
             Mentions(
                 rows[which][keep],
                 (chunks + part.chunks)[keep],
                 (passages + part.passages)[keep],
                 entities[rows[which]][keep],
-                part.segment.mention_counts[edges].astype(np.int64)[keep],
-                part.segment.first_sentences(edges)[keep],
+                part.segment.mention_counts.at(edges[keep]),
+                part.segment.first_sentences(edges[keep], chunks[keep]),
             )
         )
     return Mentions(*joined(found, Mentions._fields))
+
+
+def places(located: Located, entities: Keys) -> Places:
+    """Where these entities are mentioned, without what stands beside the mentions."""
+    found: list[Places] = []
+    for part, rows, local in located:
+        which, chunks, passages = part.naming(local)
+        keep = part.alive(passages) if part.n_dead else slice(None)
+        asked = rows[which[keep]]
+        found.append(Places(asked, chunks[keep] + part.chunks, passages[keep] + part.passages, entities[asked]))
+    return Places(*joined(found, Places._fields))

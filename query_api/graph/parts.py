@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.graph.answers import Numbers, Role, Statement
+from query_api.graph.answers import Numbers, Role, Statement, rows_of
 from query_api.graph.columns import Keys, columns_of, document_key_of
 from query_api.graph.identifiers import MISSING
 from query_api.graph.merging import Dead, merged
@@ -31,42 +31,50 @@ class Part:
     chunks: int
 
     def alive(self, passages: NDArray[np.integer]) -> NDArray[np.bool_]:
-        dead: Dead = self.dead[self.segment.passage_documents[passages]]
+        if not self.n_dead:
+            return np.ones(len(passages), dtype=bool)
+        dead: Dead = self.dead[self.segment.passage_documents.at(passages)]
         return ~dead
+
+    def naming(self, entities: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """(index into `entities`, chunk, passage) wherever the part mentions them, dead or alive."""
+        which, chunks = self.segment.mentions.naming(entities)
+        return which, chunks, self.segment.chunk_passages.at(chunks)
 
     def names(self, entity: int) -> bool:
         """Whether a live document of the part mentions, states or is about the entity."""
         local = np.array([entity])
         segment = self.segment
-        _, about = segment.about.entering(local)
-        if len(about) and not self.dead[segment.about.sources_of(about)].all():
+        documents = segment.about.entering(local).others
+        if len(documents) and not self.dead[documents].all():
             return True
-        _, mentions = segment.mentions.entering(local)
-        if self.alive(segment.chunk_passages[segment.mentions.sources_of(mentions)]).any():
+        if self.alive(self.naming(local)[2]).any():
             return True
-        _, roles = segment.roles.entering(local)
-        chunks = segment.statement_chunks[segment.roles.sources_of(roles)]
-        return bool(self.alive(segment.chunk_passages[chunks]).any())
+        chunks = segment.statement_chunks.at(segment.roles.entering(local).others)
+        return bool(self.alive(segment.chunk_passages.at(chunks)).any())
 
     def statements(self, asked: Numbers, statements: Numbers) -> Iterator[Statement]:
         """These statements of the part; `asked` has an index into what was asked for, for each."""
         segment = self.segment
-        chunks = segment.statement_chunks[statements]
-        which, edges = segment.roles.leaving(statements)
+        chunks = segment.statement_chunks.at(statements)
+        which, edges, entities = segment.roles.leaving(statements)
         roles: list[list[Role]] = [[] for _ in statements]
-        for at, edge in zip(which.tolist(), edges.tolist(), strict=True):
-            roles[at].append(Role(segment.role_names[edge], int(segment.entity_keys[segment.roles.targets[edge]])))
-        for at, statement in enumerate(statements.tolist()):
-            yield Statement(
-                asked=int(asked[at]),
-                key=int(segment.statement_keys[statement]),
-                chunk=int(chunks[at]) + self.chunks,
-                passage=int(segment.chunk_passages[chunks[at]]) + self.passages,
-                predicate=segment.predicates[statement],
-                confidence=float(segment.confidences[statement]),
-                sentence=int(segment.statement_sentences[statement]),
-                roles=tuple(roles[at]),
-            )
+        keys = segment.entity_keys[entities].tolist()
+        for at, name, key in zip(which.tolist(), segment.role_names.of(edges), keys, strict=True):
+            roles[at].append(Role(name, key))
+        columns = (
+            asked,
+            segment.statement_keys[statements],
+            chunks + self.chunks,
+            segment.chunk_passages.at(chunks) + self.passages,
+            segment.confidences.at(statements),
+            segment.statement_sentences.at(statements) - 1,
+        )
+        predicates = segment.predicates.of(statements)
+        for (at, key, chunk, passage, confidence, sentence), predicate, of_one in zip(
+            rows_of(*columns), predicates, roles, strict=True
+        ):
+            yield Statement(at, key, chunk, passage, predicate, confidence, sentence, tuple(of_one))
 
 
 class Parts(tuple[Part, ...]):

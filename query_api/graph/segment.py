@@ -1,131 +1,27 @@
 """A segment: an immutable graph of some documents in compressed sparse rows, both directions, by local numbers.
 
-Documents and entities stand in the order of their keys, passages by (document, ordinal), chunks by passage: so the
-passages of a document and the chunks of a passage are neighbours in memory and need no list of their own.
+Documents stand in the order of their keys, passages by (document, ordinal), chunks by passage: so the passages of a
+document and the chunks of a passage are neighbours in memory and need no list of their own. Entities stand in the order
+in which the chunks first name them: most are named by one, which so needs no list either, and names of one text lie
+together. Numbers are kept in as many bits as they need, see `arrays`.
 """
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from indexer.read.strings import Strings
+from query_api.graph.arrays.edges import Links, Naming, TwoWay, naming_order
+from query_api.graph.arrays.packed import Ascending, Packed, Skewed
+from query_api.graph.arrays.texts import Codes, Texts, texts_of
+from query_api.graph.arrays.weights import Weights
 from query_api.graph.columns import GraphColumns, Keys
-from query_api.graph.identifiers import MISSING, Identifiers, find
-from query_api.graph.rows import (
-    Entering,
-    Indices,
-    Sorting,
-    entries_between,
-    entries_of,
-    entries_with,
-    row_pointers,
-    rows_of,
-)
+from query_api.graph.identifiers import MISSING, Identifiers, KeyOrder, find, find_all
 
-UNKNOWN_SENTENCE = np.iinfo(np.uint16).max
-
-Small = TypeVar("Small", np.uint8, np.uint16)
-
-
-@dataclass(frozen=True, slots=True)
-class TwoWay:
-    """Edges sorted by source: `targets[pointers[s]:pointers[s + 1]]` of source s, and the way back.
-
-    `by_target` sorts the edges by their targets; further properties of edge i stand at place i of arrays beside it.
-    """
-
-    pointers: Indices
-    targets: Indices
-    by_target: Entering
-
-    @classmethod
-    def build(cls, sources: NDArray[np.int64], targets: NDArray[np.int64], n_sources: int, n_targets: int) -> "TwoWay":
-        """`sources` ascending."""
-        narrow = targets.astype(np.int32)
-        return cls(row_pointers(sources, n_sources), narrow, Entering.of(narrow, n_targets))
-
-    def __len__(self) -> int:
-        return len(self.targets)
-
-    @property
-    def nbytes(self) -> int:
-        return self.pointers.nbytes + self.targets.nbytes + self.by_target.nbytes
-
-    def leaving(self, sources: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(index into `sources`, edge number) of the edges that begin there."""
-        return entries_of(self.pointers, sources)
-
-    def entering(self, targets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(index into `targets`, edge number) of the edges that end there."""
-        return self.by_target.entries(targets)
-
-    def sources_of(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        return rows_of(self.pointers, edges)
-
-
-@dataclass(frozen=True, slots=True)
-class Links:
-    """Edges from chunks (ascending) to documents by key, in this segment, in another, or not there yet."""
-
-    sources: Indices
-    targets: Keys
-    by_target: Sorting
-
-    @classmethod
-    def build(cls, sources: NDArray[np.int64], targets: Keys) -> "Links":
-        """`sources` ascending."""
-        return cls(sources.astype(np.int32), targets, Sorting.of(targets))
-
-    @property
-    def nbytes(self) -> int:
-        return self.sources.nbytes + self.targets.nbytes + self.by_target.nbytes
-
-    def leaving(self, chunks: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(index into `chunks`, edge number) of their links."""
-        return entries_between(self.sources, chunks)
-
-    def entering(self, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(index into `keys`, edge number) of the links to these documents."""
-        return entries_with(self.targets, self.by_target, keys)
-
-
-@dataclass(frozen=True, slots=True)
-class Codes:
-    """A column of few different strings, two bytes a row, or four where they are more than 32,767. Where all are the
-    same one, no code is stored."""
-
-    values: tuple[str, ...]
-    codes: NDArray[np.int16] | NDArray[np.int32]
-    length: int
-
-    @classmethod
-    def build(cls, texts: pa.Array, order: NDArray[np.int64]) -> "Codes":
-        """The texts of these rows, in this order."""
-        encoded = pc.dictionary_encode(texts)
-        values = tuple(encoded.dictionary.to_pylist())
-        width = np.int16 if len(values) <= np.iinfo(np.int16).max else np.int32
-        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(width)
-        return cls(values, codes[order] if len(values) > 1 else codes[:0], len(order))
-
-    @property
-    def nbytes(self) -> int:
-        return self.codes.nbytes
-
-    def __getitem__(self, position: int) -> str:
-        return self.values[int(self.codes[position]) if len(self.codes) else 0]
-
-    def of(self, rows: NDArray[np.integer]) -> list[str]:
-        if not len(self.codes):
-            return [self.values[0]] * len(rows) if len(rows) else []
-        return [self.values[code] for code in self.codes[rows].tolist()]
-
-    def texts(self, rows: NDArray[np.integer]) -> pa.Array:
-        codes = self.codes[rows] if len(self.codes) else np.zeros(len(rows), dtype=np.int16)
-        return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(self.values, pa.string())).cast(pa.string())
+Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,44 +30,46 @@ class Segment:
 
     document_keys: Keys
     collections: Codes
-    document_ids: Strings
-    titles: Strings
-    document_passages: Indices  # pointers: the passages of document d are [d]..[d + 1]
+    document_ids: Texts
+    titles: Texts
+    document_passages: Ascending  # pointers: the passages of document d are [d]..[d + 1]
 
     passage_ids: Identifiers
-    passage_documents: Indices
-    passage_chunks: Indices  # pointers
+    passage_documents: Ascending
+    passage_chunks: Ascending  # pointers
 
     chunk_ids: Identifiers
-    chunk_passages: Indices
+    chunk_passages: Ascending
 
     entity_keys: Keys
+    by_entity_key: KeyOrder
     entity_collections: Codes
-    names: Strings
-    passage_frequencies: NDArray[np.uint16]  # in how many passages an entity is mentioned
+    names: Texts
+    passage_frequencies: Skewed  # in how many passages an entity is mentioned
 
-    mentions: TwoWay  # chunk → entity
-    mention_counts: NDArray[np.uint8]
-    mention_sentences: NDArray[np.uint16]  # the first of each mention's
+    mentions: Naming  # chunk → entity
+    mention_counts: Skewed
+    mention_sentences: Skewed  # the first of each mention's, counted from the chunk's first; 0 where it is unknown
+    chunk_sentences: Packed  # the first sentence that a mention of the chunk is in
 
     about: TwoWay  # document → entity
-    about_weights: NDArray[np.float32]
-    about_surfaces: Strings  # empty where it is the document's title
+    about_weights: Weights
+    about_surfaces: Texts  # empty where it is the document's title
 
-    statement_chunks: Indices  # ascending
+    statement_chunks: Ascending
     statement_keys: Keys
     predicates: Codes
-    confidences: NDArray[np.float16]
-    statement_sentences: Indices
+    confidences: Weights
+    statement_sentences: Packed  # one more than the number; 0 where it stands in none
     roles: TwoWay  # statement → entity
     role_names: Codes
 
     edges: TwoWay  # chunk → chunk
-    edge_kinds: NDArray[np.uint8]
-    edge_weights: NDArray[np.float16]
+    edge_kinds: Packed
+    edge_weights: Weights  # to three digits, as those below and confidences
 
     links: Links  # chunk → document
-    link_weights: NDArray[np.float16]
+    link_weights: Weights
 
     @property
     def n_documents(self) -> int:
@@ -194,103 +92,106 @@ class Segment:
         """Each once: a chunk's to its passage, a passage's to its document, mentions, about, states, roles, links and
         those between chunks."""
         structure = self.n_chunks + self.n_passages + len(self.statement_keys)
-        evidence = len(self.mentions) + len(self.about) + len(self.roles) + len(self.links.targets)
+        evidence = len(self.mentions) + len(self.about) + len(self.roles) + len(self.links)
         return structure + evidence + len(self.edges)
 
     @property
     def nbytes(self) -> int:
-        return sum(getattr(self, name).nbytes for name in self.__slots__)
+        return sum(self.memory().values())
+
+    def memory(self) -> dict[str, int]:
+        """Bytes by column."""
+        return {name: getattr(self, name).nbytes for name in self.__slots__}
 
     @classmethod
     def build(cls, columns: GraphColumns) -> "Segment":
         """Sort the columns into rows. Raises ValueError when an edge names a chunk or entity that no row holds."""
         documents = np.argsort(columns.document_keys, kind="stable")
         document_keys = columns.document_keys[documents]
-        entity_keys, first_rows, (mention_entities, about_entities, role_entities) = _named_entities(columns)
+        titles = columns.document_titles.take(pa.array(documents))
+        placed = _placed(columns, _found(document_keys, columns.chunk_documents, "document"))
+        n_chunks, n_passages = len(placed.chunks), len(placed.passage_documents)
+        chunk_keys = columns.chunk_ids[placed.chunks, 0]
 
-        chunk_documents = _found(document_keys, columns.chunk_documents, "document")
-        chunks = np.lexsort(
-            (columns.chunk_ordinals, columns.chunk_passage_ids[:, 0], columns.chunk_passages, chunk_documents)
-        )
-        chunk_ids = Identifiers(columns.chunk_ids[chunks])
-        of_passage = columns.chunk_passage_ids[chunks]
-        begins = np.ones(len(chunks), dtype=bool)
-        begins[1:] = (of_passage[1:] != of_passage[:-1]).any(axis=1)
-        chunk_passages = (np.cumsum(begins) - 1).astype(np.int32)
-        passage_documents = chunk_documents[chunks][begins].astype(np.int32)
-        n_chunks, n_passages, n_entities = len(chunks), len(passage_documents), len(entity_keys)
+        def chunk(keys: Keys) -> Positions:
+            return _known(find_all(chunk_keys, keys), "chunk")
 
-        def chunk(keys: Keys) -> NDArray[np.int64]:
-            return _known(chunk_ids.positions(keys), "chunk")
-
+        named = _named_entities(columns)
         mention_chunks = chunk(columns.mention_chunks)
-        by_chunk = np.lexsort((mention_entities, mention_chunks))
-        mentions = TwoWay.build(mention_chunks[by_chunk], mention_entities[by_chunk], n_chunks, n_entities)
+        mentions = naming_order(mention_chunks, named.of_mentions, len(named.keys))
+        entity_keys = np.empty_like(named.keys)
+        entity_keys[mentions.numbers] = named.keys
+        entity_rows = np.empty_like(named.rows)
+        entity_rows[mentions.numbers] = named.rows
+        naming_chunks = mention_chunks[mentions.edges]
+        naming_entities = mentions.numbers[named.of_mentions[mentions.edges]]
+        chunk_sentences, sentences = _sentences(columns.mention_sentences[mentions.edges], naming_chunks, n_chunks)
 
         about_documents = _found(document_keys, columns.about_documents, "document")
-        by_document = np.lexsort((about_entities, about_documents))
-        titles = columns.document_titles.take(pa.array(documents))
-        surfaces = columns.about_surfaces.take(pa.array(by_document))
+        about_entities = mentions.numbers[named.of_documents]
+        about = np.lexsort((about_entities, about_documents))
+        surfaces = _unlike_titles(
+            columns.about_surfaces.take(pa.array(about)), titles.take(pa.array(about_documents[about]))
+        )
 
         statement_chunks = chunk(columns.statement_chunks)
         stated = np.lexsort((columns.statement_keys, statement_chunks))
-        place = np.empty(len(stated), dtype=np.int64)
-        place[stated] = np.arange(len(stated))
-        by_key = Sorting.of(columns.statement_keys)
-        role_rows = _known(find(columns.statement_keys, columns.role_statements, by_key), "statement")
-        role_statements = place[role_rows]
-        by_statement = np.lexsort((role_entities, role_statements))
+        statement_keys = columns.statement_keys[stated]
+        role_statements = _known(find_all(statement_keys, columns.role_statements), "statement")
+        role_entities = mentions.numbers[named.of_roles]
+        roles = np.lexsort((role_entities, role_statements))
 
         sources, targets = chunk(columns.edge_sources), chunk(columns.edge_targets)
-        by_source = np.lexsort((columns.edge_kinds, targets, sources))
+        edges = np.lexsort((columns.edge_kinds, targets, sources))
         link_chunks = chunk(columns.link_chunks)
-        linked = np.lexsort((columns.link_documents, link_chunks))
+        links = np.lexsort((columns.link_documents, link_chunks))
 
         return cls(
             document_keys=document_keys,
             collections=Codes.build(columns.document_collections, documents),
-            document_ids=Strings(columns.document_ids.take(pa.array(documents))),
-            titles=Strings(titles),
-            document_passages=row_pointers(passage_documents, len(documents)),
-            passage_ids=Identifiers(of_passage[begins]),
-            passage_documents=passage_documents,
-            passage_chunks=row_pointers(chunk_passages, n_passages),
-            chunk_ids=chunk_ids,
-            chunk_passages=chunk_passages,
+            document_ids=texts_of(columns.document_ids.take(pa.array(documents))),
+            titles=texts_of(titles),
+            document_passages=Ascending.pointers(placed.passage_documents, len(documents)),
+            passage_ids=Identifiers(placed.passage_ids),
+            passage_documents=Ascending(placed.passage_documents),
+            passage_chunks=Ascending.pointers(placed.chunk_passages, n_passages),
+            chunk_ids=Identifiers(columns.chunk_ids[placed.chunks]),
+            chunk_passages=Ascending(placed.chunk_passages),
             entity_keys=entity_keys,
-            entity_collections=Codes.build(columns.entity_collections, first_rows),
-            names=Strings(columns.entity_names.take(pa.array(first_rows))),
-            passage_frequencies=_passage_frequencies(mentions, chunk_passages, n_entities),
-            mentions=mentions,
-            mention_counts=_saturated(columns.mention_counts[by_chunk], np.uint8),
-            mention_sentences=_saturated(
-                np.where(columns.mention_sentences < 0, UNKNOWN_SENTENCE, columns.mention_sentences)[by_chunk],
-                np.uint16,
+            by_entity_key=KeyOrder(entity_keys),
+            entity_collections=Codes.build(columns.entity_collections, entity_rows),
+            names=texts_of(columns.entity_names.take(pa.array(entity_rows))),
+            passage_frequencies=_passage_frequencies(
+                placed.chunk_passages[naming_chunks], naming_entities, len(entity_keys)
             ),
-            about=TwoWay.build(about_documents[by_document], about_entities[by_document], len(documents), n_entities),
-            about_weights=columns.about_weights[by_document],
-            about_surfaces=Strings(_unlike_titles(surfaces, titles.take(pa.array(about_documents[by_document])))),
-            statement_chunks=statement_chunks[stated].astype(np.int32),
-            statement_keys=columns.statement_keys[stated],
+            mentions=Naming.build(naming_chunks, naming_entities, mentions.is_first, n_chunks, len(entity_keys)),
+            mention_counts=Skewed(columns.mention_counts[mentions.edges]),
+            mention_sentences=sentences,
+            chunk_sentences=chunk_sentences,
+            about=TwoWay.build(about_documents[about], about_entities[about], len(documents), len(entity_keys)),
+            about_weights=Weights.build(columns.about_weights[about]),
+            about_surfaces=texts_of(surfaces),
+            statement_chunks=Ascending(statement_chunks[stated]),
+            statement_keys=statement_keys,
             predicates=Codes.build(columns.statement_predicates, stated),
-            confidences=columns.statement_confidences[stated].astype(np.float16),
-            statement_sentences=columns.statement_sentences[stated],
-            roles=TwoWay.build(role_statements[by_statement], role_entities[by_statement], len(stated), n_entities),
-            role_names=Codes.build(columns.role_names, by_statement),
-            edges=TwoWay.build(sources[by_source], targets[by_source], n_chunks, n_chunks),
-            edge_kinds=columns.edge_kinds[by_source],
-            edge_weights=columns.edge_weights[by_source].astype(np.float16),
-            links=Links.build(link_chunks[linked], columns.link_documents[linked]),
-            link_weights=columns.link_weights[linked].astype(np.float16),
+            confidences=_rounded(columns.statement_confidences[stated]),
+            statement_sentences=Packed(columns.statement_sentences[stated] + 1),
+            roles=TwoWay.build(role_statements[roles], role_entities[roles], len(stated), len(entity_keys)),
+            role_names=Codes.build(columns.role_names, roles),
+            edges=TwoWay.build(sources[edges], targets[edges], n_chunks, n_chunks),
+            edge_kinds=Packed(columns.edge_kinds[edges]),
+            edge_weights=_rounded(columns.edge_weights[edges]),
+            links=Links.build(link_chunks[links], columns.link_documents[links]),
+            link_weights=_rounded(columns.link_weights[links]),
         )
 
-    def find_documents(self, keys: Keys) -> NDArray[np.int64]:
+    def find_documents(self, keys: Keys) -> Positions:
         return find(self.document_keys, keys)
 
-    def find_entities(self, keys: Keys) -> NDArray[np.int64]:
-        return find(self.entity_keys, keys)
+    def find_entities(self, keys: Keys) -> Positions:
+        return self.by_entity_key.find(self.entity_keys, keys)
 
-    def called(self, entities: NDArray[np.int64]) -> list[tuple[str, str]]:
+    def called(self, entities: Positions) -> list[tuple[str, str]]:
         """(collection, normalised name) of each of these entities."""
         return list(zip(self.entity_collections.of(entities), self.names.of(entities), strict=True))
 
@@ -298,28 +199,55 @@ class Segment:
         """How a document writes the name of what it is about."""
         return self.about_surfaces[about] or self.titles[document]
 
-    def first_sentences(self, mentions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The first sentence number of each of these mentions, MISSING where it is unknown or beyond 65,534."""
-        numbers = self.mention_sentences[mentions].astype(np.int64)
-        numbers[numbers == UNKNOWN_SENTENCE] = MISSING
-        return numbers
+    def first_sentences(self, mentions: Positions, chunks: Positions) -> Positions:
+        """The first sentence number of each of these mentions, which are in these chunks; MISSING where unknown."""
+        above = self.mention_sentences.at(mentions)
+        return np.where(above > 0, self.chunk_sentences.at(chunks) + above - 1, MISSING)
 
 
-def _named_entities(columns: GraphColumns) -> tuple[Keys, NDArray[np.int64], list[NDArray[np.int64]]]:
+class _Placed(NamedTuple):
+    """Chunks in the order of their passages: which row of the columns each is, and the number of its passage. The ids
+    (n_passages, 2) and the documents of the passages."""
+
+    chunks: Positions
+    chunk_passages: Positions
+    passage_ids: Keys
+    passage_documents: Positions
+
+
+def _placed(columns: GraphColumns, chunk_documents: Positions) -> _Placed:
+    chunks = np.lexsort(
+        (columns.chunk_ordinals, columns.chunk_passage_ids[:, 0], columns.chunk_passages, chunk_documents)
+    )
+    of_passage = columns.chunk_passage_ids[chunks]
+    begins = np.ones(len(chunks), dtype=bool)
+    begins[1:] = (of_passage[1:] != of_passage[:-1]).any(axis=1)
+    return _Placed(chunks, np.cumsum(begins) - 1, of_passage[begins], chunk_documents[chunks][begins])
+
+
+class _Named(NamedTuple):
     """The keys of the entities that an edge names, ascending; for each a row that holds its name; which of them the
     mentions, the documents and the roles name."""
+
+    keys: Keys
+    rows: Positions
+    of_mentions: Positions
+    of_documents: Positions
+    of_roles: Positions
+
+
+def _named_entities(columns: GraphColumns) -> _Named:
     naming = (columns.mention_entities, columns.about_entities, columns.role_entities)
-    named, numbers = np.unique(np.concatenate(naming), return_inverse=True)
-    known, rows = np.unique(columns.entity_keys, return_index=True)
-    by_kind = np.split(numbers, np.cumsum([len(keys) for keys in naming])[:-1])
-    return named, rows[_found(known, named, "entity")], by_kind
+    keys, numbers = np.unique(np.concatenate(naming), return_inverse=True)
+    rows = _known(find_all(columns.entity_keys, keys), "entity")
+    return _Named(keys, rows, *np.split(numbers, np.cumsum([len(each) for each in naming])[:-1]))
 
 
-def _found(sorted_keys: Keys, wanted: Keys, kind: str) -> NDArray[np.int64]:
+def _found(sorted_keys: Keys, wanted: Keys, kind: str) -> Positions:
     return _known(find(sorted_keys, wanted), kind)
 
 
-def _known(positions: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
+def _known(positions: Positions, kind: str) -> Positions:
     if (positions == MISSING).any():
         raise ValueError(
             f"An edge of the graph names a {kind} that the graph does not hold; build from a whole snapshot."
@@ -331,17 +259,25 @@ def _unlike_titles(surfaces: pa.Array, titles: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(surfaces, titles), pa.scalar("", pa.string()), surfaces)
 
 
-def _passage_frequencies(mentions: TwoWay, chunk_passages: Indices, n_entities: int) -> NDArray[np.uint16]:
-    """How many different passages mention each entity, at most 65,535."""
-    edges = mentions.by_target.order.astype(np.int64)
-    entities = mentions.targets[edges]
-    passages = chunk_passages[mentions.sources_of(edges)]
-    fresh = np.ones(len(entities), dtype=bool)  # edges into an entity are in order of chunk, so of passage
-    fresh[1:] = (entities[1:] != entities[:-1]) | (passages[1:] != passages[:-1])
-    return _saturated(np.bincount(entities[fresh], minlength=n_entities), np.uint16)
+def _sentences(firsts: NDArray[np.int32], chunks: Positions, n_chunks: int) -> tuple[Packed, Skewed]:
+    """`chunk_sentences` and `mention_sentences` from the first sentence of each mention, -1 where it is unknown; the
+    chunks ascend."""
+    known = firsts >= 0
+    of_chunks, begins = np.unique(chunks[known], return_index=True)
+    lowest = np.zeros(n_chunks, dtype=np.int64)
+    if len(begins):
+        lowest[of_chunks] = np.minimum.reduceat(firsts[known], begins)
+    return Packed(lowest), Skewed(np.where(known, firsts - lowest[chunks] + 1, 0))
 
 
-def _saturated(numbers: NDArray[np.integer], kind: type[Small]) -> NDArray[Small]:
-    """The numbers in a smaller type, its largest value standing for all that do not fit."""
-    fitting: NDArray[Small] = np.minimum(numbers, np.iinfo(kind).max).astype(kind)
-    return fitting
+def _passage_frequencies(passages: Positions, entities: Positions, n_entities: int) -> Skewed:
+    """How many different passages mention each entity."""
+    pairs = np.sort(entities * (1 + passages.max(initial=0)) + passages)
+    fresh = np.ones(len(pairs), dtype=bool)
+    fresh[1:] = pairs[1:] != pairs[:-1]
+    return Skewed(np.bincount(pairs[fresh] // (1 + passages.max(initial=0)), minlength=n_entities))
+
+
+def _rounded(weights: NDArray[np.float32]) -> Weights:
+    """To the 11 bits of a 16-bit number: few are different then."""
+    return Weights.build(weights.astype(np.float16))

@@ -7,19 +7,31 @@ few. Documents, passages and chunks are numbered across segments; entities go by
 mention may name what has not arrived: it counts from the moment its other end is there.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from query_api.graph import near
-from query_api.graph.answers import About, ChunkEdges, Links, Memory, Mentions, Numbers, Statement, joined
+from query_api.graph.answers import (
+    About,
+    ChunkEdges,
+    Links,
+    Memory,
+    Mentions,
+    Numbers,
+    Places,
+    Statement,
+    joined,
+    rows_of,
+)
+from query_api.graph.arrays.rows import entries_between, entries_of
 from query_api.graph.arrow_columns import columns_of_tables
 from query_api.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of, entity_keys_of
 from query_api.graph.identifiers import MISSING
 from query_api.graph.near import Near
 from query_api.graph.parts import Parts
-from query_api.graph.rows import entries_between, entries_of
 from query_api.graph.segment import Segment
 from schemas.contributions import Contribution
 from schemas.ids import DocumentKey
@@ -81,6 +93,13 @@ class GraphView:
         size = sum(part.segment.nbytes + part.dead.nbytes for part in self._parts)
         return Memory(nodes, edges, size, size / edges if edges else 0.0)
 
+    def memory_by_column(self) -> dict[str, int]:
+        """Bytes of each column of the segments, the largest first."""
+        sizes: Counter[str] = Counter()
+        for part in self._parts:
+            sizes.update(part.segment.memory())
+        return dict(sizes.most_common())
+
     # Names and numbers.
 
     def document(self, key: DocumentKey) -> int | None:
@@ -123,17 +142,17 @@ class GraphView:
 
     def document_of_passage(self, passage: int) -> int:
         part = self._parts.of_passage(passage)
-        return int(part.segment.passage_documents[passage - part.passages]) + part.documents
+        return part.segment.passage_documents[passage - part.passages] + part.documents
 
     def collection_of_passage(self, passage: int) -> str:
         part = self._parts.of_passage(passage)
-        return part.segment.collections[int(part.segment.passage_documents[passage - part.passages])]
+        return part.segment.collections[part.segment.passage_documents[passage - part.passages]]
 
     def documents_of_passages(self, passages: Numbers) -> Numbers:
         """(n_passages,) the document of each."""
         documents = np.empty(len(passages), dtype=np.int64)
         for part, rows, local in self._parts.holding(passages, "passages"):
-            documents[rows] = part.segment.passage_documents[local].astype(np.int64) + part.documents
+            documents[rows] = part.segment.passage_documents.at(local) + part.documents
         return documents
 
     def live_documents(self) -> Numbers:
@@ -143,8 +162,8 @@ class GraphView:
     def passages_of_document(self, document: int) -> range:
         """The passages of a document, in the order of its text."""
         part = self._parts.of_document(document)
-        first, last = part.segment.document_passages[document - part.documents : document - part.documents + 2]
-        return range(int(first) + part.passages, int(last) + part.passages)
+        pointers, local = part.segment.document_passages, document - part.documents
+        return range(pointers[local] + part.passages, pointers[local + 1] + part.passages)
 
     def chunks(self, chunk_ids: Sequence[str]) -> Numbers:
         """The live chunks of these ids, MISSING for one that the graph does not hold."""
@@ -152,7 +171,7 @@ class GraphView:
         for part in self._parts:
             held = part.segment.chunk_ids.positions_of(chunk_ids)
             rows = np.flatnonzero(held != MISSING)
-            rows = rows[part.alive(part.segment.chunk_passages[held[rows]])]
+            rows = rows[part.alive(part.segment.chunk_passages.at(held[rows]))]
             numbers[rows] = held[rows] + part.chunks
         return numbers
 
@@ -162,26 +181,30 @@ class GraphView:
 
     def passage_of_chunk(self, chunk: int) -> int:
         part = self._parts.of_chunk(chunk)
-        return int(part.segment.chunk_passages[chunk - part.chunks]) + part.passages
+        return part.segment.chunk_passages[chunk - part.chunks] + part.passages
 
     def chunks_of_passage(self, passage: int) -> range:
         part = self._parts.of_passage(passage)
-        first, last = part.segment.passage_chunks[passage - part.passages : passage - part.passages + 2]
-        return range(int(first) + part.chunks, int(last) + part.chunks)
+        pointers, local = part.segment.passage_chunks, passage - part.passages
+        return range(pointers[local] + part.chunks, pointers[local + 1] + part.chunks)
 
     def entity(self, collection: str, name: str) -> int | None:
         """The key of the entity with this normalised name, or None when no live document names it."""
         key = entity_key_of(collection, name)
-        return key if self.entity_names([key]) else None
+        return key if self._named([key]) else None
 
     def entities_named(self, names: Sequence[str], collection: str | None = None) -> dict[str, list[int]]:
         """{normalised name: keys of the live entities of that name}, in one collection or in all, keys ascending."""
         collections = self.collections() if collection is None else [collection]
         keys = {key: name for each in collections for key, name in zip(entity_keys_of(each, names), names, strict=True)}
         found: dict[str, list[int]] = {}
-        for key in sorted(self.entity_names(list(keys))):
+        for key in sorted(self._named(list(keys))):
             found.setdefault(keys[key], []).append(key)
         return found
+
+    def _named(self, entities: Sequence[int]) -> set[int]:
+        """Those of the keys that are of entities which a live document names."""
+        return set(near.named(list(self._parts.knowing(np.array(entities, dtype=np.uint64)))))
 
     def collections(self) -> list[str]:
         """The names of the collections that have or had documents here, ascending."""
@@ -196,11 +219,11 @@ class GraphView:
         name."""
         best: dict[int, tuple[float, str]] = {}
         for part, _, local in self._parts.knowing(np.array(list(names), dtype=np.uint64)):
-            which, edges = part.segment.about.entering(local)
-            documents = part.segment.about.sources_of(edges)
-            for at, edge, document in zip(which.tolist(), edges.tolist(), documents.tolist(), strict=True):
+            which, edges, documents = part.segment.about.entering(local)
+            weights = part.segment.about_weights.at(edges)
+            for at, edge, document, weight in rows_of(which, edges, documents, weights):
                 if not part.dead[document]:
-                    candidate = (-float(part.segment.about_weights[edge]), part.segment.surface(edge, document))
+                    candidate = (-weight, part.segment.surface(edge, document))
                     key = int(part.segment.entity_keys[local[at]])
                     best[key] = min(best.get(key, candidate), candidate)
         return {**names, **{key: surface for key, (_, surface) in best.items()}}
@@ -212,22 +235,42 @@ class GraphView:
         found: list[Mentions] = []
         for part, rows, local in self._parts.holding(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
-            at, edges = part.segment.mentions.leaving(chunks)
+            at, edges, entities = part.segment.mentions.leaving(chunks)
             found.append(
                 Mentions(
                     rows[which[at]],
                     chunks[at] + part.chunks,
                     local[which[at]] + part.passages,
-                    part.segment.entity_keys[part.segment.mentions.targets[edges]],
-                    part.segment.mention_counts[edges].astype(np.int64),
-                    part.segment.first_sentences(edges),
+                    part.segment.entity_keys[entities],
+                    part.segment.mention_counts.at(edges),
+                    part.segment.first_sentences(edges, chunks[at]),
                 )
             )
         return Mentions(*joined(found, Mentions._fields))
 
+    def places_in(self, passages: Numbers) -> Places:
+        """`mentions_in` for less."""
+        found: list[Places] = []
+        for part, rows, local in self._parts.holding(passages, "passages"):
+            which, chunks = entries_of(part.segment.passage_chunks, local)
+            at, _, entities = part.segment.mentions.leaving(chunks)
+            found.append(
+                Places(
+                    rows[which[at]],
+                    chunks[at] + part.chunks,
+                    local[which[at]] + part.passages,
+                    part.segment.entity_keys[entities],
+                )
+            )
+        return Places(*joined(found, Places._fields))
+
     def mentions_of(self, entities: Keys) -> Mentions:
         """Where these entities are mentioned."""
         return near.mentions(self._parts.knowing(entities), entities)
+
+    def places_of(self, entities: Keys) -> Places:
+        """`mentions_of` for less."""
+        return near.places(self._parts.knowing(entities), entities)
 
     def passage_frequencies(self, entities: Keys) -> Numbers:
         """In how many live passages each entity is mentioned."""
@@ -246,13 +289,13 @@ class GraphView:
         """The entities that these documents are about."""
         found: list[About] = []
         for part, rows, local in self._parts.holding(documents, "documents"):
-            which, edges = part.segment.about.leaving(local)
+            which, edges, entities = part.segment.about.leaving(local)
             found.append(
                 About(
                     rows[which],
                     local[which] + part.documents,
-                    part.segment.entity_keys[part.segment.about.targets[edges]],
-                    part.segment.about_weights[edges],
+                    part.segment.entity_keys[entities],
+                    part.segment.about_weights.at(edges),
                 )
             )
         return About(*joined(found, About._fields))
@@ -262,8 +305,8 @@ class GraphView:
         found: list[Links] = []
         for part, rows, local in self._parts.holding(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
-            at, edges = part.segment.links.leaving(chunks)
-            documents = self._parts.documents_of_keys(part.segment.links.targets[edges])
+            at, edges, keys = part.segment.links.leaving(chunks)
+            documents = self._parts.documents_of_keys(keys)
             keep = documents != MISSING
             found.append(
                 Links(
@@ -271,7 +314,7 @@ class GraphView:
                     (chunks[at] + part.chunks)[keep],
                     (local[which[at]] + part.passages)[keep],
                     documents[keep],
-                    part.segment.link_weights[edges].astype(np.float32)[keep],
+                    part.segment.link_weights.at(edges[keep]),
                 )
             )
         return Links(*joined(found, Links._fields))
@@ -283,9 +326,8 @@ class GraphView:
             keys[rows] = part.segment.document_keys[local]
         found: list[Links] = []
         for part in self._parts:
-            which, edges = part.segment.links.entering(keys)
-            chunks = part.segment.links.sources[edges].astype(np.int64)
-            passages = part.segment.chunk_passages[chunks].astype(np.int64)
+            which, edges, chunks = part.segment.links.entering(keys)
+            passages = part.segment.chunk_passages.at(chunks)
             keep = part.alive(passages)
             found.append(
                 Links(
@@ -293,7 +335,7 @@ class GraphView:
                     (chunks + part.chunks)[keep],
                     (passages + part.passages)[keep],
                     documents[which][keep],
-                    part.segment.link_weights[edges].astype(np.float32)[keep],
+                    part.segment.link_weights.at(edges[keep]),
                 )
             )
         return Links(*joined(found, Links._fields))
@@ -302,18 +344,15 @@ class GraphView:
         """Edges that leave or reach these chunks within their documents; `other` is the far end."""
         found: list[ChunkEdges] = []
         for part, rows, local in self._parts.holding(chunks, "chunks"):
-            which, leaving = part.segment.edges.leaving(local)
-            back, entering = part.segment.edges.entering(local)
-            edges = np.concatenate((leaving, entering))
-            far = np.concatenate((part.segment.edges.targets[leaving], part.segment.edges.sources_of(entering)))
-            asked = np.concatenate((which, back))
+            reached = zip(part.segment.edges.leaving(local), part.segment.edges.entering(local), strict=True)
+            asked, edges, far = (np.concatenate(both) for both in reached)
             found.append(
                 ChunkEdges(
                     rows[asked],
                     local[asked] + part.chunks,
-                    far.astype(np.int64) + part.chunks,
-                    part.segment.edge_kinds[edges],
-                    part.segment.edge_weights[edges].astype(np.float32),
+                    far + part.chunks,
+                    part.segment.edge_kinds.at(edges).astype(np.uint8),
+                    part.segment.edge_weights.at(edges),
                 )
             )
         return ChunkEdges(*joined(found, ChunkEdges._fields))
@@ -331,9 +370,8 @@ class GraphView:
         """The statements in which these entities have a part."""
         found: list[Statement] = []
         for part, rows, local in self._parts.knowing(entities):
-            which, edges = part.segment.roles.entering(local)
-            statements = part.segment.roles.sources_of(edges)
-            chunks = part.segment.statement_chunks[statements]
-            keep = part.alive(part.segment.chunk_passages[chunks])
+            which, _, statements = part.segment.roles.entering(local)
+            chunks = part.segment.statement_chunks.at(statements)
+            keep = part.alive(part.segment.chunk_passages.at(chunks))
             found.extend(part.statements(rows[which][keep], statements[keep]))
         return found

@@ -39,6 +39,9 @@ def graph_facts(generation: Generation) -> dict[str, Any]:
     return {
         "graph_edges": memory.edges,
         "graph_bytes_per_edge": round(memory.bytes_per_edge, 1),
+        "graph_bytes_per_edge_by_column": {
+            name: round(size / memory.edges, 2) for name, size in view.memory_by_column().items()
+        },
         "graph_build_seconds_a_million_edges": round(seconds * 1e6 / memory.edges, 2),
     }
 

@@ -19,7 +19,7 @@ from schemas.ids import DocumentKey
 
 MOST_RUNS = 256  # runs of rows that are multiplied each by itself; with more, all rows are
 ALL_COMPARED = 65_536  # chunks; of more, those that may be near by their signs
-BY_SIGNS = 128  # chunks compared for each that is asked for
+BY_SIGNS = 64  # chunks compared for each that is asked for
 FIRST_ASKED, FURTHER = 64, 4  # so many of the nearest are found at once, then so many times more
 
 _MARGIN = 1e-5  # far above what rounding moves

@@ -124,6 +124,10 @@ def everything(view: GraphView) -> dict[str, object]:
         "mentions of": sorted(
             (pid(p), cid(c), e, n, s) for _, c, p, e, n, s in zip(*map(np.ndarray.tolist, mentions_of), strict=True)
         ),
+        "places": (
+            [column.tolist() for column in view.places_in(passages)] == [c.tolist() for c in mentions_in[:4]],
+            [column.tolist() for column in view.places_of(entities)] == [c.tolist() for c in mentions_of[:4]],
+        ),
         "about": sorted((doc(d), e, w) for _, d, e, w in zip(*map(np.ndarray.tolist, about), strict=True)),
         "about of": sorted((doc(d), e, w) for _, d, e, w in zip(*map(np.ndarray.tolist, about_of), strict=True)),
         "links from": sorted(

@@ -89,7 +89,26 @@ def test_memory_counts_each_edge_once() -> None:
     memory = view.memory()
     assert memory.edges == 300 * (60 + 1 + 2), "mentions, the title, chunk to passage to document"
     assert memory.bytes_per_edge == memory.bytes / memory.edges
-    assert memory.bytes_per_edge <= 32
+    assert memory.bytes_per_edge <= 12
+    assert sum(view.memory_by_column().values()) == memory.bytes - 300, "all but a byte a document: whether it is dead"
+
+
+def test_a_large_graph_reads_as_it_was_built_its_names_compressed() -> None:
+    documents = [
+        document(f"d{n}", *(f"name {m % 7_000}" for m in range(n, n + 12)), title=f"T {n}") for n in range(6_000)
+    ]
+    view = GraphView.from_contributions(documents, 0)
+    assert view.memory().bytes_per_edge <= 10
+    entities = [entity_key_of("a", f"name {n}") for n in range(0, 6_012, 50)]
+    assert view.entity_names(entities) == {key: ("a", f"name {50 * at}") for at, key in enumerate(entities)}
+    numbers = {view.document(DocumentKey("a", f"d{n}")): f"T {n}" for n in range(0, 6_000, 100)}
+    assert {number: view.title(number) for number in numbers if number is not None} == numbers
+    key = np.array([entity_key_of("a", "name 100")], dtype=np.uint64)
+    passages = view.places_of(key).passage
+    naming = [view.document_key(number).document_id for number in view.documents_of_passages(passages).tolist()]
+    assert sorted(naming) == sorted(f"d{n}" for n in range(89, 101))
+    fewer = view.with_changes([(DocumentKey("a", f"d{n}"), None) for n in range(89, 100)], 1).compacted()
+    assert fewer.passage_frequencies(key).tolist() == [1]
 
 
 def test_an_empty_view_answers_with_nothing() -> None:
