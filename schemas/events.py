@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from schemas.bounds import check_bounds
 from schemas.cloudevents import CLOUDEVENT_TYPE, CloudEvent, binary_cloudevent, structured_cloudevent
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey, sha256_hex
@@ -129,7 +130,7 @@ def _decode_value(
     if media_type == ENVELOPE_TYPE:
         return upsert_from_envelope(decode_envelope(value), limits, expected=document)
     upsert = DocumentUpsert(key=document, content=value, content_type=content_type, metadata=_metadata_in(fields))
-    return _checked(upsert, limits)
+    return checked(upsert, limits)
 
 
 def media_type_in(content_type: str) -> str:
@@ -159,7 +160,7 @@ def upsert_from_envelope(
         raise MalformedEvent(
             "key_mismatch", f"The envelope names {str(key)[:80]!r} but the record's key is {str(expected)[:80]!r}."
         )
-    return _checked(
+    return checked(
         DocumentUpsert(
             key=key,
             content=_envelope_content(envelope),
@@ -217,7 +218,8 @@ def _version(version: int | str | None) -> int | None:
     return version
 
 
-def _checked(event: DocumentUpsert, limits: LimitSettings) -> DocumentUpsert:
+def checked(event: DocumentUpsert, limits: LimitSettings) -> DocumentUpsert:
+    """The same event. Raises MalformedEvent for one that is empty or over a limit."""
     if len(event.content) > limits.max_document_bytes:
         raise MalformedEvent(
             "too_large",
@@ -229,6 +231,7 @@ def _checked(event: DocumentUpsert, limits: LimitSettings) -> DocumentUpsert:
             "empty_content",
             "The content is empty, and no title stands for it; send either, or a null value to delete the document.",
         )
+    check_bounds(title=event.title, uri=event.uri, content_type=event.content_type, links=event.links)
     check_metadata(event.metadata, limits)
     return event
 
@@ -259,4 +262,4 @@ def _from_cloudevent(
         version=version,
         traceparent=traceparent,
     )
-    return _checked(upsert, limits)
+    return checked(upsert, limits)

@@ -19,6 +19,7 @@ from query_api.streaming.sse import MEDIA_TYPE, accepts_events
 from query_api.upkeep.document_status import document_status
 from query_api.writing import intake
 from schemas.api import DocumentPage, DocumentStatus, DocumentSummary
+from schemas.bounds import MAX_LINK_CHARACTERS, MAX_LINKS, MAX_TITLE_CHARACTERS, MAX_URI_CHARACTERS
 from schemas.clock import rfc3339
 from schemas.ids import DocumentKey
 from schemas.service import DocumentDetail, FormatInfo, PassageText
@@ -102,13 +103,22 @@ async def get_document(
 
 @router.get("/v1/formats", summary="The formats documents may come in, with their limits")
 async def list_formats(service: ServiceOf) -> list[FormatInfo]:
+    limits = service.settings.limits
+    of_any = {
+        "bytes": limits.max_document_bytes,
+        "metadata_bytes": limits.max_metadata_bytes,
+        "title_characters": MAX_TITLE_CHARACTERS,
+        "uri_characters": MAX_URI_CHARACTERS,
+        "links": MAX_LINKS,
+        "link_characters": MAX_LINK_CHARACTERS,
+    }
     return [
         FormatInfo(
             name=known.name,
             media_types=list(known.media_types),
             extensions=list(known.extensions),
             takes="bytes" if known.takes == "bytes" else "text",
-            limits={"bytes": service.settings.limits.max_document_bytes, **dict(known.limits)},
+            limits={**of_any, **dict(known.limits)},
         )
         for known in formats()
     ]

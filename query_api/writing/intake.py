@@ -20,6 +20,7 @@ from schemas.events import (
     DocumentEvent,
     DocumentUpsert,
     Envelope,
+    checked,
     decode_document_event,
     decode_envelope,
     upsert_from_envelope,
@@ -125,9 +126,11 @@ def from_raw(
     if isinstance(event, DocumentDelete):
         return event
     given: dict[str, Any] = {"title": title, "uri": uri, "version": version}
-    return readable(
-        msgspec.structs.replace(event, **{name: value for name, value in given.items() if value is not None})
-    )
+    named = msgspec.structs.replace(event, **{name: value for name, value in given.items() if value is not None})
+    try:
+        return readable(checked(named, limits))
+    except MalformedEvent as error:
+        raise refused_event(error) from error
 
 
 async def from_form(form: FormData, limits: LimitSettings) -> list[Candidate]:

@@ -256,6 +256,11 @@ def test_a_structured_cloudevent_of_a_deleted_type_deletes() -> None:
         (envelope(content=None), KEY, "empty_content"),
         (envelope(content="x" * 1001), KEY, "too_large"),
         (envelope(metadata={"a": "x" * 300}), KEY, "metadata_too_large"),
+        (envelope(title="x" * 2_001), KEY, "title_too_large"),
+        (envelope(uri="https://a.org/" + "x" * 4_000), KEY, "uri_too_large"),
+        (envelope(content_type="text/plain; a=" + "x" * 500), KEY, "content_type_too_large"),
+        (envelope(links=["a"] * 2_001), KEY, "links_too_large"),
+        (envelope(links=["a", "x" * 2_178]), KEY, "links_too_large"),
         (b"[" * 100_000, KEY, "wrong_type"),
         (b'{"a":' * 100_000, KEY, "not_json"),
     ],
@@ -271,6 +276,11 @@ def test_a_bad_record_is_refused_with_a_reason(value: bytes, key: bytes | None, 
 def test_any_bytes_decode_or_are_refused(value: bytes, key: bytes | None) -> None:
     with suppress(MalformedEvent):
         assert decode_document_event(key, value, [], LIMITS)
+
+
+def test_what_is_said_beside_the_content_may_be_as_long_as_its_limit() -> None:
+    full = envelope(title="x" * 2_000, uri="u" * 4_000, links=["l" * 2_177] * 2_000)
+    assert isinstance(decode(full), DocumentUpsert)
 
 
 def test_equal_content_has_an_equal_revision_and_other_content_has_not() -> None:

@@ -118,4 +118,11 @@ async def test_formats_are_listed_with_what_they_take_and_their_limits(running: 
     assert listed["Markdown"]["media_types"][0] == "text/markdown"
     assert (listed["PDF"]["takes"], listed["PDF"]["extensions"]) == ("bytes", [".pdf"])
     assert listed["PDF"]["limits"]["pages"] == 2_000
-    assert listed["Python"]["limits"] == {"bytes": 10 * 1024 * 1024}
+    assert listed["Python"]["limits"] == {
+        "bytes": 10 * 1024 * 1024,
+        "metadata_bytes": 64 * 1024,
+        "title_characters": 2_000,
+        "uri_characters": 4_000,
+        "links": 2_000,
+        "link_characters": 2_177,
+    }

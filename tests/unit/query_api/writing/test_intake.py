@@ -157,3 +157,11 @@ def test_a_json_document_comes_raw_under_another_json_type() -> None:
     upsert = intake.from_raw(KEY, b'{"content": "Of a mill."}', {"content-type": "text/json"}, LIMITS)
     assert isinstance(upsert, DocumentUpsert)
     assert (upsert.content, upsert.content_type) == (b'{"content": "Of a mill."}', "text/json")
+
+
+@pytest.mark.parametrize("name", ["title", "uri"])
+def test_what_is_named_beside_a_raw_body_has_the_limits_of_an_envelope(name: str) -> None:
+    said: dict[str, Any] = {name: "x" * 5_000_000}
+    with pytest.raises(ApiProblem) as caught:
+        intake.from_raw(KEY, b"text", {"content-type": "text/plain"}, LIMITS, **said)
+    assert (caught.value.status, caught.value.members["reason"]) == (413, f"{name}_too_large")
