@@ -88,7 +88,7 @@ async def get_document(
     """The document as it is indexed; with `/status` at the end of the path, what became of the last write to it.
 
     With `Accept: text/event-stream`, `/status` follows the document: a frame `status` when it is on its way and when it
-    is searchable, and `done` when it is in the graph, deleted, or a dead letter; then the stream ends.
+    is searchable, and `done` when it is in the graph, deleted, superseded, or a dead letter; then the stream ends.
     """
     raw_path: bytes = request.scope.get("raw_path") or request.url.path.encode()
     raw_path = raw_path.partition(b"?")[0]
