@@ -19,6 +19,7 @@ from schemas.ids import DocumentKey, sha256_hex
 from schemas.metadata import check_metadata
 from schemas.settings import LimitSettings
 from schemas.tracing import CLOUDEVENT_TRACEPARENT, TRACEPARENT, well_formed
+from schemas.visible import is_blank, is_visible
 
 ENVELOPE_TYPE = "application/vnd.thalweg.document+json"
 DEFAULT_CONTENT_TYPE = "text/markdown"
@@ -49,7 +50,7 @@ class DocumentUpsert(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_title_only(self) -> bool:
         """Whether its title is all there is to read: blank content beside a title that is not."""
-        return not self.content.strip() and bool(self.title and self.title.strip())
+        return is_visible(self.title) and is_blank(self.content)
 
     @property
     def revision(self) -> str:
@@ -219,21 +220,22 @@ def _version(version: int | str | None) -> int | None:
 
 
 def checked(event: DocumentUpsert, limits: LimitSettings) -> DocumentUpsert:
-    """The same event. Raises MalformedEvent for one that is empty or over a limit."""
+    """The same event, without a title of which nothing can be seen. Raises MalformedEvent for one that is empty or
+    over a limit."""
     if len(event.content) > limits.max_document_bytes:
         raise MalformedEvent(
             "too_large",
             f"The content has {len(event.content):,} bytes; the limit is {limits.max_document_bytes:,}. "
             "Split the document or raise THALWEG_LIMITS__MAX_DOCUMENT_BYTES.",
         )
-    if not event.content.strip() and not event.is_title_only:
+    if is_blank(event.content) and not event.is_title_only:
         raise MalformedEvent(
             "empty_content",
             "The content is empty, and no title stands for it; send either, or a null value to delete the document.",
         )
     check_bounds(title=event.title, uri=event.uri, content_type=event.content_type, links=event.links)
     check_metadata(event.metadata, limits)
-    return event
+    return msgspec.structs.replace(event, title=None) if event.title and not is_visible(event.title) else event
 
 
 def _from_cloudevent(

@@ -116,6 +116,15 @@ def test_an_envelope_with_a_title_needs_no_content(fields: dict[str, Any]) -> No
     assert refusal.value.reason == "empty_content"
 
 
+def test_a_title_of_which_nothing_can_be_seen_is_none() -> None:
+    upsert = decode(envelope(title="\u200b \u3164"))
+    assert isinstance(upsert, DocumentUpsert)
+    assert upsert.title is None
+    alone = decode(envelope(title="On the Heron", content="\u200b"))
+    assert isinstance(alone, DocumentUpsert)
+    assert alone.is_title_only
+
+
 def test_a_null_cloudevent_deletes_at_its_version() -> None:
     headers = [("ce_specversion", b"1.0"), ("ce_type", b"page.deleted"), ("ce_sequence", b"9")]
     assert decode_document_event(KEY, None, headers, LIMITS) == DocumentDelete(
@@ -254,6 +263,8 @@ def test_a_structured_cloudevent_of_a_deleted_type_deletes() -> None:
         (envelope(), b"docs/\xff", "bad_key"),
         (envelope(content=" \n"), KEY, "empty_content"),
         (envelope(content=None), KEY, "empty_content"),
+        (envelope(content="\u200b\u2060 \u00ad"), KEY, "empty_content"),
+        (envelope(content="\ufeff", title="\u200b"), KEY, "empty_content"),
         (envelope(content="x" * 1001), KEY, "too_large"),
         (envelope(metadata={"a": "x" * 300}), KEY, "metadata_too_large"),
         (envelope(title="x" * 2_001), KEY, "title_too_large"),
