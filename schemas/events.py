@@ -211,9 +211,10 @@ def _version(version: int | str | None) -> int | None:
     if version is None:
         return None
     if isinstance(version, str):
-        if not (version.isascii() and version.isdigit() and len(version) <= 19):
+        if not (version.isascii() and version.isdigit()):
             raise MalformedEvent("wrong_type", f"The version {version[:40]!r} is not a whole number.")
-        version = int(version)
+        digits = version.lstrip("0")
+        version = int(digits[:20] or "0")  # twenty are too many already, and Python reads no more than some thousands
     if not 0 <= version < 2**63:
         raise MalformedEvent("wrong_type", "A version is a whole number from 0 to 2^63 - 1.")
     return version
@@ -243,6 +244,10 @@ def _from_cloudevent(
 ) -> DocumentEvent:
     if not event.specversion.startswith("1."):
         raise MalformedEvent("wrong_type", f"CloudEvents {event.specversion[:20]!r} is not supported; send 1.0.")
+    if not event.type:
+        raise MalformedEvent(
+            "wrong_type", "The CloudEvent has no type; every one has `type`, in binary mode as the header `ce_type`."
+        )
     if event.subject is not None and event.subject not in (document.document_id, str(document)):
         raise MalformedEvent(
             "key_mismatch", f"The subject {event.subject[:80]!r} is not the id in the key {str(document)[:80]!r}."

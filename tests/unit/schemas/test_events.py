@@ -138,6 +138,9 @@ def test_a_null_cloudevent_deletes_at_its_version() -> None:
         ({"subject": "other.md"}, "key_mismatch"),
         ({"specversion": "0.3"}, "wrong_type"),
         ({"sequence": "nine"}, "wrong_type"),
+        ({"sequence": "00009223372036854775808"}, "wrong_type"),
+        ({"sequence": "9" * 5_000}, "wrong_type"),
+        ({"type": ""}, "wrong_type"),
         ({"data_base64": "%"}, "wrong_type"),
         ({"data": ""}, "empty_content"),
     ],
@@ -147,6 +150,23 @@ def test_a_bad_cloudevent_is_refused_with_a_reason(attributes: dict[str, str], r
     with pytest.raises(MalformedEvent) as refusal:
         decode(json.dumps(value).encode(), content_type="application/cloudevents+json")
     assert refusal.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("sequence", "version"),
+    [("0000000000000000000012", 12), ("0" * 5_000, 0), ("0009223372036854775807", 2**63 - 1), (7, 7)],
+)
+def test_a_sequence_may_be_padded_with_zeros(sequence: str | int, version: int) -> None:
+    """The extension `sequence` is a string that sorts as text where it is padded."""
+    value = {"specversion": "1.0", "type": "page.published", "data": "Hello.", "sequence": sequence}
+    assert decode(json.dumps(value).encode(), content_type="application/cloudevents+json").version == version
+
+
+def test_a_binary_cloudevent_needs_a_type_as_a_structured_one_does() -> None:
+    with pytest.raises(MalformedEvent) as refusal:
+        decode_document_event(KEY, b"Hello.", [("ce_specversion", b"1.0"), ("content-type", b"text/plain")], LIMITS)
+    assert refusal.value.reason == "wrong_type"
+    assert "`ce_type`" in str(refusal.value)
 
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
