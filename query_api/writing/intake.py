@@ -30,6 +30,7 @@ from schemas.settings import KafkaSettings, LimitSettings
 from schemas.tracing import TRACEPARENT
 
 JSON_TYPES = frozenset({"application/json", ENVELOPE_TYPE})
+DUPLICATE_ID = "duplicate_id"
 CLOUD_EVENT_TYPE = "application/cloudevents+json"
 
 
@@ -45,6 +46,28 @@ def accepted(candidate: Candidate) -> DocumentEvent:
     if isinstance(candidate.outcome, ApiProblem):
         raise candidate.outcome
     return candidate.outcome
+
+
+def lost_to(events: Mapping[int, DocumentEvent]) -> dict[int, int]:
+    """Of the events of one request, by index in the order given: those that lose to another of the same document, with
+    the index of the one that wins. The later wins, or the higher version where both carry one, as in the log."""
+    winners: dict[DocumentKey, int] = {}
+    for index, event in sorted(events.items()):
+        before = winners.setdefault(event.key, index)
+        held = events[before].version
+        if held is None or event.version is None or event.version >= held:
+            winners[event.key] = index
+    return {index: winners[event.key] for index, event in events.items() if winners[event.key] != index}
+
+
+def repeated_id(key: DocumentKey, winner: int) -> ApiProblem:
+    """What is told of a member whose document comes again in its batch."""
+    return ApiProblem(
+        409,
+        "Document refused",
+        f"The document {str(key)[:200]!r} comes again as the member {winner}, which is taken in its place. Send it once.",
+        members={"reason": DUPLICATE_ID},
+    )
 
 
 class _Batch(msgspec.Struct):

@@ -166,3 +166,25 @@ def test_what_is_named_beside_a_raw_body_has_the_limits_of_an_envelope(name: str
     with pytest.raises(ApiProblem) as caught:
         intake.from_raw(KEY, b"text", {"content-type": "text/plain"}, LIMITS, **said)
     assert (caught.value.status, caught.value.members["reason"]) == (413, f"{name}_too_large")
+
+
+@pytest.mark.parametrize(
+    ("members", "lost"),
+    [
+        ([("a", None), ("b", None), ("a", None), ("a", None)], {0: 3, 2: 3}),
+        ([("a", 2), ("a", 1), ("a", 2)], {0: 2, 1: 2}),
+        ([("a", 2), ("a", 1)], {1: 0}),
+        ([("a", 2), ("a", None)], {0: 1}),
+        ([("a", 1), ("A", 1)], {}),
+    ],
+)
+def test_of_one_document_in_a_batch_the_member_wins_that_would_win_in_the_log(
+    members: list[tuple[str, int | None]], lost: dict[int, int]
+) -> None:
+    events = {
+        index: DocumentUpsert(
+            key=DocumentKey("default", name), content=b"x", content_type="text/plain", version=version
+        )
+        for index, (name, version) in enumerate(members)
+    }
+    assert intake.lost_to(events) == lost
