@@ -65,7 +65,8 @@ def repeated_id(key: DocumentKey, winner: int) -> ApiProblem:
     return ApiProblem(
         409,
         "Document refused",
-        f"The document {str(key)[:200]!r} comes again as the member {winner}, which is taken in its place. Send it once.",
+        f"The document {str(key)[:200]!r} comes again as the member {winner}, which is taken in its place. "
+        "Send it once.",
         members={"reason": DUPLICATE_ID},
     )
 

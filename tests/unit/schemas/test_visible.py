@@ -5,7 +5,9 @@ import pytest
 from schemas.visible import is_blank, is_visible
 
 
-@pytest.mark.parametrize("text", ["", " \n\t\u00a0", "\u200b", "\ufeff\u2060\u00ad", "\u3164\u2800", "\x01\x1f\x85", None])
+@pytest.mark.parametrize(
+    "text", ["", " \n\t\u00a0", "\u200b", "\ufeff\u2060\u00ad", "\u3164\u2800", "\x01\x1f\x85", None]
+)
 def test_blanks_of_any_width_cannot_be_seen(text: str | None) -> None:
     assert not is_visible(text)
     assert is_blank((text or "").encode())

@@ -88,7 +88,9 @@ async def test_a_dead_letter_is_that_of_the_record_asked_about(running: Running)
     partition, offset = map(int, shown.split(":"))
     for at, outcome in ((offset - 1, "dead_lettered"), (offset + 1, "dead_lettered"), (offset + 1, "superseded")):
         running.service.keeper.receipts.add(
-            Receipt(key="a/ada", outcome=outcome, partition=partition, offset=at, generation="g0001", reason="malformed")
+            Receipt(
+                key="a/ada", outcome=outcome, partition=partition, offset=at, generation="g0001", reason="malformed"
+            )
         )
     before = (await running.get(path, collection="a", position=f"{partition}:{offset - 1}")).json()
     assert (before["status"], before["message"]) == ("dead_lettered", "malformed")

@@ -100,7 +100,10 @@ def test_the_record_says_what_the_document_says() -> None:
     assert again == upsert
 
 
-@given(content=st.binary(min_size=1).filter(lambda content: not is_blank(content)), document_id=st.text(min_size=1, max_size=50))
+@given(
+    content=st.binary(min_size=1).filter(lambda content: not is_blank(content)),
+    document_id=st.text(min_size=1, max_size=50),
+)
 def test_any_content_survives_the_record(content: bytes, document_id: str) -> None:
     assume(not any(ord(character) < 32 or ord(character) == 127 for character in document_id))
     key = intake.document_key("default", document_id)
