@@ -307,8 +307,7 @@ def _bibliographic_fields(document: nodes.document) -> nodes.field_list | None:
     and subtitle. A title is that of a section without siblings. (docutils.transforms.frontmatter, DocTitle, DocInfo)"""
     node: nodes.Element = document
     for _ in ("document", "title", "subtitle"):
-        index = node.first_child_not_matching_class(nodes.PreBibliographic)
-        first = None if index is None else node.children[index]
+        first = next((child for child in node.children if not isinstance(child, nodes.PreBibliographic)), None)
         if isinstance(first, nodes.field_list):
             return first
         if not isinstance(first, nodes.section) or first is not node.children[-1]:

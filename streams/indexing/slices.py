@@ -125,8 +125,8 @@ class Slice:
             self.traceparents[record.position] = traceparent
 
     def letters(self) -> list[DeadLetter]:
-        """Those still to be sent. Of records that the stored positions have passed they were confirmed before these were
-        stored; but one that is condemned now may have got as far as that."""
+        """Those still to be sent. Of records that the stored positions have passed they were confirmed before these
+        were stored; but one that is condemned now may have got as far as that."""
         return [
             letter
             for (partition, offset), (_, letter) in self.refused.items()
