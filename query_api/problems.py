@@ -23,6 +23,10 @@ _STATUS_BY_REASON = {
     "not_json": HTTPStatus.BAD_REQUEST,
     "too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "metadata_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "title_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "uri_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "links_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "content_type_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "unknown_media_type": HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
 }
 

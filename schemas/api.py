@@ -193,12 +193,14 @@ class DocumentPage(BaseModel):
 class DocumentStatus(BaseModel):
     """What became of a document: `pending` is in the log, `indexed` is found by its text, `in_graph` by the graph too.
 
-    `final` says that nothing more comes of it: in the graph, deleted from both stores, or a dead letter.
+    Asked about a `position`, a record that left nothing is `superseded` or `dead_lettered`, for as long as its receipt
+    is remembered: `position`, and of a superseded one `version`, are its own then, the rest is what searches show.
+    `final` says that nothing more comes of it: in the graph, deleted from both stores, superseded, or a dead letter.
     """
 
     id: str
     collection: str
-    status: Literal["indexed", "deleted", "pending", "dead_lettered", "unknown"]
+    status: Literal["indexed", "deleted", "pending", "superseded", "dead_lettered", "unknown"]
     position: str | None = None
     version: int | None = None
     chunks: int = 0

@@ -15,7 +15,7 @@ JSON_TYPE = "application/json"
 
 
 class CloudEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """What both modes say. `content_type` is None where the event has none."""
+    """What both modes say. `content_type` is None where the event has none, `type` empty where a header is missing."""
 
     specversion: str
     type: str

@@ -12,12 +12,14 @@ from typing import Any
 
 import msgspec
 
+from schemas.bounds import check_bounds
 from schemas.cloudevents import CLOUDEVENT_TYPE, CloudEvent, binary_cloudevent, structured_cloudevent
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey, sha256_hex
 from schemas.metadata import check_metadata
 from schemas.settings import LimitSettings
 from schemas.tracing import CLOUDEVENT_TRACEPARENT, TRACEPARENT, well_formed
+from schemas.visible import is_blank, is_visible
 
 ENVELOPE_TYPE = "application/vnd.thalweg.document+json"
 DEFAULT_CONTENT_TYPE = "text/markdown"
@@ -48,7 +50,7 @@ class DocumentUpsert(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_title_only(self) -> bool:
         """Whether its title is all there is to read: blank content beside a title that is not."""
-        return not self.content.strip() and bool(self.title and self.title.strip())
+        return is_visible(self.title) and is_blank(self.content)
 
     @property
     def revision(self) -> str:
@@ -129,7 +131,7 @@ def _decode_value(
     if media_type == ENVELOPE_TYPE:
         return upsert_from_envelope(decode_envelope(value), limits, expected=document)
     upsert = DocumentUpsert(key=document, content=value, content_type=content_type, metadata=_metadata_in(fields))
-    return _checked(upsert, limits)
+    return checked(upsert, limits)
 
 
 def media_type_in(content_type: str) -> str:
@@ -159,7 +161,7 @@ def upsert_from_envelope(
         raise MalformedEvent(
             "key_mismatch", f"The envelope names {str(key)[:80]!r} but the record's key is {str(expected)[:80]!r}."
         )
-    return _checked(
+    return checked(
         DocumentUpsert(
             key=key,
             content=_envelope_content(envelope),
@@ -209,28 +211,32 @@ def _version(version: int | str | None) -> int | None:
     if version is None:
         return None
     if isinstance(version, str):
-        if not (version.isascii() and version.isdigit() and len(version) <= 19):
+        if not (version.isascii() and version.isdigit()):
             raise MalformedEvent("wrong_type", f"The version {version[:40]!r} is not a whole number.")
-        version = int(version)
+        digits = version.lstrip("0")
+        version = int(digits[:20] or "0")  # twenty are too many already, and Python reads no more than some thousands
     if not 0 <= version < 2**63:
         raise MalformedEvent("wrong_type", "A version is a whole number from 0 to 2^63 - 1.")
     return version
 
 
-def _checked(event: DocumentUpsert, limits: LimitSettings) -> DocumentUpsert:
+def checked(event: DocumentUpsert, limits: LimitSettings) -> DocumentUpsert:
+    """The same event, without a title of which nothing can be seen. Raises MalformedEvent for one that is empty or
+    over a limit."""
     if len(event.content) > limits.max_document_bytes:
         raise MalformedEvent(
             "too_large",
             f"The content has {len(event.content):,} bytes; the limit is {limits.max_document_bytes:,}. "
             "Split the document or raise THALWEG_LIMITS__MAX_DOCUMENT_BYTES.",
         )
-    if not event.content.strip() and not event.is_title_only:
+    if is_blank(event.content) and not event.is_title_only:
         raise MalformedEvent(
             "empty_content",
             "The content is empty, and no title stands for it; send either, or a null value to delete the document.",
         )
+    check_bounds(title=event.title, uri=event.uri, content_type=event.content_type, links=event.links)
     check_metadata(event.metadata, limits)
-    return event
+    return msgspec.structs.replace(event, title=None) if event.title and not is_visible(event.title) else event
 
 
 def _from_cloudevent(
@@ -238,6 +244,10 @@ def _from_cloudevent(
 ) -> DocumentEvent:
     if not event.specversion.startswith("1."):
         raise MalformedEvent("wrong_type", f"CloudEvents {event.specversion[:20]!r} is not supported; send 1.0.")
+    if not event.type:
+        raise MalformedEvent(
+            "wrong_type", "The CloudEvent has no type; every one has `type`, in binary mode as the header `ce_type`."
+        )
     if event.subject is not None and event.subject not in (document.document_id, str(document)):
         raise MalformedEvent(
             "key_mismatch", f"The subject {event.subject[:80]!r} is not the id in the key {str(document)[:80]!r}."
@@ -259,4 +269,4 @@ def _from_cloudevent(
         version=version,
         traceparent=traceparent,
     )
-    return _checked(upsert, limits)
+    return checked(upsert, limits)

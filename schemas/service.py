@@ -71,7 +71,10 @@ class FormatInfo(BaseModel):
     media_types: list[str]
     extensions: list[str]
     takes: Literal["text", "bytes"] = Field(description="Characters, in any declared or telling charset, or bytes.")
-    limits: dict[str, int] = Field(description="Upper bounds, inclusive; `bytes` is that of any document.")
+    limits: dict[str, int] = Field(
+        description="Upper bounds, inclusive: `bytes`, `metadata_bytes`, `title_characters`, `uri_characters`, `links` "
+        "and `link_characters` hold for any document, the others for this format."
+    )
 
 
 class ChunkDetail(BaseModel):

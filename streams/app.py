@@ -41,6 +41,7 @@ from streams.kafka.topic_admin import TopicReport, ensure_topics
 from streams.machine.data_directory import WORKER_LOCK, held, make_directory
 from streams.machine.thrift import collect_seldom, multiply_in_one_thread
 from streams.metrics import Health, MetricsServer, WorkerMetrics
+from streams.progress.committed_offsets import ask_for_offsets_by_partition
 from streams.progress.partitions import Progress, TopicPartition
 from streams.progress.patience import Patience
 from streams.progress.positions import reconcile
@@ -72,6 +73,7 @@ def run_worker(settings: WorkerSettings) -> int:
         raise WrongSetting("No Kafka is named: set THALWEG_KAFKA__BOOTSTRAP_SERVERS, or use 'thalweg up'.")
     configure_logging(chatty=_CHATTY)
     multiply_in_one_thread()
+    ask_for_offsets_by_partition()
     data_dir = make_directory(settings.storage.data_dir)
     with held(data_dir, WORKER_LOCK, "worker"):
         try:

@@ -7,11 +7,11 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from indexer.documents import ChunkedDocument, DocumentLink, ParsedDocument
 from indexer.extracting.places import Places
 from indexer.extracting.series import series_of_path
+from schemas.bounds import MAX_LINKS
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey, link_key
 
 LINK_WEIGHT = 1.0
-MAX_LINKS = 2_000
 MAX_TARGET_CHARACTERS = 1_000
 _PAGES = (".html", ".htm", ".xhtml")
 

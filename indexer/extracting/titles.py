@@ -8,6 +8,7 @@ from indexer.documents import AboutName, ParsedDocument
 from indexer.extracting.runs import name_of
 from indexer.extracting.series import KNOWN_SERIES, series_of_document, series_of_path, stated_series
 from indexer.extracting.words import HONORIFICS, STOP_WORDS
+from schemas.bounds import shortened_title
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey, normalise_name
 
@@ -90,13 +91,13 @@ def _stated_aliases(parsed: ParsedDocument, metadata: Mapping[str, Any]) -> list
 
 
 def document_title(upsert: DocumentUpsert, parsed: ParsedDocument) -> str:
-    """What a document is called: its given title, else the parsed one, else the last part of its id.
+    """What a document is called: its given title, else the parsed one, shortened, else the last part of its id.
 
     A place in a series that the document states itself stands in front, unless the title tells it already:
     `PEP 8 – Style Guide for Python Code`. What only its id tells would be a word more in each of its passages; it
     names a document without a title where the series is a known one.
     """
-    title = " ".join((upsert.title or parsed.title or "").split())
+    title = " ".join((upsert.title or shortened_title(parsed.title or "")).split())
     series = stated_series(upsert.key, parsed.fields)
     if not title:
         told = series or series_of_path(upsert.key.document_id)

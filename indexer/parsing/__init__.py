@@ -21,6 +21,7 @@ from indexer.parsing.assembling import TextAssembler
 from indexer.parsing.decoding import clean, declared_in, decode_text, is_known_charset, is_read_without
 from indexer.parsing.registry import Format, format_of, formats, media_type_of, readable
 from indexer.parsing.signatures import check_signature
+from schemas.visible import is_blank, is_visible
 
 __all__ = ["Format", "formats", "is_known_charset", "media_type_of", "parse", "parse_title", "with_charset"]
 
@@ -36,14 +37,14 @@ def parse(content: bytes, content_type: str) -> ParsedDocument:
         raise UnparsableDocument(
             "unknown_media_type", f"The media type {media_type[:80]!r} cannot be read; send one of {readable()}."
         )
-    if not content.removeprefix(_UTF8_MARK).strip():
+    if is_blank(content):
         raise _empty(known)
     check_signature(content, known)
     try:
         parsed = _read(content, content_type, known)
     except RecursionError as error:
         raise UnparsableDocument("too_deep", f"The {known.name} nests too deep to be read.") from error
-    if not parsed.text:
+    if not is_visible(parsed.text):
         raise _empty(known)
     return parsed
 
@@ -51,10 +52,10 @@ def parse(content: bytes, content_type: str) -> ParsedDocument:
 def parse_title(title: str) -> ParsedDocument:
     """A document that is nothing but its title, which is its text too.
 
-    Raises UnparsableDocument, `empty_content`, for a title of blanks and control characters.
+    Raises UnparsableDocument, `empty_content`, for a title in which nothing can be seen.
     """
     parsed = TextAssembler().finish(clean(title))
-    if not parsed.text:
+    if not is_visible(parsed.text):
         raise UnparsableDocument("empty_content", "Nothing readable is in the title, and there is no content.")
     return parsed
 
@@ -71,7 +72,6 @@ def with_charset(media_type: str, charset: str, content: bytes) -> str:
 
 
 _DECLARE_INSIDE = ("HTML", "XML")
-_UTF8_MARK = b"\xef\xbb\xbf"
 
 
 def _read(content: bytes, content_type: str, known: Format) -> ParsedDocument:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 
 from indexer.documents import Figure, ParsedDocument, Section, TextLink
+from schemas.visible import is_visible
 
 MAX_EMPHASISED_CHARACTERS = 80
 MAX_CAPTION_CHARACTERS = 1_000
@@ -111,7 +112,7 @@ class TextAssembler:
 
     def end_heading(self, level: int) -> str:
         """The heading's text. `level` counts from 1 for the outermost; an empty heading is left out."""
-        title = " ".join("".join(self._parts[self._heading_start :]).split())
+        title = _seen("".join(self._parts[self._heading_start :]))
         self.break_block()
         self._section_start = self._length
         if title:
@@ -166,9 +167,9 @@ class TextAssembler:
             for headings, start, end in self._sections
             if (bounds := _trimmed(text, start, end)) is not None
         ]
-        title = " ".join(title.split()) if title else None
+        title = _seen(title or "")
         if not text:
-            text = title or ""
+            text = title
         if not sections and text:
             sections = [Section((), 0, len(text))]
         links = [
@@ -212,6 +213,11 @@ class TextAssembler:
     def _close_section(self) -> None:
         headings = tuple(title for _, title in self._stack)
         self._sections.append((headings, self._section_start, self._length))
+
+
+def _seen(title: str) -> str:
+    """On one line; empty where nothing of it can be seen."""
+    return " ".join(title.split()) if is_visible(title) else ""
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:

@@ -25,7 +25,7 @@ _PIECE = re.compile(rf".{{1,{MAX_LINE_CHARACTERS}}}(?:\s|$)|.{{{MAX_LINE_CHARACT
 
 
 def parse(text: str) -> ParsedDocument:
-    """A block of header lines or a field list at the start becomes fields, and stays readable as text.
+    """A block of header lines, or a field list at the start or under the title, becomes fields, and stays readable.
 
     The title is that of a field, else the first heading of the first level.
     """
@@ -82,6 +82,7 @@ class _Writer:
         self._substitutions = document.substitution_defs
         self._aliases = document.substitution_names
         self._substitutions_left = MAX_SUBSTITUTIONS
+        self._bibliographic = _bibliographic_fields(document)
         self._level = 0
         self._open_substitutions: set[str] = set()
         self._fields: Fields = []
@@ -206,9 +207,11 @@ class _Writer:
     @_written.register(nodes.field_list)
     @_written.register(nodes.option_list)
     def _(self, node: nodes.Element) -> None:
-        """A line for each field that says something; fields before any other text state something of the document."""
+        """A line for each field that says something; fields before any other text, or right under the document's title,
+        state something of the document."""
         assembler = self._assembler
-        states_something = assembler.mark() == 0 and not isinstance(node, nodes.option_list)
+        at_the_start = assembler.mark() == 0 and not isinstance(node, nodes.option_list)
+        states_something = at_the_start or node is self._bibliographic
         colon = "" if isinstance(node, nodes.option_list) else ":"
         assembler.break_block()
         for name, body in (item.children for item in node.children if len(item.children) == 2):
@@ -297,6 +300,20 @@ class _Writer:
                 self._assembler.verbatim(_DIRECTIVE.sub(r"\1", source.astext()))
 
     _for_class = staticmethod(_written.dispatcher.dispatch)
+
+
+def _bibliographic_fields(document: nodes.document) -> nodes.field_list | None:
+    """The field list that docutils would take for the document's own: the first element, or the first under its title
+    and subtitle. A title is that of a section without siblings. (docutils.transforms.frontmatter, DocTitle, DocInfo)"""
+    node: nodes.Element = document
+    for _ in ("document", "title", "subtitle"):
+        first = next((child for child in node.children if not isinstance(child, nodes.PreBibliographic)), None)
+        if isinstance(first, nodes.field_list):
+            return first
+        if not isinstance(first, nodes.section) or first is not node.children[-1]:
+            return None
+        node = first
+    return None
 
 
 def _plain(node: nodes.Node) -> str:

@@ -65,7 +65,8 @@ async def publish_documents(
 ) -> Response:
     """One envelope, a batch of them, files of a form, or a raw body with its `Content-Type` and `?id=`.
 
-    A batch is answered by member: what was accepted and what was refused, and why.
+    A batch is answered by member: what was accepted and what was refused, and why. Of several members that are one
+    document the last is taken, or that with the highest version; the others are refused as `duplicate_id`.
     """
     media_type = _media_type(request)
     limits = service.settings.limits
@@ -165,6 +166,9 @@ async def _publish_batch(service: Service, candidates: list[Candidate], tracepar
             records[index] = intake.record_of(intake.accepted(candidate), service.settings.kafka, traceparent)
         except ApiProblem as problem:
             refused[index] = problem
+    for index, winner in intake.lost_to({index: intake.accepted(candidates[index]) for index in records}).items():
+        refused[index] = intake.repeated_id(intake.accepted(candidates[index]).key, winner)
+        del records[index]
     confirmed: dict[int, Position] = {}
     if records:
         confirmed = await _publish_members(service, records, refused)
@@ -187,8 +191,9 @@ async def _publish_batch(service: Service, candidates: list[Candidate], tracepar
         ],
     )
     if not confirmed:
-        only = next(iter(refused.values()))
-        status = only.status if len({problem.status for problem in refused.values()}) == 1 else 422
+        decisive = [each for each in refused.values() if each.members.get("reason") != intake.DUPLICATE_ID]
+        only = decisive[0]
+        status = only.status if len({problem.status for problem in decisive}) == 1 else 422
         detail = only.detail if len(refused) == 1 else f"None of the {len(refused)} documents was accepted."
         raise ApiProblem(
             status, "Document refused", detail, headers=only.headers, members=answer.model_dump(include={"refused"})

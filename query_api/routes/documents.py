@@ -19,6 +19,7 @@ from query_api.streaming.sse import MEDIA_TYPE, accepts_events
 from query_api.upkeep.document_status import document_status
 from query_api.writing import intake
 from schemas.api import DocumentPage, DocumentStatus, DocumentSummary
+from schemas.bounds import MAX_LINK_CHARACTERS, MAX_LINKS, MAX_TITLE_CHARACTERS, MAX_URI_CHARACTERS
 from schemas.clock import rfc3339
 from schemas.ids import DocumentKey
 from schemas.service import DocumentDetail, FormatInfo, PassageText
@@ -87,7 +88,7 @@ async def get_document(
     """The document as it is indexed; with `/status` at the end of the path, what became of the last write to it.
 
     With `Accept: text/event-stream`, `/status` follows the document: a frame `status` when it is on its way and when it
-    is searchable, and `done` when it is in the graph, deleted, or a dead letter; then the stream ends.
+    is searchable, and `done` when it is in the graph, deleted, superseded, or a dead letter; then the stream ends.
     """
     raw_path: bytes = request.scope.get("raw_path") or request.url.path.encode()
     raw_path = raw_path.partition(b"?")[0]
@@ -102,13 +103,22 @@ async def get_document(
 
 @router.get("/v1/formats", summary="The formats documents may come in, with their limits")
 async def list_formats(service: ServiceOf) -> list[FormatInfo]:
+    limits = service.settings.limits
+    of_any = {
+        "bytes": limits.max_document_bytes,
+        "metadata_bytes": limits.max_metadata_bytes,
+        "title_characters": MAX_TITLE_CHARACTERS,
+        "uri_characters": MAX_URI_CHARACTERS,
+        "links": MAX_LINKS,
+        "link_characters": MAX_LINK_CHARACTERS,
+    }
     return [
         FormatInfo(
             name=known.name,
             media_types=list(known.media_types),
             extensions=list(known.extensions),
             takes="bytes" if known.takes == "bytes" else "text",
-            limits={"bytes": service.settings.limits.max_document_bytes, **dict(known.limits)},
+            limits={**of_any, **dict(known.limits)},
         )
         for known in formats()
     ]

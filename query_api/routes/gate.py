@@ -1,8 +1,8 @@
-"""What stands before every route: who may ask, from where, and how large a request may be."""
+"""What stands before every route: who may ask, from where, how large a request may be, and in what characters."""
 
 import hmac
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -39,6 +39,7 @@ class Gate:
         limit = self._max_request_bytes if scope["path"].startswith(LARGE_BODY_PATHS) else SMALL_BODY_BYTES
         try:
             self._check_caller(scope, headers)
+            check_characters(scope)
             check_declared_length(headers, limit)
         except ApiProblem as problem:
             await problem.response()(scope, receive, send)
@@ -74,6 +75,25 @@ class Gate:
 def host_name(host: str) -> str:
     """The name in a Host header, without port and brackets, in lower case."""
     return (urlsplit(f"//{host}").hostname or "").lower()
+
+
+def check_characters(scope: Scope) -> None:
+    """Raises ApiProblem 400 for an address whose escapes are no UTF-8.
+
+    Decoded, every such byte is one and the same character, so different names would become one name.
+    """
+    for part, escaped in (("path", scope.get("raw_path")), ("query", scope.get("query_string"))):
+        try:
+            unquote_to_bytes(escaped or b"").decode("utf-8")
+        except UnicodeDecodeError as error:
+            found = error.object[error.start : error.end]
+            raise ApiProblem(
+                400,
+                "Not UTF-8",
+                f"The {part} of the address holds {quote_from_bytes(found)}, which is no UTF-8. "
+                "Names are sent as UTF-8, percent-encoded: ü is %C3%BC.",
+                members={"reason": "not_utf8"},
+            ) from error
 
 
 def check_declared_length(headers: Mapping[str, str], limit: int) -> None:

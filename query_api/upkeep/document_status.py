@@ -7,6 +7,7 @@ from query_api.searching.engine import tables_of
 from query_api.upkeep.recent_receipts import RecentReceipts
 from schemas.api import DocumentStatus
 from schemas.ids import DocumentKey, format_token
+from schemas.receipts import Receipt
 
 if TYPE_CHECKING:
     from indexer.tables import DocumentRow
@@ -29,9 +30,11 @@ def document_status(
     if pending is not None:
         return DocumentStatus(**here, status="pending", message=pending)
     receipt = receipts.newest(str(key))
-    if receipt is not None and receipt.outcome == "dead_lettered" and (row is None or receipt.offset > row.offset):
-        refused = {"position": f"{receipt.partition}:{receipt.offset}", "message": receipt.message or receipt.reason}
-        return DocumentStatus(**(here | refused), status="dead_lettered", final=True)
+    lost = receipts.without_effect(str(key), asked)
+    if lost is None and receipt is not None and _refused_since(receipt, asked, row):
+        lost = receipt
+    if lost is not None:
+        return _without_effect(here, lost)
     if row is None:
         return DocumentStatus(**here, status="unknown", message="No record of this document has been indexed.")
     if row.live:
@@ -39,6 +42,23 @@ def document_status(
         notes = list(receipt.notes) if receipt is not None and of_row else []
         return DocumentStatus(**here, status="indexed", final=here["in_graph"], notes=notes)
     return DocumentStatus(**here, status="deleted", final=_graph_shows(snapshot, row))
+
+
+def _refused_since(newest: Receipt, asked: Mapping[int, int], row: "DocumentRow | None") -> bool:
+    """Whether the newest record became a dead letter, after what is shown and not after what is asked about."""
+    if newest.outcome != "dead_lettered" or (row is not None and newest.offset <= row.offset):
+        return False
+    return not asked or newest.offset <= asked.get(newest.partition, -1)
+
+
+def _without_effect(here: dict[str, Any], receipt: Receipt) -> DocumentStatus:
+    """Of a record that left nothing in the stores; `here` is what they show of the document all the same."""
+    here = here | {"position": f"{receipt.partition}:{receipt.offset}", "final": True}
+    if receipt.outcome == "dead_lettered":
+        return DocumentStatus(**here, status="dead_lettered", message=receipt.message or receipt.reason)
+    here["version"] = receipt.version
+    message = f"The record at {receipt.superseded_by} won: it has a higher version, or came later."
+    return DocumentStatus(**here, status="superseded", message=message)
 
 
 def _pending(

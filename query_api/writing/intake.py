@@ -20,6 +20,7 @@ from schemas.events import (
     DocumentEvent,
     DocumentUpsert,
     Envelope,
+    checked,
     decode_document_event,
     decode_envelope,
     upsert_from_envelope,
@@ -29,6 +30,7 @@ from schemas.settings import KafkaSettings, LimitSettings
 from schemas.tracing import TRACEPARENT
 
 JSON_TYPES = frozenset({"application/json", ENVELOPE_TYPE})
+DUPLICATE_ID = "duplicate_id"
 CLOUD_EVENT_TYPE = "application/cloudevents+json"
 
 
@@ -44,6 +46,29 @@ def accepted(candidate: Candidate) -> DocumentEvent:
     if isinstance(candidate.outcome, ApiProblem):
         raise candidate.outcome
     return candidate.outcome
+
+
+def lost_to(events: Mapping[int, DocumentEvent]) -> dict[int, int]:
+    """Of the events of one request, by index in the order given: those that lose to another of the same document, with
+    the index of the one that wins. The later wins, or the higher version where both carry one, as in the log."""
+    winners: dict[DocumentKey, int] = {}
+    for index, event in sorted(events.items()):
+        before = winners.setdefault(event.key, index)
+        held = events[before].version
+        if held is None or event.version is None or event.version >= held:
+            winners[event.key] = index
+    return {index: winners[event.key] for index, event in events.items() if winners[event.key] != index}
+
+
+def repeated_id(key: DocumentKey, winner: int) -> ApiProblem:
+    """What is told of a member whose document comes again in its batch."""
+    return ApiProblem(
+        409,
+        "Document refused",
+        f"The document {str(key)[:200]!r} comes again as the member {winner}, which is taken in its place. "
+        "Send it once.",
+        members={"reason": DUPLICATE_ID},
+    )
 
 
 class _Batch(msgspec.Struct):
@@ -125,9 +150,11 @@ def from_raw(
     if isinstance(event, DocumentDelete):
         return event
     given: dict[str, Any] = {"title": title, "uri": uri, "version": version}
-    return readable(
-        msgspec.structs.replace(event, **{name: value for name, value in given.items() if value is not None})
-    )
+    named = msgspec.structs.replace(event, **{name: value for name, value in given.items() if value is not None})
+    try:
+        return readable(checked(named, limits))
+    except MalformedEvent as error:
+        raise refused_event(error) from error
 
 
 async def from_form(form: FormData, limits: LimitSettings) -> list[Candidate]:

@@ -125,7 +125,13 @@ class Slice:
             self.traceparents[record.position] = traceparent
 
     def letters(self) -> list[DeadLetter]:
-        return [letter for _, letter in self.refused.values()]
+        """Those still to be sent. Of records that the stored positions have passed they were confirmed before these
+        were stored; but one that is condemned now may have got as far as that."""
+        return [
+            letter
+            for (partition, offset), (_, letter) in self.refused.items()
+            if letter.stage == "store" or offset > self.reached.get(partition, NOTHING_STORED).offset
+        ]
 
     def winners(self) -> Iterator[Winner]:
         for key, folded in self.folded.items():

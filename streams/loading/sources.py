@@ -25,6 +25,7 @@ from schemas.events import ENVELOPE_TYPE, decode_envelope, upsert_from_envelope
 from schemas.exits import Failure, WrongSetting
 from schemas.ids import DocumentKey
 from schemas.settings import LimitSettings
+from schemas.visible import is_blank
 
 JSON_LINES_ENDINGS = (".jsonl", ".ndjson")
 COMPRESSED = (".gz", ".xz", ".zst")
@@ -173,7 +174,7 @@ def _raw_record(file: Path, key: DocumentKey, limits: LimitSettings, charset: st
     if size > limits.max_document_bytes:
         raise MalformedEvent("too_large", f"{size:,} bytes; the limit is {limits.max_document_bytes:,}.")
     content = file.read_bytes()
-    if not content.strip():
+    if is_blank(content):
         raise MalformedEvent("empty_content", "The file is empty.")
     content_type = media_type if charset is None else with_charset(media_type, charset, content)
     return Record(key, content, (("content-type", content_type.encode()),), str(file))

@@ -116,6 +116,15 @@ def test_an_envelope_with_a_title_needs_no_content(fields: dict[str, Any]) -> No
     assert refusal.value.reason == "empty_content"
 
 
+def test_a_title_of_which_nothing_can_be_seen_is_none() -> None:
+    upsert = decode(envelope(title="\u200b \u3164"))
+    assert isinstance(upsert, DocumentUpsert)
+    assert upsert.title is None
+    alone = decode(envelope(title="On the Heron", content="\u200b"))
+    assert isinstance(alone, DocumentUpsert)
+    assert alone.is_title_only
+
+
 def test_a_null_cloudevent_deletes_at_its_version() -> None:
     headers = [("ce_specversion", b"1.0"), ("ce_type", b"page.deleted"), ("ce_sequence", b"9")]
     assert decode_document_event(KEY, None, headers, LIMITS) == DocumentDelete(
@@ -129,6 +138,9 @@ def test_a_null_cloudevent_deletes_at_its_version() -> None:
         ({"subject": "other.md"}, "key_mismatch"),
         ({"specversion": "0.3"}, "wrong_type"),
         ({"sequence": "nine"}, "wrong_type"),
+        ({"sequence": "00009223372036854775808"}, "wrong_type"),
+        ({"sequence": "9" * 5_000}, "wrong_type"),
+        ({"type": ""}, "wrong_type"),
         ({"data_base64": "%"}, "wrong_type"),
         ({"data": ""}, "empty_content"),
     ],
@@ -138,6 +150,23 @@ def test_a_bad_cloudevent_is_refused_with_a_reason(attributes: dict[str, str], r
     with pytest.raises(MalformedEvent) as refusal:
         decode(json.dumps(value).encode(), content_type="application/cloudevents+json")
     assert refusal.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("sequence", "version"),
+    [("0000000000000000000012", 12), ("0" * 5_000, 0), ("0009223372036854775807", 2**63 - 1), (7, 7)],
+)
+def test_a_sequence_may_be_padded_with_zeros(sequence: str | int, version: int) -> None:
+    """The extension `sequence` is a string that sorts as text where it is padded."""
+    value = {"specversion": "1.0", "type": "page.published", "data": "Hello.", "sequence": sequence}
+    assert decode(json.dumps(value).encode(), content_type="application/cloudevents+json").version == version
+
+
+def test_a_binary_cloudevent_needs_a_type_as_a_structured_one_does() -> None:
+    with pytest.raises(MalformedEvent) as refusal:
+        decode_document_event(KEY, b"Hello.", [("ce_specversion", b"1.0"), ("content-type", b"text/plain")], LIMITS)
+    assert refusal.value.reason == "wrong_type"
+    assert "`ce_type`" in str(refusal.value)
 
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -254,8 +283,15 @@ def test_a_structured_cloudevent_of_a_deleted_type_deletes() -> None:
         (envelope(), b"docs/\xff", "bad_key"),
         (envelope(content=" \n"), KEY, "empty_content"),
         (envelope(content=None), KEY, "empty_content"),
+        (envelope(content="\u200b\u2060 \u00ad"), KEY, "empty_content"),
+        (envelope(content="\ufeff", title="\u200b"), KEY, "empty_content"),
         (envelope(content="x" * 1001), KEY, "too_large"),
         (envelope(metadata={"a": "x" * 300}), KEY, "metadata_too_large"),
+        (envelope(title="x" * 2_001), KEY, "title_too_large"),
+        (envelope(uri="https://a.org/" + "x" * 4_000), KEY, "uri_too_large"),
+        (envelope(content_type="text/plain; a=" + "x" * 500), KEY, "content_type_too_large"),
+        (envelope(links=["a"] * 2_001), KEY, "links_too_large"),
+        (envelope(links=["a", "x" * 2_178]), KEY, "links_too_large"),
         (b"[" * 100_000, KEY, "wrong_type"),
         (b'{"a":' * 100_000, KEY, "not_json"),
     ],
@@ -271,6 +307,11 @@ def test_a_bad_record_is_refused_with_a_reason(value: bytes, key: bytes | None, 
 def test_any_bytes_decode_or_are_refused(value: bytes, key: bytes | None) -> None:
     with suppress(MalformedEvent):
         assert decode_document_event(key, value, [], LIMITS)
+
+
+def test_what_is_said_beside_the_content_may_be_as_long_as_its_limit() -> None:
+    full = envelope(title="x" * 2_000, uri="u" * 4_000, links=["l" * 2_177] * 2_000)
+    assert isinstance(decode(full), DocumentUpsert)
 
 
 def test_equal_content_has_an_equal_revision_and_other_content_has_not() -> None:

@@ -140,3 +140,10 @@ def test_a_number_that_only_the_id_tells_stays_out_of_the_title(
 def titled(document_id: str, given: str | None, parsed: str | None, fields: tuple[tuple[str, str], ...]) -> str:
     upsert = DocumentUpsert(key=DocumentKey("cacm", document_id), content=b"x", content_type="text/plain", title=given)
     return document_title(upsert, ParsedDocument(parsed, "x", (), fields=fields))
+
+
+def test_a_title_that_only_the_content_gives_is_shortened() -> None:
+    upsert = DocumentUpsert(key=NOTE, content=b"text", content_type="text/html")
+    title = document_title(upsert, ParsedDocument("word " * 1_000_000, "text", ()))
+    assert len(title) <= 2_000
+    assert title.endswith("word…")

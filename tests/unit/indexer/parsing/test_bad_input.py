@@ -81,6 +81,9 @@ def test_content_that_breaks_the_rules_of_its_format_is_refused(
         (docx([]), DOCX, "Nothing readable is in the DOCX."),
         (b"<style>p {}</style>", "text/html", "Nothing readable is in the HTML."),
         (b"\n\n  \n", "text/x-python", "Nothing readable is in the Python."),
+        ("\u200b\n\u2060".encode(), "text/plain", "Nothing readable is in the plain text."),
+        ("# \u200b\n\n\u200b".encode(), "text/markdown", "Nothing readable is in the Markdown."),
+        (b"<html><title>&#8203;</title><p>&#8203;</p></html>", "text/html", "Nothing readable is in the HTML."),
     ],
 )
 def test_a_document_without_words_is_refused(content: bytes, content_type: str, sentence: str) -> None:
@@ -119,3 +122,8 @@ def test_a_word_document_whose_parts_lie_elsewhere_is_read() -> None:
     parts["word/document2.xml"] = parts.pop("word/document.xml")
     parts["_rels/.rels"] = str(parts["_rels/.rels"]).replace("document.xml", "document2.xml")
     assert parse(archive(parts), DOCX).text == "words"
+
+
+def test_a_heading_of_which_nothing_can_be_seen_is_no_title() -> None:
+    parsed = parse("# \u200b\n\nThe river is high.".encode(), "text/markdown")
+    assert (parsed.title, parsed.sections[0].headings) == (None, ())

@@ -66,6 +66,20 @@ def test_a_field_list_at_the_start_becomes_fields() -> None:
     assert parsed.title == "Title"
 
 
+@pytest.mark.parametrize(
+    "head", ["", "Title\n=====\n\n", ".. a comment\n\n.. _top:\n\nTitle\n=====\n\nSub\n---\n\n.. another\n\n"]
+)
+def test_a_field_list_above_or_below_the_title_becomes_fields(head: str) -> None:
+    parsed = read(f"{head}:Author: Cy\n:Status: Final\n\nText.\n\nPart\n~~~~\n\n:param: a field of its own\n")
+    assert parsed.fields == (("author", "Cy"), ("status", "Final"))
+    assert "Author: Cy\nStatus: Final" in parsed.text
+
+
+@pytest.mark.parametrize("content", ["One\n===\n\n:param x: y\n\nTwo\n===\n\nText", "Text.\n\n:Author: Cy\n"])
+def test_a_field_list_under_one_heading_of_several_or_behind_text_states_nothing(content: str) -> None:
+    assert read(content).fields == ()
+
+
 def test_unknown_roles_and_directives_keep_their_words() -> None:
     parsed = read(
         "Use :py:func:`~json.dumps` or :unknown:`a thing <target>`.\n\n"

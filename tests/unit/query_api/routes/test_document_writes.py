@@ -8,6 +8,8 @@ import pytest
 
 from query_api.app import create_app
 from query_api.settings import ServiceSettings
+from query_api.writing.publishing import OutgoingRecord
+from schemas.ids import Position
 from tests.unit.query_api.running_service import Running, problem
 from tests.unit.query_api.scripted_engine import ScriptedEngine
 
@@ -68,3 +70,40 @@ async def test_a_document_the_worker_would_not_take_is_refused_before_it_is_publ
         body = problem(await http.post("/v1/documents", **request_))
     assert body["status"] == status
     assert says in body["detail"]
+
+
+class KeepingWriter:
+    """A log that takes everything."""
+
+    def __init__(self) -> None:
+        self.values: list[bytes | None] = []
+
+    async def publish(self, topic: str, records: list[OutgoingRecord]) -> list[Position]:
+        del topic
+        self.values += [record.value for record in records]
+        return [Position(0, len(self.values) - len(records) + at) for at in range(len(records))]
+
+
+async def test_a_document_that_comes_twice_in_a_batch_is_told_so(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = KeepingWriter()
+    monkeypatch.setattr(running.service.writer, "publish", log.publish)
+    batch = [{"id": "a", "content": "first"}, {"id": "b", "content": "b"}, {"id": "a", "content": "second"}]
+    files = [("file", ("a.md", b"first")), ("file", ("b.md", b"b")), ("file", ("a.md", b"second"))]
+    for request in ({"json": batch}, {"files": files}):
+        log.values.clear()
+        response = await running.http.post("/v1/documents", **request)
+        assert response.status_code == 202
+        answer = response.json()
+        assert [(each["index"], each["position"]) for each in answer["accepted"]] == [(1, "0:0"), (2, "0:1")]
+        [refused] = answer["refused"]
+        assert (refused["index"], refused["status"], refused["reason"]) == (0, 409, "duplicate_id")
+        assert "as the member 2" in refused["detail"]
+        assert [b"first" in (value or b"") for value in log.values] == [False, False]
+
+
+async def test_a_batch_the_log_does_not_take_is_no_conflict(running: Running) -> None:
+    response = await running.http.post("/v1/documents", json=[{"id": "a", "content": "x"}] * 2)
+    assert problem(response)["status"] == 503
+    assert response.headers["retry-after"]

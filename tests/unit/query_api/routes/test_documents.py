@@ -61,6 +61,43 @@ async def test_documents_that_were_dead_lettered_say_why(running: Running) -> No
     assert status["position"] == "0:6"
 
 
+async def test_a_record_that_another_one_superseded_is_told_by_its_position(running: Running) -> None:
+    path = "/v1/documents/ada/status"
+    shown = (await running.get(path, collection="a")).json()
+    partition, offset = map(int, shown["position"].split(":"))
+    stale = {"partition": partition, "offset": offset + 1, "version": 3, "superseded_by": shown["position"]}
+    running.engine.reader.put(p0=(offset + 1, 3))
+    await eventually(lambda: running.service.snapshot().info().positions == f"{partition}:{offset + 1}")
+    asked = f"{partition}:{offset + 1}"
+    assert (await running.get(path, collection="a", position=asked)).json()["status"] == "pending"
+    running.service.keeper.receipts.add(Receipt(key="a/ada", outcome="superseded", generation="g0001", **stale))
+
+    told = (await running.get(path, collection="a", position=asked)).json()
+    assert (told["status"], told["position"], told["version"], told["final"]) == ("superseded", asked, 3, True)
+    assert f"The record at {shown['position']} won" in told["message"]
+    assert told["searchable"], "what won is"
+    response = await running.http.get(path, params={"collection": "a", "position": asked}, headers=EVENTS)
+    assert [(name, body["status"]) for name, _, body in events(response)] == [("done", "superseded")]
+    for parameters in ({}, {"position": shown["position"]}):
+        assert (await running.get(path, collection="a", **parameters)).json()["status"] == "indexed"
+
+
+async def test_a_dead_letter_is_that_of_the_record_asked_about(running: Running) -> None:
+    path = "/v1/documents/ada/status"
+    shown = (await running.get(path, collection="a")).json()["position"]
+    partition, offset = map(int, shown.split(":"))
+    for at, outcome in ((offset - 1, "dead_lettered"), (offset + 1, "dead_lettered"), (offset + 1, "superseded")):
+        running.service.keeper.receipts.add(
+            Receipt(
+                key="a/ada", outcome=outcome, partition=partition, offset=at, generation="g0001", reason="malformed"
+            )
+        )
+    before = (await running.get(path, collection="a", position=f"{partition}:{offset - 1}")).json()
+    assert (before["status"], before["message"]) == ("dead_lettered", "malformed")
+    assert (await running.get(path, collection="a", position=shown)).json()["status"] == "indexed"
+    assert (await running.get(path, collection="a")).json()["status"] == "dead_lettered", "read again, it stays one"
+
+
 async def test_what_could_not_be_read_as_it_was_meant_is_told_of_the_record_that_is_shown(running: Running) -> None:
     path = "/v1/documents/ada/status"
     told: Any = {"outcome": "indexed", "generation": "g0001"}
@@ -118,4 +155,11 @@ async def test_formats_are_listed_with_what_they_take_and_their_limits(running: 
     assert listed["Markdown"]["media_types"][0] == "text/markdown"
     assert (listed["PDF"]["takes"], listed["PDF"]["extensions"]) == ("bytes", [".pdf"])
     assert listed["PDF"]["limits"]["pages"] == 2_000
-    assert listed["Python"]["limits"] == {"bytes": 10 * 1024 * 1024}
+    assert listed["Python"]["limits"] == {
+        "bytes": 10 * 1024 * 1024,
+        "metadata_bytes": 64 * 1024,
+        "title_characters": 2_000,
+        "uri_characters": 4_000,
+        "links": 2_000,
+        "link_characters": 2_177,
+    }

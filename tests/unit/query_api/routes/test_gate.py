@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
+
 from tests.unit.query_api.running_service import Running, problem, service_over
 from tests.unit.query_api.scripted_engine import ScriptedEngine, make_generation
 
@@ -49,3 +51,27 @@ async def test_without_a_key_web_pages_cannot_reach_in(running: Running) -> None
         "/v1/documents", json={"id": "a", "content": "x"}, headers={"Origin": "http://localhost:8420"}
     )
     assert own.status_code == 503
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "part"),
+    [
+        ("PUT", "/v1/documents/%ff?collection=a", "path"),
+        ("DELETE", "/v1/documents/notes/%fe.md", "path"),
+        ("GET", "/v1/documents/ada?collection=%ff", "query"),
+        ("PUT", "/v1/collections/caf%e9/chunking", "path"),
+        ("PUT", "/v1/documents/half%ed%a0%80", "path"),
+        ("GET", "/v1/search?q=caf%e9", "query"),
+    ],
+)
+async def test_names_that_are_no_utf8_are_refused_since_they_would_become_one_name(
+    running: Running, method: str, path: str, part: str
+) -> None:
+    body = problem(await running.http.request(method, path, content=b"{}"))
+    assert (body["status"], body["reason"]) == (400, "not_utf8")
+    assert f"The {part} of the address holds %" in body["detail"]
+
+
+async def test_names_in_any_script_pass_the_gate(running: Running) -> None:
+    for path in ("/v1/documents/%C3%BC/%E6%97%A5?collection=%F0%9F%8C%8A", "/v1/documents/%EF%BF%BD?collection=a+b"):
+        assert problem(await running.http.get(path))["status"] == 404

@@ -14,6 +14,7 @@ from query_api.writing import intake
 from schemas.events import DocumentDelete, DocumentUpsert, decode_document_event
 from schemas.ids import DocumentKey
 from schemas.settings import KafkaSettings, LimitSettings
+from schemas.visible import is_blank
 
 LIMITS = LimitSettings()
 KAFKA = KafkaSettings()
@@ -99,7 +100,10 @@ def test_the_record_says_what_the_document_says() -> None:
     assert again == upsert
 
 
-@given(content=st.binary(min_size=1).filter(bytes.strip), document_id=st.text(min_size=1, max_size=50))
+@given(
+    content=st.binary(min_size=1).filter(lambda content: not is_blank(content)),
+    document_id=st.text(min_size=1, max_size=50),
+)
 def test_any_content_survives_the_record(content: bytes, document_id: str) -> None:
     assume(not any(ord(character) < 32 or ord(character) == 127 for character in document_id))
     key = intake.document_key("default", document_id)
@@ -157,3 +161,33 @@ def test_a_json_document_comes_raw_under_another_json_type() -> None:
     upsert = intake.from_raw(KEY, b'{"content": "Of a mill."}', {"content-type": "text/json"}, LIMITS)
     assert isinstance(upsert, DocumentUpsert)
     assert (upsert.content, upsert.content_type) == (b'{"content": "Of a mill."}', "text/json")
+
+
+@pytest.mark.parametrize("name", ["title", "uri"])
+def test_what_is_named_beside_a_raw_body_has_the_limits_of_an_envelope(name: str) -> None:
+    said: dict[str, Any] = {name: "x" * 5_000_000}
+    with pytest.raises(ApiProblem) as caught:
+        intake.from_raw(KEY, b"text", {"content-type": "text/plain"}, LIMITS, **said)
+    assert (caught.value.status, caught.value.members["reason"]) == (413, f"{name}_too_large")
+
+
+@pytest.mark.parametrize(
+    ("members", "lost"),
+    [
+        ([("a", None), ("b", None), ("a", None), ("a", None)], {0: 3, 2: 3}),
+        ([("a", 2), ("a", 1), ("a", 2)], {0: 2, 1: 2}),
+        ([("a", 2), ("a", 1)], {1: 0}),
+        ([("a", 2), ("a", None)], {0: 1}),
+        ([("a", 1), ("A", 1)], {}),
+    ],
+)
+def test_of_one_document_in_a_batch_the_member_wins_that_would_win_in_the_log(
+    members: list[tuple[str, int | None]], lost: dict[int, int]
+) -> None:
+    events = {
+        index: DocumentUpsert(
+            key=DocumentKey("default", name), content=b"x", content_type="text/plain", version=version
+        )
+        for index, (name, version) in enumerate(members)
+    }
+    assert intake.lost_to(events) == lost

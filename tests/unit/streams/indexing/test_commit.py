@@ -207,6 +207,16 @@ async def test_a_record_read_again_after_it_was_done_gets_its_receipt_again(benc
     assert bench.documents.writes == ["replace"]
 
 
+async def test_a_log_read_again_from_its_start_writes_no_dead_letter_twice(bench: Bench) -> None:
+    cut_json = SourceRecord(0, 1, 1_005, b"default/x", b'{"id": "x", ', ())
+    records = [upsert(0), cut_json, upsert(2, "default/b", "unparsable")]
+    await bench.indexer.index(records)
+    await bench.indexer.index(records)
+    assert [one["thalweg.reason"] for one in bench.broker.letters()] == ["not_json", "unparsable"]
+    assert bench.broker.outcomes()[:3] == ["indexed", "dead_lettered", "dead_lettered"]
+    assert len(bench.broker.outcomes()) == 6, "each record gets its receipt again"
+
+
 TEXTS = ("one", "two", "unparsable", None)
 events = st.tuples(st.sampled_from("ab"), st.sampled_from(TEXTS), st.none() | st.integers(0, 3))
 

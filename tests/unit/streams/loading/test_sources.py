@@ -166,6 +166,7 @@ def test_a_bad_line_is_refused_with_its_number_and_the_others_are_read(monkeypat
         b'{"id": "y", "content": "' + b"y" * 1_001 + b'"}',
         b'{"id": "", "content": "x"}',
         b"[" * 5_000,
+        b'{"id": "z", "content": "z", "title": "' + b"z" * 2_001 + b'"}',
         b'{"id": "c", "content": "three"}',
     ]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\n".join(lines))))
@@ -178,6 +179,7 @@ def test_a_bad_line_is_refused_with_its_number_and_the_others_are_read(monkeypat
         "standard input:5": "too_large",
         "standard input:6": "bad_key",
         "standard input:7": "wrong_type",
+        "standard input:8": "title_too_large",
     }
 
 
