@@ -355,8 +355,9 @@ class Service:
             "How long the oldest record that searches do not show has waited.",
             ("stage",),
             [
-                ((stage,), max((lag.seconds for lag in lags[topic].values()), default=0.0))
+                ((stage,), max(lag.seconds for lag in lags[topic].values()))
                 for stage, topic in (("searchable", documents), ("in_graph_view", served.graph_topic))
+                if lags[topic]  # nobody knows it while Kafka is away
             ],
         )
 
