@@ -110,7 +110,9 @@ async def test_lag_is_null_while_kafka_is_away(running: Running) -> None:
     watch.see(documents, {0: Span(0, 12)})
     status = (await running.get("/v1/status")).json()
     assert status["lag_records"] == 4
-    assert f'thalweg_ingest_lag_records{{partition="0",topic="{documents}"}} 4.0' in (await running.get("/metrics")).text
+    assert (
+        f'thalweg_ingest_lag_records{{partition="0",topic="{documents}"}} 4.0' in (await running.get("/metrics")).text
+    )
     watch.problem = "Kafka does not answer"
     status = (await running.get("/v1/status")).json()
     assert status["readiness"]["kafka"] == "unreachable"
