@@ -50,7 +50,7 @@ NO_WEIGHTS = {"vector_weight": 0, "keyword_weight": 0, "graph_weight": 0}
         ({"graph_weight": float("inf")}, (422, "`graph_weight`")),
         ({"graph_weight": 1_001}, (422, "`graph_weight`")),
         (NO_WEIGHTS | {"fusion": "weighted"}, (422, "All weights are 0; give at least one channel a weight above 0.")),
-        (NO_WEIGHTS | {"fusion": "adaptive"}, ALL),
+        (NO_WEIGHTS | {"fusion": "adaptive"}, (422, "All weights are 0; give at least one channel a weight above 0.")),
         ({"vector_weight": 0, "keyword_weight": 0, "fusion": "weighted"}, ALL),
         ({"offset": 7}, 0),
         ({"offset": 10_000}, 0),
