@@ -6,7 +6,7 @@ While Kafka does not answer, nobody knows what was written meanwhile, so then no
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,18 @@ class Lag:
 
     records: int
     seconds: float
+
+
+def too_late(lags: Iterable[Lag], limit_seconds: float) -> str | None:
+    """A sentence, where a record has waited longer than the limit to become searchable."""
+    late = [lag for lag in lags if lag.records and lag.seconds > limit_seconds]
+    if not late:
+        return None
+    return (
+        f"{sum(lag.records for lag in late):,} records are not searchable yet, the oldest for "
+        f"{max(lag.seconds for lag in late):.0f} s, and THALWEG_SERVICE__MAX_LAG_SECONDS is {limit_seconds:g}: "
+        "see whether the worker runs and what it waits for."
+    )
 
 
 @dataclass
