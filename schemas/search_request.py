@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, Condition, parse_condition
 from schemas.hit_pages import MAX_HITS, Group
@@ -14,6 +14,7 @@ from schemas.results import (
     Context,
     Duplicates,
 )
+from schemas.strict_numbers import StrictNumbers
 
 Mode = Literal["hybrid", "vector", "keyword", "structured", "graph", "rerank"]
 Fusion = Literal["adaptive", "rrf", "weighted"]
@@ -48,7 +49,7 @@ def _split(value: object) -> object:
 Weight = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)]
 
 
-class SearchRequest(BaseModel):
+class SearchRequest(StrictNumbers):
     """What to search for, where, and how fresh the answer must be."""
 
     model_config = ConfigDict(
