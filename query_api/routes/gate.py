@@ -1,14 +1,18 @@
-"""What stands before every route: who may ask, from where, and how large a request may be."""
+"""What stands before every route: who may ask, from where, how large a request may be, and by which parameters."""
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
+from fastapi import Request
+from fastapi._compat import ModelField
+from fastapi.dependencies.models import Dependant
+from pydantic import BaseModel
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from query_api.problems import ApiProblem
+from query_api.problems import ApiProblem, no_such_parameter
 from query_api.settings import ServiceBlock
 
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
@@ -69,6 +73,27 @@ class Gate:
         origin = headers.get("origin")
         if origin and scope["method"] not in SAFE_METHODS and urlsplit(origin).hostname not in self._hosts:
             raise ApiProblem(403, "Foreign origin", f"A page of {origin[:80]!r} may not write here.")
+
+
+async def known_parameters(request: Request) -> None:
+    """A dependency of every route: reads take no parameter that they do not know, which a misspelt filter would be.
+
+    Probes are left alone: what scrapes them adds parameters of its own. Raises ApiProblem 422.
+    """
+    if request.method not in ("GET", "HEAD") or not request.url.path.startswith("/v1/"):
+        return
+    fields = list(_query_fields(request.scope["route"].dependant))
+    if any(isinstance(field.field_info.annotation, type(BaseModel)) for field in fields):
+        return  # a model, which refuses them itself
+    unknown = next((name for name in request.query_params if name not in {field.alias for field in fields}), None)
+    if unknown is not None:
+        raise ApiProblem(422, "Request does not fit", no_such_parameter(unknown, request))
+
+
+def _query_fields(dependant: Dependant) -> Iterator[ModelField]:
+    yield from dependant.query_params
+    for each in dependant.dependencies:
+        yield from _query_fields(each)
 
 
 def host_name(host: str) -> str:

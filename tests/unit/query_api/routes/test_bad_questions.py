@@ -153,3 +153,41 @@ async def test_names_that_the_graph_does_not_know_are_noted(running: Running) ->
 def _json(body: dict[str, Any]) -> bytes:
     """ASCII, so that half a surrogate pair can be sent too."""
     return json.dumps(body).encode()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/documents", "/v1/documents/ada", "/v1/documents/ada/status", "/v1/formats", "/v1/chunks/x", "/v1/nodes/x",
+        "/v1/graph?node=x", "/v1/collections", "/v1/collections/a/linking", "/v1/collections/a/chunking",
+        "/v1/dead-letters", "/v1/dead-letters/0:1", "/v1/retrievals", "/v1/retrievals/r_1", "/v1/analytics/queries",
+        "/v1/analytics/popular-chunks", "/v1/analytics/chunks/x", "/v1/cache", "/v1/status", "/v1/evaluations",
+        "/v1/evaluations/e_1", "/v1/search?q=x",
+    ],
+)  # fmt: skip
+async def test_every_read_refuses_a_parameter_that_it_does_not_know(running: Running, path: str) -> None:
+    asked = f"{path}{'&' if '?' in path else '?'}colection=a"
+    told = problem(await running.http.get(asked))
+    assert (told["status"], told["detail"]) == (
+        422,
+        f"There is no parameter 'colection'; /docs lists those of {path.partition('?')[0]}.",
+    )
+
+
+async def test_probes_may_be_asked_with_anything(running: Running) -> None:
+    for path in ("/livez", "/readyz", "/metrics"):
+        assert (await running.get(path, now=1)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"[" * 30_000, "The body is nested too deeply to be read: send fewer levels."),
+        (b'{"q": "\xff"}', "The body cannot be read as UTF-8, which JSON is in: send that."),
+    ],
+)
+async def test_a_body_that_cannot_be_read_at_all_is_refused_with_what_to_do(
+    running: Running, body: bytes, says: str
+) -> None:
+    answer = await running.http.post("/v1/search", content=body, headers={"Content-Type": "application/json"})
+    assert (problem(answer)["status"], problem(answer)["detail"]) == (400, says)
