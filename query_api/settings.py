@@ -103,8 +103,8 @@ class ServiceBlock(BaseModel):
         None,
         gt=0,
         description="/readyz says 503 while a document has waited longer than this to become searchable, so that a "
-        "balancer asks another service. Unset: searches of what is there count as ready. Above what your largest load "
-        "takes. While Kafka is away, nobody knows the lag, and it does not count.",
+        "balancer asks another service; choose it above what your largest load takes. Unset: never. While Kafka is "
+        "away nobody knows the lag, and it does not count.",
     )
     write_timeout_seconds: float = Field(
         4.0, gt=0, le=60, description="How long a write waits for Kafka before it is refused with 503."
