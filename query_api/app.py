@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from query_api.problems import install_problem_handlers
@@ -21,6 +21,7 @@ from query_api.routes import (
     search,
 )
 from query_api.routes.gate import Gate
+from query_api.routes.parameters import known_parameters
 from query_api.routes.usage import analytics, cache, retrievals
 from query_api.searching.engine import Engine, load_engine
 from query_api.service import Service
@@ -80,5 +81,5 @@ def create_app(
         analytics,
         cache,
     ):
-        app.include_router(routes.router)
+        app.include_router(routes.router, dependencies=[Depends(known_parameters)])
     return app

@@ -81,8 +81,7 @@ def search(
     data_dir: DataDir = None,
 ) -> None:
     """Search, and print hits as they stream in, with the path by which the graph found them."""
-    from rich.console import Console
-
+    from query_api.command.console import PlainConsole
     from query_api.command.showing import show_end, show_hit
 
     asked = {
@@ -102,7 +101,7 @@ def search(
         if as_json:
             print_json(client.get("/v1/search", params))
             return
-        console = Console(soft_wrap=True)
+        console = PlainConsole(soft_wrap=True)
         meta: dict[str, Any] = {}
         for name, body in client.events("/v1/search", params):
             if name == "meta":
@@ -119,8 +118,7 @@ def search(
 @plain_failures()
 def status(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """Show how the service is: lag, freshness, stores. Exit code 3 when none is running."""
-    from rich.console import Console
-
+    from query_api.command.console import PlainConsole
     from query_api.command.showing import show_status
 
     with closing(service_client(url, data_dir)) as client:
@@ -128,7 +126,7 @@ def status(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> 
     if as_json:
         print_json(answer)
     else:
-        show_status(Console(soft_wrap=True), answer)
+        show_status(PlainConsole(soft_wrap=True), answer)
 
 
 @dead_letters_app.command("list")
@@ -143,8 +141,7 @@ def list_dead_letters(
     data_dir: DataDir = None,
 ) -> None:
     """List dead letters, newest first: position, time, reason, key, and what was wrong."""
-    from rich.console import Console
-
+    from query_api.command.console import PlainConsole
     from query_api.command.showing import show_dead_letters
 
     asked = {"reason": reason, "since": since, "limit": limit, "cursor": cursor}
@@ -154,7 +151,7 @@ def list_dead_letters(
         print_json(page)
     else:
         narrowed = any(given is not None for given in (reason, since, cursor))
-        show_dead_letters(Console(soft_wrap=True), page, narrowed=narrowed)
+        show_dead_letters(PlainConsole(soft_wrap=True), page, narrowed=narrowed)
 
 
 @dead_letters_app.command("show")
@@ -169,8 +166,7 @@ def show_dead_letter(
     data_dir: DataDir = None,
 ) -> None:
     """Show one dead letter: where it came from, what was wrong, and its original bytes, escaped."""
-    from rich.console import Console
-
+    from query_api.command.console import PlainConsole
     from query_api.command.showing import show_dead_letter as show
 
     path = f"/v1/dead-letters/{quote(position, safe=':')}"
@@ -183,7 +179,7 @@ def show_dead_letter(
     if as_json:
         print_json(letter)
     else:
-        show(Console(soft_wrap=True), letter)
+        show(PlainConsole(soft_wrap=True), letter)
 
 
 def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -15,6 +15,7 @@ from query_api.cli import DataDir, Json, Url, print_json, service_client
 from schemas.errors import MalformedEvent
 from schemas.exits import Failure, WrongSetting, complain, plain_failures
 from schemas.ids import DocumentKey
+from schemas.terminal import say
 
 app = typer.Typer()
 collections_app = typer.Typer(
@@ -32,8 +33,7 @@ def collections() -> None:
 @plain_failures()
 def list_collections(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """List the collections: how many documents and chunks each holds, and what was chosen for it."""
-    from rich.console import Console
-
+    from query_api.command.console import PlainConsole
     from query_api.command.showing import show_collections
 
     with closing(service_client(url, data_dir)) as client:
@@ -41,7 +41,7 @@ def list_collections(as_json: Json = False, url: Url = None, data_dir: DataDir =
     if as_json:
         print_json(answer)
     else:
-        show_collections(Console(soft_wrap=True), answer)
+        show_collections(PlainConsole(soft_wrap=True), answer)
 
 
 @collections_app.command("chunking")
@@ -75,7 +75,7 @@ def collection_chunking(
     if as_json:
         print_json(answer)
     elif changed:
-        print(f"In the log at {answer['position']}. Documents of {collection} that are sent from now on are cut so.")
+        say(f"In the log at {answer['position']}. Documents of {collection} that are sent from now on are cut so.")
     else:
         show_chunking(answer)
     if not as_json:
@@ -94,10 +94,10 @@ def delete_collection(
     data_dir: DataDir = None,
 ) -> None:
     """Delete all documents of a collection, such as one that `evaluate` made, from both stores."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from query_api.command import dropping
+    from query_api.command.console import PlainConsole
 
     collection_path(collection, "any")
     with closing(service_client(url, data_dir)) as client:
@@ -105,7 +105,7 @@ def delete_collection(
         if not yes:
             require_consent(f"Delete all {len(ids):,} documents of the collection {collection!r}?")
         columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn())
-        with Progress(*columns, console=Console(stderr=True), disable=as_json) as progress:
+        with Progress(*columns, console=PlainConsole(stderr=True), disable=as_json) as progress:
 
             def bar(name: str) -> Callable[[], None]:
                 task = progress.add_task(name, total=len(ids))
@@ -121,7 +121,7 @@ def delete_collection(
             return
         there = client.get("/v1/collections")["collections"]
     for sentence in dropping.summary_of(dropped, next((each for each in there if each["name"] == collection), {})):
-        print(sentence)
+        say(sentence)
     print(f"token {dropped.token}")
 
 

@@ -10,6 +10,7 @@ import typer
 from query_api.cli import DataDir, Json, Url, print_json, service_client
 from query_api.collections_cli import collection_path, collections_app, say_if_empty, setting_of
 from schemas.exits import Failure, plain_failures
+from schemas.terminal import plain, say
 
 app = typer.Typer()
 
@@ -41,7 +42,7 @@ def collection_linking(
     if as_json:
         print_json(answer)
     elif changed:
-        print(f"In the log at {answer['position']}. 'thalweg relink {collection}' applies it to what is stored.")
+        say(f"In the log at {answer['position']}. 'thalweg relink {collection}' applies it to what is stored.")
     else:
         for name in RULES:
             origin = "default" if answer["chosen"].get(name) is None else f"chosen at {answer['position']}"
@@ -61,16 +62,17 @@ def relink(
     data_dir: DataDir = None,
 ) -> None:
     """Link a collection's stored documents by its rules of now, without embedding anything again."""
-    from rich.console import Console
     from rich.progress import Progress
+
+    from query_api.command.console import PlainConsole
 
     path = collection_path(collection, "relink")
     with closing(service_client(url, data_dir)) as client:
         order = client.post(path, b"{}")
         answer: dict[str, Any] = order
         if wait:
-            with Progress(console=Console(stderr=True), disable=as_json) as progress:
-                task = progress.add_task(f"relink: {collection}", total=None)
+            with Progress(console=PlainConsole(stderr=True), disable=as_json) as progress:
+                task = progress.add_task(plain(f"relink: {collection}"), total=None)
 
                 def show(state: dict[str, Any]) -> None:
                     progress.update(task, total=state["of"] or None, completed=state["documents"])

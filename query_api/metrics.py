@@ -8,6 +8,7 @@ from prometheus_client.registry import Collector
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+FRESHNESS_BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1_800.0)
 
 Gauges = Callable[[], Iterable[Metric]]
 
@@ -31,6 +32,12 @@ class ServiceMetrics:
         self.sse_clients = Gauge("thalweg_sse_clients", "Streams being read now.", registry=self.registry)
         self.provenance_dropped = Counter(
             "thalweg_provenance_dropped", "Retrievals that could not be kept for the topic.", registry=self.registry
+        )
+        self.index_freshness = Histogram(
+            "thalweg_index_freshness_seconds",
+            "From when a document or a deletion was produced until searches here showed it, measured on every one.",
+            buckets=FRESHNESS_BUCKETS,
+            registry=self.registry,
         )
         self.broken_records = Counter(
             "thalweg_broken_records",

@@ -72,6 +72,10 @@ def refused_event(error: MalformedEvent) -> ApiProblem:
     return ApiProblem(status, "Document refused", str(error), members={"reason": error.reason})
 
 
+def no_such_parameter(name: str, request: Request) -> str:
+    return f"There is no parameter {name[:80]!r}; /docs lists those of {request.url.path}."
+
+
 def install_problem_handlers(app: FastAPI) -> None:
     """Make every error of the app a problem: our own, validation, unknown routes and methods, and the unforeseen."""
     app.add_exception_handler(ApiProblem, _on_problem)
@@ -111,6 +115,10 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
         allowed = _methods_of(request)
         detail = f"{path} does not take {request.method}; it takes {allowed}."
         return ApiProblem(405, "Method not allowed", detail, headers={"Allow": allowed}).response()
+    elif isinstance(error.__cause__, RecursionError):
+        return ApiProblem(400, "Not JSON", "The body is nested too deeply to be read: send fewer levels.").response()
+    elif isinstance(error.__cause__, UnicodeDecodeError):
+        return ApiProblem(400, "Not JSON", "The body cannot be read as UTF-8, which JSON is in: send that.").response()
     title = HTTPStatus(error.status_code).phrase
     return ApiProblem(error.status_code, title, detail, headers=error.headers).response()
 
@@ -135,7 +143,7 @@ def _methods_of(request: Request) -> str:
 def _sentence(problem: Mapping[str, Any], request: Request) -> str:
     where = ".".join(str(part) for part in problem["loc"][1:]) or "body"
     if problem["type"] == "extra_forbidden":
-        return f"There is no parameter {where[:80]!r}; /docs lists those of {request.url.path}."
+        return no_such_parameter(where, request)
     if problem["type"] in {"model_attributes_type", "dict_type"} and where == "body":
         return "The body is to be a JSON object, sent with `Content-Type: application/json`."
     if problem["type"] == "missing":

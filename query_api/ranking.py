@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import neg
+from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
@@ -21,8 +22,10 @@ def ranks(ids: Iterable[str]) -> dict[str, int]:
     return ranked
 
 
-def ranked(scores: Mapping[str, float]) -> list[str]:
-    """The ids by falling score, equal scores by rising id."""
+def ranked(scores: Mapping[str, float], ties: Mapping[str, float] = MappingProxyType({})) -> list[str]:
+    """The ids by falling score, equal scores by falling `ties`, and these by rising id."""
+    if ties:
+        return sorted(scores, key=lambda identifier: (-scores[identifier], -ties.get(identifier, 0.0), identifier))
     return [identifier for _, identifier in sorted(zip(map(neg, scores.values()), scores, strict=True))]
 
 
@@ -71,16 +74,19 @@ def relative_to_best(scores: Mapping[str, float]) -> dict[str, float]:
     return {identifier: score / best for identifier, score in scores.items()} if best > 0 else {}
 
 
-def in_blocks(scores_by_block: Sequence[Mapping[str, float]]) -> list[str]:
+def in_blocks(
+    scores_by_block: Sequence[Mapping[str, float]], ties_by_block: Sequence[Mapping[str, float]] = ()
+) -> list[str]:
     """One order out of ever deeper ones: the ids of the first block by their scores in it, then those that only the
-    second holds by their scores there, and so on.
+    second holds by their scores there, and so on; equal ones by the block's `ties`, where there are any.
 
     Each block's candidates include the one's before. So a deeper block never reorders the hits of a page already shown.
     """
     order: list[str] = []
     seen: set[str] = set()
-    for scores in scores_by_block:
-        fresh = [identifier for identifier in ranked(scores) if identifier not in seen]
+    for depth, scores in enumerate(scores_by_block):
+        ties = ties_by_block[depth] if ties_by_block else {}
+        fresh = [identifier for identifier in ranked(scores, ties) if identifier not in seen]
         order.extend(fresh)
         seen.update(fresh)
     return order

@@ -28,7 +28,7 @@ from query_api.streaming.replay import ReplayBuffer
 from query_api.streaming.retrieving import Retriever
 from query_api.streaming.sse import SearchStreams
 from query_api.upkeep.freshness import NotThereYet, SnapshotKeeper, StoppingNow, covers
-from query_api.upkeep.log_watch import LogWatch
+from query_api.upkeep.log_watch import LogWatch, too_late
 from query_api.upkeep.resting_encoder import RestingEncoder
 from query_api.writing.provenance import ProvenanceQueue
 from query_api.writing.publishing import LogWriter
@@ -140,9 +140,10 @@ class Service:
             self._reading.shutdown(wait=False, cancel_futures=True)
 
     def readiness(self) -> Readiness:
-        """Ready means: a search would be answered. Kafka or an endpoint of vectors out of reach stands in `notes`:
-        searches go on without it."""
-        reasons = [reason for reason in (self._store_problem(), self._model_problem()) if reason]
+        """Ready means: a search would be answered, and not from too long ago. Kafka or an endpoint of vectors out of
+        reach stands in `notes`: searches go on without it."""
+        missing = (self._store_problem(), self._model_problem(), self._lag_problem())
+        reasons = [reason for reason in missing if reason]
         notes = []
         if self.keeper.current is not None and self.keeper.problem:
             notes.append(self.keeper.problem)
@@ -219,6 +220,13 @@ class Service:
 
     def _store_problem(self) -> str | None:
         return None if self.keeper.current is not None else self.keeper.problem
+
+    def _lag_problem(self) -> str | None:
+        limit, snapshot = self.settings.service.max_lag_seconds, self.keeper.current
+        if limit is None or snapshot is None:
+            return None
+        reached = {partition: stored.offset for partition, stored in snapshot.text.positions.items()}
+        return too_late(self.log_watch.lag(self.topics.documents, reached).values(), limit)
 
     def _model_problem(self) -> str | None:
         encoder = self.retriever.encoder
@@ -355,8 +363,9 @@ class Service:
             "How long the oldest record that searches do not show has waited.",
             ("stage",),
             [
-                ((stage,), max((lag.seconds for lag in lags[topic].values()), default=0.0))
+                ((stage,), max(lag.seconds for lag in lags[topic].values()))
                 for stage, topic in (("searchable", documents), ("in_graph_view", served.graph_topic))
+                if lags[topic]  # nobody knows it while Kafka is away
             ],
         )
 

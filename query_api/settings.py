@@ -99,6 +99,13 @@ class ServiceBlock(BaseModel):
     refresh_seconds: float = Field(
         2.0, gt=0, le=60, description="How often the stores are looked at when no receipt announces a change."
     )
+    max_lag_seconds: float | None = Field(
+        None,
+        gt=0,
+        description="/readyz says 503 while a document has waited longer than this to become searchable, so that a "
+        "balancer asks another service; choose it above what your largest load takes. Unset: never. While Kafka is "
+        "away nobody knows the lag, and it does not count.",
+    )
     write_timeout_seconds: float = Field(
         4.0, gt=0, le=60, description="How long a write waits for Kafka before it is refused with 503."
     )

@@ -32,8 +32,7 @@ def list_retrievals(
     data_dir: DataDir = None,
 ) -> None:
     """List searches, newest first: time, seconds, hits, question."""
-    from rich.console import Console
-
+    from query_api.command.console import PlainConsole
     from query_api.command.showing_usage import show_retrievals
 
     asked = {"collection": collection, "since": since, "limit": limit, "cursor": cursor}
@@ -42,7 +41,7 @@ def list_retrievals(
     if as_json:
         print_json(page)
     else:
-        show_retrievals(Console(soft_wrap=True), page)
+        show_retrievals(PlainConsole(soft_wrap=True), page)
 
 
 @retrievals_app.command("show")
@@ -54,8 +53,7 @@ def show_retrieval(
     data_dir: DataDir = None,
 ) -> None:
     """Show one search: its snapshot, its hits with each channel's rank and score, and what was said of them."""
-    from rich.console import Console
-
+    from query_api.command.console import PlainConsole
     from query_api.command.showing_usage import show_retrieval as show
 
     with closing(service_client(url, data_dir)) as client:
@@ -63,7 +61,7 @@ def show_retrieval(
     if as_json:
         print_json(retrieval)
     else:
-        show(Console(soft_wrap=True), retrieval)
+        show(PlainConsole(soft_wrap=True), retrieval)
 
 
 @analytics_app.command()
@@ -77,8 +75,7 @@ def popular(
     data_dir: DataDir = None,
 ) -> None:
     """List the chunks that are hits most often, with their mean rank and what was said of them."""
-    from rich.console import Console
-
+    from query_api.command.console import PlainConsole
     from query_api.command.showing_usage import show_popular
 
     asked = {"collection": collection, "since": since, "limit": limit}
@@ -89,4 +86,4 @@ def popular(
     if as_json:
         print_json(answer)
     else:
-        show_popular(Console(soft_wrap=True), answer)
+        show_popular(PlainConsole(soft_wrap=True), answer)

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from schemas.hit_pages import Group
 from schemas.search_request import MAX_QUERY_CHARACTERS
+from schemas.strict_numbers import Count, StrictNumbers
 
 MAX_QUESTIONS = 1_000
 MAX_JUDGED = 1_000
@@ -22,7 +23,7 @@ class EvaluatedQuestion(BaseModel):
 
     id: Identifier
     text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_QUERY_CHARACTERS)]
-    relevant: dict[Identifier, Annotated[int, Field(ge=0, le=MAX_GRADE)]] = Field(min_length=1, max_length=MAX_JUDGED)
+    relevant: dict[Identifier, Annotated[Count, Field(ge=0, le=MAX_GRADE)]] = Field(min_length=1, max_length=MAX_JUDGED)
     kind: str | None = Field(None, max_length=64, description="Questions of a kind are also reported by themselves.")
 
     @model_validator(mode="after")
@@ -32,7 +33,7 @@ class EvaluatedQuestion(BaseModel):
         return self
 
 
-class EvaluationRequest(BaseModel):
+class EvaluationRequest(StrictNumbers):
     """Questions about documents that are in a collection already, and how they are to be asked."""
 
     model_config = ConfigDict(

@@ -1,9 +1,10 @@
 """How a command ends: its exit codes, the failures that carry them, and the one place that prints them."""
 
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
+
+from schemas.terminal import say
 
 
 class Exit(IntEnum):
@@ -75,4 +76,4 @@ def _explained(error: Exception, others: Mapping[type[Exception], Exit]) -> tupl
 
 def complain(message: str) -> None:
     """One message to standard error, under the command's name."""
-    print(f"thalweg: {message}", file=sys.stderr, flush=True)
+    say(f"thalweg: {message}", error=True)

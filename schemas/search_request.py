@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, Condition, parse_condition
 from schemas.hit_pages import MAX_HITS, Group
@@ -14,6 +14,7 @@ from schemas.results import (
     Context,
     Duplicates,
 )
+from schemas.strict_numbers import StrictNumbers
 
 Mode = Literal["hybrid", "vector", "keyword", "structured", "graph", "rerank"]
 Fusion = Literal["adaptive", "rrf", "weighted"]
@@ -48,7 +49,7 @@ def _split(value: object) -> object:
 Weight = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)]
 
 
-class SearchRequest(BaseModel):
+class SearchRequest(StrictNumbers):
     """What to search for, where, and how fresh the answer must be."""
 
     model_config = ConfigDict(
@@ -174,10 +175,18 @@ class SearchRequest(BaseModel):
 
     @model_validator(mode="after")
     def _something_counts(self) -> Self:
-        weights = (self.vector_weight, self.keyword_weight, self.graph_weight)
-        if self.fusion == "weighted" and all(weight == 0 for weight in weights):
+        """Whatever the fusion: who says that nothing counts is not answered by what does."""
+        weights = {"vector": self.vector_weight, "keyword": self.keyword_weight, "graph": self.graph_weight}
+        asked = self.channels if self.mode == "hybrid" and self.channels else tuple(weights)
+        weighed = [channel for channel in weights if channel in asked]
+        if not weighed or any(weights[channel] != 0 for channel in weighed):
+            return self
+        if len(weighed) == len(weights):
             raise ValueError("All weights are 0; give at least one channel a weight above 0.")
-        return self
+        raise ValueError(
+            f"Nothing is left to order hits by: of the channels asked, {' and '.join(weighed)} "
+            f"{'has' if len(weighed) == 1 else 'have'} the weight 0. Give one a weight above 0, or ask another channel."
+        )
 
     @model_validator(mode="after")
     def _options_go_together(self) -> Self:

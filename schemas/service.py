@@ -1,10 +1,10 @@
 """The models of the HTTP interface beside search: batches of writes, documents, chunks, the graph, the state."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.api import WriteAccepted
+from schemas.api import DocumentSummary, WriteAccepted
 
 NodeKind = Literal["document", "chunk", "entity"]
 
@@ -47,19 +47,9 @@ class PassageText(BaseModel):
     text: str
 
 
-class DocumentDetail(BaseModel):
+class DocumentDetail(DocumentSummary):
     """A document as it is indexed. `text` is that of its passages, without what they overlap."""
 
-    id: str
-    collection: str
-    title: str
-    uri: str | None = None
-    content_type: str
-    version: int | None = None
-    chunks: int
-    position: str
-    updated_at: str
-    metadata: dict[str, Any] = Field(default_factory=dict)
     text: str
     passages: list[PassageText]
 

@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from schemas.search_request import Mode
+from schemas.strict_numbers import StrictNumbers
 
 Rating = Literal["helpful", "unhelpful"]
 
@@ -28,7 +29,7 @@ class CacheCleared(BaseModel):
     removed: int
 
 
-class FeedbackRequest(BaseModel):
+class FeedbackRequest(StrictNumbers):
     """What somebody thinks of one hit of a retrieval; the hit by its chunk or by its rank."""
 
     model_config = ConfigDict(

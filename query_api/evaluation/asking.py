@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
@@ -55,6 +56,15 @@ def offered(
     if not taken:
         raise WrongSetting(f"The service offers none of these approaches. {next(iter(refused.values()))}")
     return tuple(taken), refused
+
+
+def require_one(source: FrameSource, asking: Asking, question: Question, approaches: Sequence[Approach]) -> None:
+    """Raises WrongSetting, as `offered` does, where the service takes none of them."""
+    for approach in approaches:
+        with suppress(WrongSetting):
+            ask(source, question.id, asking.parameters(question, approach))
+            return
+    offered(source, asking, question, approaches)
 
 
 def ask_all(

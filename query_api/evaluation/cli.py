@@ -16,6 +16,7 @@ from query_api.cli import DataDir, Json, Url, service_client
 from query_api.judging.approaches import APPROACHES
 from schemas.exits import NoAccess, WrongSetting, plain_failures
 from schemas.hit_pages import MAX_HITS, Group
+from schemas.terminal import plain, say
 
 if TYPE_CHECKING:
     from query_api.evaluation.evaluating import Begin
@@ -66,8 +67,7 @@ def evaluate(
     The documents are published into a collection of their own, named after the folder and a hash of its corpus, and
     kept: a second evaluation of the same corpus finds them there.
     """
-    from rich.console import Console
-
+    from query_api.command.console import PlainConsole
     from query_api.evaluation.evaluating import Plan
     from query_api.evaluation.evaluating import evaluate as evaluate_service
     from query_api.evaluation.reporting.files import as_json_text, write_reports
@@ -96,9 +96,9 @@ def evaluate(
     if as_json:
         print(as_json_text(found))
     else:
-        show(Console(soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_ELSEWHERE), found, out)
+        show(PlainConsole(soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_ELSEWHERE), found, out)
         if within is None:
-            print(_kept(dict.fromkeys(each.loaded.collection for each in found.collections)))
+            say(_kept(dict.fromkeys(each.loaded.collection for each in found.collections)))
 
 
 @app.command()
@@ -137,7 +137,7 @@ def questions(
     for kind, number in counts.items():
         fewer = "" if number == count else f" ({count:,} were asked for; the collection gives no more)"
         print(f"{number:6,}  {kind}{fewer}")
-    print(f"In {out}; ask them with: thalweg evaluate {out} --within {collection}")
+    say(f"In {out}; ask them with: thalweg evaluate {out} --within {collection}")
 
 
 def _kept(collections: Iterable[str]) -> str:
@@ -163,8 +163,9 @@ def _make_folder(out: Path) -> None:
 @contextmanager
 def _progress(*, quiet: bool) -> "Iterator[Begin]":
     """Bars on standard error, one for each step of the evaluation."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from query_api.command.console import PlainConsole
 
     with Progress(
         SpinnerColumn(),
@@ -172,12 +173,12 @@ def _progress(*, quiet: bool) -> "Iterator[Begin]":
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        console=Console(stderr=True),
+        console=PlainConsole(stderr=True),
         disable=quiet,
     ) as progress:
 
         def begin(what: str, parts: int) -> Callable[[int], None]:
-            bar = progress.add_task(what, total=parts)
+            bar = progress.add_task(plain(what), total=parts)
             return lambda done: progress.advance(bar, done)
 
         yield begin

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from query_api.command.client import ServiceClient
-from query_api.evaluation.asking import Asking, ask_all, offered
+from query_api.evaluation.asking import Asking, ask_all, offered, require_one
 from query_api.evaluation.corpus import corpus_of, served_id
 from query_api.evaluation.loading import load, there_already
 from query_api.judging.answers import Asked
@@ -117,6 +117,9 @@ def _searchable(plan: Plan, client: ServiceClient, begin: Begin) -> list[Loaded]
             continue
         corpus = corpus_of(pool, plan.pool)
         name = plan.pool or pool[0].name
+        if not found:  # else documents would be loaded that no question is asked of
+            asking = Asking(collection=corpus.collection, k=plan.k, group=plan.group, lower_case=plan.lower_case)
+            require_one(client, asking, pool[0].questions[0], plan.approaches)
         found.append(load(client, corpus, begin(f"searchable: {name}", len(corpus.envelopes))))
     return found
 

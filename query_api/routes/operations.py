@@ -30,7 +30,8 @@ async def livez() -> str:
     responses={503: {"model": Readiness, "description": "Not yet; `reasons` say why."}},
 )
 async def readyz(service: ServiceOf) -> Response:
-    """Stores open and model loaded. Kafka out of reach does not make it unready: searches go on."""
+    """Stores open, model loaded, and lag under THALWEG_SERVICE__MAX_LAG_SECONDS where that is set. Kafka out of reach
+    does not make it unready: searches go on."""
     readiness = service.readiness()
     return JSONResponse(readiness.model_dump(), 200 if readiness.ready else 503)
 

@@ -49,7 +49,8 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         "model": SearchAnswer,
         "description": "The answer; as frames `meta`, `stage`…, `hit`…, `done` for `Accept: text/event-stream`.",
         "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": STREAM_EXAMPLE}},
-    }
+    },
+    204: {"description": "`Last-Event-ID` is that of the last frame: nothing follows, and nobody needs to ask again."},
 }
 
 ServiceOf = Annotated[Service, Depends(service_of)]
@@ -81,6 +82,8 @@ async def _answer(request: Request, search: SearchRequest, service: Service, las
     if not accepts_events(request.headers.get("accept")):
         return await _or_client_leaves(request, _json(search, service, traceparent))
     resumed = service.streams.resumable(last_event_id, search)
+    if resumed is not None and resumed[0].ended_with(resumed[1]):
+        return Response(status_code=204)  # which ends the reconnecting of an EventSource
     if resumed is not None:
         return service.streams.response(*resumed)
     snapshot = await _or_client_leaves(request, _snapshot(search, service))

@@ -104,7 +104,8 @@ def places(
     - `adaptive`: text score + gate x graph score, and the first twenty by what they cover together (`by_coverage`),
       unless the structured channel decides.
     - `rrf`: reciprocal rank fusion of the lists, the graph's among them where its gate is open.
-    - `weighted`: weight x min-max of the scores, of vector, keyword and graph.
+    - `weighted`: weight x min-max of the scores, of vector, keyword and graph; equal ones by their text score, such as
+      those that only a channel of weight 0 found.
 
     `rerank` orders what the vector channel found by cosine + gate x graph score. `document_of` tells the document of a
     passage that only the graph found; `limits` leave out hits that have too much in common. More candidates of the same
@@ -121,11 +122,14 @@ def places(
     scores: dict[str, Scores] = {**_first(units, None), "graph": found.graph}
     used = _used(mode, found)
     blocks: list[dict[str, float]] = []
+    ties: list[dict[str, float]] = []
     depth = DEPTH
     while True:
         is_last = depth >= max(len(found.vector), len(found.keyword))
         lists = scores if is_last and len(found.structured) <= depth else _first(units, depth) | {"graph": found.graph}
         blocks.append(_fused(lists, found, mode, fusion, weights))
+        if mode == "hybrid" and fusion == "weighted":
+            ties.append(_by_text(lists, found.graph, found))
         if is_last:
             break
         depth *= DEEPER
@@ -138,7 +142,7 @@ def places(
         candidate = candidates.get(unit)
         return document_of(unit) if candidate is None else candidate.key
 
-    order = in_blocks(blocks)
+    order = in_blocks(blocks, ties)
     if limits:
         counted = [*([] if leading is None else [leading.passage_id]), *_behind(leading, order)]
         kept = set(at_most(limits, counted, key_of, max(first, len(blocks[0]))))

@@ -85,6 +85,10 @@ class RecordedStream:
         news, self._news = self._news, asyncio.Event()
         news.set()
 
+    def ended_with(self, seq: int) -> bool:
+        """Whether this frame is the last there will ever be."""
+        return self.finished and seq == len(self.frames) - 1
+
     async def frames_after(self, seq: int) -> AsyncIterator[bytes]:
         """Every frame later than `seq`, as it comes, up to the last one."""
         following = seq + 1

@@ -18,6 +18,7 @@ from indexer.generations import Generation, current_generation
 from query_api.metrics import ServiceMetrics
 from query_api.searching.engine import LazyEngine, tables_of
 from query_api.settings import ServiceSettings
+from query_api.upkeep.index_freshness import IndexFreshness
 from query_api.upkeep.recent_receipts import RecentReceipts
 from query_api.upkeep.served_generation import OpenedGeneration, ServedGeneration
 from query_api.upkeep.tailing import LocateBroker, Span, TailedRecord, TopicTail
@@ -72,6 +73,7 @@ class SnapshotKeeper:
         self._text_bytes = settings.service.resident_text_bytes
         self._locate_broker = locate_broker
         self._metrics = metrics
+        self._index_freshness = IndexFreshness(metrics.index_freshness.observe)
         self._topics = TopicNames(settings.kafka.topic_prefix)
         self._threads = ThreadPoolExecutor(3, thread_name_prefix="snapshot")
         self._checked_at = time.monotonic()
@@ -194,6 +196,7 @@ class SnapshotKeeper:
             on_broken=self._on_broken,
         )
         before, self.served = self.served, served
+        self._index_freshness.begin_anew()
         self._publish(served)
         self.problem = None
         log.info("serving generation", generation=generation.name, graph_position=served.graph.view.position)
@@ -206,6 +209,8 @@ class SnapshotKeeper:
         if served is not self.served:
             return
         self.current = served.snapshot()
+        reached = tables_of(self.current).positions
+        self._index_freshness.shows({partition: stored.offset for partition, stored in reached.items()})
         self._wake()
 
     def _wake(self) -> None:
@@ -236,6 +241,7 @@ class SnapshotKeeper:
                 continue
             if self.served is None or receipt.generation == self.served.generation.name:
                 self.receipts.add(receipt)
+                self._index_freshness.told(receipt)
         self._receipt_at = time.monotonic()
         self._news.set()
         self._tell()

@@ -1,9 +1,12 @@
-"""What the log holds: end offsets, seen once a second, so that lag can be told truthfully without asking on demand."""
+"""What the log holds: end offsets, seen once a second, so that lag can be told truthfully without asking on demand.
+
+While Kafka does not answer, nobody knows what was written meanwhile, so then nothing is told.
+"""
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +29,18 @@ class Lag:
 
     records: int
     seconds: float
+
+
+def too_late(lags: Iterable[Lag], limit_seconds: float) -> str | None:
+    """A sentence, where a record has waited longer than the limit to become searchable."""
+    late = [lag for lag in lags if lag.records and lag.seconds > limit_seconds]
+    if not late:
+        return None
+    return (
+        f"{sum(lag.records for lag in late):,} records are not searchable yet, the oldest for "
+        f"{max(lag.seconds for lag in late):.0f} s, and THALWEG_SERVICE__MAX_LAG_SECONDS is {limit_seconds:g}: "
+        "see whether the worker runs and what it waits for."
+    )
 
 
 @dataclass
@@ -73,9 +88,6 @@ class LogWatch:
             while self._locate_broker() == servers:
                 async with asyncio.timeout(ANSWER_SECONDS):
                     await self._look(consumer)
-                if self.problem is not None:
-                    log.info("kafka reached", servers=servers)
-                self.problem = None
                 await asyncio.sleep(LOOK_SECONDS)
         finally:
             await consumer.stop()
@@ -83,13 +95,18 @@ class LogWatch:
     async def _look(self, consumer: Any) -> None:
         topics = self._topics()
         spans = await spans_by_topic(consumer, topics)
+        if self.problem is not None:
+            log.info("kafka reached")
+        self.problem = None
         absent = [topic for topic in topics if topic not in spans]
         self.missing = missing(absent[-1]) if absent else None
+        self._partitions = {of: seen for of, seen in self._partitions.items() if of[0] in spans}
         for topic, seen in spans.items():
             self.see(topic, seen)
 
     def see(self, topic: str, spans: Mapping[int, Span]) -> None:
-        """Take note of what the partitions hold now."""
+        """Take note of what the partitions hold now, as Kafka has just answered."""
+        self.problem = None
         now = self._clock()
         for partition, span in spans.items():
             known = self._partitions.setdefault((topic, partition), _Partition(span))
@@ -105,11 +122,17 @@ class LogWatch:
         return max(partitions) + 1 if partitions else None
 
     def ends(self, topic: str) -> dict[int, int]:
+        """By partition; empty while Kafka does not answer."""
+        if not self.reachable:
+            return {}
         return {partition: seen.span.end for (name, partition), seen in self._partitions.items() if name == topic}
 
     def lag(self, topic: str, reached: Mapping[int, int]) -> dict[int, Lag]:
-        """By partition, for a reader that has applied everything up to and including `reached`."""
-        lags = {}
+        """By partition, for a reader that has applied everything up to and including `reached`; empty while Kafka does
+        not answer."""
+        lags: dict[int, Lag] = {}
+        if not self.reachable:
+            return lags
         for (name, partition), seen in self._partitions.items():
             if name != topic:
                 continue

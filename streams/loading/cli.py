@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from schemas.exits import Exit, plain_failures
+from schemas.terminal import say
 
 app = typer.Typer()
 
@@ -72,7 +73,7 @@ def delete(
     deleted = loader.delete(collection, document_ids)
     deleted.show(as_json=as_json)
     if (hint := meant_otherwise(collection, deleted.absent)) is not None:
-        typer.echo(hint, err=True)
+        say(hint, error=True)
 
 
 @app.command()
@@ -99,6 +100,9 @@ def verify(
         report = verify_when_complete(settings_for(data_dir).storage.data_dir, wait_seconds)
     except (IncompatibleGeneration, FileNotFoundError) as error:
         raise Failure(str(error)) from error
-    print(msgspec.json.encode(report).decode() if as_json else "\n".join(report.lines()))
+    if as_json:
+        print(msgspec.json.encode(report).decode())
+    else:
+        say("\n".join(report.lines()))
     if not report.ok:
         raise typer.Exit(Exit.FAILED)

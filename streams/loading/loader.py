@@ -14,6 +14,7 @@ from schemas.discovery import find_running
 from schemas.errors import MalformedEvent
 from schemas.exits import Failure, Unreachable, WrongSetting
 from schemas.ids import DocumentKey
+from schemas.terminal import plain
 from schemas.topics import TopicNames
 from streams.loading.bars import progress_bars
 from streams.loading.publishing import ABSENT, Followed, Published, follow, open_producer, open_receipts, publish
@@ -55,23 +56,27 @@ class Loaded:
         from rich.console import Console  # with its parts half as long to import as all else: not for --json
 
         console = Console(highlight=False, markup=False, soft_wrap=True)
+
+        def tell(line: str) -> None:
+            console.print(plain(line))
+
         outcomes = ", ".join(f"{count} {self._named(name)}" for name, count in sorted((self.outcomes or {}).items()))
-        console.print(f"{self.published} published{': ' + outcomes if outcomes else ''} in {self.seconds:.1f} s")
+        tell(f"{self.published} published{': ' + outcomes if outcomes else ''} in {self.seconds:.1f} s")
         reasons = Counter(item.reason for item in self.refused)
         if reasons:
-            console.print("refused: " + ", ".join(f"{count} {reason}" for reason, count in reasons.most_common()))
+            tell("refused: " + ", ".join(f"{count} {reason}" for reason, count in reasons.most_common()))
             for item in self.refused[:SHOWN_REFUSALS]:
-                console.print(f"  {item.origin}: {item.message}")
+                tell(f"  {item.origin}: {item.message}")
             if len(self.refused) > SHOWN_REFUSALS:
-                console.print(f"  … and {len(self.refused) - SHOWN_REFUSALS} more (--json lists all)")
+                tell(f"  … and {len(self.refused) - SHOWN_REFUSALS} more (--json lists all)")
         if self.notes:
-            console.print(f"indexed, but not all as it was meant: {len(self.notes)}")
+            tell(f"indexed, but not all as it was meant: {len(self.notes)}")
             for key, notes in list(self.notes.items())[:SHOWN_REFUSALS]:
-                console.print(f"  {key}: {' '.join(notes)}")
+                tell(f"  {key}: {' '.join(notes)}")
             if len(self.notes) > SHOWN_REFUSALS:
-                console.print(f"  … and {len(self.notes) - SHOWN_REFUSALS} more (--json lists all)")
+                tell(f"  … and {len(self.notes) - SHOWN_REFUSALS} more (--json lists all)")
         if self.token:
-            console.print(f"token {self.token}")
+            tell(f"token {self.token}")
 
     def _named(self, outcome: str) -> str:
         """The outcome; of deletes that met nothing, also what they were to delete."""

@@ -3,14 +3,14 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError, KafkaError
 
-from schemas.exits import Failure, Unreachable
+from schemas.exits import Failure, Unreachable, complain
 from schemas.ids import format_token
 from schemas.receipts import NOTHING_DELETED, Receipt, decode_receipt
 from schemas.settings import KafkaSettings
@@ -21,6 +21,7 @@ ABSENT = "not there"
 IN_FLIGHT_RECORDS = 1_000
 IN_FLIGHT_BYTES = 32 * 1024 * 1024
 SENT_TOGETHER_BYTES = 64 * 1024  # of a partition; the worker fetches so much at a time
+SILENT_SECONDS = 3.0  # a broker that stands still is given up after 40
 LONGEST_FETCH_MS = 2_500  # a receipt ends it at once
 
 
@@ -55,6 +56,17 @@ def _unreachable(bootstrap_servers: str) -> Unreachable:
     )
 
 
+@contextmanager
+def telling_of_a_wait(bootstrap_servers: str, after_seconds: float = SILENT_SECONDS) -> Iterator[None]:
+    """Say on standard error what is waited for, where the block takes longer than that. On the event loop only."""
+    sentence = f"Waiting for the Kafka broker at {bootstrap_servers}, which does not answer. Ctrl-C ends the wait."
+    telling = asyncio.get_running_loop().call_later(after_seconds, complain, sentence)
+    try:
+        yield
+    finally:
+        telling.cancel()
+
+
 @asynccontextmanager
 async def open_producer(kafka: KafkaSettings, bootstrap_servers: str) -> AsyncIterator[AIOKafkaProducer]:
     """An idempotent producer whose sends wait for all replicas. Raises Unreachable."""
@@ -67,7 +79,8 @@ async def open_producer(kafka: KafkaSettings, bootstrap_servers: str) -> AsyncIt
         max_request_size=kafka.max_record_bytes,
     )
     try:
-        await producer.start()
+        with telling_of_a_wait(bootstrap_servers):
+            await producer.start()
     except (KafkaConnectionError, OSError) as error:
         await producer.stop()
         raise _unreachable(bootstrap_servers) from error
@@ -85,7 +98,8 @@ async def open_receipts(kafka: KafkaSettings, bootstrap_servers: str) -> AsyncIt
         topic, bootstrap_servers=bootstrap_servers, enable_auto_commit=False, fetch_max_wait_ms=LONGEST_FETCH_MS
     )
     try:
-        await consumer.start()
+        with telling_of_a_wait(bootstrap_servers):
+            await consumer.start()
     except (KafkaConnectionError, OSError) as error:
         await consumer.stop()
         raise _unreachable(bootstrap_servers) from error

@@ -1,6 +1,7 @@
 """Lag, told by the broker itself, and the watchdog that ends a worker which makes no progress in spite of it."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -15,6 +16,7 @@ from streams.metrics import Health, WorkerMetrics
 from streams.progress.partitions import Progress, Reached, TopicPartition
 
 STORES = {"text": "lance", "graph": "kuzu", "provenance": "lance"}
+UNKNOWN = math.nan  # a lag while the broker does not answer: nobody knows what was written meanwhile
 _ANSWER_SECONDS = 5.0
 _STILL_SECONDS = 5.0
 
@@ -131,15 +133,15 @@ class Watchdog:
         lag_seconds: dict[str, float] = {}
         for partition, reached in self._progress.reached.items():
             lag = 0 if ends is None else await self._lag(partition, reached, ends.get(partition, 0), now)
-            if ends is not None:
-                self._metrics.lag_records.labels(partition.topic, str(partition.partition)).set(lag)
+            known_lag = UNKNOWN if ends is None else lag
+            self._metrics.lag_records.labels(partition.topic, str(partition.partition)).set(known_lag)
             store = STORES[reached.stage]
             self._metrics.store_position.labels(store, partition.topic, str(partition.partition)).set(reached.offset)
             self._require_movement(partition, reached, lag, now)
             age = self._age_seconds(reached, lag)
             lag_seconds[reached.stage] = max(age, lag_seconds.get(reached.stage, 0.0))
         for stage, seconds in lag_seconds.items():
-            self._metrics.lag_seconds.labels(stage).set(seconds)
+            self._metrics.lag_seconds.labels(stage).set(UNKNOWN if ends is None else seconds)
 
     def _tell(self, *, answered: bool) -> None:
         if answered and not self._answered:

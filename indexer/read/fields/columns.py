@@ -1,5 +1,6 @@
 """One field of many documents, and which of them a filter lets through."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,8 @@ from indexer.read.fields.dates import Span, date_span
 from schemas.filters import Condition
 
 YEARS = range(1500, 2101)
+_TRUTHS = ("true", "false")
+_LIKE_A_DAY = re.compile(r"\d{4}-\d{1,2}(-\d{1,2})?")
 
 Scalar = str | int | float | bool
 
@@ -48,7 +51,7 @@ class Column:
     @cached_property
     def numerals(self) -> NDArray[np.float64]:
         """(n_distinct,) the values that are numbers or texts of one; NaN for all others."""
-        read = [_number(value) if isinstance(value, str) else None for value in self.distinct]
+        read = [number_in(value) if isinstance(value, str) else None for value in self.distinct]
         return np.array([n if v is None else v for v, n in zip(read, self.numbers.tolist(), strict=True)])
 
     @cached_property
@@ -81,7 +84,7 @@ class Column:
         same: NDArray[np.bool_] = np.zeros(len(self.distinct), dtype=np.bool_)
         if not self.times:
             same |= self.texts == wanted.casefold()
-            number = _number(wanted)
+            number = number_in(wanted)
             if number is not None:
                 same |= self.numbers == number
         span = date_span(wanted)
@@ -89,12 +92,37 @@ class Column:
             same |= (self.spans[:, 0] >= span.start) & (self.spans[:, 1] <= span.end)
         return same
 
+    @cached_property
+    def words(self) -> NDArray[np.bool_]:
+        """(n_distinct,) the values that are texts, and neither dates nor numbers written as text."""
+        texts = np.array([isinstance(value, str) for value in self.distinct], dtype=np.bool_)
+        return texts & np.isnan(self.spans[:, 0]) & np.isnan(self.numerals)
+
+    def can_be(self, wanted: str) -> bool:
+        """Whether a value of this field could equal `wanted`: one does, or some are of the type that it is."""
+        if not np.isnan(self.spans[:, 0]).all() and date_span(wanted) is not None:
+            return True
+        if self.times:
+            return False
+        if not np.isnan(self.numerals).all() and number_in(wanted) is not None:
+            return True
+        if wanted.casefold() in _TRUTHS and any(isinstance(value, bool) for value in self.distinct):
+            return True
+        if bool((self.texts == wanted.casefold()).any()):
+            return True
+        return bool(self.words.any()) and not self._is_a_wrong_day(wanted)
+
+    def _is_a_wrong_day(self, wanted: str) -> bool:
+        """Whether this is to be a date, as values here are, and there is no such day: 2001-99-99."""
+        is_one = _LIKE_A_DAY.fullmatch(wanted) is not None and date_span(wanted) is None
+        return is_one and not np.isnan(self.spans[:, 0]).all()
+
     def ordered(self, operator: str, wanted: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """(holds, comparable), each (n_distinct,) bool: `value operator wanted`, and whether that means anything.
 
         A date is > a year when it is behind the whole of it, and >= when it is not before it.
         """
-        number, span = (None if self.times else _number(wanted)), date_span(wanted)
+        number, span = (None if self.times else number_in(wanted)), date_span(wanted)
         plain = np.isnan(self.spans[:, 0]) & np.isnan(self.numerals)
         dated = ~np.isnan(self.spans[:, 0]) & (span is not None)
         holds: NDArray[np.bool_] = np.zeros(len(self.distinct), dtype=np.bool_)
@@ -112,15 +140,15 @@ class Column:
             numeric = ~np.isnan(self.numerals)
             holds = np.where(numeric, _compared(self.numerals, operator, number), holds)
             comparable = comparable | numeric
-        elif span is None:
+        elif span is None and not self._is_a_wrong_day(wanted):
             texts = np.zeros(len(self.distinct), dtype=np.bool_)
             texts[plain] = _compared(self.texts[plain], operator, wanted.casefold())
             holds, comparable = texts, plain
         return holds, comparable
 
 
-def matching(column: Column, condition: Condition, n_rows: int) -> tuple[NDArray[np.bool_], bool]:
-    """((n_rows,) bool: the rows a condition lets through, whether any value could be compared).
+def matching(column: Column, condition: Condition, n_rows: int) -> tuple[NDArray[np.bool_], frozenset[str]]:
+    """((n_rows,) bool: the rows a condition lets through, which of its values mean something here).
 
     A list matches if one of its members does. `!=` lets through what has none of the values, also where it has no
     value at all.
@@ -130,9 +158,10 @@ def matching(column: Column, condition: Condition, n_rows: int) -> tuple[NDArray
         for wanted in condition.values:
             same |= column.equal(wanted)
         rows = column.rows_with(same, n_rows)
-        return (rows if condition.operator == "=" else ~rows), True
+        meant = frozenset(wanted for wanted in condition.values if column.can_be(wanted))
+        return (rows if condition.operator == "=" else ~rows), meant
     holds, comparable = column.ordered(condition.operator, condition.values[0])
-    return column.rows_with(holds, n_rows), bool(comparable.any())
+    return column.rows_with(holds, n_rows), frozenset(condition.values if comparable.any() else ())
 
 
 def flattened(metadata: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Scalar]]:
@@ -160,7 +189,8 @@ def _text(value: Scalar) -> str:
     return str(value).casefold()
 
 
-def _number(text: str) -> float | None:
+def number_in(text: str) -> float | None:
+    """The number that a text is."""
     if not any(map(str.isdigit, text)):
         return None
     try:

@@ -23,11 +23,13 @@ _PARTS = re.compile(r"[;,|]|\band\b")
 
 class Fit(IntEnum):
     """How a phrase fits a value: it is all of it; one of a list (`Bo Ek, Ann Lee`); one of those that a value leaves
-    open, as templates do (`Draft | Active | Final`)."""
+    open, as templates do (`Draft | Active | Final`); it is all of an id but for upper and lower case, beside an id that
+    it is in full."""
 
     WHOLE = 0
     MEMBER = 1
     CHOICE = 2
+    NEARLY = 3
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The live documents' own fields in memory: which documents a filter lets through, and which a text names."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from indexer.read.fields.columns import Column, flattened, matching
+from indexer.read.fields.columns import Column, flattened, matching, number_in
 from indexer.read.fields.phrases import Phrases, best_fits, hashes_of
 from indexer.read.resident.layers import Layer, Layers
 from indexer.read.resident.scope import KEPT_SCOPES, Scope, ScopeRows
@@ -21,6 +21,7 @@ from schemas.ids import DocumentKey
 from schemas.metadata import RESERVED_METADATA
 
 OWN_FIELDS = ("document", "title", "content_type", "uri", "updated", "version")
+TEXT_FIELDS = frozenset({"document", "title", "content_type", "uri"})  # which can be anything, whatever they are
 RECORD_COLUMNS = [
     "document_id",
     "title",
@@ -168,8 +169,9 @@ class DocumentIndex:
     def scope(self, collection: str | None, conditions: Sequence[Condition]) -> Scope:
         """The documents that all conditions let through. Remembered, so that asking again costs nothing.
 
-        Raises MalformedFilter for a field that no document of the collection has, and for a comparison that means
-        nothing for any of its values. Of a collection without documents nothing is said.
+        Raises MalformedFilter for a field that no document of the collection has, for a comparison that means nothing
+        for any of its values, and for a value that none of them could have. Of a collection without documents nothing
+        is said.
         """
         if not conditions:
             return Scope(collection)
@@ -283,18 +285,18 @@ class DocumentIndex:
         searched = list(self._searched(collection))
         let_through = [live.copy() for _, live in searched]
         for condition in conditions:
-            known = comparable = False
+            known, meant = False, frozenset[str]()
             for at, (layer, live) in enumerate(searched):
                 column = self.column(layer, condition.field)
                 if column is None:
                     let_through[at] &= condition.operator == "!="
                     continue
-                matched, meant = matching(column, condition, len(live))
+                matched, meant_here = matching(column, condition, len(live))
                 known |= bool(live[column.rows].any())
-                comparable |= meant
+                meant |= meant_here
                 let_through[at] &= matched
             if any(live.any() for _, live in searched):
-                self._check(condition, collection, known=known, comparable=comparable)
+                self._check(condition, collection, known=known, meant=meant)
         keys = [
             key
             for (layer, _), rows in zip(searched, let_through, strict=True)
@@ -302,12 +304,17 @@ class DocumentIndex:
         ]
         return Scope(collection, frozenset(keys))
 
-    def _check(self, condition: Condition, collection: str | None, *, known: bool, comparable: bool) -> None:
+    def _check(self, condition: Condition, collection: str | None, *, known: bool, meant: Collection[str]) -> None:
         if not known and condition.field not in OWN_FIELDS:
             raise self._unknown(condition.field, collection)
-        if known and not comparable:
+        if condition.field in TEXT_FIELDS and condition.operator in ("=", "!="):
+            return
+        if condition.field == "version" and not known:  # no document has one, and all that had would have a number
+            known, meant = True, [value for value in condition.values if number_in(value) is not None]
+        senseless = next((value for value in condition.values if value not in meant), None)
+        if known and senseless is not None:
             raise MalformedFilter(
-                f"{condition.values[0][:80]!r} cannot be compared by {condition.operator} with any value of "
+                f"{senseless[:80]!r} cannot be compared by {condition.operator} with any value of "
                 f"{condition.field!r}: give a date (2001, 2001-01-08), a number, or a text, as the documents have it."
             )
 

@@ -22,7 +22,7 @@ MOST_ALIKE = 2_000  # documents with one score; what more of them share decides 
 PASSAGES_A_DOCUMENT = 4
 SILENT_BELOW, SURE_FROM = 0.5, 0.8  # shares of the question's words that are covered
 NAMED_BY_ID = 0.1
-SHARE_OF_FIT = np.array([1.0, 1.0, 0.5])  # by Fit: a value that leaves the choice open has half of what was asked
+SHARE_OF_FIT = np.array([1.0, 1.0, 0.5, 0.5])  # by Fit: what leaves the choice open, or is nearly it, has half of it
 
 
 class Structured(NamedTuple):
@@ -94,7 +94,7 @@ def _scores(constraints: Sequence[Constraint]) -> tuple[NDArray[np.int64], NDArr
     for constraint in constraints:
         places = rows.searchsorted(constraint.rows)
         if constraint.identity:
-            named[places] = np.maximum(named[places], constraint.weight)
+            named[places] = np.maximum(named[places], constraint.weight * SHARE_OF_FIT[constraint.fits])
         else:
             scores[places] += constraint.weight * SHARE_OF_FIT[constraint.fits]
     identity = max((constraint.weight for constraint in constraints if constraint.identity), default=0.0)

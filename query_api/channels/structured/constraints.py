@@ -148,7 +148,14 @@ def _by_literal_id(
     for called in documents.called([LITERAL + literal.casefold() for literal, _, _ in spelt], live):
         literal, first, last = spelt[called.phrase]
         if len(called.rows) <= MAX_CALLED_BY_ID:
-            yield _identity(first, last, literal, called)
+            yield _identity(first, last, literal, _by_spelling(literal, called, documents))
+
+
+def _by_spelling(literal: str, called: Called, documents: DocumentIndex) -> Called:
+    """Where an id is exactly this, the others are nearly it: who says `Case.md` means that more than `case.md`."""
+    exact = np.array([key.document_id == literal for key in documents.keys(called.rows)], dtype=np.bool_)
+    nearly = np.where(exact, called.fits, np.int8(Fit.NEARLY)) if exact.any() else called.fits
+    return called._replace(fits=nearly)
 
 
 def _by_time(speaking: _Speaking, documents: DocumentIndex, live: NDArray[np.bool_]) -> Iterable[Constraint]:

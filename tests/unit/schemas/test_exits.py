@@ -19,6 +19,12 @@ def test_a_foreseeable_failure_ends_with_its_message_and_code(
     assert capsys.readouterr().err == "thalweg: Do this instead.\n"
 
 
+def test_a_name_in_a_message_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit), plain_failures():
+        raise Failure("There are documents in a\x1b[31m, b\u202e.\nDo this.")
+    assert capsys.readouterr().err == "thalweg: There are documents in a\\x1b[31m, b\\u202e.\nDo this.\n"
+
+
 def test_no_permission_names_the_place(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended, plain_failures():
         raise PermissionError(13, "Permission denied", "/data")

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from query_api.command.showing import show_dead_letters, show_hit
+from query_api.command.console import PlainConsole
+from query_api.command.showing import show_collections, show_dead_letters, show_hit
 
 HIT: dict[str, Any] = {
     "rank": 1,
@@ -32,6 +33,26 @@ def test_a_hit_tells_how_likely_it_is_and_what_says_the_same() -> None:
     text = shown(confidence=0.873, duplicates=[copy])
     assert "87% sure   score 1.25" in text
     assert "also in wiki/copy" in text
+
+
+def test_a_document_cannot_steer_the_terminal() -> None:
+    output = io.StringIO()
+    evil = "evil \x1b[31mRED\x1b]0;pwn\x07 \x9b2J\rgone \u202egnp.exe"
+    hit = HIT | {"title": evil, "section": [evil], "text": evil, "path": [{"from": evil, "edge": evil, "to": "B"}]}
+    hit |= {"document_id": evil, "matches": [evil], "parts": {evil: 1}}
+    collection = {"name": evil, "documents": 1, "chunks": 1, "chunking": None, "linking": None}
+    letter = {"position": "0:1", "at": "2026-11-22T04:00:00", "reason": "malformed", "key": evil, "message": evil}
+    letter |= {"bytes": 9, "omitted": None}
+    console = PlainConsole(file=output, width=200, force_terminal=True, color_system="truecolor")
+    show_hit(console, hit)
+    show_collections(console, {"collections": [collection], "notes": [evil]})
+    show_dead_letters(console, {"dead_letters": [letter], "next_cursor": None}, narrowed=False)
+    shown = output.getvalue()
+    assert "\x1b[1m" in shown  # what is bold here still is
+    for obeyed in ("\x1b[31mRED", "\x1b]0;", "\x07", "\x9b", "\r", "\u202e"):
+        assert obeyed not in shown
+    assert shown.count("evil \\x1b[31mRED\\x1b]0;pwn\\x07 \\x9b2J") >= 10
+    assert "\\u202egnp.exe" in shown
 
 
 def test_what_cannot_be_told_is_not_shown() -> None:

@@ -44,6 +44,7 @@ def test_every_question_is_asked_in_every_approach_in_turns_after_one_to_warm_up
 ) -> None:
     found = only(evaluate(plan, service.client))
     assert [asked["mode"] for asked in service.asked] == [
+        "hybrid",  # before anything is loaded
         *("hybrid", "keyword"),
         *("hybrid", "keyword"),
         *("keyword", "hybrid"),
@@ -157,9 +158,17 @@ def test_only_the_approach_with_a_re_ranker_asks_for_it_and_is_left_out_where_th
     plan = msgspec.structs.replace(plan, approaches=approaches_named(["hybrid", "reranked"]))
     both = only(evaluate(plan, service.client))
     assert [approach.name for approach in both.approaches] == ["hybrid", "reranked"]
-    assert [asked["reranker"] for asked in service.asked[:2]] == ["false", "true"]
+    assert [asked["reranker"] for asked in service.asked[1:3]] == ["false", "true"]
     service.has_reranker = False
     assert only(evaluate(plan, service.client)).not_offered == {"reranked": "No re-ranker: Configure one."}
+
+
+def test_nothing_is_loaded_where_no_approach_is_offered(service: PretendService, plan: Plan) -> None:
+    service.has_reranker = False
+    plan = msgspec.structs.replace(plan, approaches=approaches_named(["reranked"]))
+    with pytest.raises(WrongSetting, match=r"offers none of these approaches\. No re-ranker: Configure one\."):
+        evaluate(plan, service.client)
+    assert service.published == []
 
 
 def test_an_approach_whose_step_was_left_out_has_no_figures(

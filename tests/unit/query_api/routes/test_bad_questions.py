@@ -28,6 +28,10 @@ NO_WEIGHTS = {"vector_weight": 0, "keyword_weight": 0, "graph_weight": 0}
         ({"k": -1}, (422, "`k`")),
         ({"k": 10**9}, (422, "`k`")),
         ({"k": 1.5}, (422, "`k`")),
+        ({"k": True}, (422, "`k`: give a number; true is none")),
+        ({"k": "10"}, ALL),
+        ({"wait_seconds": False}, (422, "`wait_seconds`: give a number; false is none")),
+        ({"graph_weight": True}, (422, "`graph_weight`: give a number; true is none")),
         ({"k": "9" * 5_000}, (422, "`k`")),
         ({"offset": -1}, (422, "`offset`")),
         ({"offset": 10**9}, (422, "`offset`")),
@@ -50,7 +54,7 @@ NO_WEIGHTS = {"vector_weight": 0, "keyword_weight": 0, "graph_weight": 0}
         ({"graph_weight": float("inf")}, (422, "`graph_weight`")),
         ({"graph_weight": 1_001}, (422, "`graph_weight`")),
         (NO_WEIGHTS | {"fusion": "weighted"}, (422, "All weights are 0; give at least one channel a weight above 0.")),
-        (NO_WEIGHTS | {"fusion": "adaptive"}, ALL),
+        (NO_WEIGHTS | {"fusion": "adaptive"}, (422, "All weights are 0; give at least one channel a weight above 0.")),
         ({"vector_weight": 0, "keyword_weight": 0, "fusion": "weighted"}, ALL),
         ({"offset": 7}, 0),
         ({"offset": 10_000}, 0),
@@ -149,3 +153,41 @@ async def test_names_that_the_graph_does_not_know_are_noted(running: Running) ->
 def _json(body: dict[str, Any]) -> bytes:
     """ASCII, so that half a surrogate pair can be sent too."""
     return json.dumps(body).encode()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/documents", "/v1/documents/ada", "/v1/documents/ada/status", "/v1/formats", "/v1/chunks/x", "/v1/nodes/x",
+        "/v1/graph?node=x", "/v1/collections", "/v1/collections/a/linking", "/v1/collections/a/chunking",
+        "/v1/dead-letters", "/v1/dead-letters/0:1", "/v1/retrievals", "/v1/retrievals/r_1", "/v1/analytics/queries",
+        "/v1/analytics/popular-chunks", "/v1/analytics/chunks/x", "/v1/cache", "/v1/status", "/v1/evaluations",
+        "/v1/evaluations/e_1", "/v1/search?q=x",
+    ],
+)  # fmt: skip
+async def test_every_read_refuses_a_parameter_that_it_does_not_know(running: Running, path: str) -> None:
+    asked = f"{path}{'&' if '?' in path else '?'}colection=a"
+    told = problem(await running.http.get(asked))
+    assert (told["status"], told["detail"]) == (
+        422,
+        f"There is no parameter 'colection'; /docs lists those of {path.partition('?')[0]}.",
+    )
+
+
+async def test_probes_may_be_asked_with_anything(running: Running) -> None:
+    for path in ("/livez", "/readyz", "/metrics"):
+        assert (await running.get(path, now=1)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"[" * 30_000, "The body is nested too deeply to be read: send fewer levels."),
+        (b'{"q": "\xff"}', "The body cannot be read as UTF-8, which JSON is in: send that."),
+    ],
+)
+async def test_a_body_that_cannot_be_read_at_all_is_refused_with_what_to_do(
+    running: Running, body: bytes, says: str
+) -> None:
+    answer = await running.http.post("/v1/search", content=body, headers={"Content-Type": "application/json"})
+    assert (problem(answer)["status"], problem(answer)["detail"]) == (400, says)

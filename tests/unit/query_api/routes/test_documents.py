@@ -3,9 +3,11 @@
 import asyncio
 from typing import Any
 
+from query_api.upkeep.freshness import reached_token
 from query_api.upkeep.tailing import TailedRecord
 from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, encode_receipt
+from tests.unit.query_api.in_memory_text import Page
 from tests.unit.query_api.running_service import Running, events, problem
 from tests.waiting import eventually
 
@@ -17,6 +19,17 @@ async def test_a_document_is_shown_with_its_text(running: Running) -> None:
     assert [passage["text"] for passage in document["passages"]] == ["The river is high. Ada measured it.", "It fell."]
     encoded = (await running.http.get("/v1/documents/notes%2Friver.md?collection=a")).json()
     assert encoded == document
+
+
+async def test_a_document_and_its_place_in_a_list_tell_the_same_of_it(running: Running) -> None:
+    said = {"by": "Bo Ek", "sent": True, "stated_fields": ["by"]}
+    running.engine.reader.put(Page("h.md", "H", [["A weir."]], collection="a", metadata=said), p0=(8, -1))
+    await eventually(lambda: reached_token(running.service.keeper.current) == "0:8")
+    listed = (await running.get("/v1/documents", collection="a")).json()["documents"]
+    detail = (await running.get("/v1/documents/h.md", collection="a")).json()
+    assert detail["stated_fields"] == ["by"]
+    assert detail["metadata"] == {"by": "Bo Ek", "sent": True}
+    assert {name: detail[name] for name in listed[0]} in listed
 
 
 async def test_a_status_is_told_from_a_document_whose_id_ends_so(running: Running) -> None:

@@ -71,6 +71,8 @@ def changed(question: int, **fields: Any) -> dict[str, Any]:
         (changed(0, relevant={"nowhere.md": 1}), 422, "not in the collection 'a', such as nowhere.md"),
         (changed(0, relevant={}), 422, "relevant"),
         (changed(0, relevant={"ada": 0}), 422, "no relevant document"),
+        (changed(0, relevant={"ada": True}), 422, "true is none"),
+        ({**ASKED, "k": True}, 422, "`k`: give a number; true is none"),
         (changed(0, text="  "), 422, "text"),
         ({**ASKED, "collection": "nothing"}, 404, "holds no document"),
         ({**ASKED, "approaches": ["magic"]}, 422, "There is no approach 'magic'"),

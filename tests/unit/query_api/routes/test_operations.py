@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from indexer.errors import EncoderUnavailable
-from tests.unit.query_api.running_service import Running, problem, service_over
+from query_api.upkeep.log_watch import LogWatch
+from query_api.upkeep.tailing import Span
+from tests.unit.query_api.running_service import PAGES, Running, problem, service_over
 from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_generation
 from tests.waiting import eventually
 
@@ -100,6 +102,51 @@ async def test_the_status_is_complete(running: Running) -> None:
     assert status["counts"]["graph_documents"] == 3
     assert status["memory_bytes"] > 0
     assert status["lag_records"] is None
+
+
+async def test_lag_is_null_while_kafka_is_away(running: Running) -> None:
+    documents = running.service.topics.documents
+    watch = running.service.log_watch = LogWatch(lambda: None, lambda: (documents,))
+    watch.see(documents, {0: Span(0, 12)})
+    status = (await running.get("/v1/status")).json()
+    assert status["lag_records"] == 4
+    assert (
+        f'thalweg_ingest_lag_records{{partition="0",topic="{documents}"}} 4.0' in (await running.get("/metrics")).text
+    )
+    watch.problem = "Kafka does not answer"
+    status = (await running.get("/v1/status")).json()
+    assert status["readiness"]["kafka"] == "unreachable"
+    assert status["lag_records"] is status["lag_seconds"] is None
+    assert {lag["end"] for lag in status["lag"]} == {lag["records"] for lag in status["lag"]} == {None}
+    metrics = (await running.get("/metrics")).text
+    assert "\nthalweg_ingest_lag_records{" not in metrics
+    assert "\nthalweg_ingest_lag_seconds{" not in metrics
+
+
+async def test_a_service_that_is_too_far_behind_is_not_ready_and_goes_on_searching(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    engine = ScriptedEngine()
+    engine.reader.put(*PAGES, p0=(7, -1))
+    async with service_over(tmp_path, engine, max_lag_seconds=30) as running:
+        now = [100.0]
+        documents = running.service.topics.documents
+        watch = running.service.log_watch = LogWatch(lambda: None, lambda: (documents,), lambda: now[0])
+        watch.see(documents, {0: Span(0, 12)})
+        now[0] += 29
+        assert (await running.get("/readyz")).status_code == 200
+        now[0] += 2
+        response = await running.get("/readyz")
+        assert response.status_code == 503
+        [reason] = response.json()["reasons"]
+        assert reason.startswith("4 records are not searchable yet, the oldest for 31 s, and THALWEG_SERVICE__MAX_LAG")
+        assert (await running.get("/v1/search", q="river")).status_code == 200
+        engine.reader.put(p0=(11, -1))
+        await eventually(lambda: running.service.readiness().ready)
+        watch.see(documents, {0: Span(0, 14)})
+        now[0] += 31
+        assert (await running.get("/readyz")).status_code == 503
+        watch.problem = "Kafka does not answer"
+        assert (await running.get("/readyz")).status_code == 200
 
 
 async def test_the_description_of_the_interface_is_complete(running: Running) -> None:

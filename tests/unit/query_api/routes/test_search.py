@@ -40,6 +40,16 @@ async def test_a_client_that_accepts_events_gets_frames(running: Running) -> Non
     assert events(resumed) == frames[3:]
 
 
+async def test_a_client_that_has_the_last_frame_is_told_to_come_back_no_more(running: Running) -> None:
+    headers = {"Accept": "text/event-stream"}
+    frames = events(await running.http.get("/v1/search", params={"q": "river"}, headers=headers))
+    headers["Last-Event-ID"] = frames[-1][1]
+    started = running.engine.started
+    again = await running.http.get("/v1/search", params={"q": "river"}, headers=headers)
+    assert (again.status_code, again.content) == (204, b"")
+    assert running.engine.started == started
+
+
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
 async def test_the_trace_of_a_request_goes_into_its_retrieval_and_its_log_line(running: Running, accept: str) -> None:
     trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

@@ -275,3 +275,12 @@ def of_led(what: Found, leading: Place, limits: Sequence[Limit] = ()) -> list[Pl
         limits=limits,
         leading=leading,
     )
+
+
+def test_equal_weighted_scores_stand_by_their_text() -> None:
+    """All that counts is a graph whose gate is closed: every score is 0."""
+    vector = [found("z", 0.66), found("m", 0.6), found("a", 0.57)]
+    weights = FusionWeights(vector=0, keyword=0)
+    assert fuse(Found(vector, [], {}), fusion="weighted", weights=weights) == [("z", 0.0), ("m", 0.0), ("a", 0.0)]
+    both = Found(vector, [found("m", 9.0), found("k", 7.0)], {})
+    assert names(both, fusion="weighted", weights=FusionWeights(vector=0, keyword=1)) == ["m", "z", "a", "k"]

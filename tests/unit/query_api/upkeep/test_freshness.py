@@ -63,10 +63,14 @@ async def test_a_receipt_makes_it_look_at_once(tmp_path: Path) -> None:
     async with keeping(tmp_path, engine, refresh_seconds=60) as keeper:
         await eventually(lambda: keeper.current)
         engine.reader.put(ONE, p0=(4, -1))
-        receipt = Receipt(key="wiki/one", outcome="indexed", partition=0, offset=4, generation="g0001")
+        receipt = Receipt(
+            key="wiki/one", outcome="indexed", partition=0, offset=4, generation="g0001", produced_at_ms=1
+        )
         await keeper._take_receipts([TailedRecord(0, 0, b"wiki/one", encode_receipt(receipt))])
         await eventually(lambda: reached_token(keeper.current) == "0:4")
         assert keeper.receipts.newest("wiki/one") == receipt
+        observed = keeper._metrics.registry.get_sample_value("thalweg_index_freshness_seconds_count")
+        assert observed == 1
 
 
 async def test_a_receipt_that_is_ahead_of_the_tables_is_looked_for_again(tmp_path: Path) -> None:

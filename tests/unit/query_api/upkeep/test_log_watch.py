@@ -54,6 +54,27 @@ def test_a_topic_made_anew_starts_from_nothing() -> None:
     assert log.lag("documents", {}) == {0: Lag(2, 0.0)}
 
 
+async def test_lag_is_unknown_while_kafka_is_away_and_goes_on_from_what_was_seen_before() -> None:
+    clock = Clock()
+    log = watch(clock)
+    log.see("documents", {0: Span(0, 10)})
+    log.problem = "Kafka does not answer"
+    clock.now += 25
+    assert log.lag("documents", {0: 6}) == log.ends("documents") == {}
+    assert log.partition_count("documents") == 1
+    log.see("documents", {0: Span(0, 12)})
+    assert log.lag("documents", {0: 6}) == {0: Lag(5, 25.0)}
+
+
+async def test_the_lag_of_a_topic_that_was_taken_away_is_unknown() -> None:
+    log = watch(Clock())
+    log.see("documents", {0: Span(0, 10)})
+    log.see("gone", {0: Span(0, 10)})
+    await log._look(FakeConsumer())
+    assert log.lag("documents", {0: 9, 1: 10}) == {0: Lag(0, 0.0), 1: Lag(0, 0.0)}
+    assert log.lag("gone", {0: 9}) == {}
+
+
 class FakeCluster:
     def topics(self) -> set[str]:
         return {"documents", "indexed", "of somebody else"}

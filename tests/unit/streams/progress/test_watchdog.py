@@ -1,5 +1,6 @@
 """Lag as the broker tells it, and who is stuck."""
 
+import math
 from collections.abc import Mapping
 
 import pytest
@@ -65,6 +66,19 @@ async def test_lag_is_told_in_records_and_in_seconds() -> None:
     assert scene.value("thalweg_ingest_lag_records", topic=TOPIC, partition="0") == 0
     assert scene.value("thalweg_ingest_lag_seconds", stage="text") == 0
     assert scene.value("thalweg_store_position", store="lance", topic=TOPIC, partition="0") == 9
+
+
+async def test_lag_is_unknown_while_kafka_does_not_answer() -> None:
+    scene = Scene()
+    scene.log.end = 10
+    await scene.after(0)
+    scene.log.end = None
+    await scene.after(25)
+    assert math.isnan(scene.value("thalweg_ingest_lag_records", topic=TOPIC, partition="0") or 0)
+    assert math.isnan(scene.value("thalweg_ingest_lag_seconds", stage="text") or 0)
+    scene.log.end = 12
+    await scene.after(1)
+    assert scene.value("thalweg_ingest_lag_records", topic=TOPIC, partition="0") == 12
 
 
 async def test_a_partition_that_stands_still_in_spite_of_lag_ends_the_worker() -> None:

@@ -91,6 +91,10 @@ def through(*filters: str, collection: str | None = "c", rows: list[DocumentRow]
         (["version=3"], {"pep-1"}),
         (["metadata.version=3.10"], {"note"}),
         (["metadata.version=3.1"], set()),
+        (["draft!=false"], {"pep-1", "pep-2", "pep-3", "note"}),
+        (["status=5"], set()),
+        (["title=2001-99-99"], set()),
+        (["title=1958"], set()),
     ],
 )
 def test_a_filter_lets_through(filters: list[str], expected: set[str]) -> None:
@@ -103,12 +107,41 @@ def test_a_filter_lets_through(filters: list[str], expected: set[str]) -> None:
         ("author=Bo Ek", "no.* field 'author'; there are document, title, .*authors, created, .*nested.topic.name"),
         ("created>=banana", "'banana' cannot be compared by >= with any value of 'created'"),
         ("updated<yesterday", "'yesterday' cannot be compared"),
+        ("updated=yesterday", "'yesterday' cannot be compared by = with any value of 'updated'"),
+        ("updated!=yesterday", "'yesterday' cannot be compared by !="),
+        ("version=abc", "'abc' cannot be compared"),
+        ("pages=9.5|many", "'many' cannot be compared"),
+        ("created=banana", "'banana' cannot be compared"),
+        ("draft=maybe", "'maybe' cannot be compared"),
+        ("created=2001-99-99", "'2001-99-99' cannot be compared"),
         ("secret=1", "collection 'c' has a field 'secret'"),
     ],
 )
 def test_what_the_documents_cannot_answer_is_refused(text: str, says: str) -> None:
     with pytest.raises(MalformedFilter, match=f"(?i){says}"):
         through(text)
+
+
+@pytest.mark.parametrize("operator", ["=", "!=", ">=", "<"])
+def test_a_day_that_there_is_not_is_refused_where_a_field_has_days_and_words(operator: str) -> None:
+    rows = [row("a", {"created": "2001-07-07", "code": "x"}), row("b", {"created": "unknown", "code": "2001-99-98"})]
+    with pytest.raises(MalformedFilter, match="'2001-99-99' cannot be compared"):
+        through(f"created{operator}2001-99-99", rows=rows)
+    assert through("created=unknown", rows=rows) == {"b"}
+    assert through("code=2001-99-99", rows=rows) == set()
+
+
+def test_a_version_is_a_number_also_where_no_document_has_one() -> None:
+    with pytest.raises(MalformedFilter, match="'abc' cannot be compared by = with any value of 'version'"):
+        through("version=abc", rows=[row("a", {})])
+    assert through("version>=3", rows=[row("a", {})]) == set()
+
+
+def test_a_value_may_fit_the_documents_of_any_layer() -> None:
+    layers = Layers[Records]().with_layer(layer_of(row("a", {"n": 1}))).with_layer(layer_of(row("b", {"n": "many"})))
+    index = DocumentIndex(layers)
+    assert index.scope("c", [parse_condition("n=few")]).documents == set()
+    assert index.scope("c", [parse_condition("n=1|many")]).documents == {DocumentKey("c", "a"), DocumentKey("c", "b")}
 
 
 def test_a_collection_without_documents_lets_nothing_through() -> None:

@@ -30,6 +30,8 @@ PAGES = [
         "pep-0102", "Micro Releases", "A code cycle.", author="Bo Ek, Ann Lee", status="Withdrawn", created="2001-01-22"
     ),
     page("CACM-0001", "Algebraic Language", "A report.", authors=["Perlis, A. J."], date="December, 1958", volume=1),
+    page("Case.md", "One", "It is."),
+    page("case.md", "Two", "Case md, case md: the case."),
     page("guide/intro.md", "Introduction", "Consent and how it is withdrawn.", keywords=["consent"], year=1999),
     *(page(f"x-{number}", f"Other {number}", "Nothing of note.", status="Final") for number in range(20)),
 ]
@@ -134,3 +136,17 @@ def test_only_documents_of_the_scope_are_found_and_counted() -> None:
 def test_no_more_documents_than_asked_for() -> None:
     assert len(ask("final proposals", limit=3).candidates) == 3
     assert len(ask("final proposals", limit=99).candidates) == 20
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Case.md", [("Case.md", 1.0), ("case.md", 0.5)]),
+        ("show case.md", [("case.md", 1.0), ("Case.md", 0.5)]),
+        ("CASE.MD", [("case.md", 1.0), ("Case.md", 1.0)]),
+    ],
+)
+def test_of_ids_that_differ_by_case_the_one_that_is_said_comes_first(
+    question: str, expected: list[tuple[str, float]]
+) -> None:
+    assert [(candidate.key.document_id, candidate.score) for candidate in ask(question).candidates] == expected

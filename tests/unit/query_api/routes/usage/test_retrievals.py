@@ -109,6 +109,8 @@ async def test_feedback_goes_to_the_log_under_its_retrieval(
         ({"rank": 1, "chunk_id": "x", "rating": 1}, "one of them"),
         ({"rank": 1}, "`rating` is missing"),
         ({"rank": 1, "rating": 2}, "from -1 to 1"),
+        ({"rank": 1, "rating": True}, "`rating`: give a number; true is none"),
+        ({"rank": True, "rating": 1}, "`rank`: give a number; true is none"),
         ({"rank": 1, "rating": "great"}, "rating"),
         ({"rank": 0, "rating": 1}, "`rank`"),
         ({"rank": 1, "rating": 1, "comment": "x" * 2_001}, "`comment`"),

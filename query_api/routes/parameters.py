@@ -1,0 +1,31 @@
+"""By which parameters a request may ask: those that its route knows."""
+
+from collections.abc import Iterator
+
+from fastapi import Request
+from fastapi._compat import ModelField
+from fastapi.dependencies.models import Dependant
+from pydantic import BaseModel
+
+from query_api.problems import ApiProblem, no_such_parameter
+
+
+async def known_parameters(request: Request) -> None:
+    """A dependency of every route: reads take no parameter that they do not know, which a misspelt filter would be.
+
+    Probes are left alone: what scrapes them adds parameters of its own. Raises ApiProblem 422.
+    """
+    if request.method not in ("GET", "HEAD") or not request.url.path.startswith("/v1/"):
+        return
+    fields = list(_query_fields(request.scope["route"].dependant))
+    if any(isinstance(field.field_info.annotation, type(BaseModel)) for field in fields):
+        return  # a model, which refuses them itself
+    unknown = next((name for name in request.query_params if name not in {field.alias for field in fields}), None)
+    if unknown is not None:
+        raise ApiProblem(422, "Request does not fit", no_such_parameter(unknown, request))
+
+
+def _query_fields(dependant: Dependant) -> Iterator[ModelField]:
+    yield from dependant.query_params
+    for each in dependant.dependencies:
+        yield from _query_fields(each)
