@@ -14,13 +14,16 @@ Fields = list[tuple[str, str]]
 
 _HEADER = re.compile(r"([A-Z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*):(?:[ \t]+(.*))?")
 _NOT_NAME = re.compile(r"[^\w.]+")
+_STATES_BY_NAME = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[\w.-]+[ \t]*:(?=\s|$)")  # blank lines and comments aside
 
 
 class FrontMatter(NamedTuple):
-    """What front matter states, and what its author should know of how it was read."""
+    """What front matter states, and what its author should know of how it was read; `is_text` where it states nothing
+    and is part of the document's text."""
 
     fields: Fields
     notes: tuple[str, ...] = ()
+    is_text: bool = False
 
 
 def field_name(name: str) -> str:
@@ -62,11 +65,12 @@ def named(fields: Fields) -> Fields:
     return [(field_name(name), value) for name, value in fields]
 
 
-def read_front_matter(text: str) -> FrontMatter | None:
+def read_front_matter(text: str) -> FrontMatter:
     """The statements of YAML front matter, every value as it is written, a list as several, a mapping by dotted names.
-    None for YAML that states nothing by name: text between two lines of dashes.
+    YAML that states nothing by name is text between two lines of dashes.
 
-    Aliases are not followed (they can stand for gigabytes). What is not plain YAML is read line by line, with a note.
+    Aliases are not followed (they can stand for gigabytes). What is not plain YAML is read line by line, with a note,
+    or is text as well where it does not begin with a `name:`.
     """
     if len(text) > MAX_YAML_CHARACTERS:
         why = f"has {len(text):,} characters, more than {MAX_YAML_CHARACTERS:,}"
@@ -79,7 +83,10 @@ def read_front_matter(text: str) -> FrontMatter | None:
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             why = f"is no plain YAML ({_problem(error)})"
         else:
-            return None
+            return FrontMatter([], is_text=True)
+    if not _STATES_BY_NAME.match(text):
+        told = f"What stands between the first two lines of dashes {why}, and begins with no `name:`: it was read as text."
+        return FrontMatter([], (told,), is_text=True)
     pairs = (line.partition(":") for line in text.split("\n", MAX_FIELDS)[:MAX_FIELDS])
     fields = [(field_name(name), value.strip(" \t\"'")) for name, colon, value in pairs if colon and value.strip()]
     return FrontMatter(fields, (f"The front matter {why}: of its lines only `name: value` was read.",))
@@ -88,7 +95,7 @@ def read_front_matter(text: str) -> FrontMatter | None:
 def _problem(error: Exception) -> str:
     """What is wrong, and in which line of the document; the first one opens the front matter."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return f"line {error.problem_mark.line + 2}: {error.problem}"
+        return f"line {error.problem_mark.line + 2}: {error.problem}"[:MAX_PROBLEM_CHARACTERS]
     return str(error)[:MAX_PROBLEM_CHARACTERS] or type(error).__name__
 
 

@@ -31,18 +31,17 @@ _CONTAINERS = ("BlockQuote", "List", "Item")
 
 def parse(text: str) -> ParsedDocument:
     """The title is the front matter's, else the first heading of the first level."""
-    read: FrontMatter | None = None
+    read = FrontMatter([])
     if matter := _FRONT_MATTER.match(text):
         read = read_front_matter(matter[2].removesuffix("\n"))
-        text = text[matter.end() :] if read is not None else text
+        text = text if read.is_text else text[matter.end() :]
     elif _OPENED.match(text):
-        read = FrontMatter([], (_NOT_CLOSED,))
-    fields, notes = read or FrontMatter([])
+        read = FrontMatter([], (_NOT_CLOSED,), is_text=True)
     reader = _Reader(text)
     for event, place in pyromark.events_with_range(text, options=_OPTIONS):
         reader.take(event, place)
     reader.flush()
-    return reader.assembler.finish(first_value(fields, "title") or reader.first_heading, fields, notes)
+    return reader.assembler.finish(first_value(read.fields, "title") or reader.first_heading, read.fields, read.notes)
 
 
 class _Reader:
