@@ -13,6 +13,7 @@ from urllib.parse import quote
 import typer
 
 from schemas.exits import Failure, plain_failures
+from schemas.terminal import plain_json
 
 if TYPE_CHECKING:
     from query_api.command.client import ServiceClient
@@ -204,4 +205,4 @@ def service_client(url: str | None, data_dir: Path | None) -> "ServiceClient":
 
 def print_json(answer: dict[str, Any]) -> None:
     """One JSON object, for programs."""
-    print(json.dumps(answer, ensure_ascii=False, indent=2))
+    print(plain_json(json.dumps(answer, ensure_ascii=False, indent=2)))

@@ -16,7 +16,7 @@ from query_api.cli import DataDir, Json, Url, service_client
 from query_api.judging.approaches import APPROACHES
 from schemas.exits import NoAccess, WrongSetting, plain_failures
 from schemas.hit_pages import MAX_HITS, Group
-from schemas.terminal import plain, say
+from schemas.terminal import plain, plain_json, say
 
 if TYPE_CHECKING:
     from query_api.evaluation.evaluating import Begin
@@ -94,7 +94,7 @@ def evaluate(
     if out is not None:
         write_reports(found, out)
     if as_json:
-        print(as_json_text(found))
+        print(plain_json(as_json_text(found)))
     else:
         show(PlainConsole(soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_ELSEWHERE), found, out)
         if within is None:

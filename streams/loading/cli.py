@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from schemas.exits import Exit, plain_failures
-from schemas.terminal import say
+from schemas.terminal import plain_json, say
 
 app = typer.Typer()
 
@@ -101,7 +101,7 @@ def verify(
     except (IncompatibleGeneration, FileNotFoundError) as error:
         raise Failure(str(error)) from error
     if as_json:
-        print(msgspec.json.encode(report).decode())
+        print(plain_json(msgspec.json.encode(report).decode()))
     else:
         say("\n".join(report.lines()))
     if not report.ok:
