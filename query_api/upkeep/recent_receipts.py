@@ -34,6 +34,8 @@ class RecentReceipts:
             self._without_effect[position] = receipt
             if len(self._without_effect) > self._capacity:
                 self._without_effect.popitem(last=False)
+        else:
+            self._without_effect.pop(position, None)  # read again after the stores were lost, it did have an effect
         known = self._by_key.get(receipt.key)
         if known is None or position >= (known.partition, known.offset):
             self._by_key[receipt.key] = receipt
