@@ -85,7 +85,9 @@ def read_front_matter(text: str) -> FrontMatter:
         else:
             return FrontMatter([], is_text=True)
     if not _STATES_BY_NAME.match(text):
-        told = f"What stands between the first two lines of dashes {why}, and begins with no `name:`: it was read as text."
+        told = (
+            f"What stands between the first two lines of dashes {why}, and begins with no `name:`: it was read as text."
+        )
         return FrontMatter([], (told,), is_text=True)
     pairs = (line.partition(":") for line in text.split("\n", MAX_FIELDS)[:MAX_FIELDS])
     fields = [(field_name(name), value.strip(" \t\"'")) for name, colon, value in pairs if colon and value.strip()]

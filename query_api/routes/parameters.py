@@ -1,13 +1,16 @@
 """By which parameters a request may ask: those that its route knows."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from fastapi import Request
-from fastapi._compat import ModelField
-from fastapi.dependencies.models import Dependant
 from pydantic import BaseModel
 
 from query_api.problems import ApiProblem, no_such_parameter
+
+if TYPE_CHECKING:
+    from fastapi._compat import ModelField
+    from fastapi.dependencies.models import Dependant
 
 
 async def known_parameters(request: Request) -> None:
@@ -25,7 +28,7 @@ async def known_parameters(request: Request) -> None:
         raise ApiProblem(422, "Request does not fit", no_such_parameter(unknown, request))
 
 
-def _query_fields(dependant: Dependant) -> Iterator[ModelField]:
+def _query_fields(dependant: "Dependant") -> "Iterator[ModelField]":
     yield from dependant.query_params
     for each in dependant.dependencies:
         yield from _query_fields(each)
