@@ -78,7 +78,7 @@ def test_text_between_two_lines_at_the_beginning_is_no_front_matter() -> None:
 )
 def test_text_between_two_lines_that_is_no_yaml_either_is_not_lost(between: str, why: str) -> None:
     parsed = read(f"---\n{between}\n---\nThe end.\n")
-    assert between.split()[0].strip('"') in parsed.text
+    assert between.split(maxsplit=1)[0].strip('"') in parsed.text
     assert parsed.text.endswith("The end.")
     assert parsed.fields == ()
     (told,) = parsed.notes
