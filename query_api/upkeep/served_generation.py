@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
+_DATA_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError)
 REST_FACTOR = 10  # a tenth of one core at most goes into new bases; the overlay keeps the graph fresh meanwhile
 
 
@@ -137,17 +138,36 @@ class ServedGeneration:
         return {0: max(following, span.beginning)}
 
     async def _take_changes(self, records: Sequence[TailedRecord]) -> None:
-        changes: list[GraphChange] = []
+        read: list[tuple[TailedRecord, GraphChange]] = []
         for record in records:
             try:
-                changes.append(_change(record))
+                read.append((record, _change(record)))
             except (ValueError, MalformedEvent) as error:
                 self._on_broken(self.graph_topic, record, error)
-        if await self._in_thread(self.graph.apply, changes, records[-1].offset):
+        if await self._apply(read, records[-1].offset):
             self._changed()
+
+    async def _apply(self, read: Sequence[tuple[TailedRecord, GraphChange]], reached: int) -> bool:
+        """Whether the graph is another one. Halves where the data are to blame, so that a record of which no graph can
+        be built is passed over alone, as the worker makes a dead letter of it."""
+        try:
+            moved: bool = await self._in_thread(self.graph.apply, [change for _, change in read], reached)
+        except _DATA_ERRORS as error:
+            if not read:
+                raise
+            if len(read) > 1:
+                half = len(read) // 2
+                first = await self._apply(read[:half], read[half - 1][0].offset)
+                return await self._apply(read[half:], reached) or first
+            self._on_broken(self.graph_topic, read[0][0], error)
+            return await self._apply([], reached)
+        return moved
 
 
 def _change(record: TailedRecord) -> GraphChange:
-    """Raises ValueError or MalformedEvent for a record that is no contribution."""
+    """Raises ValueError or MalformedEvent for a record that is no contribution of the document in its key."""
     key = DocumentKey.parse((record.key or b"").decode())
-    return GraphChange(record.offset, key, None if record.value is None else decode_contribution(record.value))
+    contribution = None if record.value is None else decode_contribution(record.value)
+    if contribution is not None and (contribution.collection, contribution.document_id) != key:
+        raise MalformedEvent("key_mismatch", "The contribution is not that of the document in the record's key.")
+    return GraphChange(record.offset, key, contribution)

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from query_api.metrics import ServiceMetrics
@@ -12,7 +13,7 @@ from query_api.searching.engine import GraphFile, LazyEngine
 from query_api.settings import ServiceBlock, ServiceSettings
 from query_api.upkeep.freshness import NotThereYet, SnapshotKeeper, StoppingNow, reached_token
 from query_api.upkeep.tailing import LogUnavailable, Span, TailedRecord
-from schemas.contributions import encode_contribution
+from schemas.contributions import MentionEdge, encode_contribution
 from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, encode_receipt
 from schemas.settings import StorageSettings
@@ -183,6 +184,32 @@ async def test_records_that_cannot_be_read_are_counted_and_passed_over(tmp_path:
         assert keeper.current
         assert keeper.current.graph.position == 3
         assert keeper.current.graph.document(DocumentKey("wiki", "one")) is not None
+        broken = keeper._metrics.broken_records.labels(topic="thalweg.graph.g0001.v1")
+        assert broken._value.get() == 3
+
+
+async def test_contributions_of_which_no_graph_can_be_built_are_passed_over_alone(tmp_path: Path) -> None:
+    make_generation(tmp_path)
+    good = ONE.contribution()
+    nowhere = msgspec.structs.replace(good, mentions=[MentionEdge(99, "bed", "bed", "x", 1, [0])])
+    below_zero = msgspec.structs.replace(good, mentions=[MentionEdge(0, "bed", "bed", "x", -1, [0])])
+    two = Page("two", "Two", [["It is there."]], collection="wiki").contribution()
+    async with keeping(tmp_path, ScriptedEngine()) as keeper:
+        await eventually(lambda: keeper.current)
+        assert keeper.served
+        await keeper.served._take_changes(
+            [
+                TailedRecord(0, 0, b"wiki/one", encode_contribution(good)),
+                TailedRecord(0, 1, b"wiki/three", encode_contribution(nowhere)),
+                TailedRecord(0, 2, b"wiki/one", encode_contribution(nowhere)),
+                TailedRecord(0, 3, b"wiki/two", encode_contribution(two)),
+                TailedRecord(0, 4, b"wiki/one", encode_contribution(below_zero)),
+            ]
+        )
+        assert keeper.current
+        assert keeper.current.graph.position == 4
+        held = [keeper.current.graph.document(DocumentKey("wiki", name)) for name in ("one", "two", "three")]
+        assert [number is not None for number in held] == [True, True, False]
         broken = keeper._metrics.broken_records.labels(topic="thalweg.graph.g0001.v1")
         assert broken._value.get() == 3
 
