@@ -62,9 +62,11 @@ def parse_title(title: str) -> ParsedDocument:
 
 def with_charset(media_type: str, charset: str, content: bytes) -> str:
     """The content type of what is written in `charset`; the bare media type for a format that is no text, and for
-    content that is Unicode or declares another itself."""
+    content that is Unicode or declares a known one itself."""
     known = format_of(media_type)
-    if known is None or known.takes == "bytes" or (known.name in _DECLARE_INSIDE and declared_in(content)):
+    if known is None or known.takes == "bytes":
+        return media_type
+    if known.name in _DECLARE_INSIDE and is_known_charset(declared_in(content) or ""):
         return media_type
     if is_read_without(charset, content):
         return media_type

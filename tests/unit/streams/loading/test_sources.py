@@ -38,6 +38,7 @@ def test_a_charset_goes_with_text_that_declares_none(tmp_path: Path) -> None:
     for name, content in {
         "a.txt": word,
         "b.html": b"<p>" + word + b"</p>",
+        "linking.html": b'<p><a href="/in?charset=any">' + word + b"</a></p>",
         "declared.html": b'<meta charset="windows-1251"><p>' + "Привет".encode("cp1251") + b"</p>",
         "c.xml": b'<?xml version="1.0" encoding="windows-1251"?><p/>',
         "d.pdf": b"%PDF-1.4",
@@ -50,6 +51,7 @@ def test_a_charset_goes_with_text_that_declares_none(tmp_path: Path) -> None:
     assert {key: dict(record.headers)["content-type"].decode() for key, record in records.items()} == {
         "default/a.txt": "text/plain; charset=iso-8859-1",
         "default/b.html": "text/html; charset=iso-8859-1",
+        "default/linking.html": "text/html; charset=iso-8859-1",
         "default/declared.html": "text/html",
         "default/c.xml": "application/xml",
         "default/d.pdf": "application/pdf",
@@ -62,7 +64,8 @@ def test_a_charset_goes_with_text_that_declares_none(tmp_path: Path) -> None:
         for key, record in records.items()
         if key.endswith((".txt", ".html")) and isinstance(event := decoded(record), DocumentUpsert)
     }
-    german = dict.fromkeys(["default/a.txt", "default/b.html", "default/utf8.txt", "default/marked.txt"], "Grüße")
+    names = ("a.txt", "b.html", "linking.html", "utf8.txt", "marked.txt")
+    german = dict.fromkeys([f"default/{name}" for name in names], "Grüße")
     assert texts == german | {"default/declared.html": "Привет"}
     (tmp_path / "a.txt").write_bytes("Gross".encode("utf-16-le"))
     records, _ = read(tmp_path / "a.txt", selection=Selection(charset="UTF_16le"))
