@@ -57,7 +57,11 @@ def _without_effect(here: dict[str, Any], receipt: Receipt) -> DocumentStatus:
     if receipt.outcome == "dead_lettered":
         return DocumentStatus(**here, status="dead_lettered", message=receipt.message or receipt.reason)
     here["version"] = receipt.version
-    message = f"The record at {receipt.superseded_by} won: it has a higher version, or came later."
+    message = (
+        "It was read again and passed over: when it was first read it became a dead letter, or another record won."
+        if receipt.superseded_by is None
+        else f"The record at {receipt.superseded_by} won: it has a higher version, or came later."
+    )
     return DocumentStatus(**here, status="superseded", message=message)
 
 

@@ -95,6 +95,15 @@ async def test_a_record_that_another_one_superseded_is_told_by_its_position(runn
         assert (await running.get(path, collection="a", **parameters)).json()["status"] == "indexed"
 
 
+async def test_a_record_that_was_passed_over_for_none_is_told_without_a_winner(running: Running) -> None:
+    """As when the log is read again: the first reading, whose receipt nobody remembers, made a dead letter of it."""
+    again = Receipt(key="a/lost", outcome="superseded", partition=0, offset=5, generation="g0001", produced_at_ms=1_000)
+    running.service.keeper.receipts.add(again)
+    told = (await running.get("/v1/documents/lost/status", collection="a", position="0:5")).json()
+    assert (told["status"], told["final"], "None" in told["message"]) == ("superseded", True, False)
+    assert "became a dead letter, or another record won" in told["message"]
+
+
 async def test_a_dead_letter_is_that_of_the_record_asked_about(running: Running) -> None:
     path = "/v1/documents/ada/status"
     shown = (await running.get(path, collection="a")).json()["position"]
