@@ -44,14 +44,14 @@ def near(parts: Parts, entities: Sequence[int], fewest: int, most: int) -> dict[
     }
 
 
-def named(located: Located) -> dict[int, tuple[Part, int]]:
-    """{key: where its name stands} of those entities that a live document names."""
-    found: dict[int, tuple[Part, int]] = {}
-    for part, _, local in located:
-        for at, key in rows_of(local, part.segment.entity_keys[local]):
-            if key not in found and (not part.n_dead or part.names(at)):
-                found[key] = part, at
-    return found
+def named(located: Located) -> set[int]:
+    """The keys of those entities that a live document names."""
+    return {
+        key
+        for part, _, local in located
+        for at, key in rows_of(local, part.segment.entity_keys[local])
+        if not part.n_dead or part.names(at)
+    }
 
 
 def names(located: Located) -> dict[int, tuple[str, str]]:

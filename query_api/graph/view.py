@@ -8,7 +8,7 @@ mention may name what has not arrived: it counts from the moment its other end i
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -31,7 +31,7 @@ from query_api.graph.arrow_columns import columns_of_tables
 from query_api.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of, entity_keys_of
 from query_api.graph.identifiers import MISSING
 from query_api.graph.near import Near
-from query_api.graph.parts import Parts
+from query_api.graph.parts import Part, Parts
 from query_api.graph.segment import Segment
 from schemas.contributions import Contribution
 from schemas.ids import DocumentKey
@@ -204,7 +204,7 @@ class GraphView:
 
     def _named(self, entities: Sequence[int]) -> set[int]:
         """Those of the keys that are of entities which a live document names."""
-        return set(near.named(list(self._parts.knowing(np.array(entities, dtype=np.uint64)))))
+        return near.named(self._parts.knowing(np.array(entities, dtype=np.uint64)))
 
     def collections(self) -> list[str]:
         """The names of the collections that have or had documents here, ascending."""
@@ -232,37 +232,30 @@ class GraphView:
 
     def mentions_in(self, passages: Numbers) -> Mentions:
         """What these passages mention: chunk → entity edges of their chunks, in the order of the text."""
-        found: list[Mentions] = []
-        for part, rows, local in self._parts.holding(passages, "passages"):
-            which, chunks = entries_of(part.segment.passage_chunks, local)
-            at, edges, entities = part.segment.mentions.leaving(chunks)
-            found.append(
-                Mentions(
-                    rows[which[at]],
-                    chunks[at] + part.chunks,
-                    local[which[at]] + part.passages,
-                    part.segment.entity_keys[entities],
-                    part.segment.mention_counts.at(edges),
-                    part.segment.first_sentences(edges, chunks[at]),
-                )
-            )
+        found = [
+            Mentions(*places, part.segment.mention_counts.at(edges), part.segment.first_sentences(edges, chunks))
+            for part, edges, chunks, places in self._mentioned(passages)
+        ]
         return Mentions(*joined(found, Mentions._fields))
 
     def places_in(self, passages: Numbers) -> Places:
         """`mentions_in` for less."""
-        found: list[Places] = []
+        return Places(*joined([places for *_, places in self._mentioned(passages)], Places._fields))
+
+    def _mentioned(self, passages: Numbers) -> Iterator[tuple[Part, Numbers, Numbers, Places]]:
+        """By part: the edges from the passages' chunks to entities, and these chunks, both counted in its segment; and
+        what they mention."""
         for part, rows, local in self._parts.holding(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
-            at, _, entities = part.segment.mentions.leaving(chunks)
-            found.append(
-                Places(
-                    rows[which[at]],
-                    chunks[at] + part.chunks,
-                    local[which[at]] + part.passages,
-                    part.segment.entity_keys[entities],
-                )
+            at, edges, entities = part.segment.mentions.leaving(chunks)
+            of_edges = chunks[at]
+            places = Places(
+                rows[which[at]],
+                of_edges + part.chunks,
+                local[which[at]] + part.passages,
+                part.segment.entity_keys[entities],
             )
-        return Places(*joined(found, Places._fields))
+            yield part, edges, of_edges, places
 
     def mentions_of(self, entities: Keys) -> Mentions:
         """Where these entities are mentioned."""
