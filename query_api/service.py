@@ -225,8 +225,7 @@ class Service:
         limit, snapshot = self.settings.service.max_lag_seconds, self.keeper.current
         if limit is None or snapshot is None:
             return None
-        reached = {partition: stored.offset for partition, stored in snapshot.text.positions.items()}
-        return too_late(self.log_watch.lag(self.topics.documents, reached).values(), limit)
+        return too_late(self.log_watch.lag(self.topics.documents, snapshot.reached).values(), limit)
 
     def _model_problem(self) -> str | None:
         encoder = self.retriever.encoder
@@ -340,7 +339,7 @@ class Service:
             self.keeper.age_seconds,
         )
         documents = self.topics.documents
-        reached = {partition: stored.offset for partition, stored in snapshot.text.positions.items()}
+        reached = snapshot.reached
         positions = [(("lance", documents, str(partition)), float(offset)) for partition, offset in reached.items()]
         positions.append((("graph_view", served.graph_topic, "0"), float(snapshot.graph.position)))
         yield labelled_gauge(

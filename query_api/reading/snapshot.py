@@ -110,14 +110,17 @@ class Snapshot:
     at_hand: bool = False
     in_memory: bool = False
 
+    @property
+    def reached(self) -> dict[int, int]:
+        """By partition, the offset up to which the log had been applied; -1 for nothing yet."""
+        return {partition: reached.offset for partition, reached in self.text.positions.items()}
+
     def info(self) -> SnapshotInfo:
         return SnapshotInfo(
             generation=self.generation,
             graph_position=self.graph.position,
             table_versions=dict(self.text.table_versions),
-            positions=format_token(
-                {partition: reached.offset for partition, reached in self.text.positions.items() if reached.offset >= 0}
-            ),
+            positions=format_token({partition: offset for partition, offset in self.reached.items() if offset >= 0}),
             as_of=self.text.opened_at.isoformat(),
         )
 

@@ -53,7 +53,7 @@ async def status(service: ServiceOf) -> ServiceStatus:
     searchable: dict[int, Lag] = {}
     if snapshot is not None and served is not None:
         tables = tables_of(snapshot)
-        reached = {partition: stored.offset for partition, stored in tables.positions.items()}
+        reached = snapshot.reached
         memory = snapshot.graph.memory()
         counts = await service.read(tables.counts)
         bytes_per_edge = round(memory.bytes_per_edge, 2) if memory.edges else None

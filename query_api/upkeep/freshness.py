@@ -209,8 +209,7 @@ class SnapshotKeeper:
         if served is not self.served:
             return
         self.current = served.snapshot()
-        reached = tables_of(self.current).positions
-        self._index_freshness.shows({partition: stored.offset for partition, stored in reached.items()})
+        self._index_freshness.shows(self.current.reached)
         self._wake()
 
     def _wake(self) -> None:
@@ -285,4 +284,4 @@ def reached_token(snapshot: "Snapshot | None") -> str:
     """The token of what the text stores show; empty for nothing."""
     if snapshot is None:
         return ""
-    return format_token({partition: stored.offset for partition, stored in snapshot.text.positions.items()})
+    return format_token(snapshot.reached)

@@ -100,8 +100,11 @@ def hashes_of(phrases: Sequence[str]) -> NDArray[np.uint64]:
     return np.array([hash_of(phrase) for phrase in phrases], dtype=np.uint64)
 
 
-def best_fits(rows: NDArray[np.int64], fits: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-    """Each row once, ascending, with the best of its fits."""
+def best_fits(
+    found: Iterable[tuple[NDArray[np.int64], NDArray[np.int8]]],
+) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """Each row of what was found, as (rows, how it fits each), once, ascending, with the best of its fits."""
+    rows, fits = (np.concatenate(each) for each in zip(*found, strict=True))
     order = np.lexsort((fits, rows))
     distinct, firsts = np.unique(rows[order], return_index=True)
     return distinct, fits[order][firsts]

@@ -207,10 +207,7 @@ class DocumentIndex:
             for at, field, rows, fits in layer.content.phrases.standing_for(hashes):
                 current = live[rows.astype(np.int64) + first]
                 found.setdefault((at, field), []).append((rows[current].astype(np.int64) + first, fits[current]))
-        called = [
-            Called(*name, *best_fits(*(np.concatenate(of) for of in zip(*each, strict=True))))
-            for name, each in sorted(found.items())
-        ]
+        called = [Called(*name, *best_fits(each)) for name, each in sorted(found.items())]
         return [each for each in called if len(each.rows)]
 
     def dated(self, live: NDArray[np.bool_]) -> list[Dated]:

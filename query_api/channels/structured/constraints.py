@@ -210,7 +210,7 @@ def _by_phrase(speaking: _Speaking, documents: DocumentIndex, live: NDArray[np.b
         chosen = spoken_of or values or titles
         if not chosen or (chosen is titles and len(titles[0].rows) > MAX_CALLED_BY_ID):
             continue
-        rows, fits = best_fits(*(np.concatenate(of) for of in zip(*((c.rows, c.fits) for c in chosen), strict=True)))
+        rows, fits = best_fits((each.rows, each.fits) for each in chosen)
         topical = all(each.field.rpartition(".")[2].lower() in _TOPICAL for each in chosen)
         sure = bool(spoken_of) or (chosen is values and not topical and (marked or speaking.before_documents(last)))
         certainty = 1.0 if sure or (not single and not topical) else UNCERTAIN
