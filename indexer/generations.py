@@ -1,6 +1,7 @@
-"""Generations on disk: `<data dir>/generations/g0001/{lance,graph,snapshots,manifest.json}` and the file `CURRENT`."""
+"""Generations on disk: `<data dir>/generations/<name>/{lance,graph,snapshots,manifest.json}` and the file `CURRENT`."""
 
 import os
+import secrets
 import shlex
 from dataclasses import dataclass
 from itertools import count
@@ -11,15 +12,23 @@ import msgspec
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingProvider
 
-FIRST = "g0001"
 _ONLY_WORDS = (
     "That one needs THALWEG_EMBEDDING__* as they were; where their encoder is there no more, as after an upgrade that "
     "tells encoders apart otherwise, it answers searches by words only (--mode keyword).\n"
 )
 
 
+class LogIdentity(msgspec.Struct, frozen=True):
+    """The topics that a generation is a view of, by their ids in the cluster: 32 hex digits, empty where the brokers
+    know none (before Kafka 2.8). A topic that was deleted and made again has another id."""
+
+    documents: str
+    graph: str
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a generation is made with; the same for all of its rows."""
+    """What a generation is made with; the same for all of its rows. `log` is None until the worker has seen its topics,
+    and in a generation of an earlier program."""
 
     generation: str
     embedding_provider: EmbeddingProvider
@@ -31,6 +40,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     passage_characters: int
     passage_overlap: float
     extractor: str
+    log: LogIdentity | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,11 @@ class Generation:
     def manifest_path(self) -> Path:
         return self.root / "manifest.json"
 
+    @property
+    def missed_deletes_path(self) -> Path:
+        """Partitions whose documents have to be compared with the log; there while that is to be done."""
+        return self.root / "missed-deletes.json"
+
 
 def current_generation(data_dir: Path) -> Generation | None:
     """The generation that `CURRENT` names, or None in a data directory that has none yet."""
@@ -87,7 +102,7 @@ def open_generation(data_dir: Path, manifest: Manifest) -> Generation:
     differing = [
         f"{name}: stored {getattr(stored, name)!r}, asked {getattr(manifest, name)!r}"
         for name in manifest.__struct_fields__
-        if name != "generation" and getattr(stored, name) != getattr(manifest, name)
+        if name not in ("generation", "log") and getattr(stored, name) != getattr(manifest, name)
     ]
     if differing:
         other_encoder = any(each.startswith(("embedding_", "dimension")) for each in differing)
@@ -98,21 +113,68 @@ def open_generation(data_dir: Path, manifest: Manifest) -> Generation:
     return generation
 
 
+def new_generation_name(data_dir: Path) -> str:
+    """A name that no generation had before, here or elsewhere: the next number, and six random hex digits.
+
+    Its graph topic and its consumer group are named after it. Were the name used again, stores made anew would read
+    the contributions of the old ones, which hold documents that the log may have no more.
+    """
+    numbers = [int(path.name[1:5]) for path in (data_dir / "generations").glob("g[0-9][0-9][0-9][0-9]*")]
+    return f"g{max(numbers, default=0) + 1:04d}-{secrets.token_hex(3)}"
+
+
+def record_log(generation: Generation, log: LogIdentity) -> None:
+    """Note in the manifest which topics the generation is a view of."""
+    manifest = msgspec.structs.replace(read_manifest(generation), log=log)
+    replace_file(generation.manifest_path, msgspec.json.format(msgspec.json.encode(manifest)))
+
+
 def how_to_go_on(data_dir: Path, *, other_encoder: bool) -> str:
     """What to type where the stores in a data directory are not those that this program would make. With
     `other_encoder` a service on them may have no vector of a question to compare with theirs."""
-    named = data_dir if data_dir.name not in ("", "..") else data_dir.resolve()
-    aside = next(place for number in count(1) if not (place := named.parent / f"{named.name}-old-{number}").exists())
-    here, there = shlex.quote(str(data_dir)), shlex.quote(str(aside))
     return (
         "Go back to the program and the settings it was made with. Or have the stores made anew from the log, which "
-        "holds every document; the old ones answer searches meanwhile:\n"
+        f"holds every document; the old ones answer searches meanwhile:\n{_rebuild(data_dir, other_encoder)}"
+    )
+
+
+def how_to_rebuild(data_dir: Path) -> str:
+    """What to type to have the stores in a data directory made anew from the log of documents."""
+    return (
+        "Have the stores made anew from the log, which holds every document; the old ones answer searches meanwhile:\n"
+        f"{_rebuild(data_dir, other_encoder=False)}"
+    )
+
+
+def how_to_publish_again(data_dir: Path) -> str:
+    """What to type where the stores in a data directory hold documents that no log holds any more."""
+    here, there = _here_and_aside(data_dir)
+    return (
+        "If the log is lost, these stores are the only copy of the documents: publish them to the new one, and keep "
+        "the stores until that is done:\n"
+        f"  thalweg export --data-dir {here} documents.jsonl\n"
+        f"  mkdir {there} && mv {here}/CURRENT {here}/generations {there}/\n"
+        f"  thalweg up --data-dir {here}\n"
+        f"  thalweg load --data-dir {here} documents.jsonl"
+    )
+
+
+def _rebuild(data_dir: Path, other_encoder: bool) -> str:
+    here, there = _here_and_aside(data_dir)
+    return (
         f"  mkdir {there} && mv {here}/CURRENT {here}/generations {there}/\n"
         f"  thalweg up --data-dir {here}\n"
         f"  thalweg serve --data-dir {there} --port 8421\n"
         f"{_ONLY_WORDS if other_encoder else ''}"
         f"Once 'thalweg status --data-dir {here}' tells no lag, end the last one and delete {there}."
     )
+
+
+def _here_and_aside(data_dir: Path) -> tuple[str, str]:
+    """The data directory, and a place beside it that nothing has the name of, as a shell takes them."""
+    named = data_dir if data_dir.name not in ("", "..") else data_dir.resolve()
+    aside = next(place for number in count(1) if not (place := named.parent / f"{named.name}-old-{number}").exists())
+    return shlex.quote(str(data_dir)), shlex.quote(str(aside))
 
 
 def read_manifest(generation: Generation) -> Manifest:

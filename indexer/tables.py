@@ -109,11 +109,17 @@ DOCUMENTS_SCHEMA = pa.schema(
         required("passages", pa.int32()),
         pa.field("deleted_at_ms", pa.int64()),
         required("live", pa.bool_()),
+        pa.field("elsewhere", pa.list_(pa.int32())),
     ]
-)
+)  # `elsewhere` is null in most rows, and missing from those of earlier programs
 
 POSITIONS_SCHEMA = pa.schema(
-    [primary_key("partition", pa.int32()), required("offset", pa.int64()), required("graph_offset", pa.int64())]
+    [
+        primary_key("partition", pa.int32()),
+        required("offset", pa.int64()),
+        required("graph_offset", pa.int64()),
+        pa.field("timestamp_ms", pa.int64()),
+    ]
 )
 
 RETRIEVALS_SCHEMA = pa.schema(
@@ -148,10 +154,12 @@ FEEDBACK_SCHEMA = pa.schema(
 
 class StoredPosition(NamedTuple):
     """How far the text stores are: the last offset of a partition of the documents topic whose effects are in them, and
-    the offset of the graph topic that a reader of the graph needs to see the same."""
+    the offset of the graph topic that a reader of the graph needs to see the same. `timestamp_ms` is the record's own,
+    0 where an earlier program did not note it."""
 
     offset: int
     graph_offset: int
+    timestamp_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -159,6 +167,8 @@ class DocumentRow:
     """What is known of a document: live, or a tombstone (`deleted_at_ms` set, no revision, no content).
 
     `version` is the producer's, if it gave one; `partition`, `offset` and `timestamp_ms` are those of the record.
+    `elsewhere` are the other partitions that a tombstone has to reach: where records of the document were seen, and
+    where its key belongs.
     """
 
     key: DocumentKey
@@ -174,6 +184,7 @@ class DocumentRow:
     chunks: int = 0
     passages: int = 0
     deleted_at_ms: int | None = None
+    elsewhere: tuple[int, ...] = ()
 
     @property
     def live(self) -> bool:
@@ -215,6 +226,7 @@ def documents_table(rows: Iterable[DocumentRow]) -> pa.Table:
                 "passages": row.passages,
                 "deleted_at_ms": row.deleted_at_ms,
                 "live": row.live,
+                "elsewhere": row.elsewhere or None,
             }
             for row in rows
         ],
@@ -239,6 +251,7 @@ def document_rows(table: pa.Table) -> list[DocumentRow]:
             chunks=row["chunks"],
             passages=row["passages"],
             deleted_at_ms=row["deleted_at_ms"],
+            elsewhere=tuple(row.get("elsewhere") or ()),
         )
         for row in table.to_pylist()
     ]

@@ -111,11 +111,11 @@ def delete_collection(
                 task = progress.add_task(name, total=len(ids))
                 return lambda: progress.advance(task)
 
-            positions = dropping.publish_tombstones(client, collection, ids, bar("published"))
+            tokens = dropping.publish_tombstones(client, collection, ids, bar("published"))
             if wait:
-                dropping.follow_tombstones(client, collection, positions, bar("deleted"), patience_seconds=patience)
+                dropping.follow_tombstones(client, collection, tokens, bar("deleted"), patience_seconds=patience)
         left = dropping.still_listed(client, collection, ids) if wait else None
-        dropped = dropping.Dropped(collection, len(ids), left, dropping.token_of(positions))
+        dropped = dropping.Dropped(collection, len(ids), left, dropping.token_of(tokens))
         if as_json:
             print_json(asdict(dropped))
             return

@@ -28,15 +28,16 @@ from query_api.streaming.replay import ReplayBuffer
 from query_api.streaming.retrieving import Retriever
 from query_api.streaming.sse import SearchStreams
 from query_api.upkeep.freshness import NotThereYet, SnapshotKeeper, StoppingNow, covers
+from query_api.upkeep.log_identity import LogIdentity
 from query_api.upkeep.log_watch import LogWatch, too_late
 from query_api.upkeep.resting_encoder import RestingEncoder
 from query_api.writing.provenance import ProvenanceQueue
 from query_api.writing.publishing import LogWriter
 from schemas.discovery import find_running
 from schemas.errors import MalformedToken
-from schemas.ids import parse_token
 from schemas.search_request import Mode, SearchRequest
 from schemas.service import Readiness
+from schemas.tokens import parse_token
 from schemas.topics import TopicNames
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Service:
         self.engine = LazyEngine(lambda: self._with_reranker(load()))
         self.keeper = SnapshotKeeper(settings, self.engine, self.locate_broker, self.metrics)
         self.log_watch = LogWatch(self.locate_broker, self._watched_topics)
+        self.log_identity = LogIdentity(self.locate_broker, self.topics.documents)
         self.writer = LogWriter(self.locate_broker, settings.kafka.max_record_bytes, block.write_timeout_seconds)
         self._provenance_writer = LogWriter(
             self.locate_broker, settings.kafka.max_record_bytes, block.write_timeout_seconds
@@ -116,6 +118,7 @@ class Service:
         works: dict[str, Coroutine[Any, Any, None]] = {
             "snapshot upkeep": self.keeper.run(),
             "log watch": self.log_watch.run(),
+            "log identity": self.log_identity.run(),
             "provenance": self.provenance.run(),
             "model": self._load_encoder(),
             "re-ranker": self._load_reranker(),
@@ -151,6 +154,8 @@ class Service:
             notes.append(f"{self.retriever.encoder.problem} Searches go on by words and by the graph, without vectors.")
         if self.reranker is not None and self.reranker.problem:
             notes.append(f"{self.reranker.problem} Searches keep the order they have without it.")
+        if (other_log := self.other_log()) is not None:
+            notes.append(f"{other_log} Searches go on; writes are refused.")
         if not self.log_watch.reachable:
             notes.append(f"Kafka: {self.log_watch.problem}. Searches go on; writes are refused.")
         elif self.log_watch.missing:
@@ -201,11 +206,16 @@ class Service:
         return self.keeper.current
 
     def positions_of(self, token: str) -> dict[int, int]:
-        """The positions a token names. Raises ApiProblem 400 for what is no token of this log."""
+        """The positions a token names. Raises ApiProblem 400 for what is no token, 409 for one of another log."""
         try:
-            asked = parse_token(token)
+            parsed = parse_token(token)
         except MalformedToken as error:
             raise ApiProblem(400, "Malformed token", str(error)) from error
+        if self.keeper.served is not None:
+            refusal = self.log_identity.refusal(parsed, self.keeper.served.manifest)
+            if refusal is not None:
+                raise ApiProblem(409, "Token of another log", refusal)
+        asked = parsed.positions
         count = self.log_watch.partition_count(self.topics.documents)
         beyond = max(asked)
         if count is not None and beyond >= count:
@@ -217,6 +227,10 @@ class Service:
     async def read(self, work: Callable[[], R]) -> R:
         """Run a look-up in the stores in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._reading, work)
+
+    def other_log(self) -> str | None:
+        """A sentence where the stores were filled from another log than the one that writes would go to."""
+        return None if self.keeper.served is None else self.log_identity.mismatch(self.keeper.served.manifest)
 
     def _store_problem(self) -> str | None:
         return None if self.keeper.current is not None else self.keeper.problem

@@ -66,13 +66,13 @@ class Position(NamedTuple):
         return f"{self.partition}:{self.offset}"
 
 
-def parse_token(token: str) -> dict[int, int]:
+def parse_positions(text: str) -> dict[int, int]:
     """Read `3:1042` or `0:17,3:1042` as {partition: offset}, the highest offset of each partition.
 
     Raises MalformedToken with the part that could not be read.
     """
     reached: dict[int, int] = {}
-    for part in token.split(","):
+    for part in text.split(","):
         partition, colon, offset = part.strip().partition(":")
         if not (colon and partition.isascii() and partition.isdigit() and offset.isascii() and offset.isdigit()):
             raise MalformedToken(f"{part[:40]!r} is not '<partition>:<offset>'; a token looks like '0:17,3:1042'.")
@@ -82,8 +82,8 @@ def parse_token(token: str) -> dict[int, int]:
     return reached
 
 
-def format_token(reached: Mapping[int, int]) -> str:
-    """The token of {partition: offset}, in partition order."""
+def format_positions(reached: Mapping[int, int]) -> str:
+    """{partition: offset} as `0:17,3:1042`, in partition order."""
     return ",".join(f"{partition}:{offset}" for partition, offset in sorted(reached.items()))
 
 

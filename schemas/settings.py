@@ -61,6 +61,13 @@ class KafkaSettings(BaseModel):
         description="Largest record the topics take: the document limit, plus a third for base64, plus metadata.",
     )
     max_graph_record_bytes: int = Field(64 * MIB, ge=MIB, description="Largest graph contribution of one document.")
+    tombstone_days: int = Field(
+        90,
+        ge=1,
+        le=36_500,
+        description="How long the log keeps deletes. Stores that were away longer are compared with the whole log at "
+        "their next start. A topic that is there keeps what it was made with.",
+    )
     provenance_days: int = Field(
         90,
         ge=1,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from schemas.settings import KafkaSettings
 
 DAY_MS = 24 * 60 * 60 * 1000
+DELETE_RETENTION = "delete.retention.ms"  # Kafka's setting for how long a compacted topic keeps tombstones
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,16 @@ class TopicNames:
         return f"{self.prefix}graph.{generation}.v1"
 
 
-def topic_specs(kafka: KafkaSettings, generation: str) -> list[TopicSpec]:
-    """All topics of one generation, as `thalweg topics create` makes them."""
+def topic_specs(kafka: KafkaSettings, generation: str | None = None) -> list[TopicSpec]:
+    """All topics of an installation, as `thalweg topics create` makes them; the graph topic is that of a generation."""
     names = TopicNames(kafka.topic_prefix)
     large = str(kafka.max_record_bytes)
-    graph_record = str(kafka.max_graph_record_bytes)
-    compact = {"cleanup.policy": "compact", "max.message.bytes": large}
+    compact = {
+        "cleanup.policy": "compact",
+        "max.message.bytes": large,
+        DELETE_RETENTION: str(kafka.tombstone_days * DAY_MS),
+    }
+    graph = [] if generation is None else [graph_topic_spec(kafka, generation)]
 
     def kept(days: int) -> dict[str, str]:
         return {"cleanup.policy": "delete", "retention.ms": str(days * DAY_MS), "max.message.bytes": large}
@@ -60,8 +65,18 @@ def topic_specs(kafka: KafkaSettings, generation: str) -> list[TopicSpec]:
     return [
         TopicSpec(names.documents, kafka.partitions, compact),
         TopicSpec(names.curation, 1, compact),
-        TopicSpec(names.graph(generation), 1, {**compact, "max.message.bytes": graph_record}),
+        *graph,
         TopicSpec(names.indexed, kafka.partitions, kept(7)),
         TopicSpec(names.provenance, kafka.partitions, kept(kafka.provenance_days)),
         TopicSpec(names.dead_letters, kafka.partitions, kept(30)),
     ]
+
+
+def graph_topic_spec(kafka: KafkaSettings, generation: str) -> TopicSpec:
+    """The topic of one generation's graph contributions."""
+    config = {
+        "cleanup.policy": "compact",
+        "max.message.bytes": str(kafka.max_graph_record_bytes),
+        DELETE_RETENTION: str(kafka.tombstone_days * DAY_MS),
+    }
+    return TopicSpec(TopicNames(kafka.topic_prefix).graph(generation), 1, config)

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -15,14 +15,22 @@ import structlog
 
 from indexer.embedding import Encoder, load_encoder
 from indexer.errors import EncoderFailure, EncoderUnavailable, IncompatibleGeneration, StoreInUse
-from indexer.generations import FIRST, Generation, Manifest, kept_manifest, open_generation
+from indexer.generations import (
+    Generation,
+    Manifest,
+    how_to_publish_again,
+    kept_manifest,
+    new_generation_name,
+    open_generation,
+)
 from indexer.observe import configure_logging
 from indexer.preparing import EXTRACTOR_VERSION
 from indexer.read.graph import latest_snapshot
+from indexer.tables import StoredPosition
 from indexer.write.graph import GraphWriter
 from indexer.write.vectors import VectorWriter
 from schemas.exits import Exit, Failure, InUse, Unreachable, WrongSetting
-from schemas.topics import TopicNames, topic_specs
+from schemas.topics import TopicNames
 from streams import documents_agent, graph_agent, provenance_agent
 from streams.delivery.outbox import Outbox
 from streams.documents_agent import DocumentsAgent
@@ -33,11 +41,15 @@ from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.commit import DocumentIndexer
 from streams.indexing.encoding import PROBE, Encoding
 from streams.indexing.making import Maker
+from streams.indexing.missed_deletes import MissedDeletes
 from streams.indexing.parsers import open_parsers
+from streams.indexing.partition_reader import PartitionReader
 from streams.indexing.preparing import Preparer
 from streams.kafka.broker import answers_metadata
+from streams.kafka.log_identity import topics_of_generation
+from streams.kafka.partitioner import murmur2_partition, watch_partitions
 from streams.kafka.settings_topic import AWAY, SettingsTopic
-from streams.kafka.topic_admin import TopicReport, ensure_topics
+from streams.kafka.topic_admin import TopicReport
 from streams.machine.data_directory import WORKER_LOCK, held, make_directory
 from streams.machine.thrift import collect_seldom, multiply_in_one_thread
 from streams.metrics import Health, MetricsServer, WorkerMetrics
@@ -60,6 +72,7 @@ _POLL_SECONDS = 0.25
 _FIRST_WAIT_SECONDS = 0.5
 _CHATTY = {
     "aiokafka": logging.ERROR,
+    "kafka": logging.ERROR,
     **dict.fromkeys(("faust", "mode", "httpx", "httpx2", "openai"), logging.WARNING),
 }
 
@@ -153,8 +166,9 @@ class Worker:
         self._cleanup.push_async_callback(asyncio.to_thread, server.close)
         encoder, _ = await asyncio.gather(self._load_encoder(), self._find_broker())
         generation = open_generation(self._settings.storage.data_dir.absolute(), self._manifest(encoder))
-        reports = await ensure_topics(self._bootstrap_servers, topic_specs(self._settings.kafka, generation.name))
-        app = await self._wire(encoder, generation, self._partitions(reports))
+        topics = await topics_of_generation(self._bootstrap_servers, self._settings.kafka, generation)
+        self._note_differences(topics.values())
+        app = await self._wire(encoder, generation, topics)
         await app.start()
         collect_seldom()
         self._log.info(
@@ -205,7 +219,7 @@ class Worker:
 
     def _manifest(self, encoder: Encoder) -> Manifest:
         return Manifest(
-            generation=FIRST,
+            generation=new_generation_name(self._settings.storage.data_dir),
             embedding_provider=encoder.provider,
             embedding_model=encoder.model,
             embedding_digest=encoder.digest,
@@ -214,22 +228,12 @@ class Worker:
             **self._settings.chunking.model_dump(),
         )
 
-    def _partitions(self, reports: Sequence[TopicReport]) -> dict[str, int]:
-        """How many partitions each topic has. Raises WrongSetting where receipts or dead letters have no place."""
-        for report in reports:
+    def _note_differences(self, topics: Iterable[TopicReport]) -> None:
+        for report in topics:
             if report.differences:
                 self._log.warning("a topic is not as it should be; it is used as it is", topic=report.sentence())
-        partitions = {report.name: report.partitions for report in reports}
-        documents = partitions[self._names.documents]
-        for name in (self._names.indexed, self._names.dead_letters):
-            if partitions[name] < documents:
-                raise WrongSetting(
-                    f"The topic {name} has {partitions[name]} partitions and {self._names.documents} has {documents}; "
-                    "it needs as many. Add partitions to it."
-                )
-        return partitions
 
-    async def _wire(self, encoder: Encoder, generation: Generation, partitions: dict[str, int]) -> faust.App:
+    async def _wire(self, encoder: Encoder, generation: Generation, topics: Mapping[str, TopicReport]) -> faust.App:
         """Open the stores, set the group back where they need it, and build the app with its three agents."""
         worker = self._settings.worker
         names = self._names
@@ -260,14 +264,8 @@ class Worker:
 
         graph_topic = names.graph(generation.name)
         group = group_name(self._settings.kafka.topic_prefix, generation.name)
-        stored: dict[TopicPartition, int | None] = {TopicPartition(graph_topic, 0): graph_position}
-        for partition in range(partitions[names.documents]):
-            stored[TopicPartition(names.documents, partition)] = (
-                reached[partition].offset if partition in reached else -1
-            )
-        for partition in range(partitions[names.provenance]):
-            stored[TopicPartition(names.provenance, partition)] = None if reached else -1
-        await self._expect(group, stored, graph_topic)
+        stored = self._stored(topics, graph_topic, graph_position, reached)
+        await self._expect(generation, group, stored, graph_topic)
 
         app = build_app(self._settings, self._bootstrap_servers, group)
         outbox = Outbox(app.producer, names, generation.name, self._metrics, self._progress)
@@ -298,7 +296,10 @@ class Worker:
             choices=settings,
             reached=reached,
             turn=self._turn,
+            partition_of=murmur2_partition(topics[names.documents].partitions),
         )
+        missed_deletes = self._missed_deletes(generation, vectors, lance, outbox)
+        await missed_deletes.find(reached, topics[names.documents].delete_retention_ms)
         documents = DocumentsAgent(
             names.documents, indexer, self._progress, worker.commit_documents, worker.commit_bytes
         )
@@ -315,10 +316,7 @@ class Worker:
         retrievals = ProvenanceAgent(
             topic=names.provenance, writer=vectors, thread=lance, outbox=outbox, progress=self._progress
         )
-        quick, slow = worker.batch_wait_seconds, worker.later_batch_wait_seconds
-        self._attach(app, "documents", names.documents, documents.run, worker.batch_records, quick)
-        self._attach(app, "graph", graph_topic, contributions.run, worker.graph_batch_records, slow)
-        self._attach(app, "provenance", names.provenance, retrievals.run, worker.batch_records, slow)
+        self._attach_agents(app, documents, contributions, retrievals, graph_topic)
         app.on_partitions_assigned.connect(self._on_assigned, weak=False)  # type: ignore[arg-type]  # Faust's own stub
         self._cleanup.push_async_callback(app.stop)
 
@@ -331,35 +329,72 @@ class Worker:
         self._keep(snapshots.keep())
         upkeep = self._store("lance upkeep")
         self._keep(keep_maintained(vectors, upkeep, self._metrics, self._settings))
-        self._keep(
-            Relinker(
-                orders=settings,
-                contributed=ContributedRecords(self._bootstrap_servers, graph_topic),
-                writer=vectors,
-                thread=lance,
-                outbox=outbox,
-                patience=Patience("kafka", AWAY, self._metrics, self._progress, first_wait_seconds=_FIRST_WAIT_SECONDS),
-                turn=self._turn,
-                max_contribution_bytes=self._most_contributed,
-            ).keep()
+        relinker = Relinker(
+            orders=settings,
+            contributed=ContributedRecords(self._bootstrap_servers, graph_topic),
+            writer=vectors,
+            thread=lance,
+            outbox=outbox,
+            patience=self._kafka_patience(),
+            turn=self._turn,
+            max_contribution_bytes=self._most_contributed,
         )
+        self._keep(relinker.keep())
+        self._keep(missed_deletes.make_up())
+        self._keep(watch_partitions(self._bootstrap_servers, names.documents, topics[names.documents].partitions))
         self._keep(until_crashed(app))
         return app
+
+    def _stored(
+        self,
+        topics: Mapping[str, TopicReport],
+        graph_topic: str,
+        graph_position: int,
+        reached: Mapping[int, StoredPosition],
+    ) -> dict[TopicPartition, int | None]:
+        """The last offset the stores hold of each partition that is read, -1 for none; None where the group knows."""
+        documents, provenance = self._names.documents, self._names.provenance
+        stored: dict[TopicPartition, int | None] = {TopicPartition(graph_topic, 0): graph_position}
+        for partition in range(topics[documents].partitions):
+            stored[TopicPartition(documents, partition)] = reached[partition].offset if partition in reached else -1
+        for partition in range(topics[provenance].partitions):
+            stored[TopicPartition(provenance, partition)] = None if reached else -1
+        return stored
+
+    def _missed_deletes(
+        self, generation: Generation, vectors: VectorWriter, lance: StoreThread, outbox: Outbox
+    ) -> MissedDeletes:
+        documents = self._names.documents
+        return MissedDeletes(
+            open_partition=lambda partition: PartitionReader(self._bootstrap_servers, documents, partition),
+            documents=vectors,
+            thread=lance,
+            outbox=outbox,
+            patience=self._kafka_patience(),
+            turn=self._turn,
+            to_check=generation.missed_deletes_path,
+        )
 
     def _collection_settings(self, group: str, outbox: Outbox) -> CollectionSettings:
         topic = self._names.curation
         settings_topic = SettingsTopic(self._bootstrap_servers, topic, f"{group}.settings")
         self._cleanup.push_async_callback(settings_topic.close)
-        patience = Patience("kafka", AWAY, self._metrics, self._progress, first_wait_seconds=_FIRST_WAIT_SECONDS)
-        return CollectionSettings(topic, settings_topic, outbox, self._settings.chunking.parameters(), patience)
+        chunking = self._settings.chunking.parameters()
+        return CollectionSettings(topic, settings_topic, outbox, chunking, self._kafka_patience())
+
+    def _kafka_patience(self) -> Patience:
+        return Patience("kafka", AWAY, self._metrics, self._progress, first_wait_seconds=_FIRST_WAIT_SECONDS)
 
     def _store(self, name: str) -> StoreThread:
         thread = StoreThread(name, self._metrics, self._progress)
         self._cleanup.callback(thread.end)
         return thread
 
-    async def _expect(self, group: str, stored: dict[TopicPartition, int | None], graph_topic: str) -> None:
-        states = await reconcile(self._bootstrap_servers, group, stored)
+    async def _expect(
+        self, generation: Generation, group: str, stored: dict[TopicPartition, int | None], graph_topic: str
+    ) -> None:
+        advice = how_to_publish_again(generation.data_dir)
+        states = await reconcile(self._bootstrap_servers, group, stored, advice)
         stages = {
             self._names.documents: documents_agent.STAGE,
             graph_topic: graph_agent.STAGE,
@@ -368,6 +403,20 @@ class Worker:
         for partition, position in stored.items():
             offset = (states[partition].committed or 0) - 1 if position is None else position
             self._progress.expect(stages[partition.topic], partition.topic, partition.partition, offset)
+
+    def _attach_agents(
+        self,
+        app: faust.App,
+        documents: DocumentsAgent,
+        contributions: GraphAgent,
+        retrievals: ProvenanceAgent,
+        graph_topic: str,
+    ) -> None:
+        worker, names = self._settings.worker, self._names
+        quick, slow = worker.batch_wait_seconds, worker.later_batch_wait_seconds
+        self._attach(app, "documents", names.documents, documents.run, worker.batch_records, quick)
+        self._attach(app, "graph", graph_topic, contributions.run, worker.graph_batch_records, slow)
+        self._attach(app, "provenance", names.provenance, retrievals.run, worker.batch_records, slow)
 
     def _attach(
         self,

@@ -162,7 +162,7 @@ def list_topics(data_dir: DataDir = None, bootstrap_servers: BootstrapServers = 
 def _report_topics(data_dir: Path | None, bootstrap_servers: str | None, *, create: bool, as_json: bool) -> bool:
     import asyncio
 
-    from indexer.generations import FIRST, current_generation
+    from indexer.generations import current_generation
     from schemas.topics import topic_specs
     from streams.kafka.topic_admin import ensure_topics, inspect_topics
     from streams.loading.loader import bootstrap_servers as find_servers
@@ -173,7 +173,7 @@ def _report_topics(data_dir: Path | None, bootstrap_servers: str | None, *, crea
         overrides(storage={"data_dir": data_dir}, kafka={"bootstrap_servers": bootstrap_servers})
     )
     generation = current_generation(settings.storage.data_dir)
-    specs = topic_specs(settings.kafka, generation.name if generation else FIRST)
+    specs = topic_specs(settings.kafka, generation.name if generation else None)
     look = ensure_topics if create else inspect_topics
     reports = asyncio.run(look(find_servers(settings), specs))
     if as_json:
@@ -186,7 +186,8 @@ def _report_topics(data_dir: Path | None, bootstrap_servers: str | None, *, crea
 
 def _quiet_kafka_client() -> None:
     """Its failures reach the person as exceptions; the same as log lines would only be in the way."""
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    for client in ("aiokafka", "kafka"):
+        logging.getLogger(client).setLevel(logging.CRITICAL)
 
 
 def overrides(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -37,6 +37,9 @@ class WorkerMetrics:
         self.dead_letters = counter("thalweg_dead_letters", "Records sent to the dead letters topic.", "reason")
         self.chunks_embedded = counter("thalweg_chunks_embedded", "Texts that were turned into vectors.")
         self.unknown_fields = counter("thalweg_unknown_fields", "Fields of envelopes that were left out.")
+        self.misplaced_records = counter(
+            "thalweg_misplaced_records", "Records in another partition than Kafka's default partitioner chooses."
+        )
         self.retries = counter("thalweg_retries", "Calls repeated in place after a transient failure.", "target")
         self.stage_seconds = Histogram(
             "thalweg_stage_seconds",

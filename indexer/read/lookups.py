@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from functools import reduce
 from operator import or_
+from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -10,8 +12,10 @@ from lancedb.expr import col, lit
 from lancedb.table import Table
 from numpy.typing import NDArray
 
+from indexer.generations import current_generation
 from indexer.read.rows import ChunkSpan
-from indexer.tables import store_errors
+from indexer.tables import DOCUMENTS, DocumentRow, connect, document_rows, go_to_newest, store_errors
+from schemas.ids import DocumentKey
 
 IN_LIST = 500  # values of one `IN (…)`
 SPANS = 50  # of one condition
@@ -49,3 +53,29 @@ def vector_matrix(table: pa.Table) -> NDArray[np.float32]:
     column = table["vector"].combine_chunks()
     matrix: NDArray[np.float32] = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)
     return matrix
+
+
+class DocumentLookup:
+    """Rows of documents, one at a time, in the stores of a data directory: for commands, which read few."""
+
+    def __init__(self, documents: Table | None) -> None:
+        self._documents = documents
+
+    @classmethod
+    def open(cls, data_dir: Path) -> Self:
+        """Where there are no stores, every document is unknown. Raises TransientStoreError when they cannot be read."""
+        generation = current_generation(data_dir)
+        if generation is None or not generation.lance_dir.is_dir():
+            return cls(None)
+        with store_errors(f"open the tables in {generation.lance_dir}"):
+            connection = connect(generation.lance_dir)
+            made = DOCUMENTS in connection.list_tables().tables
+            return cls(connection.open_table(DOCUMENTS) if made else None)
+
+    def find(self, key: DocumentKey) -> DocumentRow | None:
+        """The newest row of the document, also that of a deleted one; None for an unknown one."""
+        if self._documents is None:
+            return None
+        go_to_newest(self._documents)
+        rows = [row for table in rows_with(self._documents, "key", [str(key)], None) for row in document_rows(table)]
+        return rows[0] if rows else None

@@ -273,15 +273,18 @@ class VectorSnapshot:
         return rows[:limit], write_cursor(rows[limit - 1].key) if len(rows) > limit else None
 
     def counts(self) -> dict[str, int]:
-        """Rows by table: live `documents`, `deleted` ones, `passages` and `chunks` (for moments with stale ones)."""
+        """Rows by table: live `documents`, `deleted` ones, `passages` and `chunks` (for moments with stale ones), and
+        `misplaced` documents: live ones of which a tombstone has to reach more than one partition."""
         with store_errors("count rows"):
             documents = self._tables[DOCUMENTS]
+            told = "elsewhere" in documents.schema.names  # not in tables that no newer worker has opened yet
             deleted = documents.search().where(col("live") == lit(False)).select(["partition"]).to_arrow().num_rows
             return {
                 "documents": documents.count_rows() - deleted,
                 "deleted": deleted,
                 "passages": self._tables[PASSAGES].count_rows(),
                 "chunks": self._tables[CHUNKS].count_rows(),
+                "misplaced": documents.count_rows("live AND elsewhere IS NOT NULL") if told else 0,
             }
 
     def retrieval(self, retrieval_id: str) -> Retrieval | None:

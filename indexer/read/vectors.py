@@ -122,4 +122,7 @@ class VectorReader:
 def stored_positions(table: Table) -> dict[int, StoredPosition]:
     """The rows of `positions` by partition."""
     rows = table.to_arrow().to_pylist()
-    return {row["partition"]: StoredPosition(row["offset"], row["graph_offset"]) for row in rows}
+    return {
+        row["partition"]: StoredPosition(row["offset"], row["graph_offset"], row.get("timestamp_ms") or 0)
+        for row in rows
+    }

@@ -6,7 +6,7 @@ from typing import Self
 import lancedb
 import numpy as np
 import pyarrow as pa
-from lancedb.expr import col
+from lancedb.expr import col, lit
 from lancedb.index import Bitmap, BTree
 from lancedb.table import Table
 from numpy.typing import NDArray
@@ -107,6 +107,13 @@ class VectorWriter:
         tables = rows_with(self._newest(DOCUMENTS), "key", [str(key) for key in keys], None)
         return {row.key: row for table in tables for row in document_rows(table)}
 
+    def live_keys(self, partition: int, offset: int) -> list[DocumentKey]:
+        """The live documents that come from records of this partition, up to and including an offset."""
+        condition = (col("live") == lit(True)) & (col("partition") == lit(partition)) & (col("offset") <= lit(offset))
+        with store_errors("list the documents of a partition"):
+            rows = self._newest(DOCUMENTS).search().where(condition).select(["collection", "document_id"]).to_arrow()
+        return [DocumentKey(row["collection"], row["document_id"]) for row in rows.to_pylist()]
+
     def known_vectors(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Stored vectors, (dimension,) float32, by the hash of the text they were made from; of any revision."""
         chunks = self._newest(CHUNKS)
@@ -175,10 +182,7 @@ class VectorWriter:
         """Remember how far each partition is; partitions that are not named keep what they have."""
         if not reached:
             return
-        rows = [
-            {"partition": partition, "offset": position.offset, "graph_offset": position.graph_offset}
-            for partition, position in reached.items()
-        ]
+        rows = [{"partition": partition, **position._asdict()} for partition, position in reached.items()]
         self._upsert(POSITIONS, pa.Table.from_pylist(rows, schema=POSITIONS_SCHEMA))
 
     def add_retrievals(self, retrievals: Sequence[tuple[str, Retrieval]]) -> None:

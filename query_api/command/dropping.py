@@ -16,7 +16,7 @@ from query_api.command.client import ServiceClient
 from query_api.command.listing import listed
 from schemas.collections import those_there
 from schemas.exits import Failure, WrongSetting
-from schemas.ids import Position, format_token, parse_token
+from schemas.tokens import Token, merge_tokens, parse_token
 
 SENT_AT_ONCE = 16
 PAUSE_SECONDS = 0.25
@@ -47,26 +47,25 @@ def documents_to_drop(client: ServiceClient, collection: str) -> list[str]:
 
 def publish_tombstones(
     client: ServiceClient, collection: str, ids: Iterable[str], advance: Advance = lambda: None
-) -> dict[str, Position]:
-    """The position of each document's tombstone, once the log has them all. Safe to break off and to repeat."""
+) -> dict[str, Token]:
+    """The token of each document's tombstones, once the log has them all. Safe to break off and to repeat."""
 
-    def publish(document_id: str) -> tuple[str, Position]:
+    def publish(document_id: str) -> tuple[str, Token]:
         answer = client.delete(f"{_path(document_id)}?{urlencode({'collection': collection})}")
-        ((partition, offset),) = parse_token(answer["token"]).items()
-        return document_id, Position(partition, offset)
+        return document_id, parse_token(answer["token"])
 
-    positions: dict[str, Position] = {}
+    tokens: dict[str, Token] = {}
     with ThreadPoolExecutor(SENT_AT_ONCE) as pool:
-        for document_id, position in pool.map(publish, ids):
-            positions[document_id] = position
+        for document_id, token in pool.map(publish, ids):
+            tokens[document_id] = token
             advance()
-    return positions
+    return tokens
 
 
 def follow_tombstones(
     client: ServiceClient,
     collection: str,
-    positions: Mapping[str, Position],
+    tokens: Mapping[str, Token],
     advance: Advance = lambda: None,
     *,
     patience_seconds: float,
@@ -79,19 +78,25 @@ def follow_tombstones(
     A partition keeps its order, so the newest tombstone of each stands for those before it. Raises Failure when nothing
     moves for `patience_seconds`.
     """
-    newest = {position.partition: (document_id, position) for document_id, position in _by_offset(positions)}
+    newest: dict[int, tuple[str, Token]] = {}
+    for document_id, each in tokens.items():
+        for partition, offset in each.positions.items():
+            if partition not in newest or newest[partition][1].positions[partition] < offset:
+                newest[partition] = document_id, each
     told, last, since = 0, None, now_seconds()
     while True:
-        token = client.get("/v1/status")["positions"]
-        reached = parse_token(token) if token else {}
-        gone = sum(position.offset <= reached.get(position.partition, -1) for position in positions.values())
+        reached = merge_tokens([client.get("/v1/status")["positions"] or ""]).positions
+        gone = sum(
+            all(offset <= reached.get(partition, -1) for partition, offset in each.positions.items())
+            for each in tokens.values()
+        )
         for _ in range(told, gone):
             advance()
         told = max(told, gone)
         newest = {
-            partition: (document_id, position)
-            for partition, (document_id, position) in newest.items()
-            if not client.get(f"{_path(document_id)}/status", {"collection": collection, "position": str(position)})[
+            partition: (document_id, each)
+            for partition, (document_id, each) in newest.items()
+            if not client.get(f"{_path(document_id)}/status", {"collection": collection, "position": str(each)})[
                 "final"
             ]
         }
@@ -101,24 +106,20 @@ def follow_tombstones(
             last, since = (told, len(newest)), now_seconds()
         elif now_seconds() - since > patience_seconds:
             raise Failure(
-                f"Nothing was deleted for {patience_seconds:.0f} s, {told:,} of {len(positions):,} documents are. The "
+                f"Nothing was deleted for {patience_seconds:.0f} s, {told:,} of {len(tokens):,} documents are. The "
                 "tombstones are safe in Kafka; is a worker running? 'thalweg status' tells."
             )
         sleep(PAUSE_SECONDS)
 
 
-def token_of(positions: Mapping[str, Position]) -> str:
+def token_of(tokens: Mapping[str, Token]) -> str:
     """What to search after, to see none of the documents."""
-    return format_token({position.partition: position.offset for _, position in _by_offset(positions)})
+    return str(merge_tokens(str(token) for token in tokens.values()))
 
 
 def still_listed(client: ServiceClient, collection: str, ids: Iterable[str]) -> int:
     """How many of the documents the service lists again, or still."""
     return len(listed(client, collection).keys() & set(ids))
-
-
-def _by_offset(positions: Mapping[str, Position]) -> list[tuple[str, Position]]:
-    return sorted(positions.items(), key=lambda item: item[1].offset)
 
 
 def _path(document_id: str) -> str:

@@ -83,7 +83,10 @@ def show_status(console: Console, status: JSONObject) -> None:
     table.add_row("searchable up to", status["positions"] or "nothing yet")
     if status["graph_position"] is not None:
         table.add_row("graph", f"position {status['graph_position']}, snapshot at {status['graph_base_position']}")
-    table.add_row("holds", ", ".join(f"{count:,} {name}" for name, count in status["counts"].items()) or "nothing yet")
+    counts = {name: count for name, count in status["counts"].items() if name != "misplaced"}
+    table.add_row("holds", ", ".join(f"{count:,} {name}" for name, count in counts.items()) or "nothing yet")
+    if misplaced := status["counts"].get("misplaced"):
+        table.add_row("misplaced", f"{misplaced:,} documents are not only where Kafka's default partitioner puts them")
     table.add_row("provenance", f"{status['provenance_buffered']} waiting, {status['provenance_dropped']} dropped")
     table.add_row("memory", f"{status['memory_bytes'] / MIB:,.0f} MiB")
     table.add_row("running for", f"{status['uptime_seconds']:,.0f} s, version {status['version']}")

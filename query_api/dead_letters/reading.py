@@ -13,7 +13,7 @@ from aiokafka import TopicPartition
 from query_api.dead_letters.describing import LetterRecord, reason_of, summary
 from query_api.upkeep.tailing import LocateBroker, Span, connect, spans_of
 from schemas.dead_letters import DeadLetterPage, DeadLetterSummary
-from schemas.ids import Position, format_token
+from schemas.ids import Position, format_positions
 
 WINDOW_RECORDS = 50
 LOOKED_AT_MOST = 5_000
@@ -88,7 +88,7 @@ class DeadLetterReader:
                     break
                 letters.append(newest.found.popleft()[2])
             is_over = all(walk.is_over for walk in walks)
-            cursor = None if is_over else format_token({walk.partition: walk.following for walk in walks})
+            cursor = None if is_over else format_positions({walk.partition: walk.following for walk in walks})
             return DeadLetterPage(dead_letters=letters, next_cursor=cursor, looked_at=looked_at)
 
     async def letter(self, position: Position) -> LetterRecord | None:

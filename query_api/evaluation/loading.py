@@ -6,7 +6,7 @@ process, which this one may not import; and this way the address of the service 
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from query_api.command.client import NotNow, ServiceClient
 from query_api.command.listing import listed
@@ -14,7 +14,7 @@ from query_api.evaluation.corpus import Corpus
 from query_api.judging.findings import Loaded
 from query_api.judging.labelled import LabelledCollection
 from schemas.exits import Failure, WrongSetting
-from schemas.ids import format_token, parse_token
+from schemas.tokens import Token, merge_tokens
 
 BATCH_DOCUMENTS = 200
 BATCH_BYTES = 4 * 1024 * 1024
@@ -46,10 +46,10 @@ def load(
         )
     wanting = {document_id: body for document_id, body in corpus.envelopes.items() if document_id not in held}
     advance(len(held))
-    reached = reached_by(held.values())
+    reached = merge_tokens(held.values())
     for batch in batches(wanting):
-        reached = reached_by([format_token(reached), _publish(client, batch, patience_seconds)])
-    if reached:
+        reached = merge_tokens([str(reached), _publish(client, batch, patience_seconds)])
+    if reached.positions:
         _wait(client, corpus.collection, reached, len(wanting), advance, patience_seconds)
     if wanting:
         held = listed(client, corpus.collection)
@@ -58,7 +58,7 @@ def load(
         documents=len(held),
         sent=len(wanting),
         missing=tuple(sorted(corpus.envelopes.keys() - held.keys())),
-        token=format_token(reached),
+        token=str(reached),
         seconds=round(time.monotonic() - began, 3),
     )
 
@@ -103,7 +103,7 @@ def _publish(client: ServiceClient, batch: list[bytes], patience_seconds: float)
 def _wait(
     client: ServiceClient,
     collection: str,
-    wanted: Mapping[int, int],
+    wanted: Token,
     sent: int,
     advance: Advance,
     patience_seconds: float,
@@ -118,9 +118,9 @@ def _wait(
     deadline = time.monotonic() + patience_seconds
     while True:
         try:
-            client.get("/v1/search", {**asked, "after": format_token(wanted)})
+            client.get("/v1/search", {**asked, "after": str(wanted)})
         except NotNow as problem:
-            left = _left(wanted, client.get("/v1/status")["positions"])
+            left = _left(wanted.positions, client.get("/v1/status")["positions"])
             if fewest is None or left < fewest:
                 fewest, deadline = left, time.monotonic() + patience_seconds
             advance(max(0, sent - left - told))
@@ -138,17 +138,8 @@ def _wait(
 
 def _left(wanted: Mapping[int, int], reached_token: str | None) -> int:
     """Offsets between what is reached and what is wanted, other writers' records among them."""
-    reached = reached_by([reached_token or ""])
+    reached = merge_tokens([reached_token or ""]).positions
     return sum(max(0, offset - reached.get(partition, -1)) for partition, offset in wanted.items())
-
-
-def reached_by(tokens: Iterable[str]) -> dict[int, int]:
-    """The highest offset of each partition that any of the tokens names; an empty token names none."""
-    reached: dict[int, int] = {}
-    for token in set(tokens) - {""}:
-        for partition, offset in parse_token(token).items():
-            reached[partition] = max(reached.get(partition, -1), offset)
-    return reached
 
 
 def there_already(client: ServiceClient, collection: str, labelled: LabelledCollection) -> Loaded:

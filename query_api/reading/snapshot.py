@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from indexer.read.resident.scope import Scope
 from query_api.graph.view import GraphView
 from schemas.api import SnapshotInfo
-from schemas.ids import DocumentKey, format_token
+from schemas.ids import DocumentKey, format_positions
 
 if TYPE_CHECKING:
     from indexer.read.resident.documents import DocumentIndex
@@ -120,7 +120,9 @@ class Snapshot:
             generation=self.generation,
             graph_position=self.graph.position,
             table_versions=dict(self.text.table_versions),
-            positions=format_token({partition: offset for partition, offset in self.reached.items() if offset >= 0}),
+            positions=format_positions(
+                {partition: offset for partition, offset in self.reached.items() if offset >= 0}
+            ),
             as_of=self.text.opened_at.isoformat(),
         )
 

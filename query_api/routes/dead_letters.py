@@ -16,7 +16,7 @@ from query_api.upkeep.tailing import LogUnavailable
 from schemas.clock import since_ms
 from schemas.dead_letters import DeadLetterDetail, DeadLetterPage
 from schemas.errors import MalformedToken
-from schemas.ids import Position, parse_token
+from schemas.ids import Position, parse_positions
 
 router = APIRouter(tags=["dead letters"])
 
@@ -38,7 +38,7 @@ async def list_dead_letters(
     """Newest first. They are kept for as long as their topic keeps them, 30 days unless that was changed."""
     try:
         first_ms = None if since is None else since_ms(since, time.time_ns() // 1_000_000)
-        before = parse_token(cursor) if cursor else {}
+        before = parse_positions(cursor) if cursor else {}
     except MalformedToken as error:
         raise ApiProblem(400, "Malformed cursor", "Give the `next_cursor` of the page before.") from error
     except ValueError as error:
@@ -72,7 +72,7 @@ async def get_dead_letter(
 
 def _position(text: str) -> Position:
     try:
-        ((partition, offset),) = parse_token(text).items()
+        ((partition, offset),) = parse_positions(text).items()
     except ValueError as error:
         raise ApiProblem(
             400, "Malformed position", f"{text[:40]!r} is not '<partition>:<offset>', such as '3:17'."

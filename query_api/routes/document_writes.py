@@ -8,14 +8,16 @@ from fastapi.responses import JSONResponse
 
 from indexer.parsing import formats
 from query_api.problems import ApiProblem
+from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 from query_api.writing import intake
 from query_api.writing.intake import Candidate
 from query_api.writing.publishing import BrokerUnavailable, OutgoingRecord, RecordRefused
 from schemas.api import WriteAccepted
 from schemas.events import DocumentDelete, DocumentEvent
-from schemas.ids import Position, format_token
+from schemas.ids import DocumentKey, Position
 from schemas.service import AcceptedMember, BatchAccepted, RefusedMember
+from schemas.tokens import format_token
 from schemas.tracing import TRACEPARENT, well_formed
 
 router = APIRouter(tags=["documents"])
@@ -141,10 +143,26 @@ def _trace(request: Request) -> str | None:
 
 async def _publish_one(service: Service, event: DocumentEvent, traceparent: str | None) -> Response:
     record = intake.record_of(event, service.settings.kafka, traceparent)
-    return _accepted(WriteAccepted(token=str(await _publish(service, record))))
+    positions = [await _publish(service, record)]
+    if isinstance(event, DocumentDelete):
+        others = await _other_partitions(service, event.key, positions[0].partition)
+        positions += [await _publish(service, record._replace(partition=partition)) for partition in others]
+    return _accepted(WriteAccepted(token=_token(service, positions)))
+
+
+async def _other_partitions(service: Service, key: DocumentKey, reached: int) -> list[int]:
+    """The partitions beside `reached` in which the log holds records of a document. A tombstone removes those of its
+    own partition only: the others would bring the document back when the stores are rebuilt."""
+    snapshot = service.keeper.current
+    if snapshot is None:
+        return []
+    tables = tables_of(snapshot)
+    row = (await service.read(lambda: tables.documents([key]))).get(key)
+    return [] if row is None else sorted({row.partition, *row.elsewhere} - {reached})
 
 
 async def _publish(service: Service, record: OutgoingRecord) -> Position:
+    _require_same_log(service)
     try:
         (position,) = await service.writer.publish(service.topics.documents, [record])
     except RecordRefused as error:
@@ -173,7 +191,7 @@ async def _publish_batch(service: Service, candidates: list[Candidate], tracepar
     if records:
         confirmed = await _publish_members(service, records, refused)
     answer = BatchAccepted(
-        token=_token(confirmed.values()),
+        token=_token(service, confirmed.values()),
         documents=len(confirmed),
         accepted=[
             AcceptedMember(index=index, position=str(position), **_names(candidates[index]))
@@ -208,6 +226,7 @@ async def _publish_members(
 
     A record that the topic does not take also fails those sent in one packet with it, so these go one by one then.
     """
+    _require_same_log(service)
     indices = list(records)
     try:
         positions = await service.writer.publish(service.topics.documents, list(records.values()))
@@ -244,11 +263,17 @@ def _accepted(answer: WriteAccepted) -> Response:
     return JSONResponse(answer.model_dump(), 202)
 
 
-def _token(positions: Iterable[Position]) -> str:
+def _require_same_log(service: Service) -> None:
+    """Raises ApiProblem 503 where nothing that is written would be indexed into the stores that are served."""
+    if (other_log := service.other_log()) is not None:
+        raise ApiProblem(503, "Another log", other_log, members={"reason": "another_log"})
+
+
+def _token(service: Service, positions: Iterable[Position]) -> str:
     reached: dict[int, int] = {}
     for position in positions:
         reached[position.partition] = max(reached.get(position.partition, -1), position.offset)
-    return format_token(reached)
+    return format_token(reached, service.log_identity.topic_id)
 
 
 def _names(candidate: Candidate) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from query_api.searching.engine import tables_of
 from query_api.upkeep.recent_receipts import RecentReceipts
 from schemas.api import DocumentStatus
-from schemas.ids import DocumentKey, format_token
+from schemas.ids import DocumentKey, format_positions
 from schemas.receipts import Receipt
 
 if TYPE_CHECKING:
@@ -76,11 +76,11 @@ def _pending(
     positions = tables_of(snapshot).positions
     late = {at: offset for at, offset in asked.items() if at not in positions or positions[at].offset < offset}
     if late:
-        return f"The record at {format_token(late)} is not indexed yet."
+        return f"The record at {format_positions(late)} is not indexed yet."
     untold = {at: offset for at, offset in asked.items() if receipts.reached.get(at, -1) < offset}
     if row is not None and row.offset >= untold.get(row.partition, -1):
         untold.pop(row.partition, None)
-    return f"The receipt of the record at {format_token(untold)} has not come yet." if untold else None
+    return f"The receipt of the record at {format_positions(untold)} has not come yet." if untold else None
 
 
 def _indexed_state(snapshot: "Snapshot", row: "DocumentRow | None") -> dict[str, Any]:

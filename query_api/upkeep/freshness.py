@@ -22,7 +22,7 @@ from query_api.upkeep.index_freshness import IndexFreshness
 from query_api.upkeep.recent_receipts import RecentReceipts
 from query_api.upkeep.served_generation import OpenedGeneration, ServedGeneration
 from query_api.upkeep.tailing import LocateBroker, Span, TailedRecord, TopicTail
-from schemas.ids import format_token
+from schemas.ids import format_positions
 from schemas.receipts import decode_receipt
 from schemas.topics import TopicNames
 
@@ -142,7 +142,8 @@ class SnapshotKeeper:
             )
             raise NotThereYet(
                 reached,
-                f"After {seconds:g} s the {late} not reached {format_token(asked)}; reached: {reached or 'nothing'}.",
+                f"After {seconds:g} s the {late} not reached {format_positions(asked)}; "
+                f"reached: {reached or 'nothing'}.",
             ) from None
         finally:
             self._waiters -= 1
@@ -284,4 +285,4 @@ def reached_token(snapshot: "Snapshot | None") -> str:
     """The token of what the text stores show; empty for nothing."""
     if snapshot is None:
         return ""
-    return format_token(snapshot.reached)
+    return format_positions(snapshot.reached)

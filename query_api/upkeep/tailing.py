@@ -77,7 +77,7 @@ class TopicTail:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     async def _follow(self) -> None:
-        """One connection: until the broker moves to another address, or fails."""
+        """One connection: until the broker moves to another address or fails, or the topic gets more partitions."""
         servers = self._locate_broker()
         consumer = await connect(servers, self._record_bytes, LONGEST_FETCH_MS)
         try:
@@ -89,7 +89,7 @@ class TopicTail:
             if self.problem is not None:
                 log.info("following topic", topic=self.topic, offsets=dict(first))
             self.problem = None
-            while self._locate_broker() == servers:
+            while self._locate_broker() == servers and not self._has_more_partitions(consumer, len(spans)):
                 batches: Mapping[Any, Sequence[Any]] = await consumer.getmany(timeout_ms=POLL_MS)
                 records = [
                     TailedRecord(record.partition, record.offset, record.key, record.value)
@@ -100,6 +100,9 @@ class TopicTail:
                     await self._take(records)
         finally:
             await consumer.stop()
+
+    def _has_more_partitions(self, consumer: Any, followed: int) -> bool:
+        return len(consumer.partitions_for_topic(self.topic) or ()) > followed
 
 
 async def connect(servers: str | None, record_bytes: int, longest_fetch_ms: int = POLL_MS) -> Any:

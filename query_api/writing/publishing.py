@@ -18,11 +18,12 @@ STOP_SECONDS = 5.0
 
 
 class OutgoingRecord(NamedTuple):
-    """`key` decides the partition by Kafka's own murmur2, as every other producer does it; a null `value` deletes."""
+    """`key` decides the partition by Kafka's own murmur2, unless one is given; a null `value` deletes."""
 
     key: bytes
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...] = ()
+    partition: int | None = None
 
 
 class BrokerUnavailable(Exception):
@@ -69,7 +70,9 @@ class LogWriter:
             async with asyncio.timeout_at(deadline):
                 producer = await self._connected()
                 for record in records:
-                    sending = await producer.send(topic, record.value, record.key, headers=list(record.headers))
+                    sending = await producer.send(
+                        topic, record.value, record.key, record.partition, headers=list(record.headers)
+                    )
                     sent.append(sending)
         except (KafkaError, OSError) as error:
             raise _failure(error, sent) from error

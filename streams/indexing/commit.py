@@ -20,7 +20,7 @@ from streams.delivery.outbox import Outbox
 from streams.errors import RestartNeeded
 from streams.indexing.making import Maker, VectorLookup
 from streams.indexing.records import SourceRecord
-from streams.indexing.slices import Slice
+from streams.indexing.slices import PartitionOf, Slice, unknown_partition
 from streams.metrics import Stopwatch, WorkerMetrics
 from streams.progress.stores import StoreThread
 
@@ -56,6 +56,7 @@ class IndexedSlice:
     reached: dict[int, StoredPosition]
     seconds: dict[str, float]
     unknown_fields: int
+    misplaced: int = 0
 
     @property
     def outcomes(self) -> Counter[str]:
@@ -72,6 +73,7 @@ class IndexedSlice:
             metrics.stage_seconds.labels(stage).observe(seconds)
         metrics.chunks_embedded.inc(self.embedded)
         metrics.unknown_fields.inc(self.unknown_fields)
+        metrics.misplaced_records.inc(self.misplaced)
 
     def line(self) -> dict[str, object]:
         """The fields of the slice's one log line."""
@@ -104,6 +106,7 @@ class DocumentIndexer:
         reached: Mapping[int, StoredPosition],
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         turn: asyncio.Lock | None = None,
+        partition_of: PartitionOf = unknown_partition,
     ) -> None:
         """`reached` is what the writer's `positions()` said when it was opened; nobody else writes them. `turn` is held
         during a commit: whoever else contributes to the graph takes it too, so that order per document holds."""
@@ -120,6 +123,7 @@ class DocumentIndexer:
         self._now_ms = now_ms
         self._encoder_is_free = asyncio.Event()
         self._turn = turn or asyncio.Lock()
+        self._partition_of = partition_of
         self._log = structlog.get_logger("thalweg.worker")
 
     async def index(self, records: Sequence[SourceRecord]) -> None:
@@ -199,6 +203,7 @@ class DocumentIndexer:
             self._limits,
             condemned,
             await self._choices.current(),
+            self._partition_of,
         )
         watch.lap("decode")
         await self._make(work, watch)  # 2, 3, 4, 5
@@ -221,7 +226,7 @@ class DocumentIndexer:
         receipts = work.receipts(graph_offsets, watch.seconds, self._now_ms())
         await self._outbox.acknowledge(receipts)
         watch.lap("receipts")
-        return IndexedSlice(receipts, reached, watch.seconds, work.unknown_fields)
+        return IndexedSlice(receipts, reached, watch.seconds, work.unknown_fields, work.misplaced)
 
     async def _make(self, work: Slice, watch: Stopwatch) -> None:
         if work.events:

@@ -2,7 +2,7 @@
 refused, and what follows from that for rows, positions and receipts. No I/O."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +23,18 @@ from streams.indexing.ordering import Folded, Held, fold
 from streams.indexing.records import DecodedEvent, SourceRecord
 
 NOTHING_STORED = StoredPosition(-1, -1)
+MISPLACED = (
+    "The record came in partition {came}, and Kafka's default partitioner (murmur2) puts its key into partition "
+    "{belongs}: deletes by other clients may miss it. Let the producer use murmur2 (librdkafka: "
+    "partitioner=murmur2_random)."
+)
+
+PartitionOf = Callable[[bytes], int | None]
+"""The partition that a key belongs to by Kafka's default partitioner; None where that is not known."""
+
+
+def unknown_partition(_key: bytes) -> None:
+    """For a topic whose number of partitions is not known."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,7 @@ class Slice:
     refused: dict[Position, tuple[SourceRecord, DeadLetter]] = field(default_factory=dict)
     unknown_fields: int = 0
     traceparents: dict[Position, str] = field(default_factory=dict)
+    partition_of: PartitionOf = unknown_partition
 
     @classmethod
     def decoded(
@@ -61,13 +74,14 @@ class Slice:
         limits: LimitSettings,
         condemned: Mapping[Position, Exception],
         chunking: Mapping[str, ChunkingParameters],
+        partition_of: PartitionOf = unknown_partition,
     ) -> "Slice":
         """The slice with every record decoded or refused. A record that came twice counts once.
 
         `chunking` is what collections have chosen, by name.
         """
         distinct = list({record.position: record for record in records}.values())
-        made = cls(topic, generation, distinct, reached)
+        made = cls(topic, generation, distinct, reached, partition_of=partition_of)
         for record in distinct:
             made._note_trace(record, traceparent_in(record.headers))
             if record.position in condemned:
@@ -139,7 +153,34 @@ class Slice:
                 yield Winner(key, folded.winner, folded.state)
 
     def rows_to_store(self) -> list[IndexedRows]:
-        return [self._row(winner) for winner in self.winners()]
+        """The rows of all winners, and those of documents of which a record that lost stands in another partition."""
+        rows = [self._row(winner) for winner in self.winners()]
+        for key, folded in self.folded.items():
+            row = self.rows.get(key)
+            if folded.winner is None and row is not None:
+                others = self._elsewhere(key, row.partition)
+                if others != row.elsewhere:
+                    rows.append(IndexedRows(replace(row, elsewhere=others)))
+        return rows
+
+    @property
+    def misplaced(self) -> int:
+        """Records that came in another partition than their key belongs to."""
+        return sum(self._is_misplaced(record) for record in self.records)
+
+    def _is_misplaced(self, record: SourceRecord) -> bool:
+        return self.partition_of(record.key or b"") not in (None, record.partition)
+
+    def _elsewhere(self, key: DocumentKey, partition: int) -> tuple[int, ...]:
+        """The partitions besides this one that a tombstone of the document has to reach."""
+        row = self.rows.get(key)
+        events = [event for event in self.events[key] if event.position not in self.refused]
+        seen = {event.position.partition for event in events}
+        if row is not None:
+            seen |= {row.partition, *row.elsewhere}
+        if events and (belongs := self.partition_of(events[0].record.key or b"")) is not None:
+            seen.add(belongs)
+        return tuple(sorted(seen - {partition}))
 
     def contributions(self) -> dict[DocumentKey, bytes | None]:
         """What goes to the graph topic: None withdraws what a deleted document had contributed."""
@@ -154,7 +195,9 @@ class Slice:
         advanced: dict[int, StoredPosition] = {}
         for record in self.records:
             before = advanced.get(record.partition) or self.reached.get(record.partition, NOTHING_STORED)
-            advanced[record.partition] = before._replace(offset=max(before.offset, record.offset))
+            if record.offset > before.offset:
+                before = before._replace(offset=record.offset, timestamp_ms=record.timestamp_ms)
+            advanced[record.partition] = before
         for winner in self.winners():
             before = advanced[winner.event.position.partition]
             graph_offset = max(before.graph_offset, graph_offsets.get(winner.key, -1))
@@ -232,7 +275,9 @@ class Slice:
             chunks=row.chunks,
         )
 
-    def _receipt(self, record: SourceRecord, outcome: Outcome, **told: Any) -> Receipt:
+    def _receipt(self, record: SourceRecord, outcome: Outcome, notes: tuple[str, ...] = (), **told: Any) -> Receipt:
+        if self._is_misplaced(record):
+            notes = (*notes, MISPLACED.format(came=record.partition, belongs=self.partition_of(record.key or b"")))
         return Receipt(
             key=(record.key or b"").decode("utf-8", "replace"),
             outcome=outcome,
@@ -241,6 +286,7 @@ class Slice:
             generation=self.generation,
             produced_at_ms=record.timestamp_ms,
             traceparent=self.traceparents.get(record.position),
+            notes=notes,
             **told,
         )
 
@@ -250,6 +296,7 @@ class Slice:
             "partition": winner.event.position.partition,
             "offset": winner.event.position.offset,
             "timestamp_ms": winner.event.timestamp_ms,
+            "elsewhere": self._elsewhere(winner.key, winner.event.position.partition),
         }
         if winner.key in self.unchanged:
             return IndexedRows(replace(self.rows[winner.key], **place))

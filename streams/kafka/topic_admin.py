@@ -1,23 +1,26 @@
-"""Makes the topics on a cluster, and says where an existing one is not as it should be. Never changes one."""
+"""The topics on a cluster: missing ones are created, and where one is not as wanted, that is reported.
+
+An existing topic keeps its settings. Only partitions are added, where `grow_topics` is asked to.
+"""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+from kafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
 from schemas.exits import Failure, Unreachable
-from schemas.topics import TopicSpec
+from schemas.topics import DELETE_RETENTION, TopicSpec
 
 _MOST_REPLICAS = 3
-_CONNECT_TIMEOUT_SECONDS = 10.0
-_VISIBLE_TIMEOUT_SECONDS = 15.0
-_POLL_SECONDS = 0.05
+_CONNECT_TIMEOUT_MS = 10_000
+_VISIBLE_TIMEOUT_MS = 15_000
+_NO_ERROR = 0
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,19 @@ class Difference:
 
 @dataclass(frozen=True)
 class TopicReport:
-    """One topic after a look at it; `partitions` is what it has, 0 when it is missing."""
+    """One topic after a look at it; `partitions` is what it has, 0 when it is missing.
+
+    `topic_id` is the cluster's own id of the topic, 32 hex digits: one that is deleted and made again gets another.
+    Empty when the topic is missing, or the brokers are older than Kafka 2.8. `delete_retention_ms` is how long a
+    compacted topic keeps tombstones.
+    """
 
     name: str
     outcome: Literal["created", "exists", "missing"]
     partitions: int
     differences: tuple[Difference, ...] = ()
+    topic_id: str = ""
+    delete_retention_ms: int = 0
 
     def sentence(self) -> str:
         text = f"{self.name}: {self.outcome}"
@@ -54,102 +64,128 @@ async def ensure_topics(bootstrap_servers: str, specs: Sequence[TopicSpec]) -> l
     replicas as there are brokers, three at most.
     Raises Unreachable, or Failure when the cluster refuses a topic.
     """
-    async with _connected(bootstrap_servers) as admin:
-        before = await _inspect(admin, specs)
-        missing = [spec for spec, report in zip(specs, before, strict=True) if report.outcome == "missing"]
-        if not missing:
-            return before
-        await _create(admin, missing)
-        await _wait_visible(admin, missing)
-        names = {spec.name for spec in missing}
-        after = await _inspect(admin, specs)
-    return [
-        TopicReport(report.name, "created", report.partitions, report.differences) if report.name in names else report
-        for report in after
-    ]
+
+    def ensure(admin: KafkaAdminClient) -> list[TopicReport]:
+        missing = [each.name for each in _inspect(admin, specs) if each.outcome == "missing"]
+        if missing:
+            _create(admin, [spec for spec in specs if spec.name in missing])
+            admin.wait_for_topics(missing, timeout_ms=_VISIBLE_TIMEOUT_MS)
+        return _inspect(admin, specs, created=missing)
+
+    return await _with_admin(bootstrap_servers, ensure)
 
 
 async def inspect_topics(bootstrap_servers: str, specs: Sequence[TopicSpec]) -> list[TopicReport]:
-    """The same report, creating nothing. Raises Unreachable, or Failure when the cluster does not tell."""
-    async with _connected(bootstrap_servers) as admin:
-        return await _inspect(admin, specs)
+    """The same report, creating nothing. Raises Unreachable, or Failure when the cluster refuses to describe them."""
+    return await _with_admin(bootstrap_servers, lambda admin: _inspect(admin, specs))
 
 
-@asynccontextmanager
-async def _connected(bootstrap_servers: str) -> AsyncIterator[AIOKafkaAdminClient]:
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers, client_id="thalweg-topics")
+async def grow_topics(bootstrap_servers: str, names: Sequence[str], partitions: int) -> list[str]:
+    """Add partitions to those of the topics that have fewer; the names of these.
+
+    Returns when the new partitions can be used. May be called again. Raises Unreachable or Failure.
+    """
+
+    def grow(admin: KafkaAdminClient) -> list[str]:
+        smaller = [
+            topic["name"]
+            for topic in admin.describe_topics(list(names))
+            if topic["error_code"] == _NO_ERROR and len(topic["partitions"]) < partitions
+        ]
+        if smaller:
+            admin.create_partitions(dict.fromkeys(smaller, partitions))
+            admin.wait_for_topics(smaller, timeout_ms=_VISIBLE_TIMEOUT_MS)
+        return smaller
+
+    return await _with_admin(bootstrap_servers, grow)
+
+
+async def topic_id(bootstrap_servers: str, name: str) -> str:
+    """The cluster's id of a topic, 32 hex digits; empty where it is missing, or the brokers know no ids.
+
+    Raises Unreachable or Failure.
+    """
+    return await _with_admin(bootstrap_servers, lambda admin: _id_of(admin.describe_topics([name])[0]))
+
+
+async def _with_admin(bootstrap_servers: str, work: Callable[[KafkaAdminClient], Result]) -> Result:
+    def connected() -> Result:
+        with _admin(bootstrap_servers) as admin:
+            return work(admin)
+
+    return await asyncio.to_thread(connected)
+
+
+@contextmanager
+def _admin(bootstrap_servers: str) -> Iterator[KafkaAdminClient]:
     try:
-        try:
-            async with asyncio.timeout(_CONNECT_TIMEOUT_SECONDS):
-                await admin.start()
-        except (KafkaError, OSError, TimeoutError) as error:
-            raise Unreachable(
-                f"No Kafka broker answers at {bootstrap_servers}. Start one with `thalweg up` or `thalweg kafka`, "
-                "or set THALWEG_KAFKA__BOOTSTRAP_SERVERS."
-            ) from error
-        try:
-            yield admin
-        except KafkaError as error:
-            raise Failure(f"Kafka at {bootstrap_servers} refused: {error}.") from error
+        admin = KafkaAdminClient(
+            bootstrap_servers=[server.strip() for server in bootstrap_servers.split(",")],
+            client_id="thalweg-topics",
+            bootstrap_timeout_ms=_CONNECT_TIMEOUT_MS,
+        )
+    except (KafkaError, OSError) as error:
+        raise Unreachable(
+            f"No Kafka broker answers at {bootstrap_servers}. Start one with `thalweg up` or `thalweg kafka`, "
+            "or set THALWEG_KAFKA__BOOTSTRAP_SERVERS."
+        ) from error
+    try:
+        yield admin
+    except KafkaError as error:
+        raise Failure(f"Kafka at {bootstrap_servers} refused: {error}.") from error
     finally:
-        await admin.close()
+        admin.close()
 
 
-async def _create(admin: AIOKafkaAdminClient, specs: Sequence[TopicSpec]) -> None:
-    brokers = len((await admin.describe_cluster())["brokers"])
-    replicas = min(_MOST_REPLICAS, max(1, brokers))
-    topics = [NewTopic(spec.name, spec.partitions, replicas, topic_configs=dict(spec.config)) for spec in specs]
-    answer = await admin.create_topics(topics)
-    for name, code, *message in answer.topic_errors:
-        error = for_code(code)
-        if code != 0 and error is not TopicAlreadyExistsError:  # another process may have been quicker
-            raise Failure(f"Kafka did not create the topic {name}: {(message and message[0]) or error.__name__}")
+def _create(admin: KafkaAdminClient, specs: Sequence[TopicSpec]) -> None:
+    replicas = min(_MOST_REPLICAS, max(1, len(admin.describe_cluster()["brokers"])))
+    wanted = {
+        spec.name: {
+            "num_partitions": spec.partitions,
+            "replication_factor": replicas,
+            "configs": dict(spec.config),
+        }
+        for spec in specs
+    }
+    for topic in admin.create_topics(wanted, raise_errors=False)["topics"]:
+        error = for_code(topic["error_code"])
+        if topic["error_code"] != _NO_ERROR and error is not TopicAlreadyExistsError:  # another may have been quicker
+            raise Failure(f"Kafka did not create the topic {topic['name']}: {topic['error_message'] or error.__name__}")
 
 
-async def _wait_visible(admin: AIOKafkaAdminClient, specs: Sequence[TopicSpec]) -> None:
-    deadline = time.monotonic() + _VISIBLE_TIMEOUT_SECONDS
-    waiting = {spec.name for spec in specs}
-    while waiting:
-        found = await admin.describe_topics(sorted(waiting))
-        waiting -= {topic["topic"] for topic in found if _is_usable(topic)}
-        if waiting and time.monotonic() > deadline:
-            raise Failure(f"Kafka created {', '.join(sorted(waiting))}, but no broker leads all of its partitions yet.")
-        if waiting:
-            await asyncio.sleep(_POLL_SECONDS)
-
-
-def _is_usable(topic: dict[str, Any]) -> bool:
-    partitions = topic["partitions"]
-    return topic["error_code"] == 0 and bool(partitions) and all(one["leader"] >= 0 for one in partitions)
-
-
-async def _inspect(admin: AIOKafkaAdminClient, specs: Sequence[TopicSpec]) -> list[TopicReport]:
-    present = {topic["topic"]: len(topic["partitions"]) for topic in await admin.describe_topics()}
-    configs = await _configs(admin, [spec for spec in specs if spec.name in present])
+def _inspect(admin: KafkaAdminClient, specs: Sequence[TopicSpec], created: Sequence[str] = ()) -> list[TopicReport]:
+    if not specs:
+        return []
+    described = admin.describe_topics([spec.name for spec in specs])
+    present = {topic["name"]: topic for topic in described if topic["error_code"] == _NO_ERROR}
+    configs = _configs(admin, list(present))
     reports = []
     for spec in specs:
-        if spec.name not in present:
+        topic, config = present.get(spec.name), configs.get(spec.name, {})
+        if topic is None:
             reports.append(TopicReport(spec.name, "missing", 0))
             continue
-        differences = differences_of(spec, present[spec.name], configs.get(spec.name, {}))
-        reports.append(TopicReport(spec.name, "exists", present[spec.name], differences))
+        partitions = len(topic["partitions"])
+        outcome: Literal["created", "exists"] = "created" if spec.name in created else "exists"
+        differences = differences_of(spec, partitions, config)
+        retention_ms = int(config.get(DELETE_RETENTION, 0))
+        reports.append(TopicReport(spec.name, outcome, partitions, differences, _id_of(topic), retention_ms))
     return reports
 
 
-async def _configs(admin: AIOKafkaAdminClient, specs: Sequence[TopicSpec]) -> dict[str, dict[str, str]]:
-    if not specs:
+def _configs(admin: KafkaAdminClient, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    if not names:
         return {}
-    wanted = [ConfigResource(ConfigResourceType.TOPIC, spec.name, dict(spec.config)) for spec in specs]
-    configs: dict[str, dict[str, str]] = {}
-    for answer in await admin.describe_configs(wanted):
-        for code, message, _kind, name, entries in answer.resources:
-            if code != 0:
-                raise Failure(f"Kafka does not tell the settings of {name}: {message or for_code(code).__name__}")
-            configs[name] = {entry[0]: entry[1] for entry in entries}
-    return configs
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+    described = admin.describe_configs(resources, config_filter="all")["topic"]
+    return {name: {key: entry["value"] for key, entry in entries.items()} for name, entries in described.items()}
 
 
-def differences_of(spec: TopicSpec, partitions: int, config: dict[str, str]) -> tuple[Difference, ...]:
+def _id_of(topic: Mapping[str, Any]) -> str:
+    return str(topic["topic_id"] or "").replace("-", "")
+
+
+def differences_of(spec: TopicSpec, partitions: int, config: Mapping[str, str]) -> tuple[Difference, ...]:
     """What of `spec` an existing topic with so many partitions and such settings does not meet."""
     differences = []
     if partitions != spec.partitions:

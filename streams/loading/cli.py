@@ -6,6 +6,7 @@ What each needs to run is imported when it runs, so that `--help` answers at onc
 from pathlib import Path
 from typing import Annotated
 
+import click
 import typer
 
 from schemas.exits import Exit, plain_failures
@@ -74,6 +75,39 @@ def delete(
     deleted.show(as_json=as_json)
     if (hint := meant_otherwise(collection, deleted.absent)) is not None:
         say(hint, error=True)
+
+
+@app.command()
+@plain_failures()
+def export(
+    file: Annotated[Path, typer.Argument(help="Where to write JSON lines of envelopes; - for standard output.")],
+    data_dir: DataDir = None,
+) -> None:
+    """Write the documents that the stores hold, as JSON lines that `thalweg load` takes.
+
+    For stores whose log is lost: they are then the only copy. Titles, texts under their headings, metadata, versions
+    and addresses come back; formatting, links and the original bytes are in the log alone. Needs no Kafka.
+    """
+    from indexer.errors import IncompatibleGeneration
+    from indexer.read.export import exported
+    from schemas.exits import Failure
+    from streams.loading.bars import progress_bars
+    from streams.loading.loader import settings_for
+
+    try:
+        count, envelopes = exported(settings_for(data_dir).storage.data_dir)
+    except IncompatibleGeneration as error:
+        raise Failure(str(error)) from error
+    try:
+        with click.open_file(str(file), "wb") as lines, progress_bars(shown=True) as bar:
+            documents = bar("exported")
+            documents.is_of(count)
+            for envelope in envelopes:
+                lines.write(envelope + b"\n")
+                documents.advance()
+    except OSError as error:
+        raise Failure(f"{file} cannot be written: {error.strerror or error}.") from error
+    say(f"{count:,} documents written to {file}; 'thalweg load' takes it.", error=True)
 
 
 @app.command()

@@ -6,7 +6,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
@@ -15,7 +15,9 @@ from schemas.errors import MalformedEvent
 from schemas.exits import Failure, Unreachable, WrongSetting
 from schemas.ids import DocumentKey
 from schemas.terminal import plain
-from schemas.topics import TopicNames
+from schemas.topics import TopicNames, TopicSpec
+from streams.kafka.partitioner import murmur2_partition
+from streams.kafka.topic_admin import inspect_topics
 from streams.loading.bars import progress_bars
 from streams.loading.publishing import ABSENT, Followed, Published, follow, open_producer, open_receipts, publish
 from streams.loading.sources import (
@@ -166,13 +168,16 @@ class Loader:
 
     async def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
         kafka, servers = self.settings.kafka, self.bootstrap_servers
+        documents = TopicNames(kafka.topic_prefix).documents
         followed = Followed()
         with progress_bars(shown=not self.quiet) as bar:
             async with open_receipts(kafka, servers) as receipts, open_producer(kafka, servers) as producer:
+                (topic,) = await inspect_topics(servers, [TopicSpec(documents, kafka.partitions, {})])
+                published.topic_id = topic.topic_id
                 sent = bar("published")
                 began = time.monotonic()
-                documents = TopicNames(kafka.topic_prefix).documents
-                await publish(producer, documents, records, published, sent.advance)
+                everywhere = with_repeated_tombstones(records, self.settings.storage.data_dir, topic.partitions)
+                await publish(producer, documents, everywhere, published, sent.advance)
                 sent.is_of(published.records)
                 if self.wait:
                     searchable = bar("searchable")
@@ -190,6 +195,30 @@ class Loader:
         outcomes = dict(followed.outcomes) if self.wait else None
         notes = {receipt.key: list(receipt.notes) for receipt in followed.noted}
         return Loaded(published.records, published.token, outcomes, refused, round(seconds, 3), followed.absent, notes)
+
+
+def with_repeated_tombstones(records: Iterable[Record], data_dir: Path, partitions: int) -> Iterator[Record]:
+    """The records, and behind each tombstone one for every other partition in which its document was seen.
+
+    A tombstone removes the records of its own partition only: others would bring the document back when the stores are
+    rebuilt. Which these are is known where the stores are on this machine.
+    """
+    from indexer.read.lookups import DocumentLookup  # LanceDB, which only deletes need
+
+    stores: DocumentLookup | None = None
+    for record in records:
+        yield record
+        if record.value is not None:
+            continue
+        stores = stores or DocumentLookup.open(data_dir)
+        row = stores.find(record.key)
+        if row is not None:
+            belongs = murmur2_partition(partitions)(str(record.key).encode("utf-8", "surrogatepass"))
+            yield from (
+                replace(record, partition=partition)
+                for partition in sorted({row.partition, *row.elsewhere} - {belongs})
+                if partition < partitions
+            )
 
 
 def _key(collection: str, document_id: str) -> DocumentKey:

@@ -11,9 +11,10 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from schemas.exits import Failure, Unreachable, complain
-from schemas.ids import format_token
+from schemas.ids import Position, format_positions
 from schemas.receipts import NOTHING_DELETED, Receipt, decode_receipt
 from schemas.settings import KafkaSettings
+from schemas.tokens import format_token
 from schemas.topics import TopicNames
 from streams.loading.sources import Record
 
@@ -27,15 +28,21 @@ LONGEST_FETCH_MS = 2_500  # a receipt ends it at once
 
 @dataclass
 class Published:
-    """What was published so far: how many records, and each partition's first and last offset among them."""
+    """What was published so far: how many records, and each partition's first and last offset among them.
 
+    `topic_id` is the cluster's id of the documents topic. `repeats` are positions of tombstones that were sent to
+    further partitions: their receipts say nothing new.
+    """
+
+    topic_id: str = ""
     records: int = 0
     first: dict[int, int] = field(default_factory=dict)
     reached: dict[int, int] = field(default_factory=dict)
+    repeats: set[Position] = field(default_factory=set)
 
     @property
     def token(self) -> str:
-        return format_token(self.reached)
+        return format_token(self.reached, self.topic_id)
 
 
 @dataclass
@@ -48,6 +55,32 @@ class Followed:
     absent: list[str] = field(default_factory=list)
     noted: list[Receipt] = field(default_factory=list)
     chunks: int = 0
+    deleted_by_repeat: set[str] = field(default_factory=set)
+
+    def take(self, receipt: Receipt) -> None:
+        """Count what became of a record."""
+        met_nothing = receipt.message == NOTHING_DELETED
+        self.outcomes[ABSENT if met_nothing else receipt.outcome] += 1
+        self.chunks += receipt.chunks
+        if receipt.outcome == "dead_lettered":
+            self.refused.append(receipt)
+        if receipt.notes:
+            self.noted.append(receipt)
+        if met_nothing:
+            self.absent.append(receipt.key)
+
+    def take_repeat(self, receipt: Receipt) -> None:
+        """Of two tombstones of a document the one that comes first finds it, which may be the repeated one."""
+        if receipt.message != NOTHING_DELETED:
+            self.deleted_by_repeat.add(receipt.key)
+
+    def settle(self) -> None:
+        """Count as deleted what only the repeated tombstone found."""
+        for key in self.deleted_by_repeat.intersection(self.absent):
+            self.absent.remove(key)
+            self.outcomes.subtract([ABSENT])
+            self.outcomes["deleted"] += 1
+        self.outcomes = +self.outcomes
 
 
 def _unreachable(bootstrap_servers: str) -> Unreachable:
@@ -137,13 +170,22 @@ async def publish(
             partition, offset = metadata.partition, metadata.offset  # type: ignore[attr-defined]
             published.first.setdefault(partition, offset)
             published.reached[partition] = max(published.reached.get(partition, -1), offset)
+            if record.partition is not None:
+                published.repeats.add(Position(partition, offset))
+                continue
             published.records += 1
             advance()
         waiting.clear()
 
     for record in records:
         try:
-            sent = await producer.send(topic, record.value, key=str(record.key).encode(), headers=list(record.headers))
+            sent = await producer.send(
+                topic,
+                record.value,
+                key=str(record.key).encode(),
+                partition=record.partition,
+                headers=list(record.headers),
+            )
         except KafkaError as error:
             raise Failure(f"{record.origin}: the record cannot be sent: {error}.") from error
         waiting.append((record, sent))
@@ -177,21 +219,17 @@ async def follow(
                 first = published.first.get(receipt.partition, receipt.offset + 1)
                 if not first <= receipt.offset <= published.reached.get(receipt.partition, -1):
                     continue
-                met_nothing = receipt.message == NOTHING_DELETED
-                followed.outcomes[ABSENT if met_nothing else receipt.outcome] += 1
-                followed.chunks += receipt.chunks
-                if receipt.outcome == "dead_lettered":
-                    followed.refused.append(receipt)
-                if receipt.notes:
-                    followed.noted.append(receipt)
-                if met_nothing:
-                    followed.absent.append(receipt.key)
-                advance(receipt)
                 if receipt.offset >= missing.get(receipt.partition, receipt.offset + 1):
                     del missing[receipt.partition]
+                if (receipt.partition, receipt.offset) in published.repeats:
+                    followed.take_repeat(receipt)
+                else:
+                    followed.take(receipt)
+                    advance(receipt)
         if missing and time.monotonic() > deadline:
             raise Failure(
-                f"Nothing was indexed for {patience_seconds:.0f} s (waiting for {format_token(missing)}). "
+                f"Nothing was indexed for {patience_seconds:.0f} s (waiting for {format_positions(missing)}). "
                 "The records are safe in Kafka; is a worker running? See 'thalweg status'."
             )
+    followed.settle()
     return followed

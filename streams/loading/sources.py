@@ -36,12 +36,14 @@ _BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 @dataclass(frozen=True)
 class Record:
-    """One record to publish; a null value deletes. `origin` says where it was read."""
+    """One record to publish; a null value deletes. `origin` says where it was read. `partition` is given for a
+    tombstone that repeats another one in a partition where its document was seen too."""
 
     key: DocumentKey
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...]
     origin: str
+    partition: int | None = None
 
 
 @dataclass(frozen=True)

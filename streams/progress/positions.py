@@ -34,13 +34,13 @@ class LogState:
 
 
 def set_back(
-    stored: Mapping[TopicPartition, int | None], log: Mapping[TopicPartition, LogState]
+    stored: Mapping[TopicPartition, int | None], log: Mapping[TopicPartition, LogState], advice: str
 ) -> dict[TopicPartition, int]:
     """The offsets to commit anew, by partition: where the group is ahead of the store.
 
     `stored` are the last offsets the stores hold, -1 for none; None where the group's word is taken. A group that is
     behind stays there: what it reads again is known and only gets its receipt again.
-    Raises StoresAheadOfLog.
+    Raises StoresAheadOfLog, whose message ends with `advice`.
     """
     resets: dict[TopicPartition, int] = {}
     for partition, state in log.items():
@@ -50,9 +50,8 @@ def set_back(
         if position >= state.end:
             raise StoresAheadOfLog(
                 f"The stores hold {partition.topic} partition {partition.partition} up to offset {position}, but the "
-                f"topic ends at {state.end}. Either this is not the cluster they were filled from (see "
-                "THALWEG_KAFKA__BOOTSTRAP_SERVERS and THALWEG_KAFKA__TOPIC_PREFIX), or its topics were deleted: then "
-                "delete the data directory's 'generations' and publish again."
+                f"topic ends at {state.end}: the log was cut off, or this is not the cluster they were filled from "
+                f"(see THALWEG_KAFKA__BOOTSTRAP_SERVERS and THALWEG_KAFKA__TOPIC_PREFIX). {advice}"
             )
         if state.committed is not None and state.committed > position + 1:
             resets[partition] = position + 1
@@ -60,7 +59,7 @@ def set_back(
 
 
 async def reconcile(
-    bootstrap_servers: str, group: str, stored: Mapping[TopicPartition, int | None]
+    bootstrap_servers: str, group: str, stored: Mapping[TopicPartition, int | None], advice: str
 ) -> dict[TopicPartition, LogState]:
     """Set the group's offsets back where the stores need it; the state of the log as it is then.
 
@@ -77,7 +76,7 @@ async def reconcile(
         states = {
             partition: LogState(ends[kafka], await consumer.committed(kafka)) for partition, kafka in partitions.items()
         }
-        resets = set_back(stored, states)
+        resets = set_back(stored, states, advice)
         if resets:
             log.warning(
                 "the group was ahead of the stores; reading again",

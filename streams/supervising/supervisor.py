@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from indexer.generations import FIRST, current_generation
 from schemas.discovery import Running, announce, withdraw
 from schemas.topics import topic_specs
 from streams.kafka.broker import EmbeddedKafka
@@ -105,7 +104,7 @@ class Supervisor:
                 kept.append(await stack.enter_async_context(self._kept(KafkaPart(kafka))))
                 await self._all_ready(kept)
                 bootstrap_servers = kafka.bootstrap_servers
-            await self._make_topics(bootstrap_servers, data_dir)
+            await self._make_topics(bootstrap_servers)
             service_url = f"http://{self._settings.service.reachable_host}:{service_port}"
             running = Running(pid=os.getpid(), kafka=bootstrap_servers, service_url=service_url)
             stack.callback(withdraw, data_dir)
@@ -134,10 +133,8 @@ class Supervisor:
         if self._progress is not None:
             self._progress(here, in_all)
 
-    async def _make_topics(self, bootstrap_servers: str, data_dir: Path) -> None:
-        generation = current_generation(data_dir)
-        specs = topic_specs(self._settings.kafka, generation.name if generation else FIRST)
-        for report in await ensure_topics(bootstrap_servers, specs):
+    async def _make_topics(self, bootstrap_servers: str) -> None:
+        for report in await ensure_topics(bootstrap_servers, topic_specs(self._settings.kafka)):
             if report.differences:
                 self._say(f"The topic {report.sentence()}. It is used as it is.")
 

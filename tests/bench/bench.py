@@ -283,7 +283,7 @@ def _indexed(thalweg: Installation) -> bool:
     """Whether next to all chunks are in the indexes."""
     import lancedb
 
-    chunks = lancedb.connect(f"{thalweg.data_dir}/generations/g0001/lance").open_table("chunks")
+    chunks = lancedb.connect(next(Path(thalweg.data_dir).glob("generations/*/lance"))).open_table("chunks")
     unknown = max(index.num_unindexed_rows or 0 for index in chunks.list_indices())
     return bool(unknown <= max(2_000, chunks.count_rows() // 20))
 

@@ -7,13 +7,13 @@ from uuid import uuid4
 from schemas.contributions import Contribution, decode_contribution
 from schemas.curation import RelinkEvent, decode_curation, encode_choice, linking_key, relink_key
 from schemas.linking import LinkingChoice, Relinking
-from tests.integration.worker_process import Client, client, running_worker, wait_for
+from tests.integration.worker_process import Client, WorkerProcess, client, running_worker, wait_for
 
 TEXT = " ".join(f"Sentence {number} says that river {number} flows to the sea in its bed." for number in range(30))
 
 
-async def contributed(user: Client) -> dict[str, Contribution]:
-    records = await user.read_all(user.names.graph("g0001"), partitions=1)
+async def contributed(user: Client, worker: WorkerProcess) -> dict[str, Contribution]:
+    records = await user.read_all(worker.graph_topic, partitions=1)
     newest = {record.key.decode(): record.value for record in records}
     return {key: decode_contribution(value) for key, value in newest.items() if value is not None}
 
@@ -36,13 +36,13 @@ async def test_rules_reach_what_is_stored_and_come_back_to_where_they_were(kafka
         async with client(kafka, worker.prefix) as user:
             keys = [f"rivers/{name}" for name in ("rhine", "elbe")] + ["seas/north"]
             await user.receipts_of(await user.publish_all([(key, TEXT) for key in keys]))
-            before = await contributed(user)
+            before = await contributed(user, worker)
             assert await relinked(user, "same", worker) == Relinking(state="done", documents=2, of=2)
-            assert await contributed(user) == before
+            assert await contributed(user, worker) == before
             choice = encode_choice(LinkingChoice(similar_above=0.0, similar=0.5))
             await user.producer.send_and_wait(user.names.curation, choice, key=linking_key("rivers"), partition=0)
             assert await relinked(user, "other", worker) == Relinking(state="done", documents=2, of=2, changed=2)
-            after = await contributed(user)
+            after = await contributed(user, worker)
             similar = [edge for edge in after["rivers/rhine"].edges if edge.kind == "similar_to"]
             assert len(similar) == len(after["rivers/rhine"].chunks) - 1
             assert after["seas/north"] == before["seas/north"]
@@ -50,4 +50,4 @@ async def test_rules_reach_what_is_stored_and_come_back_to_where_they_were(kafka
             assert again.outcome == "unchanged", "how a document is linked is no part of its revision"
             await user.producer.send_and_wait(user.names.curation, None, key=linking_key("rivers"), partition=0)
             assert (await relinked(user, "back", worker)).changed == 2
-            assert await contributed(user) == before
+            assert await contributed(user, worker) == before

@@ -127,7 +127,7 @@ async def test_everything_comes_up_announces_itself_and_ends_in_reverse_order(
     running = find_running(up.data_dir)
     assert running is not None
     assert running.service_url == f"http://127.0.0.1:{up.port}"
-    reports = await inspect_topics(running.kafka, topic_specs(KafkaSettings(), "g0001"))
+    reports = await inspect_topics(running.kafka, topic_specs(KafkaSettings()))
     assert {report.outcome for report in reports} == {"exists"}
     assert running.kafka in (up.data_dir / "logs" / "worker.log").read_text()
     children = up.children()

@@ -51,7 +51,7 @@ async def test_an_envelope_ends_up_searchable_in_the_graph_and_with_a_receipt(wo
         row = row_of(worker, "rivers/rhine")
         assert row is not None
         assert (row.title, row.version, row.offset) == ("Rhine", 3, receipt.offset)
-        contributed = await user.read_all(user.names.graph("g0001"), partitions=1)
+        contributed = await user.read_all(worker.graph_topic, partitions=1)
         latest = {message.key: message for message in contributed}[b"rivers/rhine"]
         assert latest.offset == receipt.graph_offset
         assert decode_contribution(latest.value).revision == receipt.revision
@@ -169,7 +169,7 @@ async def test_lag_goes_to_zero_and_the_metrics_tell_it(worker: WorkerProcess) -
                 == 0
                 for number in (0, 1)
             )
-            and worker.metric("thalweg_store_position", store="kuzu", topic=f"{worker.prefix}graph.g0001.v1") > 0
+            and worker.metric("thalweg_store_position", store="kuzu", topic=worker.graph_topic) > 0
         )
 
     await wait_for(told, "the lag is told to be zero")
@@ -190,7 +190,7 @@ async def test_a_dead_letter_too_large_for_its_topic_is_sent_empty_and_says_wher
     worker: WorkerProcess,
 ) -> None:
     async with client(worker.kafka, worker.prefix) as user:
-        graph = user.names.graph("g0001")
+        graph = worker.graph_topic
         foreign = b"x" * (20 * 1024 * 1024)
         sent = await user.producer.send_and_wait(graph, foreign, key=b"large/foreign", partition=0)
         await user.receipt(await user.publish("large/after", "The graph goes on."))

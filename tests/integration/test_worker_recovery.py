@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from indexer.generations import current_generation
 from indexer.verify import verify_when_complete
 from schemas.exits import Exit
 from streams.kafka.broker import BrokerSettings, EmbeddedKafka
@@ -90,16 +91,17 @@ async def test_any_store_can_be_deleted_and_comes_back(
     kafka: str, topic_prefix: str, tmp_path: Path, undisturbed: str
 ) -> None:
     data_dir = tmp_path / "data"
-    generation = data_dir / "generations" / "g0001"
     with running_worker(kafka, topic_prefix, data_dir) as worker:
         async with client(kafka, topic_prefix) as user:
             positions = await publish_history(user)
             await user.receipts_of(positions)
         assert await digest_of(data_dir) == undisturbed
+        generation = current_generation(data_dir)
+        assert generation is not None
         for lost in (["lance"], ["graph", "snapshots"]):
             assert await asyncio.to_thread(worker.stop) == Exit.OK
             for store in lost:
-                shutil.rmtree(generation / store)
+                shutil.rmtree(generation.root / store)
             worker.start()
             await asyncio.to_thread(worker.wait_ready)
             await wait_for(lambda: done(worker, len(positions)), "the log is read again")
@@ -112,7 +114,7 @@ def done(worker: WorkerProcess, records: int) -> bool:
         worker.metric("thalweg_store_position", store="lance", topic=f"{worker.prefix}documents.v1", partition=number)
         for number in ("0", "1")
     ]
-    lag = worker.metric("thalweg_ingest_lag_records", topic=f"{worker.prefix}graph.g0001.v1", partition="0")
+    lag = worker.metric("thalweg_ingest_lag_records", topic=worker.graph_topic, partition="0")
     return sum(documents) + 2 == records and lag == 0
 
 

@@ -16,6 +16,7 @@ import httpx
 import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
+from indexer.generations import current_generation
 from schemas.receipts import Receipt, decode_receipt
 from schemas.topics import TopicNames
 from streams.machine.ports import free_port
@@ -74,6 +75,13 @@ class WorkerProcess:
             if sample == name and wanted <= set(rest.rstrip("}").split(",")):
                 return float(value)
         return 0.0
+
+    @property
+    def graph_topic(self) -> str:
+        """Named after the generation, whose name the worker has made up."""
+        generation = current_generation(self.data_dir)
+        assert generation is not None
+        return TopicNames(self.prefix).graph(generation.name)
 
     def said(self) -> str:
         return (self.data_dir / "worker.log").read_text()

@@ -16,7 +16,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from indexer.chunking import ChunkingParameters
 from indexer.embedding import text_hash
 from indexer.embedding.hashing import HashingEncoder
-from indexer.generations import FIRST, Generation, Manifest, open_generation
+from indexer.generations import Generation, Manifest, open_generation
 from indexer.linking import contribution
 from indexer.preparing import prepare
 from indexer.tables import DocumentRow, StoredPosition
@@ -36,6 +36,9 @@ from tests.waiting import eventually
 EVENTS = {"Accept": "text/event-stream"}
 
 
+GENERATION = "g0001-5f3a9c"
+
+
 class StandInWorker:
     """Does what the worker does to one document at a time: rows, contribution, positions, receipt."""
 
@@ -50,7 +53,7 @@ class StandInWorker:
         now = time.time_ns() // 1_000_000
         rows, graph = self._prepared(event, partition, offset, now)
         self._writer.replace([rows])
-        topic = self._names.graph(FIRST)
+        topic = self._names.graph(GENERATION)
         sent = await self._producer.send_and_wait(topic, graph, key, partition=0)
         self._writer.store_positions({partition: StoredPosition(offset, sent.offset)})
         receipt = Receipt(
@@ -58,7 +61,7 @@ class StandInWorker:
             outcome="deleted" if value is None else "indexed",
             partition=partition,
             offset=offset,
-            generation=FIRST,
+            generation=GENERATION,
             graph_offset=sent.offset,
         )
         await self._producer.send_and_wait(self._names.indexed, encode_receipt(receipt), key, partition=partition)
@@ -129,7 +132,7 @@ def make_generation(data_dir: Path) -> Generation:
     return open_generation(
         data_dir,
         Manifest(
-            generation=FIRST,
+            generation=GENERATION,
             embedding_provider=HashingEncoder.provider,
             embedding_model=HashingEncoder.model,
             embedding_digest=HashingEncoder.digest,
@@ -192,11 +195,11 @@ async def on_stage(
     """New topics, an empty generation, the stand-in worker, and a service that is ready."""
     settings = settings_for(kafka, topic_prefix, data_dir, reranker=reranker)
     names = TopicNames(topic_prefix)
-    await ensure_topics(kafka, topic_specs(settings.kafka, FIRST))
+    await ensure_topics(kafka, topic_specs(settings.kafka, GENERATION))
     generation = make_generation(data_dir)
     async with working(kafka, names, generation), serving(settings) as (http, app):
         stage = Stage(http, app, names, kafka, data_dir)
-        await eventually(lambda: stage.service.readiness().ready)
+        await eventually(lambda: stage.service.readiness().ready and stage.service.log_identity.topic_id)
         yield stage
 
 

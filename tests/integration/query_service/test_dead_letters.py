@@ -10,7 +10,6 @@ import httpx
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from indexer.generations import FIRST
 from query_api.dead_letters import reading
 from schemas.errors import MalformedEvent
 from schemas.topics import TopicNames, topic_specs
@@ -61,7 +60,7 @@ class Burials:
 @pytest.fixture
 async def burials(kafka: str, topic_prefix: str, tmp_path: Path) -> AsyncIterator[Burials]:
     settings = settings_for(kafka, topic_prefix, tmp_path)
-    await ensure_topics(kafka, topic_specs(settings.kafka, FIRST))
+    await ensure_topics(kafka, topic_specs(settings.kafka))
     producer = AIOKafkaProducer(bootstrap_servers=kafka)
     await producer.start()
     try:

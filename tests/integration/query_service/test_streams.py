@@ -10,11 +10,11 @@ import httpx
 import pytest
 from aiokafka import AIOKafkaConsumer
 
-from indexer.generations import FIRST
 from schemas.receipts import Receipt
 from schemas.topics import TopicNames
 from tests.integration.query_service.stage import (
     EVENTS,
+    GENERATION,
     Stage,
     frames_of,
     serving,
@@ -80,7 +80,9 @@ async def test_a_document_that_is_followed_in_silence_is_kept_alive_by_comments(
                 lines.append(line)
                 if line == ": keep-alive" and lines.count(line) == 1:
                     engine.reader.put(p0=(0, -1))
-                    letter = Receipt(key="default/a", outcome="dead_lettered", partition=0, offset=0, generation=FIRST)
+                    letter = Receipt(
+                        key="default/a", outcome="dead_lettered", partition=0, offset=0, generation=GENERATION
+                    )
                     stage.service.keeper.receipts.add(letter)
         names = [line for line in lines if line.startswith("event: ")]
         assert names == ["event: status", "event: done"]

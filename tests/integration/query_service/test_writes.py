@@ -4,12 +4,14 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from aiokafka import AIOKafkaProducer
 
-from indexer.generations import FIRST
+from indexer.generations import LogIdentity
 from schemas.ids import DocumentKey
+from schemas.tokens import parse_token
 from schemas.topics import topic_specs
-from streams.kafka.topic_admin import ensure_topics
+from streams.kafka.topic_admin import ensure_topics, topic_id
 from tests.integration.query_service.stage import (
     EVENTS,
     Stage,
@@ -24,9 +26,9 @@ async def test_every_search_after_a_write_shows_that_write(stage: Stage) -> None
         token = await stage.put(f"notes/{number}.md", f"# Gauge {number}\n\nReading number{number} of the river gauge.")
         answer = await stage.search(f"number{number}", after=token, wait_seconds=10, k=3)
         assert answer["hits"][0]["document_id"] == f"notes/{number}.md"
-        partition, offset = token.split(":")
+        ((partition, offset),) = parse_token(token).positions.items()
         assert answer["hits"][0]["source"] == {
-            "topic": stage.names.documents, "partition": int(partition), "offset": int(offset), "version": None
+            "topic": stage.names.documents, "partition": partition, "offset": offset, "version": None
         }  # fmt: skip
 
 
@@ -50,7 +52,7 @@ async def test_a_document_is_followed_from_pending_to_indexed_and_read_back(stag
         while status.get("status") != "indexed" or not status["in_graph"]:
             status = (await stage.http.get(f"/v1/documents/guides/river.md/status?position={token}")).json()
             assert status["status"] in {"pending", "indexed"}
-    assert (status["position"], status["searchable"]) == (token, True)
+    assert (status["position"], status["searchable"]) == (token.partition("@")[0], True)
     document = (await stage.http.get("/v1/documents/guides%2Friver.md")).json()
     assert document["title"] == "River"
     assert "The river is high." in document["text"]
@@ -80,7 +82,9 @@ async def test_a_document_is_followed_as_a_stream_until_it_is_in_the_graph(stage
     async with asyncio.timeout(20), stage.http.stream("GET", path, headers=EVENTS) as response:
         frames = [frame async for frame in frames_of(response)]
     name, frame_id, body = frames[-1]
-    assert (name, body["status"], body["in_graph"], body["position"]) == ("done", "indexed", True, token)
+    assert (name, body["status"], body["in_graph"], body["position"]) == (
+        "done", "indexed", True, token.partition("@")[0]
+    )  # fmt: skip
     assert frame_id.endswith(".2")
     assert [each[1] for each in frames] == sorted({each[1] for each in frames}), "none twice, in their order"
     gone = (await stage.http.delete("/v1/documents/guides/river.md")).json()["token"]
@@ -130,7 +134,7 @@ async def test_a_key_is_a_document_key(stage: Stage) -> None:
 async def test_a_record_the_topic_does_not_take_is_a_413(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     settings = settings_for(kafka, topic_prefix, tmp_path)
     small = settings.kafka.model_copy(update={"max_record_bytes": 100_000})
-    await ensure_topics(kafka, topic_specs(small, FIRST))
+    await ensure_topics(kafka, topic_specs(small))
     async with serving(settings) as (http, _):
         text = "a line of text that is stored\n" * 10_000
         response = await http.put("/v1/documents/a", content=text, headers={"Content-Type": "text/plain"})
@@ -142,3 +146,49 @@ async def test_a_record_the_topic_does_not_take_is_a_413(kafka: str, topic_prefi
         answer = response.json()
         assert [each["id"] for each in answer["accepted"]] == ["b"]
         assert [(each["id"], each["status"], each["reason"]) for each in answer["refused"]] == [("a", 413, "too_large")]
+
+
+async def test_a_delete_reaches_every_partition_that_holds_the_document(stage: Stage) -> None:
+    token = await stage.put("a.md", "# Ferry\n\nThe ferry crosses.")
+    ((own, _),) = parse_token(token).positions.items()
+    other = 1 - own
+    await stage.search("ferry", after=token)
+    producer = AIOKafkaProducer(bootstrap_servers=stage.kafka)
+    await producer.start()
+    try:
+        sent = await producer.send_and_wait(
+            stage.names.documents, b'{"id": "a.md", "content": "A ferry."}', b"default/a.md", partition=other
+        )
+    finally:
+        await producer.stop()
+    await stage.search("ferry", after=f"{other}:{sent.offset}")
+    deleted = parse_token((await stage.http.delete("/v1/documents/a.md")).json()["token"])
+    assert deleted.positions.keys() == {own, other}
+
+
+async def test_a_token_of_another_log_is_refused_in_a_sentence(stage: Stage) -> None:
+    token = await stage.put("a.md", "# Ferry\n\nThe ferry crosses.")
+    positions, _, log = token.partition("@")
+    assert log == (await topic_id(stage.kafka, stage.names.documents))[:8]
+    for path in ("/v1/search?q=ferry&after=", "/v1/documents/a.md/status?position="):
+        refused = await stage.http.get(f"{path}{positions}@00000000")
+        assert refused.status_code == 409, refused.text
+        assert "of the log 00000000" in refused.json()["detail"]
+    assert (await stage.search("ferry", after=positions))["hits"], "positions alone are of the log that is there"
+
+
+async def test_stores_of_another_log_take_no_writes_and_cover_no_token(stage: Stage) -> None:
+    token = await stage.put("a.md", "# Ferry\n\nThe ferry crosses.")
+    await stage.search("ferry", after=token)
+    served = stage.service.keeper.served
+    served.manifest = msgspec.structs.replace(served.manifest, log=LogIdentity("f" * 32, "e" * 32))
+    for response in (
+        await stage.http.put("/v1/documents/b.md", content="text", headers={"Content-Type": "text/plain"}),
+        await stage.http.post("/v1/documents", json=[{"id": "b", "content": "text"}]),
+    ):
+        assert response.status_code == 503
+        assert response.json()["reason"] == "another_log"
+    for asked in (token, token.partition("@")[0]):
+        assert (await stage.http.get(f"/v1/search?q=ferry&after={asked}")).status_code == 409
+    assert (await stage.search("ferry"))["hits"]
+    assert any("filled from another log" in note for note in (await stage.http.get("/readyz")).json()["notes"])

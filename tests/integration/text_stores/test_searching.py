@@ -26,7 +26,7 @@ def test_empty_tables_answer_everything_with_nothing(generation: Generation, wri
     assert snapshot.keyword_search("river", 5) == []
     assert snapshot.list_documents(None, None, 5) == ([], None)
     assert snapshot.passages(["x"]) == snapshot.chunks([]) == snapshot.vectors(["x"]) == {}
-    assert snapshot.counts() == {"documents": 0, "deleted": 0, "passages": 0, "chunks": 0}
+    assert snapshot.counts() == {"documents": 0, "deleted": 0, "passages": 0, "chunks": 0, "misplaced": 0}
     assert snapshot.positions == {}
     assert snapshot.retrieval("x") is None
 

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from indexer.errors import IncompatibleGeneration
-from indexer.generations import FIRST, Manifest, how_to_go_on, open_generation
+from indexer.generations import Manifest, how_to_go_on, open_generation
 
 MADE = Manifest(
-    generation=FIRST,
+    generation="g0001-5f3a9c",
     embedding_provider="hashing",
     embedding_model="hashing",
     embedding_digest="d",

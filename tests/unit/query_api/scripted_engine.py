@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.generations import FIRST, Generation, Manifest, open_generation
+from indexer.generations import Generation, Manifest, open_generation
 from indexer.tables import DocumentRow, StoredPosition
 from query_api.graph.view import GraphView
 from query_api.reading.snapshot import Snapshot
@@ -30,6 +30,8 @@ from schemas.search_request import SearchRequest
 from schemas.settings import EmbeddingSettings
 from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts
 from tests.unit.query_api.in_memory_usage import InMemoryUsage
+
+FIRST = "g0001"
 
 MANIFEST = Manifest(
     generation=FIRST,

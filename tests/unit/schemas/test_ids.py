@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import MalformedEvent, MalformedToken
-from schemas.ids import DocumentKey, digest, entity_id, entity_ids, format_token, normalise_name, parse_token
+from schemas.ids import DocumentKey, digest, entity_id, entity_ids, format_positions, normalise_name, parse_positions
 
 
 def test_the_id_keeps_every_slash_after_the_first() -> None:
@@ -22,19 +22,19 @@ def test_a_key_that_names_no_document_is_refused_with_a_sentence(key: str) -> No
 
 
 def test_a_token_keeps_the_highest_offset_of_each_partition() -> None:
-    assert parse_token("3:1042") == {3: 1042}
-    assert parse_token("0:17, 3:5,0:9") == {0: 17, 3: 5}
+    assert parse_positions("3:1042") == {3: 1042}
+    assert parse_positions("0:17, 3:5,0:9") == {0: 17, 3: 5}
 
 
 @pytest.mark.parametrize("token", ["", "3", "3:", ":4", "-1:4", "3:x", "1:2,,3:4", "٣:4", "1:" + "9" * 30])
 def test_what_is_no_token_is_refused(token: str) -> None:
     with pytest.raises(MalformedToken):
-        parse_token(token)
+        parse_positions(token)
 
 
 @given(st.dictionaries(st.integers(0, 1000), st.integers(0, 10**15), min_size=1))
 def test_a_token_reads_back(reached: dict[int, int]) -> None:
-    assert parse_token(format_token(reached)) == reached
+    assert parse_positions(format_positions(reached)) == reached
 
 
 @given(st.lists(st.text()), st.lists(st.text()))

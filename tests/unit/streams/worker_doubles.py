@@ -29,6 +29,7 @@ from streams.indexing.commit import DocumentIndexer
 from streams.indexing.encoding import Encoding
 from streams.indexing.making import Maker
 from streams.indexing.records import DecodedEvent, SourceRecord
+from streams.indexing.slices import unknown_partition
 from streams.metrics import WorkerMetrics
 from streams.progress.partitions import Progress
 from streams.progress.stores import StoreThread
@@ -58,6 +59,11 @@ class InMemoryDocuments:
 
     def held(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
         return {key: self.rows[key] for key in keys if key in self.rows}
+
+    def live_keys(self, partition: int, offset: int) -> list[DocumentKey]:
+        return [
+            row.key for row in self.rows.values() if row.live and row.partition == partition and row.offset <= offset
+        ]
 
     def known_vectors(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         return {digest: self.vectors[digest] for digest in hashes if digest in self.vectors}
@@ -204,6 +210,7 @@ class Bench:
     choices: ChosenInMemory = field(default_factory=ChosenInMemory)
     linking: dict[str, LinkingRules] = field(default_factory=dict)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    partition_of: Callable[[bytes], int | None] = unknown_partition
 
     def __post_init__(self) -> None:
         self.thread = StoreThread("lance", self.metrics, self.progress, first_wait_seconds=0.001)
@@ -232,6 +239,7 @@ class Bench:
             reached=self.documents.positions(),
             now_ms=lambda: 5_000,
             turn=self.turn,
+            partition_of=self.partition_of,
         )
 
     def restarted(self) -> "Bench":

@@ -5,7 +5,7 @@ import pytest
 from query_api.command import dropping
 from query_api.command.dropping import Dropped, documents_to_drop, follow_tombstones, publish_tombstones, token_of
 from schemas.exits import Failure, WrongSetting
-from schemas.ids import Position
+from schemas.tokens import Token
 from tests.unit.query_api.command.holding_service import HoldingService
 
 AWKWARD = ["a/b.md", "..", "c?d=é#", "reports/status", "100%"]
@@ -24,7 +24,7 @@ def test_every_document_gets_a_tombstone_whatever_its_id() -> None:
     service, done = HoldingService(*AWKWARD), []
     positions = publish_tombstones(service.client, "made", AWKWARD, lambda: done.append(1))
     assert service.published == [("made", document_id) for document_id in AWKWARD]
-    assert positions["c?d=é#"] == Position(0, 101)
+    assert positions["c?d=é#"] == Token({0: 101})
     assert len(done) == 5
     assert token_of(positions) == "0:102,1:101"
 

@@ -6,7 +6,7 @@ import pytest
 
 from query_api.evaluation import loading
 from query_api.evaluation.corpus import Corpus, corpus_of
-from query_api.evaluation.loading import batches, load, reached_by
+from query_api.evaluation.loading import batches, load
 from query_api.judging.labelled import read_folder
 from schemas.exits import Failure, WrongSetting
 from tests.unit.query_api.evaluation.folders import write_folder
@@ -93,7 +93,3 @@ def test_batches_are_limited_by_number_and_by_bytes(monkeypatch: pytest.MonkeyPa
     sizes = [4, 4, 4, 1, 1, 1, 1, 50, 2]
     made = list(batches({str(number): b"x" * size for number, size in enumerate(sizes)}))
     assert [[len(body) for body in batch] for batch in made] == [[4, 4], [4, 1, 1], [1, 1], [50], [2]]
-
-
-def test_tokens_come_together_at_the_highest_offset_of_each_partition() -> None:
-    assert reached_by(["0:3,1:9", "", "0:7"]) == {0: 7, 1: 9}

@@ -46,7 +46,7 @@ async def test_a_document_ends_up_in_both_stores_with_a_receipt(bench: Bench) ->
     assert (receipt.outcome, receipt.offset, receipt.graph_offset, receipt.embedded) == ("indexed", 3, 0, 1)
     assert receipt.revision == row.revision
     assert receipt.entities > 0
-    assert bench.documents.stored == {0: (3, 0)}
+    assert bench.documents.stored == {0: (3, 0, 1_003)}
     assert bench.metrics.registry.get_sample_value("thalweg_documents_total", {"outcome": "indexed"}) == 1
 
 
@@ -107,7 +107,7 @@ async def test_equal_content_only_moves_the_row(bench: Bench) -> None:
     assert len(bench.encoder.encoded) == 1
     assert len(bench.broker.topics[NAMES.graph("g0001")]) == 1
     assert bench.broker.receipts()[1].graph_offset == -1
-    assert bench.documents.stored == {0: (1, 0)}
+    assert bench.documents.stored == {0: (1, 0, 1_001)}
 
 
 async def test_a_text_is_embedded_once_whichever_documents_hold_it(bench: Bench) -> None:
@@ -130,7 +130,7 @@ async def test_poison_among_good_ones_is_buried_with_its_bytes_and_the_others_ar
     assert [one["thalweg.reason"] for one in headers] == ["not_json", "unparsable"]
     refused = [one for one in bench.broker.receipts() if one.outcome == "dead_lettered"]
     assert [(one.partition, one.offset, one.reason) for one in refused] == [(0, 1, "unparsable"), (2, 5, "not_json")]
-    assert bench.documents.stored == {0: (2, 1), 2: (5, -1)}
+    assert bench.documents.stored == {0: (2, 1, 1_002), 2: (5, -1, 1_005)}
 
 
 async def test_a_dead_lettered_update_leaves_the_document_as_it_was_also_within_a_batch(bench: Bench) -> None:
@@ -337,3 +337,27 @@ async def test_what_was_parsed_ahead_by_an_older_choice_is_parsed_again(bench: B
     assert receipt.revision == bench.documents.rows[A].revision
     assert decode_contribution(bench.broker.graph()["default/a"]).revision == receipt.revision
     assert bench.preparer.prepared[-1] == "default/a"
+
+
+async def test_a_record_in_another_partition_than_its_key_belongs_to_is_noted_and_remembered() -> None:
+    bench = Bench(partition_of=lambda _key: 2)
+    await bench.indexer.index([upsert(0), upsert(1, "default/b", partition=2)])
+    by_key = {receipt.key: receipt for receipt in bench.broker.receipts()}
+    assert "came in partition 0" in by_key["default/a"].notes[0]
+    assert "partition 2" in by_key["default/a"].notes[0]
+    assert by_key["default/b"].notes == ()
+    assert bench.documents.rows[A].elsewhere == (2,)
+    assert bench.documents.rows[DocumentKey("default", "b")].elsewhere == ()
+    assert bench.metrics.registry.get_sample_value("thalweg_misplaced_records_total") == 1
+    bench.close()
+
+
+async def test_all_partitions_with_records_of_a_document_are_remembered_also_of_those_that_lost() -> None:
+    bench = Bench(partition_of=lambda _key: 1)
+    await bench.indexer.index([upsert(9, partition=1)])
+    await bench.indexer.index([upsert(3, partition=0)])  # older, by its time
+    assert (bench.documents.rows[A].partition, bench.documents.rows[A].elsewhere) == (1, (0,))
+    await bench.indexer.index([delete(4, partition=3)])
+    await bench.indexer.index([upsert(10, partition=1)])
+    assert bench.documents.rows[A].elsewhere == (0, 3)
+    bench.close()

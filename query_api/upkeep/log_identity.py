@@ -1,0 +1,90 @@
+"""Which log is written to, by the cluster's id of the documents topic, and whether the stores are a view of it."""
+
+import asyncio
+from typing import Any
+
+import structlog
+
+from indexer.generations import Manifest
+from query_api.upkeep.tailing import LocateBroker
+from schemas.tokens import Token, log_name
+
+log = structlog.get_logger(__name__)
+
+LOOK_SECONDS = 2.0
+ANSWER_MS = 5_000
+
+
+class LogIdentity:
+    """`topic_id` is the newest one seen, 32 hex digits; empty until Kafka has answered, and where brokers know no ids
+    (before Kafka 2.8). Then nothing is refused."""
+
+    def __init__(self, locate_broker: LocateBroker, topic: str) -> None:
+        self.topic_id = ""
+        self._locate_broker = locate_broker
+        self._topic = topic
+
+    async def run(self) -> None:
+        """Ask for ever. While Kafka is away the last answer stands."""
+        while True:
+            servers = self._locate_broker()
+            if servers is not None:
+                try:
+                    await self._ask_while_at(servers)
+                except _unreachable() as error:
+                    log.debug("the documents topic's id is not known just now", error=str(error))
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def mismatch(self, manifest: Manifest) -> str | None:
+        """A sentence where the generation was filled from another log than the one that is written to."""
+        recorded = manifest.log.documents if manifest.log is not None else ""
+        if not recorded or not self.topic_id or recorded == self.topic_id:
+            return None
+        return (
+            f"The stores were filled from another log: the topic {self._topic} had the id {recorded} and now has "
+            f"{self.topic_id}. 'thalweg worker' on this data directory says how to go on."
+        )
+
+    def refusal(self, token: Token, manifest: Manifest) -> str | None:
+        """A sentence where the token cannot be compared with what the generation has reached."""
+        recorded = manifest.log.documents if manifest.log is not None else self.topic_id
+        if token.log is None:
+            return self.mismatch(manifest)
+        if not recorded or token.log == log_name(recorded):
+            return None
+        return (
+            f"The token is of the log {token.log}, and what is searched here was filled from the log "
+            f"{log_name(recorded)}: another cluster or topic prefix, or a topic that was made again. "
+            "Ask the installation that the document was written to."
+        )
+
+    async def _ask_while_at(self, servers: str) -> None:
+        admin = await asyncio.to_thread(_connect, servers)
+        try:
+            while self._locate_broker() == servers:
+                (topic,) = await asyncio.to_thread(admin.describe_topics, [self._topic])
+                found = str(topic["topic_id"] or "").replace("-", "")
+                if found and found != self.topic_id:
+                    if self.topic_id:
+                        log.warning("the documents topic is another one", before=self.topic_id, now=found)
+                    self.topic_id = found
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            await asyncio.to_thread(admin.close)
+
+
+def _unreachable() -> tuple[type[Exception], ...]:
+    from kafka.errors import KafkaError  # with its protocol a quarter of a second to import: once Kafka is asked
+
+    return KafkaError, OSError
+
+
+def _connect(servers: str) -> Any:
+    from kafka.admin import KafkaAdminClient
+
+    return KafkaAdminClient(
+        bootstrap_servers=[server.strip() for server in servers.split(",")],
+        client_id="thalweg-query",
+        bootstrap_timeout_ms=ANSWER_MS,
+        request_timeout_ms=ANSWER_MS,
+    )

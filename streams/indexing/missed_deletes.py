@@ -1,0 +1,162 @@
+"""Deletes that stores have missed: tombstones that compaction took before the worker had read them.
+
+A compacted topic keeps a tombstone for `delete.retention.ms` only. Stores that were away for longer, or were restored
+from an old copy, go on at their position and never hear of what was deleted in between. So at the start each partition
+is looked at behind the stored position. Records are numbered without gaps; where numbers are missing that are old
+enough for a tombstone to have gone, the partition's documents are compared with the keys that live in the log, and
+those that do not are deleted.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+import structlog
+
+from indexer.generations import replace_file
+from indexer.tables import DocumentRow, StoredPosition
+from indexer.write.rows import IndexedRows
+from schemas.ids import DocumentKey
+from streams.delivery.outbox import Outbox
+from streams.indexing.partition_reader import PartitionReader
+from streams.progress.patience import Patience
+from streams.progress.stores import StoreThread
+
+BATCH_DOCUMENTS = 500
+
+OpenPartition = Callable[[int], PartitionReader]
+
+
+class StoredDocuments(Protocol):
+    """The part of the vector store that is needed. `replace` may be repeated and then changes nothing."""
+
+    def live_keys(self, partition: int, offset: int) -> list[DocumentKey]: ...
+    def held(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
+    def replace(self, documents: Sequence[IndexedRows]) -> None: ...
+
+
+async def may_have_missed_deletes(log: PartitionReader, stored: StoredPosition, horizon_ms: int) -> bool:
+    """Whether a tombstone behind the stored position may be gone from the partition.
+
+    `horizon_ms` is the time before which tombstones may be gone: now less the topic's `delete.retention.ms`. Missing
+    offsets were written after the record before them; where that is younger, their tombstones would still be there.
+    Marks of transactions take offsets too: then the answer may be True in vain, which costs a comparison.
+    """
+    offset, timestamp_ms = stored.offset, stored.timestamp_ms
+    if offset < 0 or timestamp_ms >= horizon_ms:
+        return False
+    async for record in log.records(offset + 1):
+        if record.offset > offset + 1:
+            return True
+        offset, timestamp_ms = record.offset, record.timestamp_ms
+        if timestamp_ms >= horizon_ms:
+            return False
+    return await log.end() > offset + 1
+
+
+async def live_keys(log: PartitionReader) -> set[bytes]:
+    """The keys whose newest record in the partition is no tombstone."""
+    live: set[bytes] = set()
+    async for record in log.records():
+        if record.value is None:
+            live.discard(record.key or b"")
+        else:
+            live.add(record.key or b"")
+    return live
+
+
+class MissedDeletes:
+    """Finds partitions with missed deletes, and makes up for them between two commits of the documents agent.
+
+    What was found is kept in the file `to_check` until it is done: once the worker goes on, the positions tell nothing
+    of it any more. `turn` is the documents agent's, held while documents are deleted.
+    """
+
+    def __init__(
+        self,
+        *,
+        open_partition: OpenPartition,
+        documents: StoredDocuments,
+        thread: StoreThread,
+        outbox: Outbox,
+        patience: Patience,
+        turn: asyncio.Lock,
+        to_check: Path,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self._open_partition = open_partition
+        self._documents = documents
+        self._thread = thread
+        self._outbox = outbox
+        self._patience = patience
+        self._turn = turn
+        self._to_check = to_check
+        self._now_ms = now_ms
+        self._log = structlog.get_logger("thalweg.worker")
+
+    async def find(self, stored: Mapping[int, StoredPosition], retention_ms: int) -> None:
+        """Note the partitions that have to be compared with the log. To be called before the worker reads on."""
+        horizon_ms = self._now_ms() - retention_ms
+        noted = self._noted()
+        for partition, position in stored.items():
+            log = self._open_partition(partition)
+            if await self._patience.insist(
+                lambda log=log, position=position: may_have_missed_deletes(log, position, horizon_ms)  # type: ignore[misc]
+            ):
+                noted[partition] = max(position.offset, noted.get(partition, -1))
+                self._log.warning(
+                    "deletes may have been compacted away since these stores were last filled; "
+                    "their documents are compared with the log",
+                    partition=partition,
+                    after_offset=position.offset,
+                )
+        if noted:
+            replace_file(self._to_check, msgspec.json.encode(noted))
+
+    async def make_up(self) -> None:
+        """Delete the documents that the noted partitions hold no more. May be cut off and called again."""
+        noted = self._noted()
+        for partition, offset in noted.items():
+            await self._patience.insist(lambda p=partition, o=offset: self._compare(p, o))  # type: ignore[misc]
+        self._to_check.unlink(missing_ok=True)
+
+    async def _compare(self, partition: int, offset: int) -> None:
+        live = await live_keys(self._open_partition(partition))
+        stored = await self._thread.run(self._documents.live_keys, partition, offset)
+        missing = [key for key in stored if str(key).encode("utf-8", "surrogatepass") not in live]
+        for start in range(0, len(missing), BATCH_DOCUMENTS):
+            async with self._turn:
+                await self._delete(missing[start : start + BATCH_DOCUMENTS], partition, offset)
+        self._log.warning(
+            "documents compared with the log", partition=partition, compared=len(stored), deleted=len(missing)
+        )
+
+    async def _delete(self, keys: Sequence[DocumentKey], partition: int, offset: int) -> None:
+        """Withdraw the documents from the graph first: their rows are what a repeated comparison finds them by."""
+        rows = await self._thread.run(self._documents.held, keys)
+        now_ms = self._now_ms()
+        gone = [
+            DocumentRow(
+                key=row.key,
+                version=row.version,
+                partition=row.partition,
+                offset=row.offset,
+                timestamp_ms=row.timestamp_ms,
+                elsewhere=row.elsewhere,
+                deleted_at_ms=now_ms,
+            )
+            for row in rows.values()
+            if row.live and row.partition == partition and row.offset <= offset
+        ]
+        await self._outbox.contribute([(str(row.key).encode("utf-8", "surrogatepass"), None) for row in gone])
+        await self._thread.run(self._documents.replace, [IndexedRows(row) for row in gone])
+
+    def _noted(self) -> dict[int, int]:
+        """{partition: offset up to which its documents are in doubt}."""
+        try:
+            return msgspec.json.decode(self._to_check.read_bytes(), type=dict[int, int])
+        except FileNotFoundError:
+            return {}

@@ -1,0 +1,54 @@
+"""Reading a partition from an offset to the end it has now, without a group."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from streams.indexing.records import SourceRecord
+
+_POLL_MS = 200
+
+
+class PartitionReader:
+    """One partition, read with consumers of its own so that no group is disturbed. Only committed records are seen.
+
+    Raises KafkaError, OSError or TimeoutError while the broker does not answer.
+    """
+
+    def __init__(self, bootstrap_servers: str, topic: str, partition: int) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._partition = TopicPartition(topic, partition)
+
+    async def records(self, start: int = 0) -> AsyncIterator[SourceRecord]:
+        """The records from an offset on, or from the first one there is, to the end the partition has now."""
+        async with self._consumer() as consumer:
+            end = (await consumer.end_offsets([self._partition]))[self._partition]
+            beginning = (await consumer.beginning_offsets([self._partition]))[self._partition]
+            consumer.seek(self._partition, min(max(start, beginning), end))
+            while await consumer.position(self._partition) < end:
+                batches = await consumer.getmany(self._partition, timeout_ms=_POLL_MS)
+                for record in batches.get(self._partition, ()):
+                    if record.offset < end:
+                        yield SourceRecord(record.partition, record.offset, record.timestamp, record.key, record.value)
+
+    async def end(self) -> int:
+        """The offset the next record gets."""
+        async with self._consumer() as consumer:
+            ends = await consumer.end_offsets([self._partition])
+        return int(ends[self._partition])
+
+    @asynccontextmanager
+    async def _consumer(self) -> AsyncIterator[AIOKafkaConsumer]:
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self._bootstrap_servers,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+        )
+        try:
+            await consumer.start()
+            consumer.assign([self._partition])
+            yield consumer
+        finally:
+            await consumer.stop()
