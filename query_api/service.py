@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
@@ -64,7 +64,7 @@ class Service:
         self.reranker = ServedReranker(settings.reranker) if settings.reranker.configured else None
         self.engine = LazyEngine(lambda: self._with_reranker(load()))
         self.keeper = SnapshotKeeper(settings, self.engine, self.locate_broker, self.metrics)
-        self.log_watch = LogWatch(self.locate_broker, self._watched_topics)
+        self.log_watch = LogWatch(self.locate_broker, self._applied)
         self.writer = LogWriter(self.locate_broker, settings.kafka.max_record_bytes, block.write_timeout_seconds)
         self._provenance_writer = LogWriter(
             self.locate_broker, settings.kafka.max_record_bytes, block.write_timeout_seconds
@@ -313,9 +313,13 @@ class Service:
             self.provenance.release()
             self.searches.prune(self.keeper.current)
 
-    def _watched_topics(self) -> tuple[str, ...]:
-        graph = () if self.keeper.served is None else (self.keeper.served.graph_topic,)
-        return (self.topics.documents, *graph)
+    def _applied(self) -> dict[str, Mapping[int, int]]:
+        """The last offsets that searches show, of each topic that is followed."""
+        snapshot, served = self.keeper.current, self.keeper.served
+        applied: dict[str, Mapping[int, int]] = {self.topics.documents: {} if snapshot is None else snapshot.reached}
+        if snapshot is not None and served is not None:
+            applied[served.graph_topic] = {0: snapshot.graph.position}
+        return applied
 
     def _gauges(self) -> Iterator[Metric]:
         yield gauge("thalweg_provenance_buffered", "Retrievals waiting to be sent.", len(self.provenance))
@@ -348,8 +352,7 @@ class Service:
             ("store", "topic", "partition"),
             positions,
         )
-        lags = {documents: self.log_watch.lag(documents, reached)}
-        lags[served.graph_topic] = self.log_watch.lag(served.graph_topic, {0: snapshot.graph.position})
+        lags = {topic: self.log_watch.lag(topic, applied) for topic, applied in self._applied().items()}
         flat = [((topic, str(number)), lag) for topic, by_number in lags.items() for number, lag in by_number.items()]
         yield labelled_gauge(
             "thalweg_ingest_lag_records",

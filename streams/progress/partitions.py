@@ -17,7 +17,6 @@ class Reached:
 
     stage: str
     offset: int = -1
-    done_ms: int | None = None
     in_hand_since_ms: int | None = None
     moved_at: float = 0.0
 
@@ -43,11 +42,10 @@ class Progress:
         if reached.in_hand_since_ms is None or timestamp_ms < reached.in_hand_since_ms:
             reached.in_hand_since_ms = timestamp_ms
 
-    def done(self, stage: str, topic: str, partition: int, offset: int, timestamp_ms: int) -> None:
-        """Everything up to `offset` is done; `timestamp_ms` is that record's own."""
+    def done(self, stage: str, topic: str, partition: int, offset: int) -> None:
+        """Everything up to `offset` is done."""
         reached = self._of(stage, topic, partition)
         reached.offset = max(reached.offset, offset)
-        reached.done_ms = timestamp_ms
         reached.in_hand_since_ms = None
         reached.moved_at = self.clock()
 
