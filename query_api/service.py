@@ -13,6 +13,7 @@ from fastapi import Request
 from prometheus_client.core import Metric
 
 from indexer.errors import EncoderUnavailable
+from query_api.dead_letters.counting import RecentDeadLetters
 from query_api.dead_letters.reading import DeadLetterReader
 from query_api.forking.sharing import SharedSearches
 from query_api.metrics import ServiceMetrics, counter, gauge, labelled_gauge
@@ -30,6 +31,7 @@ from query_api.streaming.sse import SearchStreams
 from query_api.upkeep.freshness import NotThereYet, SnapshotKeeper, StoppingNow, covers
 from query_api.upkeep.log_watch import LogWatch, too_late
 from query_api.upkeep.resting_encoder import RestingEncoder
+from query_api.upkeep.worker_watch import WorkerWatch
 from query_api.writing.provenance import ProvenanceQueue
 from query_api.writing.publishing import LogWriter
 from schemas.discovery import find_running
@@ -77,6 +79,8 @@ class Service:
             self.metrics.provenance_dropped.inc,
         )
         self.dead_letters = DeadLetterReader(self.locate_broker, self.topics.dead_letters)
+        self.recent_dead_letters = RecentDeadLetters(self.dead_letters)
+        self.worker_watch = WorkerWatch(settings.storage.data_dir)
         self._threads = ThreadPoolExecutor(block.search_threads, thread_name_prefix="search")
         self._reading = ThreadPoolExecutor(2, thread_name_prefix="reading")
         self.cache = ResultCache(block.cache_entries, block.cache_seconds, block.cache_bytes)
@@ -116,6 +120,8 @@ class Service:
         works: dict[str, Coroutine[Any, Any, None]] = {
             "snapshot upkeep": self.keeper.run(),
             "log watch": self.log_watch.run(),
+            "worker watch": self.worker_watch.run(),
+            "dead letter count": self.recent_dead_letters.run(),
             "provenance": self.provenance.run(),
             "model": self._load_encoder(),
             "re-ranker": self._load_reranker(),
@@ -141,7 +147,7 @@ class Service:
 
     def readiness(self) -> Readiness:
         """Ready means: a search would be answered, and not from too long ago. Kafka or an endpoint of vectors out of
-        reach stands in `notes`: searches go on without it."""
+        reach, a worker that is gone and dead letters stand in `notes`: searches go on without it."""
         missing = (self._store_problem(), self._model_problem(), self._lag_problem())
         reasons = [reason for reason in missing if reason]
         notes = []
@@ -157,6 +163,7 @@ class Service:
             notes.append(f"Kafka answers, but {self.log_watch.missing}.")
         elif self.keeper.served is not None and self.keeper.served.tail.problem:
             notes.append(f"The graph is not followed: {self.keeper.served.tail.problem}.")
+        notes += self.worker_watch.notes() + self.recent_dead_letters.notes()
         return Readiness(
             ready=not reasons,
             reasons=reasons,

@@ -25,12 +25,13 @@ class Reached:
 class Progress:
     """Kept by the agents, read by the watchdog and the metrics; all on the event loop.
 
-    `waiting_for` names what is being retried: the worker is not stuck while it knows what it waits for.
+    `waiting_for` names what is being retried, with the failure: the worker is not stuck while it knows what it waits
+    for.
     """
 
     clock: Callable[[], float] = time.monotonic
     reached: dict[TopicPartition, Reached] = field(default_factory=dict)
-    waiting_for: set[str] = field(default_factory=set)
+    waiting_for: dict[str, str] = field(default_factory=dict)
 
     def expect(self, stage: str, topic: str, partition: int, offset: int) -> None:
         """A partition this worker reads, and the last offset already done (-1 for none)."""

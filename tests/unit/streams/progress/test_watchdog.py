@@ -142,7 +142,7 @@ async def test_progress_resets_the_patience() -> None:
 async def test_who_waits_for_a_store_or_for_kafka_is_not_stuck() -> None:
     scene = Scene()
     scene.log.end = 10
-    scene.progress.waiting_for.add("lance")
+    scene.progress.waiting_for["lance"] = "OSError: no space left"
     await scene.after(1_000)
     scene.progress.waiting_for.clear()
     scene.log.end = None
