@@ -38,7 +38,7 @@ from streams.indexing.preparing import Preparer
 from streams.kafka.broker import answers_metadata
 from streams.kafka.settings_topic import AWAY, SettingsTopic
 from streams.kafka.topic_admin import TopicReport, ensure_topics
-from streams.machine.data_directory import WORKER_LOCK, held, make_directory
+from streams.machine.data_directory import WORKER_LOCK, held, keep_as_private, make_directory
 from streams.machine.thrift import collect_seldom, multiply_in_one_thread
 from streams.metrics import Health, MetricsServer, WorkerMetrics
 from streams.progress.committed_offsets import ask_for_offsets_by_partition
@@ -76,6 +76,8 @@ def run_worker(settings: WorkerSettings) -> int:
     multiply_in_one_thread()
     ask_for_offsets_by_partition()
     data_dir = make_directory(settings.storage.data_dir)
+    if warning := keep_as_private(data_dir):
+        structlog.get_logger("thalweg.worker").warning(warning)
     with held(data_dir, WORKER_LOCK, "worker"):
         try:
             return asyncio.run(_live(settings, settings.kafka.bootstrap_servers))

@@ -11,7 +11,7 @@ import httpx
 from schemas.exits import Exit, Failure
 from streams.kafka.broker import EmbeddedKafka
 from streams.machine.children import Child, exit_text, file_tail
-from streams.supervising.part_logs import trim
+from streams.supervising.part_logs import readable, trim
 from streams.supervising.restarts import BackOff
 
 _POLL_SECONDS = 0.1
@@ -113,7 +113,9 @@ class ProcessPart:
     def said(self) -> str:
         if self._child is None:
             return ""
-        return f"{file_tail(self.log_file, 15, self._child.output_start)}\n(all of it: {self.log_file})"
+        tail = file_tail(self.log_file, 15, self._child.output_start)
+        lines = [readable(line) for line in tail.splitlines()]
+        return "\n".join([*lines, f"(all of it: {self.log_file})"])
 
     async def stop(self) -> None:
         if self._child is not None:
