@@ -50,7 +50,7 @@ def held(data_dir: Path, lock_name: str, holder: str) -> Iterator[None]:
 
     Raises InUse when another process holds it, and NoAccess when nothing can be written there.
     """
-    lock = FileLock(data_dir / lock_name)
+    lock = FileLock(data_dir / lock_name, mode=0o600)  # made before anybody looked at who may read the directory
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
