@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 
@@ -11,7 +12,8 @@ _REPEAT_SECONDS = 30.0
 
 
 def configure_logging(level: str = "INFO", *, chatty: Mapping[str, int]) -> None:
-    """Called once, by the process's main. All of it, the libraries' logging too, goes to standard error.
+    """Called once, by the process's main. All of it, the libraries' logging and warnings too and what ends a thread,
+    goes to standard error.
 
     `chatty` names libraries, each with the least level that is shown of it, and once in a while only.
     """
@@ -44,6 +46,21 @@ def configure_logging(level: str = "INFO", *, chatty: Mapping[str, int]) -> None
     root.setLevel(level)
     for name, at_least in chatty.items():
         logging.getLogger(name).setLevel(at_least)
+    logging.captureWarnings(True)
+    threading.excepthook = _log_end_of_thread
+    sys.unraisablehook = _log_unraisable
+
+
+def _log_end_of_thread(ended: threading.ExceptHookArgs) -> None:
+    if ended.exc_value is not None and not isinstance(ended.exc_value, SystemExit):
+        name = ended.thread.name if ended.thread else None
+        structlog.get_logger(__name__).error("a thread ended with a failure", thread=name, exc_info=ended.exc_value)
+
+
+def _log_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
+    structlog.get_logger(__name__).error(
+        "a failure where none can be raised", at=repr(unraisable.object)[:200], exc_info=unraisable.exc_value
+    )
 
 
 class RepeatFilter:

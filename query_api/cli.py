@@ -28,7 +28,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
-@plain_failures()
+@plain_failures(stderr_is_log=True)
 def serve(
     data_dir: DataDir = None,
     host: Annotated[

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
@@ -13,6 +13,7 @@ from fastapi import Request
 from prometheus_client.core import Metric
 
 from indexer.errors import EncoderUnavailable
+from query_api.dead_letters.counting import RecentDeadLetters
 from query_api.dead_letters.reading import DeadLetterReader
 from query_api.forking.sharing import SharedSearches
 from query_api.metrics import ServiceMetrics, counter, gauge, labelled_gauge
@@ -31,6 +32,7 @@ from query_api.upkeep.freshness import NotThereYet, SnapshotKeeper, StoppingNow,
 from query_api.upkeep.log_identity import LogIdentity
 from query_api.upkeep.log_watch import LogWatch, too_late
 from query_api.upkeep.resting_encoder import RestingEncoder
+from query_api.upkeep.worker_watch import WorkerWatch
 from query_api.writing.provenance import ProvenanceQueue
 from query_api.writing.publishing import LogWriter
 from schemas.discovery import find_running
@@ -65,7 +67,7 @@ class Service:
         self.reranker = ServedReranker(settings.reranker) if settings.reranker.configured else None
         self.engine = LazyEngine(lambda: self._with_reranker(load()))
         self.keeper = SnapshotKeeper(settings, self.engine, self.locate_broker, self.metrics)
-        self.log_watch = LogWatch(self.locate_broker, self._watched_topics)
+        self.log_watch = LogWatch(self.locate_broker, self._applied)
         self.log_identity = LogIdentity(self.locate_broker, self.topics.documents)
         self.writer = LogWriter(self.locate_broker, settings.kafka.max_record_bytes, block.write_timeout_seconds)
         self._provenance_writer = LogWriter(
@@ -79,6 +81,8 @@ class Service:
             self.metrics.provenance_dropped.inc,
         )
         self.dead_letters = DeadLetterReader(self.locate_broker, self.topics.dead_letters)
+        self.recent_dead_letters = RecentDeadLetters(self.dead_letters)
+        self.worker_watch = WorkerWatch(settings.storage.data_dir)
         self._threads = ThreadPoolExecutor(block.search_threads, thread_name_prefix="search")
         self._reading = ThreadPoolExecutor(2, thread_name_prefix="reading")
         self.cache = ResultCache(block.cache_entries, block.cache_seconds, block.cache_bytes)
@@ -119,6 +123,8 @@ class Service:
             "snapshot upkeep": self.keeper.run(),
             "log watch": self.log_watch.run(),
             "log identity": self.log_identity.run(),
+            "worker watch": self.worker_watch.run(),
+            "dead letter count": self.recent_dead_letters.run(),
             "provenance": self.provenance.run(),
             "model": self._load_encoder(),
             "re-ranker": self._load_reranker(),
@@ -144,7 +150,7 @@ class Service:
 
     def readiness(self) -> Readiness:
         """Ready means: a search would be answered, and not from too long ago. Kafka or an endpoint of vectors out of
-        reach stands in `notes`: searches go on without it."""
+        reach, a worker that is gone and dead letters stand in `notes`: searches go on without it."""
         missing = (self._store_problem(), self._model_problem(), self._lag_problem())
         reasons = [reason for reason in missing if reason]
         notes = []
@@ -162,6 +168,7 @@ class Service:
             notes.append(f"Kafka answers, but {self.log_watch.missing}.")
         elif self.keeper.served is not None and self.keeper.served.tail.problem:
             notes.append(f"The graph is not followed: {self.keeper.served.tail.problem}.")
+        notes += self.worker_watch.notes() + self.recent_dead_letters.notes()
         return Readiness(
             ready=not reasons,
             reasons=reasons,
@@ -327,9 +334,13 @@ class Service:
             self.provenance.release()
             self.searches.prune(self.keeper.current)
 
-    def _watched_topics(self) -> tuple[str, ...]:
-        graph = () if self.keeper.served is None else (self.keeper.served.graph_topic,)
-        return (self.topics.documents, *graph)
+    def _applied(self) -> dict[str, Mapping[int, int]]:
+        """The last offsets that searches show, of each topic that is followed."""
+        snapshot, served = self.keeper.current, self.keeper.served
+        applied: dict[str, Mapping[int, int]] = {self.topics.documents: {} if snapshot is None else snapshot.reached}
+        if snapshot is not None and served is not None:
+            applied[served.graph_topic] = {0: snapshot.graph.position}
+        return applied
 
     def _gauges(self) -> Iterator[Metric]:
         yield gauge("thalweg_provenance_buffered", "Retrievals waiting to be sent.", len(self.provenance))
@@ -362,8 +373,7 @@ class Service:
             ("store", "topic", "partition"),
             positions,
         )
-        lags = {documents: self.log_watch.lag(documents, reached)}
-        lags[served.graph_topic] = self.log_watch.lag(served.graph_topic, {0: snapshot.graph.position})
+        lags = {topic: self.log_watch.lag(topic, applied) for topic, applied in self._applied().items()}
         flat = [((topic, str(number)), lag) for topic, by_number in lags.items() for number, lag in by_number.items()]
         yield labelled_gauge(
             "thalweg_ingest_lag_records",

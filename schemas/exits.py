@@ -1,7 +1,11 @@
 """How a command ends: its exit codes, the failures that carry them, and the one place that prints them."""
 
+import json
+import sys
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from enum import IntEnum
 
 from schemas.terminal import say
@@ -45,20 +49,30 @@ class NoAccess(Failure):
 
 
 @contextmanager
-def plain_failures(others: Mapping[type[Exception], Exit] | None = None) -> Iterator[None]:
+def plain_failures(
+    others: Mapping[type[Exception], Exit] | None = None, *, stderr_is_log: bool = False
+) -> Iterator[None]:
     """Ends the process with a plain message and the right code when the block fails in a foreseeable way.
 
     `others` gives further exceptions whose message is fit for a person, with their exit codes. What is not foreseen
     passes through with its traceback. Use it around a command's whole body, or as its decorator.
+
+    With `stderr_is_log`, for processes that run for long: where standard error is no terminal, the message is one line
+    of JSON as the rest of the log is, and so is what is not foreseen.
     """
+    as_json = stderr_is_log and not sys.stderr.isatty()
     try:
         yield
     except Exception as error:
         explained = _explained(error, others or {})
-        if explained is None:
+        if explained is None and not as_json:
             raise
-        message, code = explained
-        complain(message)
+        message, code = explained or (f"failed: {type(error).__name__}: {error}", Exit.FAILED)
+        if as_json:
+            trace = None if explained else "".join(traceback.format_exception(error))
+            _log(message, code, trace)
+        else:
+            complain(message)
         raise SystemExit(code) from error
 
 
@@ -77,3 +91,8 @@ def _explained(error: Exception, others: Mapping[type[Exception], Exit]) -> tupl
 def complain(message: str) -> None:
     """One message to standard error, under the command's name."""
     say(f"thalweg: {message}", error=True)
+
+
+def _log(message: str, code: Exit, trace: str | None) -> None:
+    entry = {"event": message, "exit_code": int(code), "level": "error", "timestamp": datetime.now(UTC).isoformat()}
+    print(json.dumps(entry | ({"exception": trace} if trace else {})), file=sys.stderr, flush=True)

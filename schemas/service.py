@@ -155,6 +155,19 @@ class Readiness(BaseModel):
     snapshot_age_seconds: float | None = None
 
 
+class WorkerStatus(BaseModel):
+    """The worker on the service's data directory, by what it last wrote there. `silent`: nothing for ten seconds."""
+
+    state: Literal["never_seen", "starting", "running", "silent", "stopped", "failed"]
+    heard_seconds_ago: float | None = None
+    missing: list[str] = Field(default_factory=list, description="What it needs before it works.")
+    waiting_for: dict[str, str] = Field(
+        default_factory=dict, description="What fails for now and is tried again, with the failure."
+    )
+    crashes_in_ten_minutes: int = 0
+    last_failure: str | None = None
+
+
 class ServiceStatus(BaseModel):
     """The state of the service, for people and for `thalweg status`."""
 
@@ -168,7 +181,13 @@ class ServiceStatus(BaseModel):
     graph_base_position: int | None = Field(description="Position of the graph snapshot; what is later is an overlay.")
     lag: list[PartitionLag]
     lag_records: int | None = Field(description="Over all partitions of the documents topic; null while unknown.")
-    lag_seconds: float | None = Field(description="How long the oldest record not yet searchable has waited, at least.")
+    lag_seconds: float | None = Field(
+        description="How long the oldest record not yet searchable has waited: by its own time, and where the service "
+        "saw it come, not more or less than that allows."
+    )
+    worker: WorkerStatus
+    dead_letters_last_day: int | None = Field(description="Null while Kafka is away.")
+    disk_free_bytes: int | None = Field(description="Of the data directory.")
     table_versions: dict[str, int]
     counts: dict[str, int]
     graph_bytes_per_edge: float | None = Field(description="Memory of the graph, names and ids included, by its edges.")

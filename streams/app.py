@@ -42,7 +42,7 @@ from streams.indexing.commit import DocumentIndexer
 from streams.indexing.encoding import PROBE, Encoding
 from streams.indexing.making import Maker
 from streams.indexing.missed_deletes import MissedDeletes
-from streams.indexing.parsers import open_parsers
+from streams.indexing.parsers import Parsers, open_parsers
 from streams.indexing.partition_reader import PartitionReader
 from streams.indexing.preparing import Preparer
 from streams.kafka.broker import answers_metadata
@@ -50,10 +50,11 @@ from streams.kafka.log_identity import topics_of_generation
 from streams.kafka.partitioner import murmur2_partition, watch_partitions
 from streams.kafka.settings_topic import AWAY, SettingsTopic
 from streams.kafka.topic_admin import TopicReport
-from streams.machine.data_directory import WORKER_LOCK, held, make_directory
+from streams.machine.data_directory import WORKER_LOCK, held, keep_as_private, make_directory
 from streams.machine.thrift import collect_seldom, multiply_in_one_thread
 from streams.metrics import Health, MetricsServer, WorkerMetrics
 from streams.progress.committed_offsets import ask_for_offsets_by_partition
+from streams.progress.heartbeat import Heartbeat
 from streams.progress.partitions import Progress, TopicPartition
 from streams.progress.patience import Patience
 from streams.progress.positions import reconcile
@@ -88,6 +89,8 @@ def run_worker(settings: WorkerSettings) -> int:
     multiply_in_one_thread()
     ask_for_offsets_by_partition()
     data_dir = make_directory(settings.storage.data_dir)
+    if warning := keep_as_private(data_dir):
+        structlog.get_logger("thalweg.worker").warning(warning)
     with held(data_dir, WORKER_LOCK, "worker"):
         try:
             return asyncio.run(_live(settings, settings.kafka.bootstrap_servers))
@@ -102,7 +105,9 @@ async def _live(settings: WorkerSettings, bootstrap_servers: str) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    log.info("worker starting")
     worker = Worker(settings, bootstrap_servers)
+    beating = asyncio.create_task(worker.heartbeat.keep())
     stopping = asyncio.create_task(stop.wait())
     life = asyncio.create_task(worker.live())
     code = int(Exit.OK)
@@ -110,16 +115,22 @@ async def _live(settings: WorkerSettings, bootstrap_servers: str) -> int:
         await asyncio.wait({life, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if life.done():
             life.result()
-    except (Failure, IncompatibleGeneration, EncoderFailure, StoreInUse, PermissionError):
+    except (Failure, IncompatibleGeneration, EncoderFailure, StoreInUse, PermissionError) as error:
+        worker.heartbeat.failed(str(error))
         raise
     except Exception as error:  # the edge of the process: whatever it is, the supervisor starts it again
+        worker.heartbeat.failed(f"{type(error).__name__}: {error}")
         code = int(WorkerExit.RESTART)
         log.exception("worker failed; it must be started again", error=f"{type(error).__name__}: {error}")
     finally:
         stopping.cancel()
         life.cancel()
         await asyncio.wait({life})
-        if not await _stopped(worker, log):  # a thread is busy with what may be cut off at any point
+        all_ended = await _stopped(worker, log)
+        beating.cancel()
+        await asyncio.wait({beating})
+        worker.heartbeat.stopped()
+        if not all_ended:  # a thread is busy with what may be cut off at any point
             sys.stderr.flush()
             os._exit(code)
     return code
@@ -151,6 +162,7 @@ class Worker:
         self._metrics = WorkerMetrics()
         self._health = Health(["kafka", "encoder", "stores", "partitions"])
         self._progress = Progress()
+        self.heartbeat = Heartbeat(settings.storage.data_dir, self._health, self._progress)
         self._turn = asyncio.Lock()
         self._most_contributed = settings.kafka.max_graph_record_bytes - 64 * 1024
         self._cleanup = AsyncExitStack()
@@ -164,11 +176,13 @@ class Worker:
         began = time.monotonic()
         server = MetricsServer(self._metrics, self._health, self._settings.worker.metrics_port)
         self._cleanup.push_async_callback(asyncio.to_thread, server.close)
-        encoder, _ = await asyncio.gather(self._load_encoder(), self._find_broker())
+        parsers = open_parsers(self._settings)
+        self._cleanup.push_async_callback(parsers.close)
+        encoder, _, _ = await asyncio.gather(self._load_encoder(), self._find_broker(), parsers.warm_up())
         generation = open_generation(self._settings.storage.data_dir.absolute(), self._manifest(encoder))
         topics = await topics_of_generation(self._bootstrap_servers, self._settings.kafka, generation)
         self._note_differences(topics.values())
-        app = await self._wire(encoder, generation, topics)
+        app = await self._wire(encoder, parsers, generation, topics)
         await app.start()
         collect_seldom()
         self._log.info(
@@ -233,7 +247,9 @@ class Worker:
             if report.differences:
                 self._log.warning("a topic is not as it should be; it is used as it is", topic=report.sentence())
 
-    async def _wire(self, encoder: Encoder, generation: Generation, topics: Mapping[str, TopicReport]) -> faust.App:
+    async def _wire(
+        self, encoder: Encoder, parsers: Parsers, generation: Generation, topics: Mapping[str, TopicReport]
+    ) -> faust.App:
         """Open the stores, set the group back where they need it, and build the app with its three agents."""
         worker = self._settings.worker
         names = self._names
@@ -271,9 +287,6 @@ class Worker:
         outbox = Outbox(app.producer, names, generation.name, self._metrics, self._progress)
         encoding = Encoding(encoder, self._metrics, self._progress)
         self._cleanup.push_async_callback(asyncio.to_thread, encoding.close)
-        parsers = open_parsers(self._settings)
-        self._cleanup.push_async_callback(parsers.close)
-        await parsers.warm_up()
         settings = self._collection_settings(group, outbox)
         maker = Maker(
             Preparer(parsers, encoding, self._settings.chunking.parameters()).prepare,

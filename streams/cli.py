@@ -55,6 +55,7 @@ def up(
 
     from schemas.discovery import Running
     from streams.kafka.first_fetch import JarProgress
+    from streams.machine.data_directory import keep_as_private, make_directory
     from streams.supervising.supervisor import Supervisor
     from streams.supervising.up_settings import UpSettings
 
@@ -62,6 +63,9 @@ def up(
     settings = UpSettings.load(
         overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}, service={"port": port})
     )
+
+    if warning := keep_as_private(make_directory(settings.storage.data_dir)):
+        complain(warning)
 
     def ready(running: Running) -> None:
         print(
@@ -90,12 +94,15 @@ def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
     """Run only the embedded Kafka, in the foreground. Ctrl-C ends it."""
     from streams.kafka.broker import EmbeddedKafka
     from streams.kafka.first_fetch import JarProgress
-    from streams.machine.data_directory import make_directory
+    from streams.machine.data_directory import keep_as_private, make_directory
     from streams.supervising.supervisor import choose_kafka_port, largest_record
     from streams.supervising.up_settings import UpSettings
 
     _quiet_kafka_client()
     settings = UpSettings.load(overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}))
+    data_dir = make_directory(settings.storage.data_dir)
+    if warning := keep_as_private(data_dir):
+        complain(warning)
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: stopping.set())
@@ -104,7 +111,7 @@ def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
         complain(note)
     with closing(JarProgress()) as progress:
         broker = EmbeddedKafka(
-            make_directory(settings.storage.data_dir),
+            data_dir,
             settings.broker.model_copy(update={"port": port}),
             max_record_bytes=largest_record(settings),
             progress=progress,
@@ -117,7 +124,7 @@ def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
 
 
 @app.command()
-@plain_failures()
+@plain_failures(stderr_is_log=True)
 def worker(
     data_dir: DataDir = None,
     bootstrap_servers: BootstrapServers = None,
@@ -141,7 +148,7 @@ def worker(
     require_free(make_directory(settings.storage.data_dir), WORKER_LOCK, "worker")  # before what takes seconds
     from streams.app import run_worker  # Faust, both stores and the model
 
-    raise typer.Exit(run_worker(settings))
+    raise SystemExit(run_worker(settings))
 
 
 @topics_app.command("create")

@@ -1,8 +1,11 @@
 """The Faust app: topics of raw bytes, agents that acknowledge last, and the settings that make both safe."""
 
 import asyncio
+import hashlib
+import socket
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 import faust
@@ -30,6 +33,16 @@ def group_name(topic_prefix: str, generation: str) -> str:
     return f"{topic_prefix}worker.{generation}"
 
 
+def instance_name(data_dir: Path) -> str:
+    """The worker's name in its group, the same after a restart: at most one worker runs on a data directory.
+
+    By it the broker hands the partitions of a worker that was killed to the next one at once, instead of keeping them
+    for the dead one until its session ends.
+    """
+    place = f"{socket.gethostname()}:{data_dir.resolve()}"
+    return f"worker-{hashlib.sha256(place.encode()).hexdigest()[:16]}"
+
+
 def build_app(settings: WorkerSettings, bootstrap_servers: str, group: str) -> faust.App:
     """An app without a web server, tables or exactly-once; topics exist already, made by the admin client."""
     kafka = settings.kafka
@@ -53,6 +66,7 @@ def build_app(settings: WorkerSettings, bootstrap_servers: str, group: str) -> f
         broker_commit_livelock_soft_timeout=_DAY_SECONDS,
         broker_heartbeat_interval=_HEARTBEAT_SECONDS,
         broker_session_timeout=_SESSION_SECONDS,
+        consumer_group_instance_id=instance_name(settings.storage.data_dir),
         broker_request_timeout=_REQUEST_SECONDS,
         broker_max_poll_interval=_DAY_SECONDS,
         consumer_auto_offset_reset="earliest",

@@ -118,7 +118,7 @@ def report_done(
     """Tell how far each partition is done, and what of it is still in hand."""
     last = {record.partition: record for record in done}
     for partition, record in last.items():
-        progress.done(stage, topic, partition, record.offset, record.timestamp_ms)
+        progress.done(stage, topic, partition, record.offset)
     for record in in_hand:
         progress.taken(stage, topic, record.partition, record.timestamp_ms)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+import structlog
 import uvicorn
 from fastapi import FastAPI
 
@@ -19,6 +20,8 @@ from query_api.command.refusing import ProblemProtocol
 from query_api.service import Service
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.exits import InUse, NoAccess, WrongSetting
+
+log = structlog.get_logger(__name__)
 
 BACKLOG = 2_048
 GRACE_SECONDS = 5
@@ -36,7 +39,11 @@ def serve(settings: ServiceSettings, log_level: str) -> None:
     app = create_app(settings)
     config = server_config(app)
     shown = f"[{host}]" if ":" in host else host
-    print(f"Thalweg query service: http://{shown}:{port}", flush=True)
+    url = f"http://{shown}:{port}"
+    if sys.stdout.isatty():
+        print(f"Thalweg query service: {url}", flush=True)
+    else:
+        log.info("query service listening", url=url)
     with _signals_end_quietly(), listening:
         _Server(config, app).run(sockets=[listening])
 

@@ -79,6 +79,7 @@ def show_status(console: Console, status: JSONObject) -> None:
     table.add_row("service", "ready" if readiness["ready"] else "not ready: " + " ".join(readiness["reasons"]))
     table.add_row("kafka", f"{readiness['kafka']} ({status['kafka_servers'] or 'none known'})")
     table.add_row("generation", status["generation"] or "none yet")
+    table.add_row("worker", escape(worker_text(status["worker"])))
     table.add_row("lag", lag_text(status))
     table.add_row("searchable up to", status["positions"] or "nothing yet")
     if status["graph_position"] is not None:
@@ -88,6 +89,8 @@ def show_status(console: Console, status: JSONObject) -> None:
     if misplaced := status["counts"].get("misplaced"):
         table.add_row("misplaced", f"{misplaced:,} documents are not only where Kafka's default partitioner puts them")
     table.add_row("provenance", f"{status['provenance_buffered']} waiting, {status['provenance_dropped']} dropped")
+    letters = status["dead_letters_last_day"]
+    table.add_row("dead letters", "unknown" if letters is None else f"{letters:,} within a day")
     table.add_row("memory", f"{status['memory_bytes'] / MIB:,.0f} MiB")
     table.add_row("running for", f"{status['uptime_seconds']:,.0f} s, version {status['version']}")
     console.print(table, highlight=False)
@@ -145,6 +148,17 @@ def _size(letter: JSONObject) -> str:
     if content in (None, letter["bytes"]):
         return f"{letter['bytes']:,} bytes"
     return f"{content:,} bytes, in an envelope of {letter['bytes']:,}"
+
+
+def worker_text(worker: JSONObject) -> str:
+    """In a few words; what there is to do about it stands in the notes."""
+    crashes = worker["crashes_in_ten_minutes"]
+    text = str(worker["state"]).replace("_", " ")
+    if worker["state"] not in ("running", "never_seen"):
+        text += f", heard of {worker['heard_seconds_ago']:,.0f} s ago"
+    if worker["waiting_for"] and worker["state"] in ("starting", "running"):
+        text += f", waits for {', '.join(worker['waiting_for'])}"
+    return text + (f", {crashes} crashes in ten minutes" if crashes else "")
 
 
 def lag_text(status: JSONObject) -> str:

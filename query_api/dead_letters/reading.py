@@ -91,6 +91,13 @@ class DeadLetterReader:
             cursor = None if is_over else format_positions({walk.partition: walk.following for walk in walks})
             return DeadLetterPage(dead_letters=letters, next_cursor=cursor, looked_at=looked_at)
 
+    async def count_since(self, since_ms: int) -> int:
+        """How many letters came since then, by their offsets."""
+        async with self._consumer() as consumer:
+            spans = await spans_of(consumer, self._topic)
+            lows = await self._lows(consumer, spans, since_ms)
+            return sum(span.end - max(span.beginning, lows[partition]) for partition, span in spans.items())
+
     async def letter(self, position: Position) -> LetterRecord | None:
         """The whole record, or None where the topic holds none at this position."""
         async with self._consumer() as consumer:

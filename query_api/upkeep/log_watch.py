@@ -1,31 +1,33 @@
-"""What the log holds: end offsets, seen once a second, so that lag can be told truthfully without asking on demand.
+"""What the log holds, looked at once a second: end offsets, and the time of the oldest record that is not applied.
 
-While Kafka does not answer, nobody knows what was written meanwhile, so then nothing is told.
+So lag can be told without asking on demand. While Kafka does not answer, nobody knows what was written meanwhile, and
+nothing is told.
 """
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
+from query_api.upkeep.oldest_record import TimedRecord, first_records
 from query_api.upkeep.tailing import LocateBroker, LogUnavailable, Span, connect, missing, spans_by_topic
+from schemas.arrivals import Arrivals
 
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS = 1.0
 ANSWER_SECONDS = 4.0
-SMALL_FETCH_BYTES = 1024 * 1024
-REMEMBERED_ENDS = 3_600
+SMALL_FETCH_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True)
 class Lag:
-    """At most `records` are not applied (compaction may have taken some); the oldest has waited at least `seconds`."""
+    """At most `records` are not applied (compaction may have taken some); the oldest has waited for `seconds`."""
 
     records: int
     seconds: float
@@ -43,26 +45,66 @@ def too_late(lags: Iterable[Lag], limit_seconds: float) -> str | None:
     )
 
 
+@dataclass(frozen=True)
+class _Oldest:
+    """The first record of what was `searched`; None where that held none."""
+
+    searched: Span
+    record: TimedRecord | None
+
+    def answers(self, wanted: Span) -> bool:
+        """Whether it is also the first record of `wanted`, or says that there is none."""
+        if wanted.beginning < self.searched.beginning:
+            return False
+        return wanted.end <= self.searched.end if self.record is None else wanted.beginning <= self.record.offset
+
+
 @dataclass
 class _Partition:
     span: Span
-    ends: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=REMEMBERED_ENDS))
+    arrivals: Arrivals = field(default_factory=Arrivals)
+    oldest: _Oldest | None = None
+
+    def see(self, span: Span, now: float) -> None:
+        if span.end < self.span.end:  # the topic was made anew
+            self.oldest = None
+        self.span = span
+        self.arrivals.see(span.end, now)
+
+    def lag(self, waiting: Span, *, now: float, now_ms: int) -> Lag:
+        oldest = self.oldest
+        if oldest is not None and oldest.record is None and oldest.answers(waiting):
+            return Lag(0, 0.0)
+        # of a record that is new at the front, the time is known at the next look: until then that of the one before
+        timestamp_ms = None if oldest is None or oldest.record is None else oldest.record.timestamp_ms
+        seconds = self.arrivals.age_seconds(waiting.beginning, timestamp_ms, now=now, now_ms=now_ms)
+        return Lag(waiting.end - waiting.beginning, seconds)
+
+
+def _waiting(span: Span, reached: int) -> Span:
+    """The offsets that are not applied."""
+    return Span(min(max(reached + 1, span.beginning), span.end), span.end)
 
 
 class LogWatch:
-    """Keeps the offsets of the topics `topics()` names, and whether Kafka answers."""
+    """Keeps the offsets of the topics that `applied()` names, and whether Kafka answers.
+
+    `applied` gives, by topic and partition, the last offset that searches show.
+    """
 
     def __init__(
         self,
         locate_broker: LocateBroker,
-        topics: Callable[[], tuple[str, ...]],
+        applied: Callable[[], Mapping[str, Mapping[int, int]]],
         clock: Callable[[], float] = time.monotonic,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self.problem: str | None = "not asked yet"
         self.missing: str | None = None
         self._locate_broker = locate_broker
-        self._topics = topics
+        self._applied = applied
         self._clock = clock
+        self._now_ms = now_ms
         self._partitions: dict[tuple[str, int], _Partition] = {}
 
     @property
@@ -93,28 +135,45 @@ class LogWatch:
             await consumer.stop()
 
     async def _look(self, consumer: Any) -> None:
-        topics = self._topics()
+        applied = self._applied()
+        topics = tuple(applied)
         spans = await spans_by_topic(consumer, topics)
+        oldest = await self._oldest(consumer, spans, applied)
         if self.problem is not None:
             log.info("kafka reached")
-        self.problem = None
         absent = [topic for topic in topics if topic not in spans]
         self.missing = missing(absent[-1]) if absent else None
         self._partitions = {of: seen for of, seen in self._partitions.items() if of[0] in spans}
         for topic, seen in spans.items():
             self.see(topic, seen)
+        for place, found in oldest.items():
+            self._partitions[place.topic, place.partition].oldest = found
+        self.problem = None
+
+    async def _oldest(
+        self, consumer: Any, spans: Mapping[str, Mapping[int, Span]], applied: Mapping[str, Mapping[int, int]]
+    ) -> dict[TopicPartition, _Oldest]:
+        """What is news of the oldest records that are not applied."""
+        wanted: dict[TopicPartition, Span] = {}
+        for topic, by_number in spans.items():
+            for partition, span in by_number.items():
+                waiting = _waiting(span, applied[topic].get(partition, -1))
+                seen = self._partitions.get((topic, partition))
+                known = seen is not None and seen.oldest is not None and seen.oldest.answers(waiting)
+                if waiting.beginning < waiting.end and not known:
+                    wanted[TopicPartition(topic, partition)] = waiting
+        if not wanted:
+            return {}
+        return {
+            place: _Oldest(wanted[place], record) for place, record in (await first_records(consumer, wanted)).items()
+        }
 
     def see(self, topic: str, spans: Mapping[int, Span]) -> None:
         """Take note of what the partitions hold now, as Kafka has just answered."""
         self.problem = None
         now = self._clock()
         for partition, span in spans.items():
-            known = self._partitions.setdefault((topic, partition), _Partition(span))
-            if span.end < known.span.end:  # the topic was made anew
-                known.ends.clear()
-            if not known.ends or span.end > known.ends[-1][1]:
-                known.ends.append((now, span.end))
-            known.span = span
+            self._partitions.setdefault((topic, partition), _Partition(span)).see(span, now)
 
     def partition_count(self, topic: str) -> int | None:
         """None until the topic has been seen."""
@@ -133,13 +192,10 @@ class LogWatch:
         lags: dict[int, Lag] = {}
         if not self.reachable:
             return lags
+        now, now_ms = self._clock(), self._now_ms()
         for (name, partition), seen in self._partitions.items():
-            if name != topic:
-                continue
-            following = max(reached.get(partition, -1) + 1, seen.span.beginning)
-            while len(seen.ends) > 1 and seen.ends[0][1] <= following:
-                seen.ends.popleft()
-            waiting_since = next((at for at, end in seen.ends if end > following), None)
-            seconds = 0.0 if waiting_since is None else self._clock() - waiting_since
-            lags[partition] = Lag(max(0, seen.span.end - following), seconds)
+            if name == topic:
+                waiting = _waiting(seen.span, reached.get(partition, -1))
+                seen.arrivals.forget_before(waiting.beginning)
+                lags[partition] = seen.lag(waiting, now=now, now_ms=now_ms)
         return lags

@@ -17,7 +17,6 @@ class Reached:
 
     stage: str
     offset: int = -1
-    done_ms: int | None = None
     in_hand_since_ms: int | None = None
     moved_at: float = 0.0
 
@@ -26,12 +25,13 @@ class Reached:
 class Progress:
     """Kept by the agents, read by the watchdog and the metrics; all on the event loop.
 
-    `waiting_for` names what is being retried: the worker is not stuck while it knows what it waits for.
+    `waiting_for` names what is being retried, with the failure: the worker is not stuck while it knows what it waits
+    for.
     """
 
     clock: Callable[[], float] = time.monotonic
     reached: dict[TopicPartition, Reached] = field(default_factory=dict)
-    waiting_for: set[str] = field(default_factory=set)
+    waiting_for: dict[str, str] = field(default_factory=dict)
 
     def expect(self, stage: str, topic: str, partition: int, offset: int) -> None:
         """A partition this worker reads, and the last offset already done (-1 for none)."""
@@ -43,11 +43,10 @@ class Progress:
         if reached.in_hand_since_ms is None or timestamp_ms < reached.in_hand_since_ms:
             reached.in_hand_since_ms = timestamp_ms
 
-    def done(self, stage: str, topic: str, partition: int, offset: int, timestamp_ms: int) -> None:
-        """Everything up to `offset` is done; `timestamp_ms` is that record's own."""
+    def done(self, stage: str, topic: str, partition: int, offset: int) -> None:
+        """Everything up to `offset` is done."""
         reached = self._of(stage, topic, partition)
         reached.offset = max(reached.offset, offset)
-        reached.done_ms = timestamp_ms
         reached.in_hand_since_ms = None
         reached.moved_at = self.clock()
 

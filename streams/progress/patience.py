@@ -74,17 +74,18 @@ class Patience:
         try:
             return await attempts(attempt)
         finally:
-            self._progress.waiting_for.discard(self._target)
+            self._progress.waiting_for.pop(self._target, None)
 
     def _tell(self, state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
-        self._progress.waiting_for.add(self._target)
+        failure = f"{type(error).__name__}: {error}"
+        self._progress.waiting_for[self._target] = failure
         self._metrics.retries.labels(self._target).inc()
         self._log.warning(
             "it fails for now, trying again",
             target=self._target,
             attempt=state.attempt_number,
-            error=f"{type(error).__name__}: {error}",
+            error=failure,
         )
 
 

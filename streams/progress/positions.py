@@ -63,7 +63,7 @@ async def reconcile(
 ) -> dict[TopicPartition, LogState]:
     """Set the group's offsets back where the stores need it; the state of the log as it is then.
 
-    Waits for members that a killed worker left in the group.
+    Waits for the members that stopped workers left in the group: ten seconds after their last sign of life.
     Raises StoresAheadOfLog, and Failure when the group is still in use after 45 s.
     """
     log = structlog.get_logger("thalweg.worker")

@@ -4,13 +4,15 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import structlog
 from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
+from schemas.arrivals import Arrivals
 from streams.errors import WorkerStuck
 from streams.metrics import Health, WorkerMetrics
 from streams.progress.partitions import Progress, Reached, TopicPartition
@@ -18,7 +20,14 @@ from streams.progress.partitions import Progress, Reached, TopicPartition
 STORES = {"text": "lance", "graph": "kuzu", "provenance": "lance"}
 UNKNOWN = math.nan  # a lag while the broker does not answer: nobody knows what was written meanwhile
 _ANSWER_SECONDS = 5.0
-_STILL_SECONDS = 5.0
+_FETCH_BYTES = 16 * 1024
+
+
+class FirstRecord(NamedTuple):
+    """`timestamp_ms` is the record's own; None where it could not be read."""
+
+    offset: int
+    timestamp_ms: int | None
 
 
 class Log(Protocol):
@@ -28,9 +37,9 @@ class Log(Protocol):
         """The offset after the last record of each partition; None when the broker does not answer."""
         ...
 
-    async def holds_records(self, partition: TopicPartition, start: int, end: int) -> bool:
-        """Whether there is a record from `start` on and before `end`: what is there may also be only the marks of a
-        transaction, or what compaction left."""
+    async def first_record(self, partition: TopicPartition, start: int, end: int) -> FirstRecord | None:
+        """The first record from `start` on and before `end`; None where there is none: what is there may also be only
+        the marks of a transaction, or what compaction left."""
         ...
 
 
@@ -51,19 +60,24 @@ class KafkaLog:
             return None
         return {self._partitions[kafka]: end for kafka, end in found.items()}
 
-    async def holds_records(self, partition: TopicPartition, start: int, end: int) -> bool:
+    async def first_record(self, partition: TopicPartition, start: int, end: int) -> FirstRecord | None:
         kafka = KafkaPartition(*partition)
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 consumer = await self._started()
-                consumer.assign([kafka])
                 consumer.seek(kafka, start)
+                consumer.resume(kafka)
                 while await consumer.position(kafka) < end:
-                    if await consumer.getmany(kafka, timeout_ms=200, max_records=1):
-                        return True
+                    for record in (await consumer.getmany(kafka, timeout_ms=200, max_records=1)).get(kafka, ()):
+                        if record.offset >= end:
+                            return None
+                        return FirstRecord(record.offset, record.timestamp if record.timestamp >= 0 else None)
         except (KafkaError, TimeoutError, OSError):
-            return True
-        return False
+            return FirstRecord(start, None)
+        finally:
+            if self._consumer is not None:
+                self._consumer.pause(kafka)
+        return None
 
     async def close(self) -> None:
         if self._consumer is not None:
@@ -76,14 +90,31 @@ class KafkaLog:
                 enable_auto_commit=False,
                 request_timeout_ms=10_000,
                 auto_offset_reset="earliest",
+                max_partition_fetch_bytes=_FETCH_BYTES,
             )
             try:
                 await consumer.start()
             except BaseException:
                 await consumer.stop()
                 raise
+            consumer.assign(list(self._partitions))
+            consumer.pause(*self._partitions)
             self._consumer = consumer
         return self._consumer
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """What stood between two offsets of a partition when it was looked at."""
+
+    start: int
+    end: int
+    first: FirstRecord | None
+
+    def answers(self, start: int, end: int) -> bool:
+        if start < self.start:
+            return False
+        return end <= self.end if self.first is None else start <= self.first.offset
 
 
 class Watchdog:
@@ -113,7 +144,8 @@ class Watchdog:
         self._clock = clock
         self._now_ms = now_ms
         self._excused_at = clock()
-        self._empty_up_to: dict[TopicPartition, int] = {}
+        self._arrivals: dict[TopicPartition, Arrivals] = {}
+        self._looked: dict[TopicPartition, _Looked] = {}
         self._answered = True
         self._log = structlog.get_logger("thalweg.worker")
 
@@ -131,14 +163,13 @@ class Watchdog:
         if ends is None or self._progress.waiting_for:
             self._excused_at = now
         lag_seconds: dict[str, float] = {}
-        for partition, reached in self._progress.reached.items():
-            lag = 0 if ends is None else await self._lag(partition, reached, ends.get(partition, 0), now)
+        for partition, reached in list(self._progress.reached.items()):
+            lag, age = (0, 0.0) if ends is None else await self._measured(partition, reached, ends.get(partition, 0))
             known_lag = UNKNOWN if ends is None else lag
             self._metrics.lag_records.labels(partition.topic, str(partition.partition)).set(known_lag)
             store = STORES[reached.stage]
             self._metrics.store_position.labels(store, partition.topic, str(partition.partition)).set(reached.offset)
             self._require_movement(partition, reached, lag, now)
-            age = self._age_seconds(reached, lag)
             lag_seconds[reached.stage] = max(age, lag_seconds.get(reached.stage, 0.0))
         for stage, seconds in lag_seconds.items():
             self._metrics.lag_seconds.labels(stage).set(UNKNOWN if ends is None else seconds)
@@ -152,15 +183,25 @@ class Watchdog:
             self._health.down("kafka")
         self._answered = answered
 
-    async def _lag(self, partition: TopicPartition, reached: Reached, end: int, now: float) -> int:
-        lag = max(0, end - 1 - reached.offset)
-        if not lag or self._empty_up_to.get(partition) == end:
-            return 0
-        is_idle = reached.in_hand_since_ms is None and now - reached.moved_at > _STILL_SECONDS
-        if is_idle and not await self._kafka_log.holds_records(partition, reached.offset + 1, end):
-            self._empty_up_to[partition] = end
-            return 0
-        return lag
+    async def _measured(self, partition: TopicPartition, reached: Reached, end: int) -> tuple[int, float]:
+        """Records that are not done, compacted ones included, and how many seconds the oldest has waited."""
+        arrivals = self._arrivals.setdefault(partition, Arrivals())
+        arrivals.see(end, self._clock())
+        start = reached.offset + 1
+        arrivals.forget_before(start)
+        if start >= end:
+            return 0, 0.0
+        timestamp_ms = reached.in_hand_since_ms
+        if timestamp_ms is None:
+            looked = self._looked.get(partition)
+            if looked is None or not looked.answers(start, end):
+                looked = _Looked(start, end, await self._kafka_log.first_record(partition, start, end))
+                self._looked[partition] = looked
+            if looked.first is None:
+                return 0, 0.0
+            timestamp_ms = looked.first.timestamp_ms
+        age = arrivals.age_seconds(start, timestamp_ms, now=self._clock(), now_ms=self._now_ms())
+        return end - start, age
 
     def _require_movement(self, partition: TopicPartition, reached: Reached, lag: int, now: float) -> None:
         if not lag:
@@ -171,9 +212,3 @@ class Watchdog:
                 f"{partition.topic} partition {partition.partition} has {lag} records waiting and made no progress "
                 f"for {still_seconds:.0f} s."
             )
-
-    def _age_seconds(self, reached: Reached, lag: int) -> float:
-        oldest = reached.in_hand_since_ms
-        if oldest is None and lag:
-            oldest = reached.done_ms
-        return 0.0 if oldest is None else max(0.0, (self._now_ms() - oldest) / 1000)

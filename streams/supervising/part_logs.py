@@ -1,6 +1,7 @@
 """The log files of the parts: kept small, and shown in the terminal where asked for."""
 
 import asyncio
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,18 @@ def trim(log_file: Path) -> None:
         shutil.copyfile(log_file, log_file.with_name(f"{log_file.name}.1"))
         with log_file.open("r+b") as file:
             file.truncate(0)
+
+
+def readable(line: str) -> str:
+    """What a person wants to read of a line of a log: of one in JSON the event, the failure and its traceback."""
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return line
+    if not isinstance(entry, dict) or "event" not in entry:
+        return line
+    what = ": ".join(str(entry[name]) for name in ("event", "error") if entry.get(name))
+    return "\n".join(str(each) for each in (what, entry.get("exception")) if each)
 
 
 async def keep_trimmed(log_files: list[Path]) -> None:

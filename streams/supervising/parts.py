@@ -11,7 +11,7 @@ import httpx
 from schemas.exits import Exit, Failure
 from streams.kafka.broker import EmbeddedKafka
 from streams.machine.children import Child, exit_text, file_tail
-from streams.supervising.part_logs import trim
+from streams.supervising.part_logs import readable, trim
 from streams.supervising.restarts import BackOff
 
 _POLL_SECONDS = 0.1
@@ -113,7 +113,9 @@ class ProcessPart:
     def said(self) -> str:
         if self._child is None:
             return ""
-        return f"{file_tail(self.log_file, 15, self._child.output_start)}\n(all of it: {self.log_file})"
+        tail = file_tail(self.log_file, 15, self._child.output_start)
+        lines = [readable(line) for line in tail.splitlines()]
+        return "\n".join([*lines, f"(all of it: {self.log_file})"])
 
     async def stop(self) -> None:
         if self._child is not None:
@@ -133,7 +135,7 @@ class Keeper:
         self._say = say
 
     async def run(self) -> None:
-        """Starts the part, and again with a growing delay whenever it ends.
+        """Starts the part, and again whenever it ends: at once, and with a growing delay when it ends again soon.
 
         Raises Failure when it cannot be started at first, or ends before it was ever ready: three times, or with an
         exit code that no restart mends.
@@ -149,7 +151,7 @@ class Keeper:
                 raise ended_for_good(self.part, code)
             delay = back_off.after_run_of(time.monotonic() - began)
             self._say(
-                f"{self.part.name} ended unexpectedly ({exit_text(code)}); it is started again in {delay:g} s. "
+                f"{self.part.name} ended unexpectedly ({exit_text(code)}); it is started again {_in(delay)}. "
                 f"Its log: {self.part.log_file}"
             )
             await asyncio.sleep(delay)
@@ -161,7 +163,7 @@ class Keeper:
                 await self.part.start()
             except Failure as failure:
                 delay = back_off.after_run_of(0)
-                self._say(f"{self.part.name} could not be started; next try in {delay:g} s. {failure}")
+                self._say(f"{self.part.name} could not be started; next try {_in(delay)}. {failure}")
                 await asyncio.sleep(delay)
             else:
                 return
@@ -176,6 +178,10 @@ class Keeper:
                 self.ready.set()
             await asyncio.sleep(_POLL_SECONDS)
         return code
+
+
+def _in(delay: float) -> str:
+    return f"in {delay:g} s" if delay else "at once"
 
 
 def ended_for_good(part: Part, code: int) -> Failure:

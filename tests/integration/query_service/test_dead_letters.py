@@ -27,7 +27,7 @@ class Burials:
     def __init__(self, http: httpx.AsyncClient, producer: AIOKafkaProducer, topic: str) -> None:
         self.http = http
         self._producer = producer
-        self._topic = topic
+        self.topic = topic
 
     async def bury(
         self, number: int, reason: str = "not_json", value: bytes | None = POISON, *, is_omitted: bool = False
@@ -38,7 +38,7 @@ class Burials:
             headers=[("content-type", b"text/plain")], stage="decode", error=MalformedEvent(reason, f"Mend {number}."),
         )  # fmt: skip
         sent = await self._producer.send_and_wait(
-            self._topic,
+            self.topic,
             b"" if is_omitted else value,
             key=letter.key,
             partition=number % 2,
@@ -106,6 +106,13 @@ async def test_they_are_found_by_reason_and_by_time(burials: Burials, monkeypatc
     monkeypatch.setattr(reading, "WINDOW_RECORDS", 2)
     page = await burials.page(reason="unheard_of")
     assert (page["dead_letters"], page["looked_at"], page["next_cursor"]) == ([], 4, "0:4,1:4")
+
+
+async def test_those_of_a_time_are_counted_without_being_read(burials: Burials, kafka: str) -> None:
+    for number in range(5):
+        await burials.bury(number)
+    reader = reading.DeadLetterReader(lambda: kafka, burials.topic)
+    assert [await reader.count_since(BEGAN_MS + 1_000 * number) for number in (-9, 0, 1, 3, 5)] == [5, 5, 4, 2, 0]
 
 
 async def test_one_is_shown_with_its_source_its_reason_and_its_bytes(burials: Burials) -> None:

@@ -1,5 +1,7 @@
 """How commands end: a plain message on standard error and a code that means something."""
 
+import json
+
 import pytest
 
 from schemas.exits import Exit, Failure, InUse, NoAccess, Unreachable, WrongSetting, plain_failures
@@ -52,3 +54,17 @@ def test_it_serves_as_a_decorator() -> None:
         return name
 
     assert command("up") == "up"
+
+
+@pytest.mark.parametrize(("failure", "code"), [(InUse("Do this\ninstead."), 4), (KeyError("unforeseen"), 1)])
+def test_where_standard_error_is_a_log_the_message_is_one_line_of_json(
+    failure: Exception, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended, plain_failures(stderr_is_log=True):
+        raise failure
+
+    (line,) = capsys.readouterr().err.splitlines()
+    entry = json.loads(line)
+    assert ended.value.code == entry["exit_code"] == code
+    assert str(failure) in entry["event"]
+    assert ("Traceback" in entry.get("exception", "")) == (code == 1)

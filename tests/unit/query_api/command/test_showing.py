@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from query_api.command.console import PlainConsole
-from query_api.command.showing import show_collections, show_dead_letters, show_hit
+from query_api.command.showing import show_collections, show_dead_letters, show_hit, worker_text
 
 HIT: dict[str, Any] = {
     "rank": 1,
@@ -84,3 +84,17 @@ def test_a_dead_letter_tells_the_size_of_what_was_sent(content_bytes: int | None
     sized = letter | {"bytes": 1_200, "content_bytes": content_bytes, "omitted": None}
     show_dead_letters(Console(file=output, width=200), {"dead_letters": [sized], "next_cursor": None}, narrowed=False)
     assert size in output.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("worker", "text"),
+    [
+        ({"state": "running"}, "running"),
+        ({"state": "running", "waiting_for": {"lance": "no room"}}, "running, waits for lance"),
+        ({"state": "silent", "waiting_for": {"lance": "no room"}}, "silent, heard of 42 s ago"),
+        ({"state": "starting", "crashes_in_ten_minutes": 4}, "starting, heard of 42 s ago, 4 crashes in ten minutes"),
+        ({"state": "never_seen", "heard_seconds_ago": None}, "never seen"),
+    ],
+)
+def test_the_worker_in_a_few_words(worker: dict[str, Any], text: str) -> None:
+    assert worker_text({"heard_seconds_ago": 42.1, "waiting_for": {}, "crashes_in_ten_minutes": 0} | worker) == text

@@ -1,10 +1,12 @@
 """How the service is: probes, metrics, status, and the description of its interface."""
 
+import time
 from pathlib import Path
 
 from indexer.errors import EncoderUnavailable
 from query_api.upkeep.log_watch import LogWatch
 from query_api.upkeep.tailing import Span
+from schemas.worker_state import WorkerState, write_state
 from tests.unit.query_api.running_service import PAGES, Running, problem, service_over
 from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_generation
 from tests.waiting import eventually
@@ -104,9 +106,28 @@ async def test_the_status_is_complete(running: Running) -> None:
     assert status["lag_records"] is None
 
 
+async def test_a_worker_that_is_in_trouble_and_dead_letters_are_notes_and_in_the_status(
+    running: Running, tmp_path: Path
+) -> None:
+    state = WorkerState(at_ms=time.time_ns() // 1_000_000, phase="failed", last_failure="StoreFailure: torn")
+    write_state(tmp_path, state)
+    service = running.service
+    service.recent_dead_letters.count = 3
+    await eventually(lambda: service.worker_watch.status().state == "failed")
+    readiness = await running.get("/readyz")
+    assert readiness.status_code == 200
+    ended, letters = readiness.json()["notes"][-2:]
+    assert ended.startswith("The worker ended ")
+    assert "StoreFailure: torn" in ended
+    assert letters.startswith("3 records became dead letters within a day")
+    status = (await running.get("/v1/status")).json()
+    assert (status["worker"]["state"], status["dead_letters_last_day"]) == ("failed", 3)
+    assert status["disk_free_bytes"] > 0
+
+
 async def test_lag_is_null_while_kafka_is_away(running: Running) -> None:
     documents = running.service.topics.documents
-    watch = running.service.log_watch = LogWatch(lambda: None, lambda: (documents,))
+    watch = running.service.log_watch = LogWatch(lambda: None, lambda: {documents: {}})
     watch.see(documents, {0: Span(0, 12)})
     status = (await running.get("/v1/status")).json()
     assert status["lag_records"] == 4
@@ -130,7 +151,7 @@ async def test_a_service_that_is_too_far_behind_is_not_ready_and_goes_on_searchi
     async with service_over(tmp_path, engine, max_lag_seconds=30) as running:
         now = [100.0]
         documents = running.service.topics.documents
-        watch = running.service.log_watch = LogWatch(lambda: None, lambda: (documents,), lambda: now[0])
+        watch = running.service.log_watch = LogWatch(lambda: None, lambda: {documents: {}}, lambda: now[0])
         watch.see(documents, {0: Span(0, 12)})
         now[0] += 29
         assert (await running.get("/readyz")).status_code == 200

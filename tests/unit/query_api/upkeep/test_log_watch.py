@@ -1,9 +1,11 @@
 """Lag: in records and in seconds, from what the log was seen to hold."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.errors import CorruptRecordException
 
 from query_api.upkeep.log_watch import Lag, LogWatch
 from query_api.upkeep.tailing import Span, TopicMissing, spans_by_topic, spans_of
@@ -16,8 +18,8 @@ class Clock:
         return self.now
 
 
-def watch(clock: Clock) -> LogWatch:
-    return LogWatch(lambda: None, lambda: ("documents",), clock)
+def watch(clock: Clock, applied: Mapping[int, int] | None = None) -> LogWatch:
+    return LogWatch(lambda: None, lambda: {"documents": applied or {}}, clock, lambda: int(clock.now * 1000))
 
 
 def test_nothing_is_known_of_a_log_never_seen() -> None:
@@ -67,7 +69,7 @@ async def test_lag_is_unknown_while_kafka_is_away_and_goes_on_from_what_was_seen
 
 
 async def test_the_lag_of_a_topic_that_was_taken_away_is_unknown() -> None:
-    log = watch(Clock())
+    log = watch(Clock(), {0: 9, 1: 10})
     log.see("documents", {0: Span(0, 10)})
     log.see("gone", {0: Span(0, 10)})
     await log._look(FakeConsumer())
@@ -84,11 +86,46 @@ class FakeCluster:
 
 
 class FakeConsumer:
-    """Answers for three topics, and counts what it was asked."""
+    """Answers for three topics, and counts what it was asked. `records` are those of partition 0 of the documents, as
+    time in milliseconds by offset; `failure` is raised instead of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, records: dict[int, int] | None = None, failure: Exception | None = None) -> None:
         self.asked: list[str] = []
+        self.records = records or {}
+        self.failure = failure
         self._client = self
+        self._position: dict[TopicPartition, int] = {}
+
+    def assignment(self) -> set[TopicPartition]:
+        return set(self._position)
+
+    def assign(self, partitions: Sequence[TopicPartition]) -> None:
+        self._position = dict.fromkeys(partitions, -1)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        self.asked.append("records")
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        assert self.assignment().issuperset(partitions)
+
+    def seek(self, place: TopicPartition, offset: int) -> None:
+        self._position[place] = offset
+
+    async def position(self, place: TopicPartition) -> int:
+        return self._position[place]
+
+    async def getmany(
+        self, place: TopicPartition, *, timeout_ms: int, max_records: int
+    ) -> dict[TopicPartition, list[SimpleNamespace]]:
+        if self.failure is not None:
+            raise self.failure
+        here = self.records if place == TopicPartition("documents", 0) else {}
+        offset = next((each for each in sorted(here) if each >= self._position[place]), None)
+        if offset is None:
+            self._position[place] = 1_000_000
+            return {}
+        self._position[place] = offset + 1
+        return {place: [SimpleNamespace(offset=offset, timestamp=here[offset])]}
 
     async def fetch_all_metadata(self) -> FakeCluster:
         self.asked.append("metadata")
@@ -115,3 +152,47 @@ async def test_a_look_at_all_topics_is_three_requests() -> None:
 async def test_a_topic_that_is_not_there_is_told_with_what_to_do() -> None:
     with pytest.raises(TopicMissing, match="there is no topic not there: run `thalweg topics create`"):
         await spans_of(FakeConsumer(), "not there")
+
+
+async def test_a_service_that_has_just_started_tells_the_record_s_own_age() -> None:
+    clock = Clock()
+    applied = {0: 3, 1: 10}
+    log = watch(clock, applied)
+    consumer = FakeConsumer({6: 68_000, 8: 98_000})  # 4 and 5 were compacted away
+    await log._look(consumer)
+    assert log.lag("documents", applied) == {0: Lag(6, 32.0), 1: Lag(0, 0.0)}
+    clock.now += 1
+    await log._look(consumer)
+    assert log.lag("documents", applied)[0] == Lag(6, 33.0)
+    assert consumer.asked.count("records") == 1, "the record is not read again while it is the oldest"
+    applied[0] = 6
+    await log._look(consumer)
+    assert log.lag("documents", applied)[0] == Lag(3, 3.0)
+
+
+async def test_offsets_without_a_record_are_no_lag() -> None:
+    applied = {0: 3, 1: 10}
+    log = watch(Clock(), applied)
+    await log._look(FakeConsumer())
+    assert log.lag("documents", applied) == {0: Lag(0, 0.0), 1: Lag(0, 0.0)}
+
+
+async def test_a_record_that_cannot_be_read_has_waited_at_least_since_it_was_seen() -> None:
+    clock = Clock()
+    applied = {0: 3, 1: 10}
+    log = watch(clock, applied)
+    await log._look(FakeConsumer(failure=CorruptRecordException()))
+    clock.now += 5
+    assert log.reachable
+    assert log.lag("documents", applied)[0] == Lag(6, 5.0)
+
+
+@pytest.mark.parametrize("timestamp_ms", [0, 9_000_000_000_000], ids=["years behind", "years ahead"])
+async def test_a_producer_s_clock_is_not_believed_against_what_was_seen(timestamp_ms: int) -> None:
+    clock = Clock()
+    log = watch(clock, {0: 8, 1: 10})
+    log.see("documents", {0: Span(2, 9), 1: Span(2, 11)})
+    clock.now += 1
+    await log._look(FakeConsumer({9: timestamp_ms}))
+    clock.now += 30
+    assert 30 <= log.lag("documents", {0: 8, 1: 10})[0].seconds <= 31

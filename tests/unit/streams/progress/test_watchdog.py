@@ -8,24 +8,30 @@ import pytest
 from streams.errors import WorkerStuck
 from streams.metrics import Health, WorkerMetrics
 from streams.progress.partitions import Progress, TopicPartition
-from streams.progress.watchdog import Watchdog
+from streams.progress.watchdog import FirstRecord, Watchdog
 
 TOPIC = "t.documents.v1"
 PARTITION = TopicPartition(TOPIC, 0)
 
 
 class TellingLog:
-    """Says what it is told to; `only_marks` makes the rest of the log hold no records."""
+    """Says what it is told to; `only_marks` makes the rest of the log hold no records.
+
+    The record at an offset was written at `written_ms` of it, where that names it; `asked` are the offsets asked for.
+    """
 
     def __init__(self) -> None:
         self.end: int | None = 0
         self.only_marks = False
+        self.written_ms: dict[int, int] = {}
+        self.asked: list[int] = []
 
     async def ends(self) -> Mapping[TopicPartition, int] | None:
         return None if self.end is None else {PARTITION: self.end}
 
-    async def holds_records(self, partition: TopicPartition, start: int, end: int) -> bool:
-        return not self.only_marks
+    async def first_record(self, partition: TopicPartition, start: int, end: int) -> FirstRecord | None:
+        self.asked.append(start)
+        return None if self.only_marks else FirstRecord(start, self.written_ms.get(start))
 
 
 class Scene:
@@ -61,11 +67,47 @@ async def test_lag_is_told_in_records_and_in_seconds() -> None:
     await scene.after(0)
     assert scene.value("thalweg_ingest_lag_records", topic=TOPIC, partition="0") == 10
     assert scene.value("thalweg_ingest_lag_seconds", stage="text") == 10
-    scene.progress.done("text", TOPIC, 0, 9, timestamp_ms=990_000)
+    scene.progress.done("text", TOPIC, 0, 9)
     await scene.after(1)
     assert scene.value("thalweg_ingest_lag_records", topic=TOPIC, partition="0") == 0
     assert scene.value("thalweg_ingest_lag_seconds", stage="text") == 0
     assert scene.value("thalweg_store_position", store="lance", topic=TOPIC, partition="0") == 9
+
+
+async def test_after_a_restart_the_oldest_record_is_as_old_as_it_says() -> None:
+    scene = Scene()
+    scene.progress.expect("text", TOPIC, 0, 3)
+    scene.log.end = 10
+    scene.log.written_ms = {4: 968_000, 8: 998_000}
+    await scene.after(0)
+    assert scene.value("thalweg_ingest_lag_seconds", stage="text") == 32
+    await scene.after(5)
+    assert scene.value("thalweg_ingest_lag_seconds", stage="text") == 37
+    assert scene.log.asked == [4], "the record is not read again while it is the oldest"
+    scene.progress.done("text", TOPIC, 0, 7)
+    await scene.after(5)
+    assert scene.value("thalweg_ingest_lag_seconds", stage="text") == 12
+
+
+async def test_of_two_partitions_the_one_that_is_further_behind_counts() -> None:
+    scene = Scene()
+    scene.progress.expect("text", TOPIC, 1, 10)
+    scene.log.end = 10
+    scene.log.written_ms = {0: 968_000}
+    await scene.after(0)
+    assert scene.value("thalweg_ingest_lag_seconds", stage="text") == 32
+
+
+@pytest.mark.parametrize("written_ms", [0, 9_000_000_000_000], ids=["a clock years behind", "a clock years ahead"])
+async def test_a_producers_clock_is_not_believed_against_what_was_seen(written_ms: int) -> None:
+    scene = Scene()
+    await scene.after(0)
+    scene.log.end = 1
+    scene.log.written_ms = {0: written_ms}
+    await scene.after(2)
+    assert 0 <= (scene.value("thalweg_ingest_lag_seconds", stage="text") or 0) <= 2
+    await scene.after(30)
+    assert 30 <= (scene.value("thalweg_ingest_lag_seconds", stage="text") or 0) <= 32
 
 
 async def test_lag_is_unknown_while_kafka_does_not_answer() -> None:
@@ -93,14 +135,14 @@ async def test_progress_resets_the_patience() -> None:
     scene = Scene()
     scene.log.end = 10
     await scene.after(299)
-    scene.progress.done("text", TOPIC, 0, 3, timestamp_ms=0)
+    scene.progress.done("text", TOPIC, 0, 3)
     await scene.after(299)
 
 
 async def test_who_waits_for_a_store_or_for_kafka_is_not_stuck() -> None:
     scene = Scene()
     scene.log.end = 10
-    scene.progress.waiting_for.add("lance")
+    scene.progress.waiting_for["lance"] = "OSError: no space left"
     await scene.after(1_000)
     scene.progress.waiting_for.clear()
     scene.log.end = None

@@ -7,7 +7,7 @@ import pytest
 
 from streams.machine.children import file_tail
 from streams.supervising import part_logs
-from streams.supervising.part_logs import follow, trim
+from streams.supervising.part_logs import follow, readable, trim
 
 
 def test_a_large_log_is_kept_aside_and_emptied_under_its_writer(
@@ -59,3 +59,19 @@ def test_the_tail_is_of_this_run_unless_the_log_was_emptied(tmp_path: Path) -> N
     assert file_tail(log, 1) == "new two"
     assert file_tail(log, 5, start=1000) == "old\nnew one\nnew two"
     assert file_tail(tmp_path / "none", 5) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("plain words", "plain words"),
+        (
+            '{"event": "Another worker is using it.\\nStop it.", "level": "error"}',
+            "Another worker is using it.\nStop it.",
+        ),
+        ('{"event": "worker failed", "error": "torn", "exception": "Traceback"}', "worker failed: torn\nTraceback"),
+        ("[1]", "[1]"),
+    ],
+)
+def test_of_a_line_in_json_a_person_reads_the_event(line: str, shown: str) -> None:
+    assert readable(line) == shown

@@ -1,0 +1,109 @@
+"""The worker as the service sees it: by the file it writes into the data directory, and by the room that is left there.
+
+Both may run on machines of their own, so no process is looked for, and no clock is believed but for the first look.
+"""
+
+import asyncio
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from schemas.service import WorkerStatus
+from schemas.worker_state import WorkerState, read_state
+
+LOOK_SECONDS = 1.0
+SILENT_SECONDS = 10.0
+LOOP_CRASHES = 3
+LOOP_SECONDS = 600.0
+LOW_DISK_BYTES = 64 * 1024 * 1024
+MIB = 1024 * 1024
+
+
+class WorkerWatch:
+    """Looks once a second; `status` and `notes` tell what was seen."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        clock: Callable[[], float] = time.monotonic,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self.disk_free_bytes: int | None = None
+        self._data_dir = data_dir
+        self._clock = clock
+        self._now_ms = now_ms
+        self._state: WorkerState | None = None
+        self._heard_at = 0.0
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.to_thread(self.look)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def look(self) -> None:
+        """Read the file and ask for the room that is left."""
+        state = read_state(self._data_dir)
+        if state is not None and state != self._state:
+            age = 0.0 if self._state is not None else max(0, self._now_ms() - state.at_ms) / 1000
+            self._state, self._heard_at = state, self._clock() - age
+        try:
+            self.disk_free_bytes = shutil.disk_usage(self._data_dir).free
+        except OSError:
+            self.disk_free_bytes = None
+
+    def status(self) -> WorkerStatus:
+        state = self._state
+        if state is None:
+            return WorkerStatus(state="never_seen")
+        silent = self._clock() - self._heard_at
+        alive = state.phase in ("starting", "running")
+        return WorkerStatus(
+            state="silent" if alive and silent > SILENT_SECONDS else state.phase,
+            heard_seconds_ago=round(silent, 1),
+            missing=list(state.missing),
+            waiting_for=state.waiting_for,
+            crashes_in_ten_minutes=sum(self._now_ms() - at < LOOP_SECONDS * 1000 for at in state.crashes_ms),
+            last_failure=state.last_failure,
+        )
+
+    def notes(self) -> list[str]:
+        """What a person has to know of the worker; searches run all the same."""
+        status = self.status()
+        notes = [note for note in (_absence(status), _loop(status)) if note]
+        if status.state == "starting" and status.missing:
+            notes.append(f"The worker is starting; it waits for: {', '.join(status.missing)}.")
+        if status.state in ("starting", "running"):
+            notes += [
+                f"The worker waits for {name} and goes on by itself; nothing is lost. {failure}"
+                for name, failure in status.waiting_for.items()
+            ]
+        if self.disk_free_bytes is not None and self.disk_free_bytes < LOW_DISK_BYTES:
+            notes.append(
+                f"The disk of {self._data_dir} is full: {self.disk_free_bytes / MIB:,.0f} MiB are left. Make room; "
+                "what comes meanwhile stays in the log and is indexed then."
+            )
+        return notes
+
+
+def _absence(status: WorkerStatus) -> str | None:
+    so_far = "Searches go on, on what is indexed so far."
+    if status.state == "never_seen":
+        return "No worker has run on this data directory yet: start one with 'thalweg worker' or 'thalweg up'."
+    ago = f"{status.heard_seconds_ago:,.0f} s ago"
+    if status.state == "silent":
+        return f"The worker is gone or hangs: its last sign of life was {ago}. {so_far}"
+    if status.state == "failed":
+        return f"The worker ended {ago}: {status.last_failure} {so_far}"
+    if status.state == "stopped":
+        return f"No worker runs: the last one was stopped {ago}. {so_far}"
+    return None
+
+
+def _loop(status: WorkerStatus) -> str | None:
+    if status.crashes_in_ten_minutes < LOOP_CRASHES:
+        return None
+    return (
+        f"The worker crashed {status.crashes_in_ten_minutes} times in ten minutes. The last time: "
+        f"{status.last_failure} Its log says more."
+    )
