@@ -21,6 +21,7 @@ from indexer.preparing import EXTRACTOR_VERSION
 from indexer.read.graph import latest_snapshot
 from indexer.write.graph import GraphWriter
 from indexer.write.vectors import VectorWriter
+from kafka_client.skipped_batches import SkippedBatches
 from schemas.exits import Exit, Failure, InUse, Unreachable, WrongSetting
 from schemas.topics import TopicNames, topic_specs
 from streams import documents_agent, graph_agent, provenance_agent
@@ -138,6 +139,7 @@ class Worker:
         self._metrics = WorkerMetrics()
         self._health = Health(["kafka", "encoder", "stores", "partitions"])
         self._progress = Progress()
+        self._skipped = SkippedBatches(lambda: bootstrap_servers, self._names.curation)
         self._turn = asyncio.Lock()
         self._most_contributed = settings.kafka.max_graph_record_bytes - 64 * 1024
         self._cleanup = AsyncExitStack()
@@ -269,7 +271,7 @@ class Worker:
             stored[TopicPartition(names.provenance, partition)] = None if reached else -1
         await self._expect(group, stored, graph_topic)
 
-        app = build_app(self._settings, self._bootstrap_servers, group)
+        app = build_app(self._settings, self._bootstrap_servers, group, self._skipped, self._progress.unreadable)
         outbox = Outbox(app.producer, names, generation.name, self._metrics, self._progress)
         encoding = Encoding(encoder, self._metrics, self._progress)
         self._cleanup.push_async_callback(asyncio.to_thread, encoding.close)
@@ -334,7 +336,9 @@ class Worker:
         self._keep(
             Relinker(
                 orders=settings,
-                contributed=ContributedRecords(self._bootstrap_servers, graph_topic),
+                contributed=ContributedRecords(
+                    self._bootstrap_servers, graph_topic, self._skipped, self._progress.unreadable
+                ),
                 writer=vectors,
                 thread=lance,
                 outbox=outbox,
@@ -348,7 +352,9 @@ class Worker:
 
     def _collection_settings(self, group: str, outbox: Outbox) -> CollectionSettings:
         topic = self._names.curation
-        settings_topic = SettingsTopic(self._bootstrap_servers, topic, f"{group}.settings")
+        settings_topic = SettingsTopic(
+            self._bootstrap_servers, topic, f"{group}.settings", self._skipped, self._progress.unreadable
+        )
         self._cleanup.push_async_callback(settings_topic.close)
         patience = Patience("kafka", AWAY, self._metrics, self._progress, first_wait_seconds=_FIRST_WAIT_SECONDS)
         return CollectionSettings(topic, settings_topic, outbox, self._settings.chunking.parameters(), patience)

@@ -7,7 +7,10 @@ from typing import Any
 
 import faust
 
+from kafka_client.unreadable_batches import Skip
 from schemas.settings import MIB
+from streams.kafka.transport import LogTransport
+from streams.progress.partitions import Unreadable
 from streams.settings import WorkerSettings
 from streams.taking import Taken, gathered
 
@@ -30,11 +33,16 @@ def group_name(topic_prefix: str, generation: str) -> str:
     return f"{topic_prefix}worker.{generation}"
 
 
-def build_app(settings: WorkerSettings, bootstrap_servers: str, group: str) -> faust.App:
-    """An app without a web server, tables or exactly-once; topics exist already, made by the admin client."""
+def build_app(
+    settings: WorkerSettings, bootstrap_servers: str, group: str, skip: Skip, unreadable: Unreadable
+) -> faust.App:
+    """An app without a web server, tables or exactly-once; topics exist already, made by the admin client.
+
+    It passes by the unreadable batches that `skip` says, and keeps those it stands before in `unreadable`.
+    """
     kafka = settings.kafka
     largest = max(kafka.max_record_bytes, kafka.max_graph_record_bytes) + MIB
-    return faust.App(
+    app = faust.App(
         group,
         broker=[f"kafka://{server.strip()}" for server in bootstrap_servers.split(",")],
         datadir=settings.storage.data_dir / "faust",
@@ -62,6 +70,8 @@ def build_app(settings: WorkerSettings, bootstrap_servers: str, group: str) -> f
         producer_max_request_size=largest,
         producer_request_timeout=_REQUEST_SECONDS,
     )
+    app.transport = LogTransport(app, skip, unreadable)
+    return app
 
 
 def attach_agent(

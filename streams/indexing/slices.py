@@ -62,13 +62,15 @@ class Slice:
         condemned: Mapping[Position, Exception],
         chunking: Mapping[str, ChunkingParameters],
     ) -> "Slice":
-        """The slice with every record decoded or refused. A record that came twice counts once.
+        """The slice with every record decoded or refused. A record that came twice counts once; a gap is only passed.
 
         `chunking` is what collections have chosen, by name.
         """
         distinct = list({record.position: record for record in records}.values())
         made = cls(topic, generation, distinct, reached)
         for record in distinct:
+            if record.is_gap:
+                continue
             made._note_trace(record, traceparent_in(record.headers))
             if record.position in condemned:
                 made._bury(record, "store", condemned[record.position])

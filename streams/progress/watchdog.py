@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import structlog
-from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
+from kafka_client.consumers import LogConsumer
 from streams.errors import WorkerStuck
 from streams.metrics import Health, WorkerMetrics
 from streams.progress.partitions import Progress, Reached, TopicPartition
@@ -18,19 +18,14 @@ from streams.progress.partitions import Progress, Reached, TopicPartition
 STORES = {"text": "lance", "graph": "kuzu", "provenance": "lance"}
 UNKNOWN = math.nan  # a lag while the broker does not answer: nobody knows what was written meanwhile
 _ANSWER_SECONDS = 5.0
-_STILL_SECONDS = 5.0
 
 
 class Log(Protocol):
     """What the broker says of the partitions, asked apart from the consumers: one that hangs is seen to hang."""
 
     async def ends(self) -> Mapping[TopicPartition, int] | None:
-        """The offset after the last record of each partition; None when the broker does not answer."""
-        ...
-
-    async def holds_records(self, partition: TopicPartition, start: int, end: int) -> bool:
-        """Whether there is a record from `start` on and before `end`: what is there may also be only the marks of a
-        transaction, or what compaction left."""
+        """The offset after the last committed record of each partition, and the marks behind it; None when the broker
+        does not answer. What follows the beginning of an open transaction nobody may read yet."""
         ...
 
 
@@ -40,7 +35,7 @@ class KafkaLog:
     def __init__(self, bootstrap_servers: str, partitions: Sequence[TopicPartition]) -> None:
         self._partitions = {KafkaPartition(*partition): partition for partition in partitions}
         self._bootstrap_servers = bootstrap_servers
-        self._consumer: AIOKafkaConsumer | None = None
+        self._consumer: LogConsumer | None = None
 
     async def ends(self) -> Mapping[TopicPartition, int] | None:
         try:
@@ -51,32 +46,13 @@ class KafkaLog:
             return None
         return {self._partitions[kafka]: end for kafka, end in found.items()}
 
-    async def holds_records(self, partition: TopicPartition, start: int, end: int) -> bool:
-        kafka = KafkaPartition(*partition)
-        try:
-            async with asyncio.timeout(_ANSWER_SECONDS):
-                consumer = await self._started()
-                consumer.assign([kafka])
-                consumer.seek(kafka, start)
-                while await consumer.position(kafka) < end:
-                    if await consumer.getmany(kafka, timeout_ms=200, max_records=1):
-                        return True
-        except (KafkaError, TimeoutError, OSError):
-            return True
-        return False
-
     async def close(self) -> None:
         if self._consumer is not None:
             await self._consumer.stop()
 
-    async def _started(self) -> AIOKafkaConsumer:
+    async def _started(self) -> LogConsumer:
         if self._consumer is None:
-            consumer = AIOKafkaConsumer(
-                bootstrap_servers=self._bootstrap_servers,
-                enable_auto_commit=False,
-                request_timeout_ms=10_000,
-                auto_offset_reset="earliest",
-            )
+            consumer = LogConsumer(bootstrap_servers=self._bootstrap_servers, request_timeout_ms=10_000)
             try:
                 await consumer.start()
             except BaseException:
@@ -89,7 +65,8 @@ class KafkaLog:
 class Watchdog:
     """Measures lag every few seconds, and raises WorkerStuck for a partition that stands still in spite of lag.
 
-    Not stuck is who knows what he waits for: a broker that does not answer, a store or a model that is being retried.
+    Not stuck is who knows what he waits for: a broker that does not answer, a store or a model that is being retried, a
+    person's word on a batch that cannot be read.
     """
 
     def __init__(
@@ -113,7 +90,6 @@ class Watchdog:
         self._clock = clock
         self._now_ms = now_ms
         self._excused_at = clock()
-        self._empty_up_to: dict[TopicPartition, int] = {}
         self._answered = True
         self._log = structlog.get_logger("thalweg.worker")
 
@@ -128,11 +104,12 @@ class Watchdog:
         ends = await self._kafka_log.ends()
         now = self._clock()
         self._tell(answered=ends is not None)
+        self._health.note([str(batch) for batch in list(self._progress.unreadable.values())])
         if ends is None or self._progress.waiting_for:
             self._excused_at = now
         lag_seconds: dict[str, float] = {}
         for partition, reached in self._progress.reached.items():
-            lag = 0 if ends is None else await self._lag(partition, reached, ends.get(partition, 0), now)
+            lag = 0 if ends is None else max(0, ends.get(partition, 0) - 1 - reached.offset)
             known_lag = UNKNOWN if ends is None else lag
             self._metrics.lag_records.labels(partition.topic, str(partition.partition)).set(known_lag)
             store = STORES[reached.stage]
@@ -152,18 +129,8 @@ class Watchdog:
             self._health.down("kafka")
         self._answered = answered
 
-    async def _lag(self, partition: TopicPartition, reached: Reached, end: int, now: float) -> int:
-        lag = max(0, end - 1 - reached.offset)
-        if not lag or self._empty_up_to.get(partition) == end:
-            return 0
-        is_idle = reached.in_hand_since_ms is None and now - reached.moved_at > _STILL_SECONDS
-        if is_idle and not await self._kafka_log.holds_records(partition, reached.offset + 1, end):
-            self._empty_up_to[partition] = end
-            return 0
-        return lag
-
     def _require_movement(self, partition: TopicPartition, reached: Reached, lag: int, now: float) -> None:
-        if not lag:
+        if not lag or partition in self._progress.unreadable:
             reached.moved_at = now
         still_seconds = now - max(reached.moved_at, self._excused_at)
         if still_seconds > self._patience_seconds:
