@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from query_api.upkeep.tailing import LocateBroker, LogUnavailable, Span, connect, missing, spans_by_topic
@@ -29,6 +30,25 @@ class Lag:
 
     records: int
     seconds: float
+
+
+@dataclass(frozen=True)
+class HeldBack:
+    """A transaction is open at `offset`; it and what follows it, at most `records`, nobody reads before it ends. So it
+    has been for at least `seconds`."""
+
+    topic: str
+    partition: int
+    offset: int
+    records: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.topic} partition {self.partition}: a transaction has been open for at least {self.seconds:.0f} s "
+            f"at offset {self.offset}, and up to {self.records} records wait for its end. Its producer has to commit "
+            "or abort it, or Kafka does after its time-out."
+        )
 
 
 def too_late(lags: Iterable[Lag], limit_seconds: float) -> str | None:
@@ -64,6 +84,15 @@ class LogWatch:
         self._topics = topics
         self._clock = clock
         self._partitions: dict[tuple[str, int], _Partition] = {}
+        self._open_since: dict[tuple[str, int, int], tuple[float, int]] = {}
+
+    @property
+    def held_back(self) -> list[HeldBack]:
+        """The open transactions; none while Kafka does not answer."""
+        if not self.reachable:
+            return []
+        now = self._clock()
+        return [HeldBack(*place, records, now - since) for place, (since, records) in sorted(self._open_since.items())]
 
     @property
     def reachable(self) -> bool:
@@ -103,6 +132,20 @@ class LogWatch:
         self._partitions = {of: seen for of, seen in self._partitions.items() if of[0] in spans}
         for topic, seen in spans.items():
             self.see(topic, seen)
+        places = [TopicPartition(topic, partition) for topic, seen in spans.items() for partition in seen]
+        if places:
+            self.see_watermarks(spans, await consumer.high_watermarks(places))
+
+    def see_watermarks(self, spans: Mapping[str, Mapping[int, Span]], watermarks: Mapping[TopicPartition, int]) -> None:
+        """Take note of the transactions that are open: their partitions go on behind the end of what may be read."""
+        now = self._clock()
+        opened = {}
+        for place, watermark in watermarks.items():
+            end = spans[place.topic][place.partition].end
+            if watermark > end:
+                since, _ = self._open_since.get((*place, end), (now, 0))
+                opened[*place, end] = since, watermark - end
+        self._open_since = opened
 
     def see(self, topic: str, spans: Mapping[int, Span]) -> None:
         """Take note of what the partitions hold now, as Kafka has just answered."""

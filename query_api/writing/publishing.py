@@ -18,9 +18,10 @@ STOP_SECONDS = 5.0
 
 
 class OutgoingRecord(NamedTuple):
-    """`key` decides the partition by Kafka's own murmur2, as every other producer does it; a null `value` deletes."""
+    """`key` decides the partition by Kafka's own murmur2, as every other producer does it; a null `value` deletes.
+    Only a dead letter may have no key."""
 
-    key: bytes
+    key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...] = ()
 
