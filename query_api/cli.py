@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from query_api.command.client import ServiceClient
 
 app = typer.Typer()
-dead_letters_app = typer.Typer(no_args_is_help=True, help="Look at what could not be indexed.")
+dead_letters_app = typer.Typer(no_args_is_help=True, help="Look at what could not be indexed, or read.")
 app.add_typer(dead_letters_app, name="dead-letters")
 
 DataDir = Annotated[Path | None, typer.Option(help="The data directory.", show_default="thalweg-data", file_okay=False)]
@@ -181,6 +181,38 @@ def show_dead_letter(
         print_json(letter)
     else:
         show(PlainConsole(soft_wrap=True), letter)
+
+
+@dead_letters_app.command("skip")
+@plain_failures()
+def skip_batch(
+    topic: Annotated[str, typer.Argument(help="The topic, as `thalweg status` names it.")],
+    position: Annotated[str, typer.Argument(help="<partition>:<offset> of the batch.")],
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Pass by a batch that cannot be read. It is lost to the index; a dead letter keeps its place."""
+    from query_api.command.console import PlainConsole
+    from schemas.errors import MalformedToken
+    from schemas.exits import WrongSetting
+    from schemas.ids import parse_positions
+
+    try:
+        ((partition, offset),) = parse_positions(position).items()
+    except (MalformedToken, ValueError) as error:
+        raise WrongSetting(f"{position[:40]!r} is not '<partition>:<offset>', such as '3:17'.") from error
+    order = {"topic": topic, "partition": partition, "offset": offset}
+    with closing(service_client(url, data_dir)) as client:
+        answer = client.post("/v1/dead-letters/skip", json.dumps(order).encode())
+    if as_json:
+        print_json(answer)
+    else:
+        PlainConsole(soft_wrap=True).print(
+            f"Offsets {answer['first']} to {answer['last']} of {answer['topic']} partition {answer['partition']} are "
+            "passed by; what follows is read within seconds. Send what they held again, if you know it.",
+            highlight=False,
+        )
 
 
 def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:

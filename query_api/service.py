@@ -9,10 +9,12 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
+from aiokafka import TopicPartition
 from fastapi import Request
 from prometheus_client.core import Metric
 
 from indexer.errors import EncoderUnavailable
+from kafka_client.skipped_batches import SkippedBatches
 from query_api.dead_letters.counting import RecentDeadLetters
 from query_api.dead_letters.reading import DeadLetterReader
 from query_api.forking.sharing import SharedSearches
@@ -32,6 +34,7 @@ from query_api.upkeep.freshness import NotThereYet, SnapshotKeeper, StoppingNow,
 from query_api.upkeep.log_identity import LogIdentity
 from query_api.upkeep.log_watch import LogWatch, too_late
 from query_api.upkeep.resting_encoder import RestingEncoder
+from query_api.upkeep.unreadable_watch import UnreadableWatch
 from query_api.upkeep.worker_watch import WorkerWatch
 from query_api.writing.provenance import ProvenanceQueue
 from query_api.writing.publishing import LogWriter
@@ -50,6 +53,7 @@ log = structlog.get_logger(__name__)
 R = TypeVar("R")
 
 PRUNE_SECONDS = 5.0
+OPEN_TRANSACTION_SECONDS = 10.0  # a shorter one is nothing to be told of
 GRAPH_MODES: frozenset[Mode] = frozenset({"hybrid", "graph", "rerank"})
 ENCODING_MODES: frozenset[Mode] = frozenset({"hybrid", "vector", "graph", "rerank"})
 
@@ -66,9 +70,13 @@ class Service:
         self.metrics = ServiceMetrics()
         self.reranker = ServedReranker(settings.reranker) if settings.reranker.configured else None
         self.engine = LazyEngine(lambda: self._with_reranker(load()))
-        self.keeper = SnapshotKeeper(settings, self.engine, self.locate_broker, self.metrics)
+        self.skipped = SkippedBatches(self.locate_broker, self.topics.curation)
+        self.keeper = SnapshotKeeper(settings, self.engine, self.locate_broker, self.metrics, self.skipped)
         self.log_watch = LogWatch(self.locate_broker, self._applied)
         self.log_identity = LogIdentity(self.locate_broker, self.topics.documents)
+        self.unreadable = UnreadableWatch(
+            self.locate_broker, self._waiting_at, TopicPartition(self.topics.curation, 0), self.skipped
+        )
         self.writer = LogWriter(self.locate_broker, settings.kafka.max_record_bytes, block.write_timeout_seconds)
         self._provenance_writer = LogWriter(
             self.locate_broker, settings.kafka.max_record_bytes, block.write_timeout_seconds
@@ -125,6 +133,7 @@ class Service:
             "log identity": self.log_identity.run(),
             "worker watch": self.worker_watch.run(),
             "dead letter count": self.recent_dead_letters.run(),
+            "unreadable batches": self.unreadable.run(),
             "provenance": self.provenance.run(),
             "model": self._load_encoder(),
             "re-ranker": self._load_reranker(),
@@ -169,6 +178,8 @@ class Service:
         elif self.keeper.served is not None and self.keeper.served.tail.problem:
             notes.append(f"The graph is not followed: {self.keeper.served.tail.problem}.")
         notes += self.worker_watch.notes() + self.recent_dead_letters.notes()
+        notes += [str(batch) for batch in self.unreadable.found]
+        notes += [str(held) for held in self.log_watch.held_back if held.seconds > OPEN_TRANSACTION_SECONDS]
         return Readiness(
             ready=not reasons,
             reasons=reasons,
@@ -341,6 +352,15 @@ class Service:
         if snapshot is not None and served is not None:
             applied[served.graph_topic] = {0: snapshot.graph.position}
         return applied
+
+    def _waiting_at(self) -> dict[TopicPartition, int]:
+        """The partitions with records that searches do not show, and the offset that is wanted next."""
+        return {
+            TopicPartition(topic, partition): of.get(partition, -1) + 1
+            for topic, of in self._applied().items()
+            for partition, lag in self.log_watch.lag(topic, of).items()
+            if lag.records
+        }
 
     def _gauges(self) -> Iterator[Metric]:
         yield gauge("thalweg_provenance_buffered", "Retrievals waiting to be sent.", len(self.provenance))

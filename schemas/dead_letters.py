@@ -4,19 +4,64 @@ The headers are Kafka Connect's (`DeadLetterQueueReporter` in Apache Kafka), so 
 `thalweg.reason`.
 """
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 CONNECT_PREFIX = "__connect.errors."
 REASON_HEADER = "thalweg.reason"
 OMITTED_HEADER = "thalweg.value.omitted"
 
 
+LAST_OFFSET = "last.offset"
+UNREADABLE_BATCH = "unreadable_batch"
+
+
 class DeadLetterSource(BaseModel):
-    """The record that became the dead letter."""
+    """The record that became the dead letter; of a whole batch, the first."""
 
     topic: str
     partition: int
     offset: int
+    last_offset: int | None = Field(None, description="The last one of a batch that could not be read.")
+
+
+class SkipOrder(BaseModel):
+    """Which batch to pass by: any offset of it will do."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    topic: str = Field(min_length=1, max_length=249)
+    partition: int = Field(ge=0, lt=10**9)
+    offset: int = Field(ge=0, lt=2**63)
+
+
+class SkippedBatch(BaseModel):
+    """The batch that readers pass by from now on, with its first and last offset. What it held is lost to them."""
+
+    topic: str
+    partition: int
+    first: int
+    last: int
+    fault: str
+
+
+def skipped_batch_headers(
+    topic: str, partition: int, first: int, last: int, fault: str
+) -> tuple[tuple[str, bytes], ...]:
+    """Those of the dead letter for a batch that was passed by; it has no key, and an empty value."""
+    told = {
+        "topic": topic,
+        "partition": str(partition),
+        "offset": str(first),
+        LAST_OFFSET: str(last),
+        "connector.name": "thalweg",
+        "task.id": "0",
+        "stage": "read",
+        "class.name": "thalweg.read",
+        "exception.class.name": "kafka_client.unreadable_batches.UnreadableBatch",
+        "exception.message": f"The batch at offsets {first} to {last} could not be read ({fault}) and was passed by.",
+    }
+    headers = tuple((CONNECT_PREFIX + name, text.encode()) for name, text in told.items())
+    return (*headers, (REASON_HEADER, UNREADABLE_BATCH.encode()))
 
 
 class DeadLetterSummary(BaseModel):

@@ -145,6 +145,27 @@ class PartitionLag(BaseModel):
     seconds: float | None = None
 
 
+class UnreadableBatchStatus(BaseModel):
+    """A batch of the log that cannot be read, `first` and `last` offset inclusive; `message` says what to do."""
+
+    topic: str
+    partition: int
+    first: int
+    last: int
+    fault: Literal["checksum", "codec", "content"]
+    message: str
+
+
+class OpenTransaction(BaseModel):
+    """A transaction that holds back at most `records` from `offset` on, for at least `seconds` now."""
+
+    topic: str
+    partition: int
+    offset: int
+    records: int
+    seconds: float
+
+
 class Readiness(BaseModel):
     """`reasons` say what is not there yet; `notes` what is out of order, though searches run."""
 
@@ -188,6 +209,10 @@ class ServiceStatus(BaseModel):
     worker: WorkerStatus
     dead_letters_last_day: int | None = Field(description="Null while Kafka is away.")
     disk_free_bytes: int | None = Field(description="Of the data directory.")
+    unreadable_batches: list[UnreadableBatchStatus] = Field(
+        description="What stands in the way of a reader until a person passes it by."
+    )
+    open_transactions: list[OpenTransaction]
     table_versions: dict[str, int]
     counts: dict[str, int]
     graph_bytes_per_edge: float | None = Field(description="Memory of the graph, names and ids included, by its edges.")

@@ -29,6 +29,7 @@ from indexer.read.graph import latest_snapshot
 from indexer.tables import StoredPosition
 from indexer.write.graph import GraphWriter
 from indexer.write.vectors import VectorWriter
+from kafka_client.skipped_batches import SkippedBatches
 from schemas.exits import Exit, Failure, InUse, Unreachable, WrongSetting
 from schemas.topics import TopicNames
 from streams import documents_agent, graph_agent, provenance_agent
@@ -163,6 +164,7 @@ class Worker:
         self._health = Health(["kafka", "encoder", "stores", "partitions"])
         self._progress = Progress()
         self.heartbeat = Heartbeat(settings.storage.data_dir, self._health, self._progress)
+        self._skipped = SkippedBatches(lambda: bootstrap_servers, self._names.curation)
         self._turn = asyncio.Lock()
         self._most_contributed = settings.kafka.max_graph_record_bytes - 64 * 1024
         self._cleanup = AsyncExitStack()
@@ -283,7 +285,7 @@ class Worker:
         stored = self._stored(topics, graph_topic, graph_position, reached)
         await self._expect(generation, group, stored, graph_topic)
 
-        app = build_app(self._settings, self._bootstrap_servers, group)
+        app = build_app(self._settings, self._bootstrap_servers, group, self._skipped, self._progress.unreadable)
         outbox = Outbox(app.producer, names, generation.name, self._metrics, self._progress)
         encoding = Encoding(encoder, self._metrics, self._progress)
         self._cleanup.push_async_callback(asyncio.to_thread, encoding.close)
@@ -344,7 +346,7 @@ class Worker:
         self._keep(keep_maintained(vectors, upkeep, self._metrics, self._settings))
         relinker = Relinker(
             orders=settings,
-            contributed=ContributedRecords(self._bootstrap_servers, graph_topic),
+            contributed=ContributedRecords(self._partition_reader(graph_topic, 0)),
             writer=vectors,
             thread=lance,
             outbox=outbox,
@@ -379,7 +381,7 @@ class Worker:
     ) -> MissedDeletes:
         documents = self._names.documents
         return MissedDeletes(
-            open_partition=lambda partition: PartitionReader(self._bootstrap_servers, documents, partition),
+            open_partition=lambda partition: self._partition_reader(documents, partition),
             documents=vectors,
             thread=lance,
             outbox=outbox,
@@ -388,9 +390,14 @@ class Worker:
             to_check=generation.missed_deletes_path,
         )
 
+    def _partition_reader(self, topic: str, partition: int) -> PartitionReader:
+        return PartitionReader(self._bootstrap_servers, topic, partition, self._skipped, self._progress.unreadable)
+
     def _collection_settings(self, group: str, outbox: Outbox) -> CollectionSettings:
         topic = self._names.curation
-        settings_topic = SettingsTopic(self._bootstrap_servers, topic, f"{group}.settings")
+        settings_topic = SettingsTopic(
+            self._bootstrap_servers, topic, f"{group}.settings", self._skipped, self._progress.unreadable
+        )
         self._cleanup.push_async_callback(settings_topic.close)
         chunking = self._settings.chunking.parameters()
         return CollectionSettings(topic, settings_topic, outbox, chunking, self._kafka_patience())

@@ -10,7 +10,10 @@ from typing import Any
 
 import faust
 
+from kafka_client.unreadable_batches import Skip
 from schemas.settings import MIB
+from streams.kafka.transport import LogTransport
+from streams.progress.partitions import Unreadable
 from streams.settings import WorkerSettings
 from streams.taking import Taken, gathered
 
@@ -43,11 +46,16 @@ def instance_name(data_dir: Path) -> str:
     return f"worker-{hashlib.sha256(place.encode()).hexdigest()[:16]}"
 
 
-def build_app(settings: WorkerSettings, bootstrap_servers: str, group: str) -> faust.App:
-    """An app without a web server, tables or exactly-once; topics exist already, made by the admin client."""
+def build_app(
+    settings: WorkerSettings, bootstrap_servers: str, group: str, skip: Skip, unreadable: Unreadable
+) -> faust.App:
+    """An app without a web server, tables or exactly-once; topics exist already, made by the admin client.
+
+    It passes by the unreadable batches that `skip` says, and keeps those it stands before in `unreadable`.
+    """
     kafka = settings.kafka
     largest = max(kafka.max_record_bytes, kafka.max_graph_record_bytes) + MIB
-    return faust.App(
+    app = faust.App(
         group,
         broker=[f"kafka://{server.strip()}" for server in bootstrap_servers.split(",")],
         datadir=settings.storage.data_dir / "faust",
@@ -76,6 +84,8 @@ def build_app(settings: WorkerSettings, bootstrap_servers: str, group: str) -> f
         producer_max_request_size=largest,
         producer_request_timeout=_REQUEST_SECONDS,
     )
+    app.transport = LogTransport(app, skip, unreadable)
+    return app
 
 
 def attach_agent(

@@ -105,6 +105,8 @@ class GraphAgent:
         contributed: list[_Contributed] = []
         letters: list[DeadLetter] = []
         for record in fresh:
+            if record.is_gap:
+                continue
             try:
                 contributed.append(_Contributed(record, decode_change(record)))
             except MalformedEvent as error:

@@ -19,6 +19,7 @@ from prometheus_client import (
 from schemas.exits import InUse
 
 LOOPBACK = "127.0.0.1"
+NOTE = "note: "  # begins a line of /readyz
 _STAGE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
@@ -66,6 +67,7 @@ class Health:
     def __init__(self, missing: Iterable[str]) -> None:
         """`missing` names what must be up before the worker is ready."""
         self._missing = dict.fromkeys(missing)
+        self._notes: list[str] = []
         self._lock = threading.Lock()
 
     def up(self, part: str) -> None:
@@ -75,6 +77,15 @@ class Health:
     def down(self, part: str) -> None:
         with self._lock:
             self._missing[part] = None
+
+    def note(self, notes: list[str]) -> None:
+        """What a person should know and do, though the worker works; in place of what was noted before."""
+        with self._lock:
+            self._notes = notes
+
+    def notes(self) -> list[str]:
+        with self._lock:
+            return list(self._notes)
 
     def missing(self) -> list[str]:
         with self._lock:
@@ -119,9 +130,10 @@ class MetricsServer:
             return _text(start_response, "200 OK", "alive\n")
         if path == "/readyz":
             missing = self._health.missing()
+            notes = "".join(f"{NOTE}{note}\n" for note in self._health.notes())
             if missing:
-                return _text(start_response, "503 Service Unavailable", f"waiting for: {', '.join(missing)}\n")
-            return _text(start_response, "200 OK", "ready\n")
+                return _text(start_response, "503 Service Unavailable", f"waiting for: {', '.join(missing)}\n{notes}")
+            return _text(start_response, "200 OK", f"ready\n{notes}")
         return _text(start_response, "404 Not Found", "There is /metrics, /livez and /readyz.\n")
 
 

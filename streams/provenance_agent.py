@@ -52,7 +52,7 @@ class ProvenanceAgent:
         kept: list[Kept] = []
         letters: list[DeadLetter] = []
         for record in records:
-            if record.value is None:
+            if record.is_gap or record.value is None:
                 continue
             try:
                 decoded = decode_provenance(record.value)

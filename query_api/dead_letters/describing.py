@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from schemas.clock import rfc3339
 from schemas.dead_letters import (
     CONNECT_PREFIX,
+    LAST_OFFSET,
     OMITTED_HEADER,
     REASON_HEADER,
     DeadLetterDetail,
@@ -97,4 +98,10 @@ def _source(told: Mapping[str, str]) -> DeadLetterSource | None:
     topic, partition, offset = (told.get(CONNECT_PREFIX + name, "") for name in ("topic", "partition", "offset"))
     if not (topic and partition.isdecimal() and offset.isdecimal()):
         return None
-    return DeadLetterSource(topic=topic, partition=int(partition), offset=int(offset))
+    last = told.get(CONNECT_PREFIX + LAST_OFFSET, "")
+    return DeadLetterSource(
+        topic=topic,
+        partition=int(partition),
+        offset=int(offset),
+        last_offset=int(last) if last.isdecimal() else None,
+    )

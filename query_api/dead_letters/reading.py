@@ -10,6 +10,7 @@ from typing import Any
 
 from aiokafka import TopicPartition
 
+from kafka_client.unreadable_batches import skip_all
 from query_api.dead_letters.describing import LetterRecord, reason_of, summary
 from query_api.upkeep.tailing import LocateBroker, Span, connect, spans_of
 from schemas.dead_letters import DeadLetterPage, DeadLetterSummary
@@ -142,7 +143,7 @@ class DeadLetterReader:
     @asynccontextmanager
     async def _consumer(self) -> AsyncIterator[Any]:
         async with self._readers, asyncio.timeout(ANSWER_SECONDS):
-            consumer = await connect(self._locate_broker(), FETCH_BYTES)
+            consumer = await connect(self._locate_broker(), FETCH_BYTES, skip=skip_all)
             try:
                 yield consumer
             finally:

@@ -41,7 +41,7 @@ async def list_collections(service: ServiceOf) -> CollectionList:
     chosen: dict[str, list[CurationEvent]] = {name: [] for name in held}
     notes = []
     try:
-        for found in await SettingsReader(service.locate_broker, service.topics.curation).settings():
+        for found in await SettingsReader(service.locate_broker, service.topics.curation, service.skipped).settings():
             if isinstance(found.event, ChunkingEvent | LinkingEvent) and found.event.choice is not None:
                 chosen.setdefault(found.event.collection, []).append(found.event)
     except UNREADABLE as error:
@@ -111,7 +111,7 @@ def require_documents(service: Service, collection: str) -> None:
 async def stated(service: Service, key: bytes) -> Stated:
     """What the newest record of a key on the curation topic says. Raises ApiProblem while the log is out of reach."""
     try:
-        return await SettingsReader(service.locate_broker, service.topics.curation).newest(key)
+        return await SettingsReader(service.locate_broker, service.topics.curation, service.skipped).newest(key)
     except UNREADABLE as error:
         raise out_of_reach(_unreadable(error)) from error
 

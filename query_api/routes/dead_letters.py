@@ -6,15 +6,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
 
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 from fastapi import APIRouter, Depends, Query, Response
 
 from query_api.dead_letters.describing import LetterRecord, detail
+from query_api.dead_letters.skipping import NothingToSkip, skip_batch
 from query_api.problems import ApiProblem
 from query_api.service import Service, service_of
 from query_api.upkeep.tailing import LogUnavailable
+from query_api.writing.publishing import BrokerUnavailable
 from schemas.clock import since_ms
-from schemas.dead_letters import DeadLetterDetail, DeadLetterPage
+from schemas.dead_letters import DeadLetterDetail, DeadLetterPage, SkipOrder, SkippedBatch
 from schemas.errors import MalformedToken
 from schemas.ids import Position, parse_positions
 
@@ -45,6 +48,27 @@ async def list_dead_letters(
         raise ApiProblem(422, "Request does not fit", f"`since`: {error}") from error
     async with _reading():
         return await service.dead_letters.page(reason=reason, since_ms=first_ms, before=before, limit=limit)
+
+
+@router.post("/v1/dead-letters/skip", status_code=202, summary="Pass by a batch that cannot be read")
+async def skip(order: SkipOrder, service: ServiceOf) -> SkippedBatch:
+    """Its readers go on behind it within seconds, and a rebuild passes it by too; a dead letter tells where it stands.
+    404 where the log can be read: nothing else is ever skipped."""
+    served = service.keeper.served
+    known = {service.topics.documents, service.topics.curation, service.topics.provenance}
+    known |= set() if served is None else {served.graph_topic}
+    if order.topic not in known:
+        raise ApiProblem(404, "No such topic", f"Readers wait for these topics only: {', '.join(sorted(known))}.")
+    place = TopicPartition(order.topic, order.partition)
+    try:
+        async with _reading():
+            return await skip_batch(service.topics, place, order.offset, service.locate_broker, service.writer)
+    except NothingToSkip as error:
+        raise ApiProblem(404, "Nothing to skip", f"{error} 'thalweg status' names the batches that are.") from error
+    except BrokerUnavailable as error:
+        raise ApiProblem(
+            503, "Log out of reach", f"{error}. Send it again in a while: twice does no harm.", retry_after_seconds=5
+        ) from error
 
 
 @router.get(

@@ -1,5 +1,6 @@
 """`/livez`, `/readyz`, `/metrics`, `/v1/status`: how the service is, for machines and for people."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 import psutil
@@ -11,7 +12,7 @@ from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 from query_api.upkeep.freshness import reached_token
 from query_api.upkeep.log_watch import Lag
-from schemas.service import PartitionLag, Readiness, ServiceStatus
+from schemas.service import OpenTransaction, PartitionLag, Readiness, ServiceStatus, UnreadableBatchStatus
 
 router = APIRouter(tags=["operations"])
 
@@ -78,6 +79,18 @@ async def status(service: ServiceOf) -> ServiceStatus:
         worker=service.worker_watch.status(),
         dead_letters_last_day=service.recent_dead_letters.count,
         disk_free_bytes=service.worker_watch.disk_free_bytes,
+        unreadable_batches=[
+            UnreadableBatchStatus(
+                topic=batch.topic,
+                partition=batch.partition,
+                first=batch.first,
+                last=batch.last,
+                fault=batch.fault,
+                message=str(batch),
+            )
+            for batch in service.unreadable.found
+        ],
+        open_transactions=[OpenTransaction(**asdict(held)) for held in service.log_watch.held_back],
         table_versions=dict(snapshot.text.table_versions) if snapshot else {},
         counts=counts,
         graph_bytes_per_edge=bytes_per_edge,

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from aiokafka import TopicPartition
 
-from query_api.upkeep.tailing import LocateBroker, connect, spans_of
+from kafka_client.unreadable_batches import Skip, skip_none
+from query_api.upkeep.tailing import POLL_MS, LocateBroker, connect, spans_of
 from schemas.curation import CurationEvent, decode_curation, is_setting
 from schemas.errors import MalformedEvent
 from schemas.ids import Position
 
 ANSWER_SECONDS = 20.0
 FETCH_BYTES = 1024 * 1024
-_POLL_MS = 500
 
 
 class Stated(NamedTuple):
@@ -29,8 +29,9 @@ class SettingsReader:
     Raises KafkaError, OSError, TimeoutError or LogUnavailable when it cannot be read.
     """
 
-    def __init__(self, locate_broker: LocateBroker, topic: str) -> None:
+    def __init__(self, locate_broker: LocateBroker, topic: str, skip: Skip = skip_none) -> None:
         self._locate_broker = locate_broker
+        self._skip = skip
         self._topic = topic
 
     async def newest(self, key: bytes) -> Stated:
@@ -44,14 +45,14 @@ class SettingsReader:
     async def _newest(self, wanted: Callable[[bytes], bool]) -> dict[bytes, Stated]:
         found: dict[bytes, Stated] = {}
         async with asyncio.timeout(ANSWER_SECONDS):
-            consumer = await connect(self._locate_broker(), FETCH_BYTES)
+            consumer = await connect(self._locate_broker(), FETCH_BYTES, skip=self._skip)
             try:
                 span = (await spans_of(consumer, self._topic))[0]
                 place = TopicPartition(self._topic, 0)
                 consumer.assign([place])
                 consumer.seek(place, span.beginning)
                 while await consumer.position(place) < span.end:
-                    batches = await consumer.getmany(place, timeout_ms=_POLL_MS)
+                    batches = await consumer.getmany(place, timeout_ms=POLL_MS)
                     for record in batches.get(place, ()):
                         if record.key is not None and wanted(record.key):
                             before = found.get(record.key, Stated())

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from indexer.generations import Generation, current_generation
+from kafka_client.unreadable_batches import Skip, skip_all, skip_none
 from query_api.metrics import ServiceMetrics
 from query_api.searching.engine import LazyEngine, tables_of
 from query_api.settings import ServiceSettings
@@ -60,8 +61,14 @@ class SnapshotKeeper:
     """Keeps `current` the newest consistent snapshot. Used on the event loop; what takes time runs in its threads."""
 
     def __init__(
-        self, settings: ServiceSettings, engine: LazyEngine, locate_broker: LocateBroker, metrics: ServiceMetrics
+        self,
+        settings: ServiceSettings,
+        engine: LazyEngine,
+        locate_broker: LocateBroker,
+        metrics: ServiceMetrics,
+        skip: Skip = skip_none,
     ) -> None:
+        """`skip` says which unreadable batches of the graph topic to pass by; receipts do without theirs."""
         self.current: Snapshot | None = None
         self.served: ServedGeneration | None = None
         self.problem: str | None = "The stores are being opened."
@@ -73,6 +80,7 @@ class SnapshotKeeper:
         self._text_bytes = settings.service.resident_text_bytes
         self._locate_broker = locate_broker
         self._metrics = metrics
+        self._skip = skip
         self._index_freshness = IndexFreshness(metrics.index_freshness.observe)
         self._topics = TopicNames(settings.kafka.topic_prefix)
         self._threads = ThreadPoolExecutor(3, thread_name_prefix="snapshot")
@@ -90,6 +98,7 @@ class SnapshotKeeper:
             _first_receipts,
             self._take_receipts,
             record_bytes=settings.kafka.max_record_bytes,
+            skip=skip_all,
         )
 
     @property
@@ -195,6 +204,7 @@ class SnapshotKeeper:
             in_thread=self._in_thread,
             changed=lambda: self._publish(served),
             on_broken=self._on_broken,
+            skip=self._skip,
         )
         before, self.served = self.served, served
         self._index_freshness.begin_anew()

@@ -33,6 +33,25 @@ class Lag:
     seconds: float
 
 
+@dataclass(frozen=True)
+class HeldBack:
+    """A transaction is open at `offset`; it and what follows it, at most `records`, nobody reads before it ends. So it
+    has been for at least `seconds`."""
+
+    topic: str
+    partition: int
+    offset: int
+    records: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.topic} partition {self.partition}: a transaction has been open for at least {self.seconds:.0f} s "
+            f"at offset {self.offset}, and up to {self.records} records wait for its end. Its producer has to commit "
+            "or abort it, or Kafka does after its time-out."
+        )
+
+
 def too_late(lags: Iterable[Lag], limit_seconds: float) -> str | None:
     """A sentence, where a record has waited longer than the limit to become searchable."""
     late = [lag for lag in lags if lag.records and lag.seconds > limit_seconds]
@@ -106,6 +125,15 @@ class LogWatch:
         self._clock = clock
         self._now_ms = now_ms
         self._partitions: dict[tuple[str, int], _Partition] = {}
+        self._open_since: dict[tuple[str, int, int], tuple[float, int]] = {}
+
+    @property
+    def held_back(self) -> list[HeldBack]:
+        """The open transactions; none while Kafka does not answer."""
+        if not self.reachable:
+            return []
+        now = self._clock()
+        return [HeldBack(*place, records, now - since) for place, (since, records) in sorted(self._open_since.items())]
 
     @property
     def reachable(self) -> bool:
@@ -148,6 +176,9 @@ class LogWatch:
             self.see(topic, seen)
         for place, found in oldest.items():
             self._partitions[place.topic, place.partition].oldest = found
+        places = [TopicPartition(topic, partition) for topic, seen in spans.items() for partition in seen]
+        if places:
+            self.see_watermarks(spans, await consumer.high_watermarks(places))
         self.problem = None
 
     async def _oldest(
@@ -167,6 +198,17 @@ class LogWatch:
         return {
             place: _Oldest(wanted[place], record) for place, record in (await first_records(consumer, wanted)).items()
         }
+
+    def see_watermarks(self, spans: Mapping[str, Mapping[int, Span]], watermarks: Mapping[TopicPartition, int]) -> None:
+        """Take note of the transactions that are open: their partitions go on behind the end of what may be read."""
+        now = self._clock()
+        opened = {}
+        for place, watermark in watermarks.items():
+            end = spans[place.topic][place.partition].end
+            if watermark > end:
+                since, _ = self._open_since.get((*place, end), (now, 0))
+                opened[*place, end] = since, watermark - end
+        self._open_since = opened
 
     def see(self, topic: str, spans: Mapping[int, Span]) -> None:
         """Take note of what the partitions hold now, as Kafka has just answered."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import structlog
 
 from indexer.generations import Generation, Manifest, read_manifest
+from kafka_client.unreadable_batches import Skip
 from query_api.searching.engine import Engine, GraphFile
 from query_api.upkeep.live_graph import GraphChange, LiveGraph
 from query_api.upkeep.tailing import LocateBroker, LogUnavailable, Span, TailedRecord, TopicTail
@@ -61,6 +62,7 @@ class ServedGeneration:
         in_thread: InThread,
         changed: Callable[[], None],
         on_broken: Callable[[str, TailedRecord, Exception], None],
+        skip: Skip,
     ) -> None:
         names = TopicNames(kafka.topic_prefix)
         self.generation = opened.generation
@@ -82,6 +84,7 @@ class ServedGeneration:
             self._first_change,
             self._take_changes,
             record_bytes=kafka.max_graph_record_bytes + MIB,
+            skip=skip,
         )
         self._tailing = asyncio.create_task(self.tail.run(), name=f"tail of {self.graph_topic}")
 

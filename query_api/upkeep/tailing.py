@@ -5,8 +5,11 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import structlog
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
+
+from kafka_client.consumers import LogConsumer
+from kafka_client.unreadable_batches import Skip, UnreadableBatch, skip_none
 
 log = structlog.get_logger(__name__)
 
@@ -28,7 +31,8 @@ class TailedRecord(NamedTuple):
 
 
 class Span(NamedTuple):
-    """The offsets a partition holds: `beginning` is the first, `end` the one the next record will get."""
+    """The offsets a partition holds: `beginning` is the first, `end` the one the next record will get, or the first of
+    a transaction that is still open: what follows it nobody may read yet."""
 
     beginning: int
     end: int
@@ -52,13 +56,17 @@ Take = Callable[[Sequence[TailedRecord]], Awaitable[None]]
 class TopicTail:
     """Hands every record of a topic to `take`, from where `begin` says, reconnecting for ever."""
 
-    def __init__(self, topic: str, locate_broker: LocateBroker, begin: Begin, take: Take, *, record_bytes: int) -> None:
+    def __init__(
+        self, topic: str, locate_broker: LocateBroker, begin: Begin, take: Take, *, record_bytes: int, skip: Skip
+    ) -> None:
+        """A batch that cannot be read, and that `skip` does not pass by, is a `problem`: what is behind it waits."""
         self.topic = topic
         self.problem: str | None = "not connected yet"
         self._locate_broker = locate_broker
         self._begin = begin
         self._take = take
         self._record_bytes = record_bytes
+        self._skip = skip
 
     async def run(self) -> None:
         pause = FIRST_PAUSE_SECONDS
@@ -67,7 +75,8 @@ class TopicTail:
                 await self._follow()
                 pause = FIRST_PAUSE_SECONDS
             except (KafkaError, OSError, LogUnavailable) as error:
-                problem = f"{type(error).__name__}: {error}" if isinstance(error, KafkaError) else str(error)
+                plain = isinstance(error, UnreadableBatch) or not isinstance(error, KafkaError)
+                problem = str(error) if plain else f"{type(error).__name__}: {error}"
                 if self.problem != problem:
                     log.warning("topic cannot be followed", topic=self.topic, problem=problem)
                 if self.problem is None:
@@ -79,7 +88,7 @@ class TopicTail:
     async def _follow(self) -> None:
         """One connection: until the broker moves to another address or fails, or the topic gets more partitions."""
         servers = self._locate_broker()
-        consumer = await connect(servers, self._record_bytes, LONGEST_FETCH_MS)
+        consumer = await connect(servers, self._record_bytes, LONGEST_FETCH_MS, self._skip)
         try:
             spans = await spans_of(consumer, self.topic)
             first = self._begin(spans)
@@ -105,7 +114,9 @@ class TopicTail:
         return len(consumer.partitions_for_topic(self.topic) or ()) > followed
 
 
-async def connect(servers: str | None, record_bytes: int, longest_fetch_ms: int = POLL_MS) -> Any:
+async def connect(
+    servers: str | None, record_bytes: int, longest_fetch_ms: int = POLL_MS, skip: Skip = skip_none
+) -> LogConsumer:
     """A started consumer without group or topics. Raises KafkaError, OSError or LogUnavailable.
 
     A fetch that waits for records holds up other questions on the same connection, for `longest_fetch_ms` at most.
@@ -114,17 +125,17 @@ async def connect(servers: str | None, record_bytes: int, longest_fetch_ms: int 
         raise LogUnavailable(
             "no Kafka is known: start `thalweg up` on this data directory, or set THALWEG_KAFKA__BOOTSTRAP_SERVERS"
         )
-    consumer = AIOKafkaConsumer(
+    consumer = LogConsumer(
         bootstrap_servers=servers,
         client_id="thalweg-query",
         group_id=None,
-        enable_auto_commit=False,
         auto_offset_reset="none",
         max_partition_fetch_bytes=record_bytes,
         fetch_max_bytes=max(record_bytes, 50 * 1024 * 1024),
         fetch_max_wait_ms=longest_fetch_ms,
         request_timeout_ms=REQUEST_TIMEOUT_MS,
         metadata_max_age_ms=30_000,
+        skip=skip,
     )
     try:
         await consumer.start()

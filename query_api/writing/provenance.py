@@ -131,7 +131,7 @@ class ProvenanceQueue:
                 await self._writer.publish(self._topic, [record])
             except RecordRefused:
                 self._drop()
-                log.exception("retrieval dropped", retrieval_id=record.key.decode())
+                log.exception("retrieval dropped", retrieval_id=(record.key or b"").decode())
 
     def _remember(self, retrieval: Retrieval) -> None:
         self._recent[retrieval.retrieval_id] = retrieval

@@ -18,9 +18,12 @@ STOP_SECONDS = 5.0
 
 
 class OutgoingRecord(NamedTuple):
-    """`key` decides the partition by Kafka's own murmur2, unless one is given; a null `value` deletes."""
+    """`key` decides the partition by Kafka's own murmur2, unless one is given; a null `value` deletes.
 
-    key: bytes
+    Only a dead letter may have no key.
+    """
+
+    key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...] = ()
     partition: int | None = None

@@ -3,9 +3,13 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 
+from kafka_client.consumers import LogConsumer
+from kafka_client.unreadable_batches import Skip, skip_none
 from streams.indexing.records import SourceRecord
+from streams.progress.partitions import TopicPartition as Place
+from streams.progress.partitions import Unreadable
 
 _POLL_MS = 200
 
@@ -16,8 +20,18 @@ class PartitionReader:
     Raises KafkaError, OSError or TimeoutError while the broker does not answer.
     """
 
-    def __init__(self, bootstrap_servers: str, topic: str, partition: int) -> None:
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        topic: str,
+        partition: int,
+        skip: Skip = skip_none,
+        unreadable: Unreadable | None = None,
+    ) -> None:
+        """A batch that cannot be read stands in `unreadable` until `skip` passes it by."""
         self._bootstrap_servers = bootstrap_servers
+        self._skip = skip
+        self._unreadable = Unreadable() if unreadable is None else unreadable
         self._partition = TopicPartition(topic, partition)
 
     async def records(self, start: int = 0) -> AsyncIterator[SourceRecord]:
@@ -27,7 +41,8 @@ class PartitionReader:
             beginning = (await consumer.beginning_offsets([self._partition]))[self._partition]
             consumer.seek(self._partition, min(max(start, beginning), end))
             while await consumer.position(self._partition) < end:
-                batches = await consumer.getmany(self._partition, timeout_ms=_POLL_MS)
+                with self._unreadable.noting(Place(*self._partition)):
+                    batches = await consumer.getmany(self._partition, timeout_ms=_POLL_MS)
                 for record in batches.get(self._partition, ()):
                     if record.offset < end:
                         yield SourceRecord(record.partition, record.offset, record.timestamp, record.key, record.value)
@@ -39,13 +54,8 @@ class PartitionReader:
         return int(ends[self._partition])
 
     @asynccontextmanager
-    async def _consumer(self) -> AsyncIterator[AIOKafkaConsumer]:
-        consumer = AIOKafkaConsumer(
-            bootstrap_servers=self._bootstrap_servers,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            isolation_level="read_committed",
-        )
+    async def _consumer(self) -> AsyncIterator[LogConsumer]:
+        consumer = LogConsumer(bootstrap_servers=self._bootstrap_servers, auto_offset_reset="earliest", skip=self._skip)
         try:
             await consumer.start()
             consumer.assign([self._partition])

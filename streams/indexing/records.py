@@ -1,7 +1,7 @@
 """A record as it came from a topic, and the event decoded from it."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from indexer.chunking import ChunkingParameters
 from indexer.preparing import revision_of
@@ -9,10 +9,14 @@ from schemas.events import DocumentDelete, DocumentEvent, DocumentUpsert
 from schemas.ids import DocumentKey, Position
 from streams.delivery.dead_letters import DeadLetter, Stage
 
+GAP_HEADERS: Final = (("", b""),)
+"""Marks, by being this very object, a message that stands for offsets at which the log holds nothing that counts."""
+
 
 @dataclass(frozen=True)
 class SourceRecord:
-    """A record of one topic, undecoded."""
+    """A record of one topic, undecoded; or a gap: there is nothing between the record before and this offset, itself
+    included, but aborted transactions, their marks, what compaction took, and batches that were passed by."""
 
     partition: int
     offset: int
@@ -20,6 +24,7 @@ class SourceRecord:
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...] = ()
+    is_gap: bool = False
 
     @classmethod
     def of(cls, message: Any) -> "SourceRecord":
@@ -33,6 +38,7 @@ class SourceRecord:
             key=message.key,
             value=message.value,
             headers=tuple((name, value or b"") for name, value in pairs),
+            is_gap=headers is GAP_HEADERS,
         )
 
     @property

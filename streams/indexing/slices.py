@@ -76,13 +76,15 @@ class Slice:
         chunking: Mapping[str, ChunkingParameters],
         partition_of: PartitionOf = unknown_partition,
     ) -> "Slice":
-        """The slice with every record decoded or refused. A record that came twice counts once.
+        """The slice with every record decoded or refused. A record that came twice counts once; a gap is only passed.
 
         `chunking` is what collections have chosen, by name.
         """
         distinct = list({record.position: record for record in records}.values())
         made = cls(topic, generation, distinct, reached, partition_of=partition_of)
         for record in distinct:
+            if record.is_gap:
+                continue
             made._note_trace(record, traceparent_in(record.headers))
             if record.position in condemned:
                 made._bury(record, "store", condemned[record.position])

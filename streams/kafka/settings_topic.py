@@ -3,10 +3,14 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
+from kafka_client.consumers import LogConsumer
+from kafka_client.unreadable_batches import Skip
 from streams.indexing.records import SourceRecord
+from streams.progress.partitions import TopicPartition as Place
+from streams.progress.partitions import Unreadable
 
 AWAY = (KafkaError, OSError, TimeoutError)
 _POLL_MS = 200
@@ -16,14 +20,17 @@ class SettingsTopic:
     """Partition 0 of a topic, from its beginning. `group` only keeps an offset; nobody joins it.
 
     Its methods raise one of AWAY while the broker does not answer, and may be called again. Between two calls nothing
-    is fetched: a fetch that waits for records would hold up the question where the topic ends.
+    is fetched: a fetch that waits for records would hold up the question where the topic ends. A batch that cannot be
+    read stands in `unreadable` until `skip` passes it by: nothing is indexed meanwhile, for nobody knows how.
     """
 
-    def __init__(self, bootstrap_servers: str, topic: str, group: str) -> None:
+    def __init__(self, bootstrap_servers: str, topic: str, group: str, skip: Skip, unreadable: Unreadable) -> None:
         self._bootstrap_servers = bootstrap_servers
         self._partition = TopicPartition(topic, 0)
         self._group = group
-        self._consumer: AIOKafkaConsumer | None = None
+        self._skip = skip
+        self._unreadable = unreadable
+        self._consumer: LogConsumer | None = None
         self._next = 0
 
     async def news(self) -> list[SourceRecord]:
@@ -37,7 +44,8 @@ class SettingsTopic:
             consumer.seek(self._partition, self._next)
             records: list[SourceRecord] = []
             while await consumer.position(self._partition) < end:
-                batches = await consumer.getmany(self._partition, timeout_ms=_POLL_MS)
+                with self._unreadable.noting(Place(*self._partition)):
+                    batches = await consumer.getmany(self._partition, timeout_ms=_POLL_MS)
                 records += [
                     SourceRecord(record.partition, record.offset, record.timestamp, record.key, record.value)
                     for record in batches.get(self._partition, ())
@@ -62,13 +70,13 @@ class SettingsTopic:
         if consumer is not None:
             await consumer.stop()
 
-    async def _started(self) -> AIOKafkaConsumer:
+    async def _started(self) -> LogConsumer:
         if self._consumer is None:
             self._consumer = await self._new(None)
         return self._consumer
 
     @asynccontextmanager
-    async def _member(self) -> AsyncIterator[AIOKafkaConsumer]:
+    async def _member(self) -> AsyncIterator[LogConsumer]:
         """A consumer that may ask for and keep the group's offset; for the rare record that is refused."""
         consumer = await self._new(self._group)
         try:
@@ -77,12 +85,9 @@ class SettingsTopic:
         finally:
             await consumer.stop()
 
-    async def _new(self, group: str | None) -> AIOKafkaConsumer:
-        consumer = AIOKafkaConsumer(
-            bootstrap_servers=self._bootstrap_servers,
-            group_id=group,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
+    async def _new(self, group: str | None) -> LogConsumer:
+        consumer = LogConsumer(
+            bootstrap_servers=self._bootstrap_servers, group_id=group, auto_offset_reset="earliest", skip=self._skip
         )
         try:
             await consumer.start()

@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError, KafkaError
 
+from kafka_client.consumers import LogConsumer
+from kafka_client.unreadable_batches import skip_all
 from schemas.exits import Failure, Unreachable, complain
 from schemas.ids import Position, format_positions
 from schemas.receipts import NOTHING_DELETED, Receipt, decode_receipt
@@ -124,11 +126,11 @@ async def open_producer(kafka: KafkaSettings, bootstrap_servers: str) -> AsyncIt
 
 
 @asynccontextmanager
-async def open_receipts(kafka: KafkaSettings, bootstrap_servers: str) -> AsyncIterator[AIOKafkaConsumer]:
+async def open_receipts(kafka: KafkaSettings, bootstrap_servers: str) -> AsyncIterator[LogConsumer]:
     """A consumer of all receipts from now on. Raises Unreachable, and Failure where there is no such topic."""
     topic = TopicNames(kafka.topic_prefix).indexed
-    consumer = AIOKafkaConsumer(
-        topic, bootstrap_servers=bootstrap_servers, enable_auto_commit=False, fetch_max_wait_ms=LONGEST_FETCH_MS
+    consumer = LogConsumer(
+        topic, bootstrap_servers=bootstrap_servers, fetch_max_wait_ms=LONGEST_FETCH_MS, skip=skip_all
     )
     try:
         with telling_of_a_wait(bootstrap_servers):
@@ -197,7 +199,7 @@ async def publish(
 
 
 async def follow(
-    receipts: AIOKafkaConsumer,
+    receipts: LogConsumer,
     published: Published,
     advance: Callable[[Receipt], None] = lambda _receipt: None,
     *,

@@ -1,14 +1,31 @@
 """How far each partition is done, what is in hand, what the worker waits for: for lag and the watchdog."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from kafka_client.unreadable_batches import UnreadableBatch
 
 
 class TopicPartition(NamedTuple):
     topic: str
     partition: int
+
+
+class Unreadable(dict[TopicPartition, UnreadableBatch]):
+    """The batches that partitions stand before, until a person passes them by."""
+
+    @contextmanager
+    def noting(self, place: TopicPartition) -> Iterator[None]:
+        """Keep what the block meets, until a block gets through."""
+        try:
+            yield
+        except UnreadableBatch as found:
+            self[place] = found
+            raise
+        self.pop(place, None)
 
 
 @dataclass
@@ -32,6 +49,7 @@ class Progress:
     clock: Callable[[], float] = time.monotonic
     reached: dict[TopicPartition, Reached] = field(default_factory=dict)
     waiting_for: dict[str, str] = field(default_factory=dict)
+    unreadable: Unreadable = field(default_factory=Unreadable)
 
     def expect(self, stage: str, topic: str, partition: int, offset: int) -> None:
         """A partition this worker reads, and the last offset already done (-1 for none)."""

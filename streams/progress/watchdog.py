@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import structlog
-from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
+from kafka_client.consumers import LogConsumer
 from schemas.arrivals import Arrivals
 from streams.errors import WorkerStuck
 from streams.metrics import Health, WorkerMetrics
@@ -34,7 +34,8 @@ class Log(Protocol):
     """What the broker says of the partitions, asked apart from the consumers: one that hangs is seen to hang."""
 
     async def ends(self) -> Mapping[TopicPartition, int] | None:
-        """The offset after the last record of each partition; None when the broker does not answer."""
+        """The offset after the last committed record of each partition, and the marks behind it; None when the broker
+        does not answer. What follows the beginning of an open transaction nobody may read yet."""
         ...
 
     async def first_record(self, partition: TopicPartition, start: int, end: int) -> FirstRecord | None:
@@ -49,7 +50,7 @@ class KafkaLog:
     def __init__(self, bootstrap_servers: str, partitions: Sequence[TopicPartition]) -> None:
         self._partitions = {KafkaPartition(*partition): partition for partition in partitions}
         self._bootstrap_servers = bootstrap_servers
-        self._consumer: AIOKafkaConsumer | None = None
+        self._consumer: LogConsumer | None = None
 
     async def ends(self) -> Mapping[TopicPartition, int] | None:
         try:
@@ -83,11 +84,10 @@ class KafkaLog:
         if self._consumer is not None:
             await self._consumer.stop()
 
-    async def _started(self) -> AIOKafkaConsumer:
+    async def _started(self) -> LogConsumer:
         if self._consumer is None:
-            consumer = AIOKafkaConsumer(
+            consumer = LogConsumer(
                 bootstrap_servers=self._bootstrap_servers,
-                enable_auto_commit=False,
                 request_timeout_ms=10_000,
                 auto_offset_reset="earliest",
                 max_partition_fetch_bytes=_FETCH_BYTES,
@@ -120,7 +120,8 @@ class _Looked:
 class Watchdog:
     """Measures lag every few seconds, and raises WorkerStuck for a partition that stands still in spite of lag.
 
-    Not stuck is who knows what he waits for: a broker that does not answer, a store or a model that is being retried.
+    Not stuck is who knows what he waits for: a broker that does not answer, a store or a model that is being retried, a
+    person's word on a batch that cannot be read.
     """
 
     def __init__(
@@ -160,6 +161,7 @@ class Watchdog:
         ends = await self._kafka_log.ends()
         now = self._clock()
         self._tell(answered=ends is not None)
+        self._health.note([str(batch) for batch in list(self._progress.unreadable.values())])
         if ends is None or self._progress.waiting_for:
             self._excused_at = now
         lag_seconds: dict[str, float] = {}
@@ -204,7 +206,7 @@ class Watchdog:
         return end - start, age
 
     def _require_movement(self, partition: TopicPartition, reached: Reached, lag: int, now: float) -> None:
-        if not lag:
+        if not lag or partition in self._progress.unreadable:
             reached.moved_at = now
         still_seconds = now - max(reached.moved_at, self._excused_at)
         if still_seconds > self._patience_seconds:

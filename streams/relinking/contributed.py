@@ -9,8 +9,8 @@ from streams.indexing.records import SourceRecord
 class ContributedRecords:
     """Partition 0 of the topic, read anew each time. Raises what PartitionReader does."""
 
-    def __init__(self, bootstrap_servers: str, topic: str) -> None:
-        self._topic = PartitionReader(bootstrap_servers, topic, 0)
+    def __init__(self, topic: PartitionReader) -> None:
+        self._topic = topic
 
     async def newest(self, collection: str) -> Mapping[bytes, int]:
         """{key: offset} of the live contributions of a collection's documents, in the order of the topic."""

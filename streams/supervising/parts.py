@@ -11,6 +11,7 @@ import httpx
 from schemas.exits import Exit, Failure
 from streams.kafka.broker import EmbeddedKafka
 from streams.machine.children import Child, exit_text, file_tail
+from streams.metrics import NOTE
 from streams.supervising.part_logs import readable, trim
 from streams.supervising.restarts import BackOff
 
@@ -18,6 +19,7 @@ _POLL_SECONDS = 0.1
 _PROBE_TIMEOUT_SECONDS = 2.0
 _NOT_MENDED_BY_RESTART = (Exit.USAGE, Exit.IN_USE, Exit.NO_ACCESS)
 _STARTS_BEFORE_READY = 3
+_NOTES_SECONDS = 2.0
 
 Say = Callable[[str], None]
 
@@ -33,6 +35,9 @@ class Part(Protocol):
 
     async def is_ready(self) -> bool:
         """Whether it does its work now. False, not an exception, while it does not answer."""
+
+    async def notes(self) -> list[str]:
+        """What a person should know and do, though it works; empty while it does not answer."""
 
     def poll(self) -> int | None:
         """The exit code, or None while it runs."""
@@ -61,6 +66,9 @@ class KafkaPart:
 
     async def is_ready(self) -> bool:
         return await asyncio.to_thread(self._broker.is_ready)
+
+    async def notes(self) -> list[str]:
+        return []
 
     def poll(self) -> int | None:
         return self._broker.poll()
@@ -101,11 +109,20 @@ class ProcessPart:
         self._child = Child(self._command, output=self.log_file, env=self._environment)
 
     async def is_ready(self) -> bool:
+        answer = await self._probe()
+        return answer is not None and answer.is_success
+
+    async def notes(self) -> list[str]:
+        answer = await self._probe()
+        lines = [] if answer is None else answer.text.splitlines()
+        return [line.removeprefix(NOTE) for line in lines if line.startswith(NOTE)]
+
+    async def _probe(self) -> httpx.Response | None:
         try:
             async with httpx.AsyncClient(timeout=_PROBE_TIMEOUT_SECONDS, trust_env=False) as client:
-                return (await client.get(self._ready_url)).is_success
+                return await client.get(self._ready_url)
         except httpx.HTTPError:
-            return False
+            return None
 
     def poll(self) -> int | None:
         return None if self._child is None else self._child.poll()
@@ -170,12 +187,20 @@ class Keeper:
 
     async def _watch(self) -> int:
         ready = False
+        told: list[str] = []
+        look_at = 0.0
         while (code := self.part.poll()) is None:
             if not ready and await self.part.is_ready():
                 ready = True
                 if self.ready.is_set():
                     self._say(f"{self.part.name} is ready again.")
                 self.ready.set()
+            if ready and time.monotonic() > look_at:
+                notes = await self.part.notes()
+                for note in notes:
+                    if note not in told:
+                        self._say(note)
+                told, look_at = notes, time.monotonic() + _NOTES_SECONDS
             await asyncio.sleep(_POLL_SECONDS)
         return code
 

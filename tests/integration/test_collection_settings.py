@@ -5,6 +5,7 @@ from uuid import uuid4
 
 from aiokafka import AIOKafkaProducer
 
+from kafka_client.unreadable_batches import skip_none
 from query_api.upkeep.collection_settings import SettingsReader
 from schemas.curation import (
     ChunkingChoice,
@@ -19,6 +20,7 @@ from schemas.linking import LinkingChoice, Relinking
 from schemas.topics import TopicSpec
 from streams.kafka.settings_topic import SettingsTopic
 from streams.kafka.topic_admin import ensure_topics
+from streams.progress.partitions import Unreadable
 from tests.integration.worker_process import Client, client, running_worker
 
 TEXT = " ".join(f"Sentence {number} says that river {number} flows to the sea in its bed." for number in range(12))
@@ -68,7 +70,7 @@ async def test_the_topic_is_read_to_its_end_whenever_asked_and_keeps_what_was_ju
     await ensure_topics(kafka, [TopicSpec(name, 1, {"cleanup.policy": "compact"})])
     producer = AIOKafkaProducer(bootstrap_servers=kafka, acks="all")
     await producer.start()
-    topic = SettingsTopic(kafka, name, f"{name}.settings")
+    topic = SettingsTopic(kafka, name, f"{name}.settings", skip_none, Unreadable())
     try:
         for value in (b"1", b"2"):
             await producer.send_and_wait(name, value, key=b"k", partition=0)

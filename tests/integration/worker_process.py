@@ -17,12 +17,14 @@ import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from indexer.generations import current_generation
+from kafka_client.consumers import LogConsumer
 from schemas.receipts import Receipt, decode_receipt
 from schemas.topics import TopicNames
 from streams.machine.ports import free_port
 from tests.waiting import wait_until
 
 PATIENCE_SECONDS = 60.0
+READY_SECONDS = 180.0  # of a worker that starts on a busy machine
 PARTITIONS = 2
 
 
@@ -56,7 +58,7 @@ class WorkerProcess:
             )
 
     def wait_ready(self) -> None:
-        wait_until(self._is_ready, "the worker is ready")
+        wait_until(self._is_ready, "the worker is ready", READY_SECONDS)
 
     def _is_ready(self) -> bool:
         assert self.process.poll() is None, f"the worker ended with {self.process.returncode}:\n{self.said()}"
@@ -142,18 +144,29 @@ class Client:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while missing := [position for position in wanted if position not in self.seen]:
             assert time.monotonic() < deadline, f"no receipts for {len(missing)} records, such as {missing[:5]}"
-            for messages in (await self.receipts.getmany(timeout_ms=500)).values():
-                for message in messages:
-                    receipt = decode_receipt(message.value)
-                    self.seen[receipt.partition, receipt.offset] = receipt
+            await self._see_more()
         return [self.seen[position] for position in wanted]
 
+    async def receipts_where(self, wanted: Callable[[Receipt], bool], count: int) -> list[Receipt]:
+        """The newest receipt of each position that is wanted, waited for until there are so many."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while len(found := [receipt for receipt in self.seen.values() if wanted(receipt)]) < count:
+            assert time.monotonic() < deadline, (
+                f"{len(found)} of {count} receipts: {sorted(each.key for each in found)}"
+            )
+            await self._see_more()
+        return found
+
+    async def _see_more(self) -> None:
+        for messages in (await self.receipts.getmany(timeout_ms=500)).values():
+            for message in messages:
+                receipt = decode_receipt(message.value)
+                self.seen[receipt.partition, receipt.offset] = receipt
+
     async def read_all(self, topic: str, partitions: int = PARTITIONS) -> list[Any]:
-        """Every record the topic holds now."""
+        """Every committed record the topic holds now."""
         places = [TopicPartition(topic, number) for number in range(partitions)]
-        consumer = AIOKafkaConsumer(
-            bootstrap_servers=self.kafka, enable_auto_commit=False, auto_offset_reset="earliest"
-        )
+        consumer = LogConsumer(bootstrap_servers=self.kafka, auto_offset_reset="earliest")
         await consumer.start()
         try:
             consumer.assign(places)

@@ -72,6 +72,5 @@ def test_every_reason_for_a_refusal_is_in_the_table_of_bad_input() -> None:
 
 
 def _sources(root: Path) -> list[Path]:
-    return [
-        file for package in ("schemas", "indexer", "streams", "query_api") for file in (root / package).rglob("*.py")
-    ]
+    packages = ("schemas", "indexer", "kafka_client", "streams", "query_api")
+    return [file for package in packages for file in (root / package).rglob("*.py")]

@@ -12,7 +12,7 @@ from streams.errors import StoreFailure
 from streams.graph_agent import BUSY_REST_SECONDS, BUSY_WITHIN_SECONDS, GraphAgent, Snapshots
 from streams.indexing.records import SourceRecord
 from streams.upkeep.snapshot_schedule import SnapshotSchedule
-from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, contribution_of, disk_full
+from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, contribution_of, disk_full, gap
 
 TOPIC = NAMES.graph(GENERATION)
 
@@ -100,6 +100,12 @@ async def scene() -> Iterator[Scene]:
 def contributed(offset: int, key: str, title: str | None = "some title") -> SourceRecord:
     value = None if title is None else encode_contribution(contribution_of(key))
     return SourceRecord(0, offset, 0, key.encode(), value)
+
+
+async def test_a_gap_moves_the_position_of_the_graph(scene: Scene) -> None:
+    await scene.agent.apply([contributed(0, "c/a"), gap(4)])
+    assert (sorted(scene.graph.held), scene.graph.reached) == (["c/a"], 4)
+    assert scene.bench.broker.letters() == []
 
 
 async def test_the_last_of_each_document_is_applied_in_one_transaction_with_the_position(scene: Scene) -> None:

@@ -267,6 +267,10 @@ def delete(offset: int, key: str = "default/a", partition: int = 0) -> SourceRec
     return SourceRecord(partition, offset, 1_000 + offset, key.encode(), None)
 
 
+def gap(offset: int, partition: int = 0) -> SourceRecord:
+    return SourceRecord(partition, offset, 1_000 + offset, None, None, is_gap=True)
+
+
 def versioned_delete(offset: int, version: int, key: str = "default/a") -> SourceRecord:
     headers = (("ce_specversion", b"1.0"), ("ce_type", b"page.deleted"), ("ce_sequence", str(version).encode()))
     return SourceRecord(0, offset, 1_000 + offset, key.encode(), b"{}", headers)

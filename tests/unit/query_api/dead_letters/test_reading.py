@@ -46,7 +46,7 @@ async def test_letters_are_decoded_outside_the_event_loop(monkeypatch: pytest.Mo
         threads.append(threading.current_thread())
         return summary(record)
 
-    async def connected(*_: Any) -> OneLetter:
+    async def connected(*_: Any, **__: Any) -> OneLetter:
         return OneLetter()
 
     async def one_partition(*_: Any) -> dict[int, Span]:

@@ -7,7 +7,7 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import CorruptRecordException
 
-from query_api.upkeep.log_watch import Lag, LogWatch
+from query_api.upkeep.log_watch import HeldBack, Lag, LogWatch
 from query_api.upkeep.tailing import Span, TopicMissing, spans_by_topic, spans_of
 
 
@@ -138,6 +138,22 @@ class FakeConsumer:
     async def end_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         self.asked.append("ends")
         return {each: 10 + each.partition for each in partitions}
+
+    async def high_watermarks(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        self.asked.append("watermarks")
+        return {each: 10 + each.partition + 5 * each.partition for each in partitions}
+
+
+async def test_an_open_transaction_is_told_for_as_long_as_it_holds_records_back() -> None:
+    clock = Clock()
+    log = watch(clock)
+    await log._look(FakeConsumer())
+    clock.now += 12
+    await log._look(FakeConsumer())
+    assert log.held_back == [HeldBack("documents", 1, 11, 5, 12.0)]
+    assert log.lag("documents", {0: 9, 1: 10}) == {0: Lag(0, 0.0), 1: Lag(0, 0.0)}
+    log.see_watermarks({"documents": {1: Span(2, 16)}}, {TopicPartition("documents", 1): 16})
+    assert log.held_back == []
 
 
 async def test_a_look_at_all_topics_is_three_requests() -> None:

@@ -23,6 +23,7 @@ from tests.unit.streams.worker_doubles import (
     delete,
     disk_full,
     failing_times,
+    gap,
     upsert,
     versioned_delete,
 )
@@ -58,6 +59,15 @@ async def test_a_receipt_notes_what_could_not_be_read_as_it_was_meant(bench: Ben
     assert by_key["default/a"].outcome == "indexed"
     assert "no plain YAML (line 2" in by_key["default/a"].notes[0]
     assert by_key["default/b"].notes == ()
+
+
+async def test_a_gap_moves_the_position_and_is_neither_indexed_nor_refused(bench: Bench) -> None:
+    await bench.indexer.index([upsert(3), gap(5), upsert(0, "default/b", partition=1)])
+    assert bench.documents.stored == {0: (5, 0), 1: (0, 1)}
+    await bench.indexer.index([gap(9)])
+    assert bench.documents.stored == {0: (9, 0), 1: (0, 1)}
+    assert [receipt.offset for receipt in bench.broker.receipts()] == [3, 0]
+    assert bench.broker.topics[NAMES.dead_letters] == []
 
 
 async def test_an_update_replaces_and_a_tombstone_withdraws(bench: Bench) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from kafka_client.unreadable_batches import UnreadableBatch
 from streams.errors import WorkerStuck
 from streams.metrics import Health, WorkerMetrics
 from streams.progress.partitions import Progress, TopicPartition
@@ -153,9 +154,17 @@ async def test_who_waits_for_a_store_or_for_kafka_is_not_stuck() -> None:
     assert scene.health.missing() == []
 
 
-async def test_the_marks_of_a_transaction_are_no_lag() -> None:
+async def test_who_stands_before_a_batch_that_cannot_be_read_is_not_stuck_and_says_so() -> None:
     scene = Scene()
-    scene.log.end = 1
-    scene.log.only_marks = True
+    scene.log.end = 10
+    scene.progress.unreadable[PARTITION] = UnreadableBatch(TOPIC, 0, 3, 5, "checksum")
     await scene.after(1_000)
-    assert scene.value("thalweg_ingest_lag_records", topic=TOPIC, partition="0") == 0
+    assert scene.value("thalweg_ingest_lag_records", topic=TOPIC, partition="0") == 10
+    [note] = scene.health.notes()
+    assert "offsets 3 to 5" in note
+    assert f"thalweg dead-letters skip {TOPIC} 0:3" in note
+    scene.progress.unreadable.clear()
+    await scene.after(299)
+    assert scene.health.notes() == []
+    with pytest.raises(WorkerStuck):
+        await scene.after(2)

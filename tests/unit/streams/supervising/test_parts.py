@@ -9,6 +9,7 @@ import pytest
 
 from schemas.exits import Exit, Failure, InUse
 from streams.supervising.parts import Keeper
+from tests.waiting import eventually
 
 
 class Run(NamedTuple):
@@ -33,6 +34,7 @@ class ScriptedPart:
         self.started = 0
         self.run = STAYS
         self.was_ready = False
+        self.noted: list[str] = []
         self.stays = asyncio.Event()
 
     async def start(self) -> None:
@@ -47,6 +49,9 @@ class ScriptedPart:
         if self.run == STAYS:
             self.stays.set()
         return self.was_ready
+
+    async def notes(self) -> list[str]:
+        return self.noted
 
     def poll(self) -> int | None:
         return None if self.run.ready and not self.was_ready else self.run.code
@@ -97,6 +102,16 @@ async def test_a_part_that_dies_is_started_again_with_growing_delays(delays: lis
     assert "it is started again in 1 s" in said[1] + said[2]
     assert "killed by SIGKILL" in said[2]
     assert said[-1] == "The part is ready again."
+
+
+async def test_what_a_working_part_notes_is_said_once(delays: list[float]) -> None:
+    part = ScriptedPart([STAYS])
+    part.noted = ["Something to do."]
+    said: list[str] = []
+    keeping = asyncio.create_task(Keeper(part, said.append).run())
+    await eventually(lambda: said)
+    keeping.cancel()
+    assert said == ["Something to do."]
 
 
 @pytest.mark.parametrize("code", [Exit.USAGE, Exit.IN_USE, Exit.NO_ACCESS])

@@ -1,0 +1,140 @@
+"""What Faust reads the log through: committed records only; a partition that meets an unreadable batch stops alone; and
+where nothing that counts stands between two offsets, the agents are told of the gap, so that stored positions pass it.
+"""
+
+import time
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar, cast
+
+import faust
+import structlog
+from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.structs import ConsumerRecord
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Transport
+
+from kafka_client.consumers import READ_COMMITTED
+from kafka_client.unreadable_batches import GuardedFetcher, Skip, UnreadableBatch
+from streams.indexing.records import GAP_HEADERS
+from streams.progress.partitions import TopicPartition, Unreadable
+
+log = structlog.get_logger("thalweg.worker")
+
+RETRY_SECONDS = 2.0
+
+
+class LogTransport(Transport):
+    """`unreadable` is kept up with the batches that partitions stand before; `skip` says which to pass by."""
+
+    Consumer: ClassVar[Any]
+
+    def __init__(self, app: faust.App, skip: Skip, unreadable: Unreadable) -> None:
+        super().__init__(app.conf.broker_consumer, app)
+        self.skip = skip
+        self.unreadable = unreadable
+
+
+class _ConsumerThread(AIOKafkaConsumerThread):
+    """Runs in a thread of its own, but for `unreadable`, which others only read."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        transport = cast("LogTransport", self.transport)
+        self._skip, self._unreadable = transport.skip, transport.unreadable
+        self._handed_out: dict[KafkaPartition, int] = {}  # the offset behind what the agents got or were told of
+        self._standing: dict[KafkaPartition, tuple[UnreadableBatch, float]] = {}  # and when to try again
+
+    def _create_worker_consumer(self, transport: Any) -> Any:
+        consumer = super()._create_worker_consumer(transport)
+        consumer._isolation_level = READ_COMMITTED  # noqa: SLF001 -- Faust offers no setting for it
+        return consumer
+
+    async def on_start(self) -> None:
+        await super().on_start()
+        GuardedFetcher.guard(self._consumer, self._skip)
+
+    async def _fetch_records(
+        self, consumer: Any, active_partitions: Any, timeout: float | None = None, max_records: int | None = None
+    ) -> Any:
+        if not self.consumer.flow_active:
+            return {}
+        before = _positions(consumer)
+        self._retry(consumer, before)
+        try:
+            records = await super()._fetch_records(consumer, active_partitions, timeout, max_records)
+        except UnreadableBatch as found:
+            self._stop_at(consumer, found)
+            return {}
+        return self._with_gaps(before, _positions(consumer), records)
+
+    def _with_gaps(
+        self, before: Mapping[Any, int], after: Mapping[Any, int], records: Mapping[Any, Collection[Any]]
+    ) -> Mapping[Any, Collection[Any]]:
+        """The records, and behind those of a partition a gap, where its position went further than they reach."""
+        whole = dict(records)
+        for place, position in after.items():
+            reached = self._handed_out.get(place, before.get(place, position))
+            if before.get(place, position) < reached:  # set back meanwhile
+                reached = before[place]
+            for record in records.get(place, ()):
+                reached = record.offset + 1
+            if reached < position:
+                whole[place] = [*records.get(place, ()), _gap(place, position - 1)]
+            self._handed_out[place] = position
+        self._handed_out = {place: self._handed_out[place] for place in after}
+        return whole
+
+    def _stop_at(self, consumer: Any, found: UnreadableBatch) -> None:
+        place = KafkaPartition(found.topic, found.partition)
+        consumer.pause(place)
+        if place not in self._standing:
+            log.error("a batch cannot be read; its partition waits", batch=str(found))
+        self._standing[place] = found, time.monotonic() + RETRY_SECONDS
+        self._unreadable[TopicPartition(*place)] = found
+
+    def _retry(self, consumer: Any, positions: Mapping[Any, int]) -> None:
+        """Let stopped partitions try again now and then; forget those that got past, or are another worker's now."""
+        now = time.monotonic()
+        for place, (found, retry_at) in list(self._standing.items()):
+            if place in positions and positions[place] <= found.last:
+                if now > retry_at:
+                    consumer.resume(place)
+            else:
+                del self._standing[place]
+                self._unreadable.pop(TopicPartition(*place), None)
+
+
+class _Consumer(Consumer):
+    def _new_consumer_thread(self) -> Any:
+        return _ConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+    def _new_offset(self, tp: Any) -> int | None:
+        """The agents acknowledge the records of a partition in their order, so the last one tells how far it is. (Faust
+        looks for offsets that are missing, and waits for ever for those that the log does not have.)"""
+        acked = self._acked[tp]
+        if not acked:
+            return None
+        reached: int = max(acked) + 1
+        acked.clear()
+        self._acked_index[tp].clear()
+        return reached
+
+    async def _add_gap(self, tp: Any, offset_from: int, offset_to: int) -> None:
+        """Nothing to keep: see `_new_offset`."""
+
+
+LogTransport.Consumer = _Consumer
+
+
+def _positions(consumer: Any) -> dict[Any, int]:
+    subscription = consumer._subscription.subscription  # noqa: SLF001 -- `position` of a consumer waits for one
+    if subscription is None or subscription.assignment is None:
+        return {}
+    states = {place: subscription.assignment.state_value(place) for place in subscription.assignment.tps}
+    return {place: state.position for place, state in states.items() if state.has_valid_position}
+
+
+def _gap(place: Any, last: int) -> ConsumerRecord:
+    """Stands for the offsets up to `last`, which hold no record that counts."""
+    return ConsumerRecord(
+        place.topic, place.partition, last, time.time_ns() // 1_000_000, 0, None, None, None, -1, -1, GAP_HEADERS
+    )

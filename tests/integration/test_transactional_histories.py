@@ -1,0 +1,182 @@
+"""Random transactions that cross each other, with compaction between: the stores hold what a dictionary says, and come
+back the same from the log."""
+
+import asyncio
+import json
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from aiokafka import TopicPartition
+from confluent_kafka import Message, Producer
+
+from indexer.generations import current_generation
+from indexer.read.vectors import VectorReader
+from indexer.verify import verify_when_complete
+from kafka_client.consumers import LogConsumer
+from schemas.ids import DocumentKey
+from schemas.topics import TopicNames, TopicSpec
+from streams.faust_app import group_name
+from streams.kafka.topic_admin import ensure_topics
+from tests.effort import examples
+from tests.integration.worker_process import (
+    PARTITIONS,
+    Client,
+    WorkerProcess,
+    client,
+    partition_of,
+    running_worker,
+    wait_for,
+)
+
+HISTORIES = examples(40, 200)
+SEED = 20261123
+SECONDS = 30
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.ms": "500",
+    "min.cleanable.dirty.ratio": "0.01",
+    "max.compaction.lag.ms": "1000",
+    "delete.retention.ms": "3600000",
+}
+
+
+@dataclass(order=True)
+class Written:
+    """A record that a client sent, with its place in the log; `title` None for a delete."""
+
+    partition: int
+    offset: int
+    key: str = field(compare=False)
+    title: str | None = field(compare=False)
+
+
+@dataclass
+class Writer:
+    """A producer whose transactions, one after the other, are committed, aborted, or left to the next of its name."""
+
+    servers: str
+    topic: str
+    log: list[Written]
+    name: str = field(default_factory=lambda: uuid4().hex)
+    pending: list[Written] = field(default_factory=list)
+    is_open: bool = False
+
+    def __post_init__(self) -> None:
+        settings = {"bootstrap.servers": self.servers, "transactional.id": self.name, "linger.ms": 0, "log_level": 0}
+        self.producer = Producer(settings)
+        self.producer.init_transactions(SECONDS)
+
+    def write(self, key: str, title: str | None) -> None:
+        if not self.is_open:
+            self.producer.begin_transaction()
+            self.is_open = True
+        collection, _, name = key.partition("/")
+        value = title and json.dumps({"id": name, "collection": collection, "title": title, "content": f"On {title}."})
+
+        def sent(error: object, message: Message) -> None:
+            assert error is None
+            self.pending.append(Written(message.partition(), message.offset(), key, title))
+
+        self.producer.produce(self.topic, key=key, value=value, partition=partition_of(key), on_delivery=sent)
+        assert self.producer.flush(SECONDS) == 0
+
+    def end(self, how: str) -> None:
+        if how == "commit":
+            self.producer.commit_transaction(SECONDS)
+            self.log += self.pending
+        elif how == "abort":
+            self.producer.abort_transaction(SECONDS)
+        else:
+            self.__post_init__()  # the next of its name: Kafka aborts what the one before left
+        self.pending, self.is_open = [], False
+
+
+def play(writers: list[Writer], seed: int) -> None:
+    """One history: a few documents, written and deleted in transactions that cross each other."""
+    rng = random.Random(seed)
+    for step in range(rng.randint(4, 16)):
+        writer = rng.choice(writers)
+        if writer.is_open and rng.random() < 0.35:
+            writer.end(rng.choices(["commit", "abort", "abandon"], [6, 4, 1])[0])
+            continue
+        key = f"h{seed - SEED}/{rng.choice('abcd')}"
+        writer.write(key, None if rng.random() < 0.3 else f"{key} {step}")
+    for writer in rng.sample(writers, len(writers)):
+        if writer.is_open:
+            writer.end(rng.choice(["commit", "abort"]))
+
+
+def expected(log: list[Written]) -> dict[str, str]:
+    """{key: title} of the documents there are: of each key, the committed record that stands last."""
+    newest = {written.key: written.title for written in sorted(log)}
+    return {key: title for key, title in newest.items() if title is not None}
+
+
+def stored(worker: WorkerProcess, keys: set[str]) -> dict[str, str]:
+    generation = current_generation(worker.data_dir)
+    assert generation is not None
+    rows = VectorReader.open(generation).snapshot().documents([DocumentKey.parse(key) for key in keys])
+    return {str(key): row.title for key, row in rows.items() if row.live}
+
+
+@pytest.mark.timeout(900)
+async def test_the_stores_hold_what_was_committed_and_come_back_from_the_log(
+    kafka: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    prefix = topic_prefix
+    names = TopicNames(prefix)
+    await ensure_topics(kafka, [TopicSpec(names.documents, PARTITIONS, COMPACTED)])
+    log: list[Written] = []
+    writers = [Writer(kafka, names.documents, log) for _ in range(3)]
+    keys = {f"h{number}/{name}" for number in range(HISTORIES) for name in "abcd"}
+    with running_worker(kafka, prefix, tmp_path / "first") as worker:
+        async with client(kafka, prefix) as user:
+            for half in range(2):
+                for number in range(half * HISTORIES // 2, (half + 1) * HISTORIES // 2):
+                    await asyncio.to_thread(play, writers, SEED + number)
+                await wait_for(lambda: stored(worker, keys) == expected(log), "the stores hold what was committed")
+                for partition in range(PARTITIONS):
+                    await wait_for(lambda p=partition: not lag(worker, names.documents, p), "marks are no lag")
+                await until_committed(kafka, group_name(prefix, "g0001"), names.documents)
+                held = len(await user.read_all(names.documents))
+                assert held <= len(log)
+                if half == 0:
+                    await until_compacted(user, names.documents, held)
+        report = await asyncio.to_thread(verify_when_complete, worker.data_dir, 60)
+        assert report.ok, report.differences
+        worker.stop()
+    with running_worker(kafka, prefix, tmp_path / "again") as worker:
+        await wait_for(lambda: stored(worker, keys) == expected(log), "the stores come back")
+        again = await asyncio.to_thread(verify_when_complete, worker.data_dir, 60)
+    assert again.ok, again.differences
+    assert again.digest == report.digest
+    assert again.documents == report.documents == len(expected(log))
+
+
+def lag(worker: WorkerProcess, topic: str, partition: int) -> float:
+    return worker.metric("thalweg_ingest_lag_records", topic=topic, partition=str(partition))
+
+
+async def until_committed(kafka: str, group: str, topic: str) -> None:
+    """The group's offsets are at the ends, whatever the log does not hold before them."""
+    places = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
+    consumer = LogConsumer(bootstrap_servers=kafka, group_id=group)
+    await consumer.start()
+    try:
+        consumer.assign(places)
+        async with asyncio.timeout(SECONDS):
+            ends = await consumer.end_offsets(places)
+            while {place: await consumer.committed(place) for place in places} != ends:
+                pass
+    finally:
+        await consumer.stop()
+
+
+async def until_compacted(user: Client, topic: str, before: int) -> None:
+    """The broker's cleaner has taken records that later ones replaced."""
+    async with asyncio.timeout(120):
+        while len(await user.read_all(topic)) >= before:
+            pass

@@ -1,0 +1,75 @@
+"""What the agents are told of offsets at which the log holds nothing that counts."""
+
+from typing import Any
+
+from aiokafka import TopicPartition
+
+from streams.indexing.records import GAP_HEADERS
+from streams.kafka.transport import _Consumer, _ConsumerThread
+
+PLACE = TopicPartition("t", 0)
+
+
+class At:
+    """A record, as far as its offset."""
+
+    headers = ()
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+
+
+def thread() -> Any:
+    made = _ConsumerThread.__new__(_ConsumerThread)
+    made._handed_out = {}
+    return made
+
+
+def offsets(made: Any, before: int, after: int, *records: int) -> list[tuple[int, bool]]:
+    """(offset, whether it is a gap) of what comes of one fetch."""
+    found = {PLACE: [At(offset) for offset in records]} if records else {}
+    whole = made._with_gaps({PLACE: before}, {PLACE: after}, found)
+    return [(each.offset, each.headers is GAP_HEADERS) for each in whole.get(PLACE, ())]
+
+
+def test_records_without_a_gap_come_as_they_are() -> None:
+    assert offsets(thread(), 0, 3, 0, 1, 2) == [(0, False), (1, False), (2, False)]
+
+
+def test_marks_behind_the_last_record_are_a_gap() -> None:
+    assert offsets(thread(), 0, 5, 0, 2) == [(0, False), (2, False), (4, True)]
+
+
+def test_a_fetch_of_nothing_but_aborted_records_is_a_gap_once() -> None:
+    made = thread()
+    assert offsets(made, 7, 9) == [(8, True)]
+    assert offsets(made, 9, 9) == []
+
+
+def test_a_move_between_two_fetches_is_seen_at_the_next() -> None:
+    made = thread()
+    assert offsets(made, 0, 1, 0) == [(0, False)]
+    assert offsets(made, 4, 4) == [(3, True)]
+
+
+def test_a_partition_that_is_set_back_begins_there() -> None:
+    made = thread()
+    offsets(made, 0, 9, *range(9))
+    assert offsets(made, 2, 3, 2) == [(2, False)]
+    assert offsets(made, 3, 5) == [(4, True)]
+
+
+def test_a_partition_that_was_taken_away_is_forgotten() -> None:
+    made = thread()
+    offsets(made, 0, 1, 0)
+    made._with_gaps({}, {}, {})
+    assert offsets(made, 6, 6) == []
+
+
+def test_the_group_is_told_of_the_last_record_that_was_acknowledged_whatever_is_missing_before_it() -> None:
+    consumer = _Consumer.__new__(_Consumer)
+    consumer._acked = {PLACE: [0, 2, 5]}
+    consumer._acked_index = {PLACE: {0, 2, 5}}
+    assert consumer._new_offset(PLACE) == 6
+    assert (consumer._acked[PLACE], consumer._acked_index[PLACE]) == ([], set())
+    assert consumer._new_offset(PLACE) is None
