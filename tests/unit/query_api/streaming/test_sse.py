@@ -180,10 +180,8 @@ async def test_a_search_that_fails_after_it_began_ends_with_an_error_frame(failu
 
 
 async def test_no_more_streams_than_allowed_are_open() -> None:
-    streams = Streams(ScriptedEngine(hits=[make_hit(1)], hold_at=0), max_streams=1)
-    frames = streams.of.frames(streams.begin(), -1)
-    await anext(frames)
+    streams = Streams(ScriptedEngine(hits=[make_hit(1)]), max_streams=1)
+    streams.of.response(streams.begin(), -1)
     with pytest.raises(ApiProblem) as caught:
         streams.of.response(streams.begin(), -1)
     assert caught.value.status == 503
-    await frames.aclose()  # type: ignore[attr-defined]
