@@ -52,8 +52,8 @@ R = TypeVar("R")
 
 PRUNE_SECONDS = 5.0
 SEARCHES_A_PROCESS = 2  # one computes while the other waits for a thread
+WITHOUT_A_MODEL = "Searches that need no vector (`mode=keyword`, `mode=structured`) are answered."
 GRAPH_MODES: frozenset[Mode] = frozenset({"hybrid", "graph", "rerank"})
-ENCODING_MODES: frozenset[Mode] = frozenset({"hybrid", "vector", "graph", "rerank"})
 
 
 class Service:
@@ -187,8 +187,8 @@ class Service:
     async def snapshot_for(self, search: SearchRequest) -> "Snapshot":
         """The snapshot a search is to read: that of its cursor, else one at least as new as the token `after`. Raises
         ApiProblem."""
-        if search.mode in ENCODING_MODES and (problem := self._model_problem()):
-            raise not_ready(problem)
+        if search.needs_vector and (problem := self._model_problem()):
+            raise not_ready(f"{problem} {WITHOUT_A_MODEL}")
         asked = None if search.after is None else self.positions_of(search.after)
         graph = search.mode in GRAPH_MODES
         if search.cursor is not None:
