@@ -29,6 +29,12 @@ class ServiceMetrics:
         self.searches = Counter(
             "thalweg_searches", "Searches by how they ended.", ("mode", "outcome"), registry=self.registry
         )
+        self.searches_refused = Counter(
+            "thalweg_searches_refused",
+            "Searches refused before they began: `overloaded` (503), `fair_share` (429).",
+            ("reason",),
+            registry=self.registry,
+        )
         self.sse_clients = Gauge("thalweg_sse_clients", "Streams being read now.", registry=self.registry)
         self.provenance_dropped = Counter(
             "thalweg_provenance_dropped", "Retrievals that could not be kept for the topic.", registry=self.registry

@@ -15,9 +15,10 @@ from prometheus_client.core import Metric
 
 from indexer.errors import EncoderUnavailable
 from kafka_client.skipped_batches import SkippedBatches
+from query_api.admission import SearchAdmission
 from query_api.dead_letters.counting import RecentDeadLetters
 from query_api.dead_letters.reading import DeadLetterReader
-from query_api.forking.sharing import SharedSearches
+from query_api.forking.sharing import SharedSearches, processes_to_search
 from query_api.metrics import ServiceMetrics, counter, gauge, labelled_gauge
 from query_api.problems import ApiProblem
 from query_api.repeating.kept_snapshots import KeptSnapshots
@@ -54,8 +55,9 @@ R = TypeVar("R")
 
 PRUNE_SECONDS = 5.0
 OPEN_TRANSACTION_SECONDS = 10.0  # a shorter one is nothing to be told of
+SEARCHES_A_PROCESS = 2  # one computes while the other waits for a thread
+WITHOUT_A_MODEL = "Searches that need no vector (`mode=keyword`, `mode=structured`) are answered."
 GRAPH_MODES: frozenset[Mode] = frozenset({"hybrid", "graph", "rerank"})
-ENCODING_MODES: frozenset[Mode] = frozenset({"hybrid", "vector", "graph", "rerank"})
 
 
 class Service:
@@ -93,6 +95,11 @@ class Service:
         self.worker_watch = WorkerWatch(settings.storage.data_dir)
         self._threads = ThreadPoolExecutor(block.search_threads, thread_name_prefix="search")
         self._reading = ThreadPoolExecutor(2, thread_name_prefix="reading")
+        self.admission = SearchAdmission(
+            max(block.search_threads, SEARCHES_A_PROCESS * processes_to_search(block.search_processes)),
+            block.max_search_wait_seconds,
+            lambda reason: self.metrics.searches_refused.labels(reason=reason).inc(),
+        )
         self.cache = ResultCache(block.cache_entries, block.cache_seconds, block.cache_bytes)
         self.kept = KeptSnapshots(block.cursor_snapshots, block.cursor_seconds)
         self.searches = SharedSearches(self.engine, self._threads, block)
@@ -191,8 +198,8 @@ class Service:
     async def snapshot_for(self, search: SearchRequest) -> "Snapshot":
         """The snapshot a search is to read: that of its cursor, else one at least as new as the token `after`. Raises
         ApiProblem."""
-        if search.mode in ENCODING_MODES and (problem := self._model_problem()):
-            raise not_ready(problem)
+        if search.needs_vector and (problem := self._model_problem()):
+            raise not_ready(f"{problem} {WITHOUT_A_MODEL}")
         asked = None if search.after is None else self.positions_of(search.after)
         graph = search.mode in GRAPH_MODES
         if search.cursor is not None:
@@ -374,6 +381,13 @@ class Service:
         yield counter("thalweg_search_cache_evictions", "Answers that had to make room.", cache.evictions)
         yield gauge("thalweg_search_copies", "Processes that search beside the service's own.", self.searches.copies)
         yield counter("thalweg_searches_in_copies", "Searches begun in a process beside it.", self.searches.forked)
+        yield gauge("thalweg_search_queue_length", "Searches that wait for their turn.", self.admission.waiting)
+        yield gauge("thalweg_searches_running", "Searches that run now.", self.admission.running)
+        yield gauge(
+            "thalweg_search_expected_wait_seconds",
+            "How long one more search would wait for its turn.",
+            self.admission.expected_wait_seconds,
+        )
         yield gauge("thalweg_cursor_snapshots", "Snapshots kept for cursors.", len(self.kept))
         snapshot, served = self.keeper.current, self.keeper.served
         if snapshot is None or served is None:

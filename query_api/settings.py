@@ -46,7 +46,20 @@ class ServiceBlock(BaseModel):
         "point a name of their own at this machine away. Add the name a proxy in front uses.",
     )
     search_threads: int = Field(
-        4, ge=1, le=256, description="Threads that search the stores. About two for each core; more only queue."
+        4,
+        ge=1,
+        le=256,
+        description="Threads that search the stores, and searches that run at once (at least two for each of "
+        "`search_processes`); others wait for their turn. About two for each core; more only queue. Raise it where "
+        "vectors come from an endpoint.",
+    )
+    max_search_wait_seconds: float = Field(
+        2.0,
+        gt=0,
+        le=60,
+        description="The longest that a search may be expected to wait for its turn, by how long recent ones took. "
+        "One that would wait longer is refused at once with 503 and `Retry-After`; 429 where its client holds more "
+        "than its share of the queue. Stay well under the time-out of your clients.",
     )
     search_processes: int = Field(
         0,
@@ -58,17 +71,30 @@ class ServiceBlock(BaseModel):
     )
     budgets: SearchBudgetSettings = SearchBudgetSettings()
     max_streams: int = Field(
-        256, ge=1, description="Searches that may stream at once; one more gets 503. Each holds a few hundred kB."
+        256,
+        ge=1,
+        description="Searches that may stream at once; one more gets 503. Each holds some 100 kB beside its frames, "
+        "which count towards `replay_bytes`.",
+    )
+    max_status_streams: int = Field(
+        256, ge=1, description="Documents that may be followed by streams at once; one more gets 503."
     )
     send_timeout_seconds: float = Field(
-        30.0, gt=0, description="A client that takes nothing for so long is hung up on; it can resume."
+        30.0,
+        gt=0,
+        description="A client that takes nothing of an answer for so long is hung up on; a stream can be resumed.",
     )
     keep_alive_seconds: float = Field(
         15.0, gt=0, description="A stream is silent for at most so long; stay under the idle limit of proxies between."
     )
     replay_retrievals: int = Field(1_000, ge=0, description="Streams that can be resumed with Last-Event-ID, at most.")
     replay_seconds: float = Field(300.0, ge=0, description="How long after its last frame a stream can be resumed.")
-    replay_bytes: int = Field(64 * MIB, ge=0, description="Memory for frames kept for resuming; the oldest go first.")
+    replay_bytes: int = Field(
+        64 * MIB,
+        ge=0,
+        description="Memory for the frames of streams, kept for resuming or not read yet. The oldest go first, then "
+        "those of clients that do not read, whose streams end with an error.",
+    )
     cursor_snapshots: int = Field(
         8,
         ge=0,

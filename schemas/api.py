@@ -21,6 +21,9 @@ class NamedInQuestion(BaseModel):
     )
     title: str | None = None
     strength: float | None = Field(None, description="How surely it means that document, up to 1.")
+    others: int = Field(
+        0, description="With the last of so many that are shown of one name: how many more in the graph are called so."
+    )
 
 
 class FieldInQuestion(BaseModel):
@@ -38,7 +41,7 @@ class Understanding(BaseModel):
 
     intent: Intent
     names: tuple[NamedInQuestion, ...] = Field(
-        (), description="What it names, the longest first; looked up where the graph is asked."
+        (), description="What it names, the longest first, five for each name; looked up where the graph is asked."
     )
     fields: tuple[FieldInQuestion, ...] = Field(
         (),

@@ -213,5 +213,12 @@ class SearchRequest(StrictNumbers):
         return self
 
     @property
+    def needs_vector(self) -> bool:
+        """Whether the question is to be embedded."""
+        if self.mode == "hybrid":
+            return not self.channels or "vector" in self.channels
+        return self.mode not in ("keyword", "structured")
+
+    @property
     def conditions(self) -> tuple[Condition, ...]:
         return tuple(map(parse_condition, self.filter))

@@ -219,5 +219,8 @@ class ServiceStatus(BaseModel):
     provenance_buffered: int
     provenance_dropped: int
     streams_open: int
+    searches_running: int
+    searches_waiting: int = Field(description="For their turn; see THALWEG_SERVICE__MAX_SEARCH_WAIT_SECONDS.")
+    searches_refused: int = Field(description="Since the start, as too many.")
     memory_bytes: int
     embedding_model: str | None

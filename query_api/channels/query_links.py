@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from schemas.ids import entity_id
 
 UNMARKED = 0.4  # words like "place of birth" are a title somewhere, and mean what they say everywhere else
 MAX_TARGETS = 10  # a name that more documents share tells nothing
+SHOWN = 5  # of what one name stands for
 SURE_WORDS = 3  # of a name that is as sure as a longer one
 
 
@@ -36,6 +37,9 @@ def strength(alias_weight: float, words: int, targets: int) -> float:
     """alias weight x min(1, .4 + .2 x words in the mention) / targets^.25: a longer name is a surer one, a shared
     name a less sure one."""
     return alias_weight * min(1.0, 0.4 + 0.2 * words) / math.sqrt(math.sqrt(targets))
+
+
+Link = TypeVar("Link", QueryLink, NamedEntity)
 
 
 class Names(NamedTuple):
@@ -81,8 +85,11 @@ def names_in(question: Question, view: GraphView, collection: str | None, given:
 
 
 def told(names: Names, view: GraphView) -> tuple[NamedInQuestion, ...]:
-    """The names for a person to read; what the graph no longer holds is left out."""
-    called = view.entity_names([link.entity for link in names.links] + [each.entity for each in names.entities])
+    """The names for a person to read, at most SHOWN of each: a name may stand for an entity in each of thousands of
+    collections. What the graph no longer holds is left out."""
+    links, other_links = _shown(names.links)
+    entities, other_entities = _shown(names.entities)
+    called = view.entity_names([link.entity for link in links] + [each.entity for each in entities])
 
     def named(words: str, entity: int, **document: Any) -> NamedInQuestion:
         collection, name = called[entity]
@@ -91,8 +98,24 @@ def told(names: Names, view: GraphView) -> tuple[NamedInQuestion, ...]:
 
     def of_title(link: QueryLink) -> NamedInQuestion:
         key, title = view.document_key(link.document), view.title(link.document)
-        strength = round(link.strength, 3)
-        return named(link.surface, link.entity, document_id=key.document_id, title=title, strength=strength)
+        strength, others = round(link.strength, 3), other_links.get(link, 0)
+        return named(
+            link.surface, link.entity, document_id=key.document_id, title=title, strength=strength, others=others
+        )
 
-    titles = [of_title(link) for link in names.links if link.entity in called]
-    return (*titles, *(named(each.surface, each.entity) for each in names.entities if each.entity in called))
+    titles = [of_title(link) for link in links if link.entity in called]
+    without = [
+        named(each.surface, each.entity, others=other_entities.get(each, 0))
+        for each in entities
+        if each.entity in called
+    ]
+    return (*titles, *without)
+
+
+def _shown(found: Sequence[Link]) -> tuple[list[Link], dict[Link, int]]:
+    """The first SHOWN of each surface; and of the last shown of a surface, how many more there are."""
+    of_surface: dict[str, list[Link]] = {}
+    for each in found:
+        of_surface.setdefault(each.surface, []).append(each)
+    kept = [each for alike in of_surface.values() for each in alike[:SHOWN]]
+    return kept, {alike[SHOWN - 1]: len(alike) - SHOWN for alike in of_surface.values() if len(alike) > SHOWN}

@@ -1,12 +1,15 @@
 """Asking a running service from the command line: where it is, its answers as they stream, its problems in words."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay
 
 from schemas.discovery import find_running
 from schemas.exits import Failure, Unreachable, WrongSetting
@@ -15,12 +18,21 @@ DEFAULT_URL = "http://127.0.0.1:8420"
 CONNECT_SECONDS = 5.0
 CONNECT_RETRIES = 4  # after 0, .5, 1 and 2 s
 SILENCE_SECONDS = 90.0
+BUSY_SECONDS = 300.0
 
 JSONObject = dict[str, Any]
 
 
 class NotNow(Failure):
     """503: what was asked for is not there yet, or the log is out of reach. Trying again may help."""
+
+
+class Busy(NotNow):
+    """429, or 503 for too many searches: nothing was begun, and the service says when to ask again."""
+
+    def __init__(self, text: str, retry_after_seconds: float) -> None:
+        super().__init__(text)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class SentEvent(NamedTuple):
@@ -53,10 +65,18 @@ class ServiceClient:
     """A client of one service. Its methods raise Unreachable, WrongSetting (bad input), NotNow or Failure.
 
     With `coming_up` a service that does not listen yet is asked again for some seconds: `thalweg up` has announced it.
+    One that is Busy is asked again when it says, for `busy_seconds`.
     """
 
     def __init__(
-        self, url: str, api_key: str | None, transport: httpx.BaseTransport | None = None, *, coming_up: bool = False
+        self,
+        url: str,
+        api_key: str | None,
+        transport: httpx.BaseTransport | None = None,
+        *,
+        coming_up: bool = False,
+        busy_seconds: float = BUSY_SECONDS,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         if coming_up and transport is None:
             transport = httpx.HTTPTransport(retries=CONNECT_RETRIES, trust_env=False)
@@ -69,19 +89,22 @@ class ServiceClient:
             transport=transport,
             trust_env=False,
         )
+        self._until_taken = Retrying(
+            retry=retry_if_exception_type(Busy),
+            wait=_as_asked,
+            stop=stop_after_delay(busy_seconds),
+            sleep=sleep,
+            reraise=True,
+        )
 
     def get(self, path: str, params: Mapping[str, Any] | None = None) -> JSONObject:
         with self._failures():
-            response = self._http.get(path, params=params)
-            self._check(response)
-            answer: JSONObject = response.json()
+            answer: JSONObject = self._read(self._http.build_request("GET", path, params=params)).json()
             return answer
 
     def get_bytes(self, path: str, params: Mapping[str, Any]) -> bytes:
         with self._failures():
-            response = self._http.get(path, params=params)
-            self._check(response)
-            return response.content
+            return self._read(self._http.build_request("GET", path, params=params)).content
 
     def post(self, path: str, body: bytes) -> JSONObject:
         """The answer to a body of JSON."""
@@ -96,13 +119,8 @@ class ServiceClient:
 
     def events(self, path: str, params: Mapping[str, Any]) -> Iterator[SentEvent]:
         """The frames of a stream, as they come."""
-        with (
-            self._failures(),
-            self._http.stream("GET", path, params=params, headers={"Accept": "text/event-stream"}) as response,
-        ):
-            if response.is_error:
-                response.read()
-            self._check(response)
+        request = self._http.build_request("GET", path, params=params, headers={"Accept": "text/event-stream"})
+        with self._failures(), closing(self._until_taken(self._taken, request)) as response:
             yield from parse_events(response.iter_lines())
 
     def close(self) -> None:
@@ -111,10 +129,23 @@ class ServiceClient:
     def _send(self, method: str, path: str, body: bytes | None) -> JSONObject:
         with self._failures():
             headers = {} if body is None else {"Content-Type": "application/json"}
-            response = self._http.request(method, path, content=body, headers=headers)
-            self._check(response)
-            answer: JSONObject = response.json()
+            request = self._http.build_request(method, path, content=body, headers=headers)
+            answer: JSONObject = self._read(request).json()
             return answer
+
+    def _read(self, request: httpx.Request) -> httpx.Response:
+        with closing(self._until_taken(self._taken, request)) as response:
+            response.read()
+            return response
+
+    def _taken(self, request: httpx.Request) -> httpx.Response:
+        """The response to it, still to be read."""
+        response = self._http.send(request, stream=True)
+        if response.is_error:
+            with closing(response):
+                response.read()
+            self._check(response)
+        return response
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -145,7 +176,21 @@ class ServiceClient:
             raise WrongSetting(f"{text} Put it into THALWEG_SERVICE__API_KEY.")
         if response.status_code in {400, 422} or reason == "unknown_collection":
             raise WrongSetting(text)
+        if response.status_code == 429 or reason == "overloaded":
+            raise Busy(text, _seconds(response.headers.get("Retry-After")))
         raise NotNow(text) if response.status_code == 503 else Failure(text)
+
+
+def _seconds(retry_after: str | None) -> float:
+    """Of a Retry-After header; one that is missing or a date counts as a second."""
+    return float(retry_after) if retry_after is not None and retry_after.isdecimal() else 1.0
+
+
+def _as_asked(state: RetryCallState) -> float:
+    """The wait that a Busy service asks for, or up to half as much more: those it refused are not to come together."""
+    error = state.outcome.exception() if state.outcome else None
+    seconds = error.retry_after_seconds if isinstance(error, Busy) else 1.0
+    return seconds * random.uniform(1.0, 1.5)
 
 
 def parse_events(lines: Iterable[str]) -> Iterator[SentEvent]:

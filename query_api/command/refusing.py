@@ -38,7 +38,10 @@ class ProblemProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """uvicorn's answer to what it could not parse, in the place of which this stands; it closes the connection."""
         del msg
-        problem = TOO_LONG if len(self.url) > MAX_URL_BYTES else NO_HTTP
+        self.refuse(TOO_LONG if len(self.url) > MAX_URL_BYTES else NO_HTTP)
+
+    def refuse(self, problem: ApiProblem) -> None:
+        """Answer with this, in the place of the app, and close the connection."""
         body = msgspec.json.encode(problem.body())
         head = (
             f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n"

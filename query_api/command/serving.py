@@ -1,5 +1,6 @@
 """Running the service in this process: the port is bound first, the app behind it loads what takes time afterwards."""
 
+import asyncio
 import errno
 import logging
 import os
@@ -8,15 +9,18 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
+from typing import cast
 
 import structlog
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from indexer.observe import configure_logging
 from query_api.app import create_app
-from query_api.command.refusing import ProblemProtocol
+from query_api.command.connections import REQUEST_SECONDS, ServiceProtocol
 from query_api.service import Service
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.exits import InUse, NoAccess, WrongSetting
@@ -24,6 +28,7 @@ from schemas.exits import InUse, NoAccess, WrongSetting
 log = structlog.get_logger(__name__)
 
 BACKLOG = 2_048
+SEND_BUFFER_BYTES = 256 * 1024
 GRACE_SECONDS = 5
 SWITCH_SECONDS = 0.0001
 _CHATTY = ("aiokafka", "httpx", "httpx2", "openai", "sse_starlette", "sentence_transformers")
@@ -37,7 +42,7 @@ def serve(settings: ServiceSettings, log_level: str) -> None:
     listening = bind(settings.service)
     host, port = listening.getsockname()[:2]
     app = create_app(settings)
-    config = server_config(app)
+    config = server_config(app, settings.service.send_timeout_seconds)
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{port}"
     if sys.stdout.isatty():
@@ -48,10 +53,12 @@ def serve(settings: ServiceSettings, log_level: str) -> None:
         _Server(config, app).run(sockets=[listening])
 
 
-def server_config(app: FastAPI) -> uvicorn.Config:
+def server_config(app: ASGIApp, send_seconds: float, request_seconds: float = REQUEST_SECONDS) -> uvicorn.Config:
+    """With the times that `ServiceProtocol` gives clients."""
+    protocol = partial(ServiceProtocol, send_seconds=send_seconds, request_seconds=request_seconds)
     return uvicorn.Config(
         app,
-        http=ProblemProtocol,
+        http=cast("type[asyncio.Protocol]", protocol),  # which is called, nothing else
         log_config=None,
         access_log=False,
         server_header=False,
@@ -93,6 +100,7 @@ def bind(block: ServiceBlock) -> socket.socket:
         raise WrongSetting(f"There is no address {block.host!r}: {error.strerror}. Set --host to one.") from error
     listening = socket.socket(family, kind, protocol)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)  # of each connection, else up to 4 MB
     try:
         listening.bind(address)
         listening.listen(BACKLOG)

@@ -26,7 +26,7 @@ from schemas.search_request import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.reading.snapshot import Snapshot
-    from query_api.upkeep.resting_encoder import RestingEncoder
+    from query_api.upkeep.resting_encoder import ServedEncoder
 
 log = structlog.get_logger(__name__)
 
@@ -69,7 +69,7 @@ class SharedSearches:
         return len(self._forks)
 
     async def search(
-        self, request: SearchRequest, retrieval_id: str, snapshot: "Snapshot", encoder: "RestingEncoder"
+        self, request: SearchRequest, retrieval_id: str, snapshot: "Snapshot", encoder: "ServedEncoder"
     ) -> AsyncGenerator[SearchPart, None]:
         """The parts of an answer, as each is final. Raises SearchUnanswered, or TransientStoreError."""
         given: set[str] = set()
@@ -114,14 +114,14 @@ class SharedSearches:
         self._retire()
         await asyncio.gather(*self._ending, return_exceptions=True)
 
-    def _may_be_forked(self, request: SearchRequest, snapshot: "Snapshot", encoder: "RestingEncoder") -> bool:
+    def _may_be_forked(self, request: SearchRequest, snapshot: "Snapshot", encoder: "ServedEncoder") -> bool:
         """Nothing the search reads or asks is outside this process's memory, and it is no page of an older snapshot."""
         if self._most_forks <= 0 or self._engine.engine.reranks(request):
             return False
         plain = request.context == "parent" and request.duplicates != "semantic" and not request.offset
         return plain and snapshot.in_memory and encoder.provider in FORKABLE
 
-    def _fork_of(self, request: SearchRequest, snapshot: "Snapshot", encoder: "RestingEncoder") -> Fork | None:
+    def _fork_of(self, request: SearchRequest, snapshot: "Snapshot", encoder: "ServedEncoder") -> Fork | None:
         """The copy with the fewest searches under way, if there is one of this snapshot; if not, there may soon be."""
         usable = [fork for fork in self._forks if fork.lost is None] if self._of is snapshot else []
         if len(usable) < self._most_forks and self._making is None and self._worth_it(snapshot):
@@ -138,7 +138,7 @@ class SharedSearches:
         crowded = len(self._met) == MET and now - self._met[0] < MET_SECONDS
         return crowded and now - self._searched[1] >= STEADY_SECONDS and now >= self._rests_until
 
-    async def _make(self, request: SearchRequest, snapshot: "Snapshot", encoder: "RestingEncoder") -> None:
+    async def _make(self, request: SearchRequest, snapshot: "Snapshot", encoder: "ServedEncoder") -> None:
         """One more copy. The question that asked for it shows whether it is of use, by all channels: a request may be
         malformed, or need no vector."""
         if self._of is not snapshot:
@@ -183,10 +183,10 @@ class SharedSearches:
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
 
-    def _parts_of_a_copy(self, snapshot: "Snapshot", encoder: "RestingEncoder") -> PartsOf:
+    def _parts_of_a_copy(self, snapshot: "Snapshot", encoder: "ServedEncoder") -> PartsOf:
         return self._parts(snapshot, encoder, ThreadPoolExecutor(self._threads, thread_name_prefix="search"))
 
-    def _parts(self, snapshot: "Snapshot", encoder: "RestingEncoder", executor: Executor) -> PartsOf:
+    def _parts(self, snapshot: "Snapshot", encoder: "ServedEncoder", executor: Executor) -> PartsOf:
         engine, budgets = self._engine.engine, self._budgets
 
         def parts_of(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:

@@ -1,7 +1,8 @@
 """Evaluations that the service runs on itself: one at a time, behind the searches of others, kept for a while.
 
 They use the service's own search, but are nobody's retrievals: no metric counts them and no provenance is recorded.
-Each search is done in the one thread they have, so latencies are higher than a caller's, and before each they wait,
+They wait for their turn as others do, and are tried again when they are refused one, so that no question is lost. Each
+search is done in the one thread they have, so latencies are higher than a caller's, and before each they wait,
 for a bounded time, until no search of others is under way.
 """
 
@@ -17,7 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 import structlog
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_delay
 
+from query_api.admission import SearchRefused, Turn
 from query_api.judging.answers import Asked
 from query_api.judging.approaches import WITHOUT_RERANKER, Approach
 from query_api.judging.labelled import LabelledCollection, LabelledDocument, Question
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 KEPT = 20
 YIELD_SECONDS = 0.02
 LONGEST_YIELD_SECONDS = 1.0
+BUSY_SECONDS = 600.0  # for which a search of an evaluation is tried again while the service is overloaded
 SPLIT = "request"
 
 log = structlog.get_logger(__name__)
@@ -87,10 +91,19 @@ class _Run:
 class Evaluations:
     """What was asked for and what became of it, the last KEPT of them, in memory only."""
 
-    def __init__(self, search: Searching, busy: Callable[[], bool], facts: Callable[[], ServedFacts]) -> None:
+    def __init__(
+        self, search: Searching, turn: Callable[[], Turn], busy: Callable[[], bool], facts: Callable[[], ServedFacts]
+    ) -> None:
         self._search = search
+        self._turn = turn
         self._busy = busy
         self._facts = facts
+        self._until_admitted = AsyncRetrying(
+            retry=retry_if_exception_type(SearchRefused),
+            wait=_as_asked,
+            stop=stop_after_delay(BUSY_SECONDS),
+            reraise=True,
+        )
         self._runs: OrderedDict[str, _Run] = OrderedDict()
 
     def begin(
@@ -165,6 +178,19 @@ class Evaluations:
             await asyncio.sleep(YIELD_SECONDS)
 
     async def _ask(self, question_id: str, request: SearchRequest, threads: ThreadPoolExecutor) -> Asked:
+        with await self._until_admitted(self._admitted):
+            return await self._answer(question_id, request, threads)
+
+    async def _admitted(self) -> Turn:
+        turn = self._turn()
+        try:
+            await turn.begin()
+        except BaseException:
+            turn.end()
+            raise
+        return turn
+
+    async def _answer(self, question_id: str, request: SearchRequest, threads: ThreadPoolExecutor) -> Asked:
         began = time.perf_counter()
         hits: list[Hit] = []
         first_hit: float | None = None
@@ -234,6 +260,12 @@ class Evaluations:
         )
         report: dict[str, Any] = msgspec.to_builtins(found)
         return report
+
+
+def _as_asked(state: RetryCallState) -> float:
+    """The wait that an overloaded service asks for."""
+    error = state.outcome.exception() if state.outcome else None
+    return float(error.retry_after_seconds) if isinstance(error, SearchRefused) else 1.0
 
 
 def search_request(asked: EvaluationRequest, text: str, approach: Approach) -> SearchRequest:

@@ -185,7 +185,7 @@ async def _follow(
         return Response(status_code=204)  # which ends the reconnecting of an EventSource
     service.snapshot()
     frames = stages(stream_id, lambda: _status(service, key, asked), service.keeper, told)
-    return service.streams.response_of(frames)
+    return service.streams.following(frames)
 
 
 def _summary(row: "DocumentRow") -> dict[str, Any]:

@@ -55,7 +55,9 @@ def evaluations_over(service: Service) -> Evaluations:
             None if encoder is None else encoder.model,
         )
 
-    return Evaluations(search, lambda: service.retriever.under_way > 0, facts)
+    return Evaluations(
+        search, lambda: service.admission.turn("an evaluation"), lambda: service.retriever.under_way > 0, facts
+    )
 
 
 @router.post("/v1/evaluations", summary="Evaluate searches on labelled questions", status_code=202)

@@ -97,6 +97,9 @@ async def status(service: ServiceOf) -> ServiceStatus:
         provenance_buffered=len(service.provenance),
         provenance_dropped=service.provenance.dropped,
         streams_open=service.streams.reading,
+        searches_running=service.admission.running,
+        searches_waiting=service.admission.waiting,
+        searches_refused=service.admission.refused.total(),
         memory_bytes=psutil.Process().memory_info().rss,
         embedding_model=service.retriever.encoder.model if service.retriever.encoder else None,
     )

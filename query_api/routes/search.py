@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
+from query_api.admission import Turn, caller_of
 from query_api.problems import ApiProblem
 from query_api.reranking.port import HOW_TO_CONFIGURE
 from query_api.searching.engine import SearchUnanswered
@@ -59,7 +60,20 @@ LastEventId = Annotated[
 ]
 
 
-@router.get("/v1/search", summary="Search", response_class=Response, responses=RESPONSES)
+async def not_overloaded(request: Request, service: ServiceOf, last_event_id: LastEventId = None) -> None:
+    """A dependency, so that a search which would be refused is refused before its parameters are read. Raises
+    SearchRefused."""
+    if last_event_id is None:  # what is left of a stream may take no search
+        service.admission.check(caller_of(request))
+
+
+@router.get(
+    "/v1/search",
+    summary="Search",
+    response_class=Response,
+    responses=RESPONSES,
+    dependencies=[Depends(not_overloaded)],
+)
 async def search_by_query(
     request: Request, search: Annotated[SearchRequest, Query()], service: ServiceOf, last_event_id: LastEventId = None
 ) -> Response:
@@ -68,7 +82,11 @@ async def search_by_query(
 
 
 @router.post(
-    "/v1/search", summary="Search, with the question in the body", response_class=Response, responses=RESPONSES
+    "/v1/search",
+    summary="Search, with the question in the body",
+    response_class=Response,
+    responses=RESPONSES,
+    dependencies=[Depends(not_overloaded)],
 )
 async def search_by_body(
     request: Request, search: SearchRequest, service: ServiceOf, last_event_id: LastEventId = None
@@ -80,22 +98,43 @@ async def search_by_body(
 async def _answer(request: Request, search: SearchRequest, service: Service, last_event_id: str | None) -> Response:
     traceparent = well_formed(request.headers.get(TRACEPARENT))
     if not accepts_events(request.headers.get("accept")):
-        return await _or_client_leaves(request, _json(search, service, traceparent))
+        with _turn(request, search, service) as turn:
+            return await _or_client_leaves(request, _json(search, service, turn, traceparent))
     resumed = service.streams.resumable(last_event_id, search)
     if resumed is not None and resumed[0].ended_with(resumed[1]):
         return Response(status_code=204)  # which ends the reconnecting of an EventSource
-    if resumed is not None:
+    if resumed is not None and resumed[0].under_way:
         return service.streams.response(*resumed)
-    snapshot = await _or_client_leaves(request, _snapshot(search, service))
-    stream = service.streams.begin(search, snapshot, instead_of=last_event_id, traceparent=traceparent)
-    return service.streams.response(stream, -1)
+    turn = _turn(request, search, service)
+    try:
+        snapshot = await _or_client_leaves(request, _snapshot_in_turn(search, service, turn))
+        stream, after_seq = resumed or (
+            service.streams.begin(search, snapshot, instead_of=last_event_id, traceparent=traceparent),
+            -1,
+        )
+        return service.streams.response(stream, after_seq, turn)
+    except BaseException:  # else the stream ends it
+        turn.end()
+        raise
 
 
-async def _snapshot(search: SearchRequest, service: Service) -> "Snapshot":
-    """The snapshot to read, whose documents have the fields that are named. Raises ApiProblem, also where the search
-    asks for a re-ranker and there is none."""
+def _turn(request: Request, search: SearchRequest, service: Service) -> Turn:
+    """In the queue at once, so that whoever is looked at next is counted behind it; a search that waits for a write
+    takes no place meanwhile. Raises SearchRefused."""
+    turn = service.admission.turn(caller_of(request))
+    if search.after is None:
+        turn.enqueue()
+    return turn
+
+
+async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn) -> "Snapshot":
+    """The snapshot to read, whose documents have the fields that are named, once the search may run. Raises ApiProblem,
+    also where the search asks for a re-ranker and there is none."""
     if search.reranker and service.reranker is None:
         raise ApiProblem(422, "Request does not fit", HOW_TO_CONFIGURE)
+    if search.after is not None:
+        await service.snapshot_for(search)
+    await turn.begin()
     snapshot = await service.snapshot_for(search)
 
     def look_at_fields() -> None:
@@ -111,8 +150,16 @@ async def _snapshot(search: SearchRequest, service: Service) -> "Snapshot":
     return snapshot
 
 
-async def _json(search: SearchRequest, service: Service, traceparent: str | None) -> Response:
-    snapshot = await _snapshot(search, service)
+async def _json(search: SearchRequest, service: Service, turn: Turn, traceparent: str | None) -> Response:
+    snapshot = await _snapshot_in_turn(search, service, turn)
+    answer = await _found(search, service, snapshot, traceparent)
+    turn.end(answered=True)
+    return Response(answer.model_dump_json(by_alias=True), media_type="application/json")
+
+
+async def _found(
+    search: SearchRequest, service: Service, snapshot: "Snapshot", traceparent: str | None
+) -> SearchAnswer:
     hits: list[Hit] = []
     meta: Meta | None = None
     done: Done | None = None
@@ -131,7 +178,7 @@ async def _json(search: SearchRequest, service: Service, traceparent: str | None
         raise ApiProblem(503, "Search not answered", str(error), retry_after_seconds=2) from error
     if meta is None or done is None:
         raise RuntimeError("a search begins with Meta and ends with Done")
-    answer = SearchAnswer(
+    return SearchAnswer(
         retrieval_id=meta.retrieval_id,
         query=search.q,
         mode=search.mode,
@@ -145,7 +192,6 @@ async def _json(search: SearchRequest, service: Service, traceparent: str | None
         cached=meta.cached,
         notes=done.notes,
     )
-    return Response(answer.model_dump_json(by_alias=True), media_type="application/json")
 
 
 async def _or_client_leaves(request: Request, work: Awaitable[R]) -> R:

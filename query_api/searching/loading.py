@@ -27,6 +27,7 @@ from schemas.search_request import SearchRequest
 from schemas.settings import EmbeddingSettings
 
 COLLECT_EVERY = (10_000, 10, 10)  # a search leaves fewer objects; Python's own 700 cost it .4 ms
+NOT_LOADED = ""
 MOST_AT_HAND = 200_000  # passages; a step of a search of so many blocks its event loop for some 10 ms
 
 
@@ -35,7 +36,7 @@ class LoadedEngine:
 
     def __init__(self) -> None:
         self._texts = TextCache()
-        self._judge = fitted_judge()
+        self._judge = fitted_judge().for_model(NOT_LOADED)  # what needs no model is answered before it is there
         self._reranker: ServedReranker | None = None
 
     def load_encoder(self, settings: EmbeddingSettings, data_dir: Path) -> Encoder:

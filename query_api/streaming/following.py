@@ -20,6 +20,7 @@ from schemas.ids import DocumentKey, digest
 log = structlog.get_logger(__name__)
 
 FOLLOW_SECONDS = 600.0
+UNKNOWN_SECONDS = 60.0  # for a document of which there is no record, and nobody says that there is to be one
 ON_ITS_WAY, SEARCHABLE, FINAL = 0, 1, 2
 
 Look = Callable[[], Awaitable[DocumentStatus]]
@@ -58,7 +59,7 @@ async def stages(
     stream_id: str, look: Look, source: Changes, after: int, now: Callable[[], float] = time.monotonic
 ) -> AsyncIterator[bytes]:
     """A frame for each stage later than `after`, as it is reached, up to the final one; `now` counts seconds."""
-    deadline = now() + FOLLOW_SECONDS
+    began = now()
     told = after
     try:
         while True:
@@ -70,11 +71,12 @@ async def stages(
                 yield encode_frame(EventId(stream_id, stage), "done" if stage == FINAL else "status", status)
             if stage == FINAL:
                 return
-            if now() >= deadline:
-                detail = f"It was not final after {FOLLOW_SECONDS:g} s; ask again to go on following it."
-                yield _error(stream_id, told, detail)
+            limit = UNKNOWN_SECONDS if status.status == "unknown" else FOLLOW_SECONDS
+            if now() - began >= limit:
+                state = "There was no record of it" if status.status == "unknown" else "It was not final"
+                yield _error(stream_id, told, f"{state} after {limit:g} s; ask again to go on following it.")
                 return
-            await source.change(seen, deadline - now())
+            await source.change(seen, began + limit - now())
     except (ApiProblem, TransientStoreError) as error:
         yield _error(stream_id, told, str(error))
     except Exception:  # edge of the stream: after 200, only its last frame can tell

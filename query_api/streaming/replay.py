@@ -14,13 +14,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel
 
-from schemas.frames import FrameName, identity
+from schemas.frames import FrameName, StreamError, identity
 from schemas.search_request import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.reading.snapshot import Snapshot
 
 LAST_FRAMES: frozenset[FrameName] = frozenset({"done", "error"})
+CUT_OFF = StreamError(
+    title="Read too slowly",
+    detail="The frames that were not read yet had to make room for those of others "
+    "(THALWEG_SERVICE__REPLAY_BYTES). Ask again, for fewer hits at once.",
+)
 
 
 def new_retrieval_id() -> str:
@@ -66,6 +71,8 @@ class RecordedStream:
     touched: float = field(default_factory=time.monotonic)
     size: int = 0
     search: asyncio.Task[None] | None = None
+    read_at: float = field(default_factory=time.monotonic)
+    cut_off: bool = False
     _told: set[str] = field(default_factory=set)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -80,8 +87,28 @@ class RecordedStream:
         self.size += len(frame)
         self.touched = time.monotonic()
         if name in LAST_FRAMES:
-            self.finished = True
-            self.snapshot = None
+            self._finish()
+        self._wake_readers()
+
+    @property
+    def under_way(self) -> bool:
+        """Whether there is nothing to begin: a search is running, or has ended."""
+        return self.finished or self.search is not None
+
+    def cut(self) -> None:
+        """Let go of all frames. Whoever still reads gets an error as the last one."""
+        self.cut_off = True
+        self.frames = []
+        self.size = 0
+        self._finish()
+        self._wake_readers()
+
+    def _finish(self) -> None:
+        self.finished = True
+        self.snapshot = None
+        self._told.clear()
+
+    def _wake_readers(self) -> None:
         news, self._news = self._news, asyncio.Event()
         news.set()
 
@@ -94,8 +121,12 @@ class RecordedStream:
         following = seq + 1
         while True:
             while following < len(self.frames):
+                self.read_at = time.monotonic()
                 yield self.frames[following]
                 following += 1
+            if self.cut_off:
+                yield encode_frame(EventId(self.retrieval_id, max(0, following - 1)), "error", CUT_OFF)
+                return
             if self.finished:
                 return
             await self._news.wait()
@@ -129,7 +160,8 @@ class ReplayBuffer:
         return self._streams.get(retrieval_id)
 
     def prune(self) -> None:
-        """Let go of what is over the limits; streams somebody is reading stay until he leaves."""
+        """Let go of what is over the limits: of streams that nobody reads, then, for their size, of those whose readers
+        have taken nothing for longest."""
         oldest_kept = self._clock() - self._max_age_seconds
         size = sum(stream.size for stream in self._streams.values())
         surplus = len(self._streams) - self._max_retrievals
@@ -141,6 +173,12 @@ class ReplayBuffer:
             del self._streams[stream.retrieval_id]
             surplus -= 1
             size -= stream.size
+        for stream in sorted(self._streams.values(), key=lambda stream: stream.read_at):
+            if size <= self._max_bytes:
+                return
+            size -= stream.size
+            stream.cut()
+            del self._streams[stream.retrieval_id]
 
     def __len__(self) -> int:
         return len(self._streams)

@@ -15,7 +15,7 @@ from query_api.repeating.kept_snapshots import KeptSnapshots
 from query_api.repeating.paging import next_cursor, page_of
 from query_api.repeating.result_cache import ResultCache, told_again
 from query_api.searching.engine import SearchPart, SearchUnanswered, tables_of
-from query_api.upkeep.resting_encoder import RestingEncoder
+from query_api.upkeep.resting_encoder import NotLoaded, RestingEncoder
 from query_api.writing.provenance import ProvenanceQueue
 from schemas.api import Hit
 from schemas.frames import Done, Meta, Stage
@@ -133,14 +133,15 @@ class Retriever:
         cut off is recorded once it can no longer be finished. Raises MalformedCursor, SearchUnanswered, or
         TransientStoreError.
         """
-        if self.encoder is None:
+        if self.encoder is None and request.needs_vector:
             raise SearchUnanswered("The model is not loaded yet.")
         page = page_of(request)
-        key = answer_key(page, snapshot) if request.cache else None
+        encoder = self.encoder or NotLoaded()
+        key = answer_key(page, snapshot) if request.cache and self.encoder else None
         known = None if key is None else self._cache.get(key)
         account = _Account(page, retrieval_id, traceparent, cached=known is not None)
         if known is None:
-            parts = self._searches.search(page, retrieval_id, snapshot, self.encoder)
+            parts = self._searches.search(page, retrieval_id, snapshot, encoder)
         else:
             parts = told_again(known, retrieval_id)
         self.under_way += 1

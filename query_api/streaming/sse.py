@@ -1,7 +1,7 @@
 """Searches as Server-Sent Events: frames as they are final, resumed with `Last-Event-ID`, stopped when nobody reads."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
@@ -9,8 +9,10 @@ import structlog
 from fastapi import Response
 from prometheus_client import Gauge
 from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.types import Receive, Scope, Send
 
 from indexer.errors import TransientStoreError
+from query_api.admission import Turn
 from query_api.problems import ApiProblem
 from query_api.searching.engine import SearchPart, SearchUnanswered
 from query_api.settings import ServiceBlock
@@ -54,14 +56,55 @@ def accepts_events(accept: str | None) -> bool:
     return events > 0 and events >= qualities.get("application/json", 0.0)
 
 
+class StreamPlaces:
+    """How many streams of one kind may be open at once. On the event loop only."""
+
+    def __init__(self, most: int) -> None:
+        self.open = 0
+        self._most = most
+
+    def take(self) -> None:
+        """Raises ApiProblem 503 when all are taken."""
+        if self.open >= self._most:
+            raise ApiProblem(
+                503, "Too many streams", "As many streams as may be at once are open.", retry_after_seconds=1
+            )
+        self.open += 1
+
+    def leave(self) -> None:
+        self.open -= 1
+
+
+class _Stream(EventSourceResponse):
+    """Calls `ended` when it is over, also where the client has left before its first frame."""
+
+    def __init__(self, frames: AsyncIterator[bytes], ended: Callable[[], None], keep_alive_seconds: float) -> None:
+        super().__init__(
+            frames,
+            ping=keep_alive_seconds,
+            ping_message_factory=lambda: ServerSentEvent(comment="keep-alive", sep="\n"),
+            sep="\n",
+        )
+        self._ended = ended
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()
+
+
 class SearchStreams:
-    """The search streams of this process. Used on the event loop only."""
+    """The streams of this process: of searches, and of documents that are followed, each kind with places of its own.
+    Used on the event loop only. Who does not read is hung up on by the connection (`ServiceProtocol`)."""
 
     def __init__(self, retrieve: Retrieve, replay: ReplayBuffer, clients: Gauge, settings: ServiceBlock) -> None:
         self._retrieve = retrieve
         self._replay = replay
         self._clients = clients
-        self._settings = settings
+        self._keep_alive_seconds = settings.keep_alive_seconds
+        self._searches = StreamPlaces(settings.max_streams)
+        self._followed = StreamPlaces(settings.max_status_streams)
         self.reading = 0
 
     def resumable(self, last_event_id: str | None, request: SearchRequest) -> tuple[RecordedStream, int] | None:
@@ -90,34 +133,32 @@ class SearchStreams:
             return f"{shown} belongs to another search: send Last-Event-ID with the request it came from only."
         return f"The frames after {shown} are gone."
 
-    def response(self, stream: RecordedStream, after_seq: int) -> Response:
-        """Raises ApiProblem when as many streams as may be are open."""
-        return self._response(self.frames(stream, after_seq))
+    def response(self, stream: RecordedStream, after_seq: int, turn: Turn | None = None) -> Response:
+        """The frames after `after_seq`; a search that is not `under_way` takes its `turn`, which ends with it.
 
-    def response_of(self, frames: AsyncIterator[bytes]) -> Response:
-        """A stream of other frames, counted among those of the searches. Raises ApiProblem as `response` does."""
-        return self._response(self._counted(frames))
+        Raises ApiProblem when as many searches as may be are streamed.
+        """
+        self._searches.take()
 
-    def _response(self, frames: AsyncIterator[bytes]) -> Response:
-        if self.reading >= self._settings.max_streams:
-            raise ApiProblem(
-                503, "Too many streams", "As many streams as may be at once are open.", retry_after_seconds=1
-            )
-        return EventSourceResponse(
-            frames,
-            ping=self._settings.keep_alive_seconds,
-            ping_message_factory=lambda: ServerSentEvent(comment="keep-alive", sep="\n"),
-            send_timeout=self._settings.send_timeout_seconds,
-            sep="\n",
-        )
+        def ended() -> None:
+            self._searches.leave()
+            if turn is not None and stream.search is None:
+                turn.end()
 
-    async def frames(self, stream: RecordedStream, after_seq: int) -> AsyncIterator[bytes]:
+        return _Stream(self.frames(stream, after_seq, turn), ended, self._keep_alive_seconds)
+
+    def following(self, frames: AsyncIterator[bytes]) -> Response:
+        """A stream of a document's stages. Raises ApiProblem when as many documents as may be are followed."""
+        self._followed.take()
+        return _Stream(self._counted(frames), self._followed.leave, self._keep_alive_seconds)
+
+    async def frames(self, stream: RecordedStream, after_seq: int, turn: Turn | None = None) -> AsyncIterator[bytes]:
         """The frames after `after_seq`. The search runs while somebody reads; the last one to leave stops it."""
         stream.readers += 1
         self._replay.keep(stream)
         try:
-            if not stream.finished and stream.search is None:
-                stream.search = asyncio.create_task(self._search(stream), name=f"search {stream.retrieval_id}")
+            if not stream.under_way:
+                stream.search = asyncio.create_task(self._search(stream, turn), name=f"search {stream.retrieval_id}")
             async for frame in self._counted(stream.frames_after(after_seq)):
                 yield frame
         finally:
@@ -137,7 +178,7 @@ class SearchStreams:
             self.reading -= 1
             self._clients.dec()
 
-    async def _search(self, stream: RecordedStream) -> None:
+    async def _search(self, stream: RecordedStream, turn: Turn | None) -> None:
         try:
             if stream.snapshot is None:
                 raise RuntimeError("a stream that is not finished keeps its snapshot")
@@ -149,9 +190,14 @@ class SearchStreams:
                     stream.append(NAMES[type(part)], part)
             if not stream.finished:
                 raise RuntimeError("the search ended without its last frame")
+            if turn is not None:
+                turn.end(answered=True)
         except (SearchUnanswered, TransientStoreError) as error:
             log.warning("search not answered", retrieval_id=stream.retrieval_id, reason=str(error))
             stream.append("error", StreamError(title="Search not answered", detail=str(error)))
         except Exception:  # edge of the stream: after 200, only its last frame can tell
             log.exception("search broke", retrieval_id=stream.retrieval_id)
             stream.append("error", StreamError(title="Internal error", detail="The service's log holds the trace."))
+        finally:
+            if turn is not None:
+                turn.end()

@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 PROBE = "Is the encoder there?"
 
 
+class NotLoaded:
+    """Stands in before there is a model, for searches that need no vector."""
+
+    provider = "none"
+
+    def encode(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+        """Raises EncoderUnavailable."""
+        del texts
+        raise EncoderUnavailable("The model is not loaded yet.")
+
+
 class RestingEncoder:
     """After a failure that no text is to blame for, the encoder is asked again only once in `rest_seconds`, or when it
     said, within five minutes.
@@ -60,3 +71,6 @@ class RestingEncoder:
             self.encode([PROBE])
         except EncoderFailure:
             return
+
+
+ServedEncoder = RestingEncoder | NotLoaded

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from rich.console import Console
 
-from query_api.command.client import DEFAULT_URL, NotNow, ServiceClient, locate_service, parse_events
+from query_api.command.client import DEFAULT_URL, Busy, NotNow, ServiceClient, locate_service, parse_events
 from query_api.command.showing import show_end, show_hit, snippet
 from schemas.discovery import Running, announce
 from schemas.exits import Exit, Failure, Unreachable, WrongSetting
@@ -154,3 +154,40 @@ def test_the_last_line_names_what_is_missing() -> None:
 def test_a_long_text_is_cut_to_a_snippet() -> None:
     assert len(snippet("word " * 1_000)) <= 240
     assert snippet("word " * 1_000).endswith("…")
+
+
+class Crowded:
+    """A service that refuses the first requests, each with its own status."""
+
+    def __init__(self, *refusals: int) -> None:
+        self.refusals = list(refusals)
+        self.asked = 0
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.asked += 1
+        if self.refusals:
+            told = {"title": "Too many searches", "detail": "Ask again.", "reason": "overloaded"}
+            return httpx.Response(self.refusals.pop(0), json=told, headers={"Retry-After": "3"})
+        if request.headers["accept"] == "text/event-stream":
+            return httpx.Response(200, text='event: done\ndata: {"hits": 0}\n\n')
+        return httpx.Response(200, json={"hits": []})
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_service_with_too_many_searches_is_asked_again_when_it_says(stream: bool) -> None:
+    crowded = Crowded(503, 429, 503)
+    slept: list[float] = []
+    asking = ServiceClient("http://127.0.0.1:1", None, httpx.MockTransport(crowded), sleep=slept.append)
+    if stream:
+        assert list(asking.events("/v1/search", {"q": "x"})) == [("done", {"hits": 0})]
+    else:
+        assert asking.get("/v1/search", {"q": "x"}) == {"hits": []}
+    assert crowded.asked == 4
+    assert len(slept) == 3
+    assert all(3 <= seconds <= 4.5 for seconds in slept)
+
+
+def test_one_that_stays_so_is_told_in_its_own_words() -> None:
+    asking = ServiceClient("http://127.0.0.1:1", None, httpx.MockTransport(Crowded(503)), busy_seconds=0)
+    with pytest.raises(Busy, match=r"Too many searches: Ask again\."):
+        asking.get("/v1/search", {"q": "x"})

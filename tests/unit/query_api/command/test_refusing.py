@@ -24,6 +24,9 @@ class Connection:
     def close(self) -> None:
         self.closed = True
 
+    def set_write_buffer_limits(self, high: int) -> None:
+        assert high == 0
+
     def get_extra_info(self, name: str) -> Any:
         return {"sockname": ("127.0.0.1", 80), "peername": ("127.0.0.1", 81)}.get(name)
 
@@ -33,7 +36,7 @@ class Connection:
 
 async def said(*sent: bytes) -> tuple[Connection, str, dict[str, Any]]:
     """The connection after these bytes, the status line, and the problem."""
-    config = server_config(FastAPI())
+    config = server_config(FastAPI(), send_seconds=30)
     config.load()
     protocol = config.http_protocol_class(config=config, server_state=ServerState(), app_state={})
     assert isinstance(protocol, ProblemProtocol)

@@ -3,12 +3,14 @@
 import time
 from pathlib import Path
 
+import pytest
+
 from indexer.errors import EncoderUnavailable
 from query_api.upkeep.log_watch import LogWatch
 from query_api.upkeep.tailing import Span
 from schemas.worker_state import WorkerState, write_state
 from tests.unit.query_api.running_service import PAGES, Running, problem, service_over
-from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_generation
+from tests.unit.query_api.scripted_engine import ScriptedEngine, SearchingEngine, Words, make_generation
 from tests.waiting import eventually
 
 
@@ -185,3 +187,22 @@ async def test_the_description_of_the_interface_is_complete(running: Running) ->
     answer = described["paths"]["/v1/search"]["get"]["responses"]["200"]["content"]
     assert set(answer) >= {"application/json", "text/event-stream"}
     assert "event: hit" in answer["text/event-stream"]["example"]
+
+
+@pytest.mark.parametrize("asked", [{"mode": "keyword"}, {"mode": "structured"}, {"channels": "keyword,structured"}])
+async def test_searches_that_need_no_vector_are_answered_before_the_model_is_there(
+    tmp_path: Path, asked: dict[str, str]
+) -> None:
+    make_generation(tmp_path)
+    engine = SearchingEngine(encoder_failure=EncoderUnavailable("The endpoint cannot be reached."))
+    engine.reader.put(*PAGES, p0=(7, 3))
+    async with service_over(tmp_path, engine, until_ready=False, encoder_rest_seconds=0.01) as running:
+        await eventually(lambda: running.service.keeper.current is not None)
+        answer = (await running.get("/v1/search", q="river", **asked)).json()
+        assert answer["failed_channels"] == {}
+        assert answer["hits"] or asked.get("mode") == "structured"
+        for mode in ("hybrid", "vector", "graph"):
+            refused = await running.get("/v1/search", q="river", mode=mode)
+            assert (refused.status_code, bool(refused.headers["retry-after"])) == (503, True)
+            assert "`mode=keyword`" in problem(refused)["detail"]
+        assert not running.service.readiness().ready

@@ -38,6 +38,7 @@ async def test_what_a_question_names_is_told_with_the_document_it_means(executor
         "document_id": "alpha",
         "title": "Alpha Film",
         "strength": 0.8,
+        "others": 0,
     }
 
 
@@ -193,3 +194,20 @@ async def test_the_parts_of_a_question_are_told_with_what_the_whole_names(execut
 
     assert told.decomposed
     assert {name.document_id for name in told.names} == {"alpha", "beta"}
+
+
+@pytest.mark.parametrize("title", ["", "Tagus"])
+async def test_a_name_in_many_collections_is_told_by_a_few_and_how_many_more_there_are(
+    executor: Executor, title: str
+) -> None:
+    """Once as an entity that texts mention, once as the title of a document in each collection."""
+    pages = [
+        Page("it", title or f"Page {number}", [["The Tagus rises."]], ["Tagus"], collection=f"c{number:04}")
+        for number in range(300)
+    ]
+    everywhere = world(pages)
+    names = understood(await ask(everywhere, executor, "What lies on the Tagus?")).names
+    assert len(names) <= 5
+    assert sum(name.others for name in names) == (295 if not title else 0)  # titles that so many share name nothing
+    (one,) = understood(await ask(everywhere, executor, "What lies on the Tagus?", collection="c0007")).names
+    assert (one.collection, one.others) == ("c0007", 0)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from query_api.problems import ApiProblem
-from query_api.streaming.following import FOLLOW_SECONDS, following_id, last_stage, stages
+from query_api.streaming.following import FOLLOW_SECONDS, UNKNOWN_SECONDS, following_id, last_stage, stages
 from schemas.api import DocumentStatus
 from schemas.ids import DocumentKey
 
@@ -83,6 +83,14 @@ async def test_following_ends_after_a_time_and_says_so() -> None:
     assert "ask again" in frames[-1][2]["detail"]
     assert script.seconds == FOLLOW_SECONDS
     assert frames[-1][1] == "d_1.0", "who comes back goes on from the stage told last"
+
+
+async def test_a_document_of_which_there_is_no_record_is_followed_for_a_minute_only() -> None:
+    script = Script(status("unknown"))
+    (_, (name, _, body)) = await told(script)
+    assert script.seconds == UNKNOWN_SECONDS
+    assert name == "error"
+    assert body["detail"] == "There was no record of it after 60 s; ask again to go on following it."
 
 
 async def test_a_store_that_cannot_be_read_is_the_last_frame() -> None:

@@ -156,3 +156,33 @@ def test_a_stream_that_is_being_read_stays() -> None:
     clock.now += 1_000
     kept(buffer, "other")
     assert buffer.find("read") is stream
+
+
+async def test_frames_that_a_reader_leaves_unread_make_room_and_it_is_told() -> None:
+    buffer = ReplayBuffer(10, 60, 3_500, Clock())
+    silent = RecordedStream("silent", REQUEST, None)
+    for number in range(5):
+        silent.append("hit", make_hit(number + 1))
+    silent.readers = 1
+    reading = silent.frames_after(-1)
+    assert b"id: silent.0" in await anext(reading)
+    buffer.keep(silent)
+    assert silent.size == 0
+    assert buffer.find("silent") is None
+    (last,) = [frame async for frame in reading]
+    assert last.startswith(b"event: error\nid: silent.0\n")
+    assert b"Read too slowly" in last
+
+
+async def test_those_who_read_on_keep_their_frames_longest() -> None:
+    buffer = ReplayBuffer(10, 60, 5_000, Clock())
+    silent, reading = (RecordedStream(name, REQUEST, None, readers=1) for name in ("silent", "reading"))
+    for stream in (reading, silent):
+        buffer.keep(stream)
+        for number in range(5):
+            stream.append("hit", make_hit(number + 1))
+    await anext(reading.frames_after(-1))
+    silent.read_at = reading.read_at - 1
+    buffer.prune()
+    assert (silent.cut_off, reading.cut_off) == (True, False)
+    assert buffer.find("reading") is reading

@@ -180,10 +180,36 @@ async def test_a_search_that_fails_after_it_began_ends_with_an_error_frame(failu
 
 
 async def test_no_more_streams_than_allowed_are_open() -> None:
-    streams = Streams(ScriptedEngine(hits=[make_hit(1)], hold_at=0), max_streams=1)
-    frames = streams.of.frames(streams.begin(), -1)
-    await anext(frames)
+    streams = Streams(ScriptedEngine(hits=[make_hit(1)]), max_streams=1)
+    streams.of.response(streams.begin(), -1)
     with pytest.raises(ApiProblem) as caught:
         streams.of.response(streams.begin(), -1)
     assert caught.value.status == 503
-    await frames.aclose()  # type: ignore[attr-defined]
+
+
+async def test_documents_that_are_followed_take_no_places_from_searches() -> None:
+    async def for_ever() -> AsyncGenerator[bytes, None]:
+        await asyncio.Event().wait()
+        yield b""
+
+    streams = Streams(ScriptedEngine(hits=[make_hit(1)]), max_streams=1, max_status_streams=2)
+    for _ in range(2):
+        streams.of.following(for_ever())
+    with pytest.raises(ApiProblem) as caught:
+        streams.of.following(for_ever())
+    assert caught.value.status == 503
+    streams.of.response(streams.begin(), -1)
+
+
+async def test_a_place_is_given_back_though_the_client_left_before_the_first_frame() -> None:
+    streams = Streams(ScriptedEngine(hits=[make_hit(1)]), max_streams=1)
+
+    async def gone() -> Any:
+        return {"type": "http.disconnect"}
+
+    async def send(_: Any) -> None:
+        await asyncio.sleep(0)
+
+    for _ in range(3):
+        response = streams.of.response(streams.begin(), -1)
+        await response({"type": "http", "method": "GET"}, gone, send)

@@ -136,3 +136,17 @@ async def test_a_stop_sends_those_held_back_too() -> None:
     async with sending(queue):
         assert await queue.flush(5)
     assert [record.key for record in writer.taken] == [b"r_cut"]
+
+
+async def test_what_waits_and_what_is_remembered_is_bounded_by_bytes_too() -> None:
+    queue, dropped = queue_on(FlakyWriter(), capacity=1_000, max_bytes=8_000)
+    many = [msgspec.structs.replace(retrieval(f"r_{number}"), query="q" * 900) for number in range(20)]
+    for number, each in enumerate(many):
+        if number % 2:
+            queue.add(each)
+        else:
+            queue.hold(each, 60)
+    assert (len(queue), dropped.count) == (8, 12)  # of about 1,000 bytes each
+    assert [queue.recent(each.retrieval_id) for each in many] == [None] * 20  # a share of the bytes holds none of them
+    queue.add(retrieval("r_small"))
+    assert queue.recent("r_small") == retrieval("r_small")

@@ -1,0 +1,225 @@
+"""Admission control of searches: how many run at once, who waits for a turn, and who is refused at the door.
+
+A search that could not begin soon is refused before anything is done for it, so that those admitted have the processors
+to be complete. The bound is a time, not a number: the expected wait is what is in flight, times the mean of the recent
+searches' seconds, divided by how many run at once.
+"""
+
+import asyncio
+import math
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Literal, Self
+
+from starlette.requests import Request
+
+from query_api.problems import ApiProblem
+
+Reason = Literal["overloaded", "fair_share"]
+
+FIRST_GUESS_SECONDS = 0.1  # of one search, before one has ended
+SMOOTHING = 0.1  # the share of the latest search in the mean
+SLACK = 1.5  # a queue that turns out slower than expected is shortened once its wait is so much longer than allowed
+
+
+class SearchRefused(ApiProblem):
+    """A search that was not begun; after `retry_after_seconds` it may be."""
+
+    def __init__(self, reason: Reason, wait_seconds: float) -> None:
+        self.reason = reason
+        self.retry_after_seconds = max(1, math.ceil(wait_seconds))
+        again = f"Ask again in {self.retry_after_seconds} s."
+        details = {
+            "overloaded": (503, f"As many searches wait as can be answered in time. {again}"),
+            "fair_share": (429, f"Searches of this client take more than their share while others wait. {again}"),
+        }
+        status, detail = details[reason]
+        super().__init__(
+            status,
+            "Too many searches",
+            detail,
+            retry_after_seconds=self.retry_after_seconds,
+            members={"reason": reason},
+        )
+
+
+def caller_of(request: Request) -> str:
+    """Who asks, for the shares: the client's address and the key it sent, since many may share one of the two."""
+    address = request.client.host if request.client else ""
+    return f"{address} {request.headers.get('authorization', '')}"
+
+
+class Turn:
+    """The place of one search: in the queue, then running, then over. As a context manager it is over at the end."""
+
+    def __init__(self, admission: "SearchAdmission", caller: str) -> None:
+        self.caller = caller
+        self._admission = admission
+        self._admitted: asyncio.Future[None] | None = None  # None before it is in the queue
+        self._began: float | None = None
+        self._over = False
+
+    def enqueue(self) -> None:
+        """Take a place in the queue. Raises SearchRefused when there is none."""
+        if self._admitted is None:
+            self._admitted = asyncio.get_running_loop().create_future()
+            try:
+                self._admission.enter(self)
+            except SearchRefused:
+                self._over = True
+                raise
+
+    async def begin(self) -> None:
+        """Wait in the queue until the search may run. Raises SearchRefused, also when the queue is shortened
+        meanwhile."""
+        self.enqueue()
+        if self._admitted is not None:
+            await asyncio.shield(self._admitted)
+
+    def end(self, *, answered: bool = False) -> None:
+        """Give the place back, once; how long an `answered` search ran tells how long others will."""
+        if self._admitted is not None and not self._over:
+            self._admission.leave(self, self._began if answered else None)
+        self._over = True
+
+    def admit(self, now: float) -> None:
+        """For SearchAdmission: the search may run."""
+        self._began = now
+        if self._admitted is not None:
+            self._admitted.set_result(None)
+
+    def refuse(self, refusal: SearchRefused) -> None:
+        """For SearchAdmission: there is no place any more."""
+        self._over = True
+        if self._admitted is not None:
+            self._admitted.set_exception(refusal)
+            self._admitted.exception()  # a client that has left does not ask for it
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+
+class SearchAdmission:
+    """At most `at_once` searches run; others wait in the order they came, as long as the expected wait of one more is
+    within `longest_wait_seconds`. Used on the event loop only.
+
+    When the queue is full, a caller with less than an equal share of all places takes that of the caller with most, and
+    the latter's newest search is refused as `fair_share`. `on_refused` is told each reason.
+    """
+
+    def __init__(
+        self,
+        at_once: int,
+        longest_wait_seconds: float,
+        on_refused: Callable[[Reason], None] = lambda _: None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.at_once = at_once
+        self.running = 0
+        self.refused: Counter[Reason] = Counter()
+        self.mean_seconds = FIRST_GUESS_SECONDS
+        self._longest_wait_seconds = longest_wait_seconds
+        self._on_refused = on_refused
+        self._clock = clock
+        self._waiting: dict[Turn, None] = {}  # in order of arrival
+        self._places: Counter[str] = Counter()  # of each caller, waiting or running
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def expected_wait_seconds(self) -> float:
+        """How long one more search would wait."""
+        return self._wait_behind(self.waiting)
+
+    def check(self, caller: str) -> None:
+        """Raises SearchRefused where a search of this caller would get no place now."""
+        self._yielding(caller)
+
+    def turn(self, caller: str) -> Turn:
+        """For one search, not in the queue yet; to be ended, however the search goes."""
+        return Turn(self, caller)
+
+    def enter(self, turn: Turn) -> None:
+        """For `Turn.enqueue`. Raises SearchRefused."""
+        yielding = self._yielding(turn.caller)
+        if yielding is not None:
+            self._refuse(yielding, "fair_share")
+        self._places[turn.caller] += 1
+        self._waiting[turn] = None
+        self._admit()
+
+    def leave(self, turn: Turn, began: float | None) -> None:
+        """For `Turn.end`."""
+        self._forget(turn.caller)
+        if turn in self._waiting:
+            del self._waiting[turn]
+            return
+        self.running -= 1
+        if began is not None:
+            self.mean_seconds += SMOOTHING * (self._clock() - began - self.mean_seconds)
+        self._admit()
+        self._shorten()
+
+    def _wait_behind(self, waiting: int) -> float:
+        if self.running < self.at_once:
+            return 0.0
+        return (waiting + 1) * self.mean_seconds / self.at_once
+
+    def _yielding(self, caller: str) -> Turn | None:
+        """Who has to make room for one more search of this caller; None while there is room. Raises SearchRefused when
+        nobody has to."""
+        if self.expected_wait_seconds <= self._longest_wait_seconds:
+            return None
+        share = self._fair_share(caller)
+        if self._places[caller] > share:
+            raise self._refusal("fair_share")
+        newest = self._newest_of_greediest()
+        if newest is None or self._places[caller] >= share or self._places[newest.caller] <= share:
+            raise self._refusal("overloaded")
+        return newest
+
+    def _fair_share(self, *callers: str) -> int:
+        return math.ceil(self._places.total() / len(self._places.keys() | set(callers)))
+
+    def _newest_of_greediest(self) -> Turn | None:
+        if not self._waiting:
+            return None
+        greediest = max({turn.caller for turn in self._waiting}, key=self._places.__getitem__)
+        return next(turn for turn in reversed(self._waiting) if turn.caller == greediest)
+
+    def _admit(self) -> None:
+        while self._waiting and self.running < self.at_once:
+            turn = next(iter(self._waiting))
+            del self._waiting[turn]
+            self.running += 1
+            turn.admit(self._clock())
+
+    def _shorten(self) -> None:
+        """Searches that take longer than those before make the queue too long: refuse the newest at once."""
+        while self._waiting and self._wait_behind(self.waiting - 1) > SLACK * self._longest_wait_seconds:
+            newest = self._newest_of_greediest()
+            if newest is None:
+                return
+            greedy = self._places[newest.caller] > self._fair_share()
+            self._refuse(newest, "fair_share" if greedy else "overloaded")
+
+    def _refuse(self, turn: Turn, reason: Reason) -> None:
+        del self._waiting[turn]
+        self._forget(turn.caller)
+        turn.refuse(self._refusal(reason))
+
+    def _refusal(self, reason: Reason) -> SearchRefused:
+        self.refused[reason] += 1
+        self._on_refused(reason)
+        return SearchRefused(reason, self.expected_wait_seconds)
+
+    def _forget(self, caller: str) -> None:
+        self._places[caller] -= 1
+        if not self._places[caller]:
+            del self._places[caller]
