@@ -13,16 +13,17 @@ from fastapi import Request
 from prometheus_client.core import Metric
 
 from indexer.errors import EncoderUnavailable
+from indexer.memory import keep_memory_small
 from query_api.dead_letters.reading import DeadLetterReader
 from query_api.forking.sharing import SharedSearches
 from query_api.metrics import ServiceMetrics, counter, gauge, labelled_gauge
 from query_api.problems import ApiProblem
 from query_api.repeating.kept_snapshots import KeptSnapshots
-from query_api.repeating.paging import snapshot_of_page
+from query_api.repeating.paging import reads_tables, snapshot_gone, snapshot_of_page
 from query_api.repeating.result_cache import ResultCache
 from query_api.reranking.served import ServedReranker
 from query_api.resting import REST_SECONDS
-from query_api.searching.engine import Engine, LazyEngine
+from query_api.searching.engine import Engine, LazyEngine, tables_of
 from query_api.settings import ServiceSettings
 from query_api.streaming.replay import ReplayBuffer
 from query_api.streaming.retrieving import Retriever
@@ -67,7 +68,7 @@ class Service:
         self.log_watch = LogWatch(self.locate_broker, self._watched_topics)
         self.writer = LogWriter(self.locate_broker, settings.kafka.max_record_bytes, block.write_timeout_seconds)
         self._provenance_writer = LogWriter(
-            self.locate_broker, settings.kafka.max_record_bytes, block.write_timeout_seconds
+            self.locate_broker, settings.kafka.max_record_bytes, block.write_timeout_seconds, compression="gzip"
         )
         self.provenance = ProvenanceQueue(
             self._provenance_writer,
@@ -120,6 +121,7 @@ class Service:
             "model": self._load_encoder(),
             "re-ranker": self._load_reranker(),
             "replay pruning": self._prune(),
+            "memory": keep_memory_small(),
         }
         tasks = [asyncio.create_task(work, name=name) for name, work in works.items()]
         for task in tasks:
@@ -174,6 +176,8 @@ class Service:
         graph = search.mode in GRAPH_MODES
         if search.cursor is not None:
             snapshot = snapshot_of_page(search, search.cursor, self.kept, self.snapshot().generation)
+            if reads_tables(search, snapshot) and not await self.read(tables_of(snapshot).is_kept):
+                raise snapshot_gone()
             if asked is not None and not covers(snapshot, asked, graph=graph):
                 raise ApiProblem(
                     400,

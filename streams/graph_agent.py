@@ -9,6 +9,7 @@ from typing import Protocol
 
 import structlog
 
+from indexer.memory import return_freed_memory
 from indexer.read.graph import SnapshotFile
 from schemas.contributions import Contribution, decode_contribution
 from schemas.errors import MalformedEvent
@@ -112,6 +113,7 @@ class GraphAgent:
         await self._outbox.bury(letters)
         await self._apply(contributed, fresh[-1].offset)
         watch.lap("graph")
+        await self._thread.run(return_freed_memory)  # a transaction takes Kùzu hundreds of megabytes
         self._applied_seconds = watch.seconds["graph"]
         self._schedule.changed()
         self._metrics.stage_seconds.labels("graph").observe(watch.seconds["graph"])
@@ -182,6 +184,7 @@ class Snapshots:
         token = self._schedule.begin()
         orphans = await self._thread.run(self._writer.collect_orphans)
         snapshot = await self._thread.run(self._writer.snapshot, self._snapshots_dir)
+        await self._thread.run(return_freed_memory)
         took = self._schedule.made(token)
         self._newest = snapshot
         self._log.info(
