@@ -16,6 +16,7 @@ import structlog
 from indexer.embedding import Encoder, load_encoder
 from indexer.errors import EncoderFailure, EncoderUnavailable, IncompatibleGeneration, StoreInUse
 from indexer.generations import FIRST, Generation, Manifest, kept_manifest, open_generation
+from indexer.memory import keep_memory_small
 from indexer.observe import configure_logging
 from indexer.preparing import EXTRACTOR_VERSION
 from indexer.read.graph import latest_snapshot
@@ -51,7 +52,7 @@ from streams.provenance_agent import ProvenanceAgent
 from streams.relinking.contributed import ContributedRecords
 from streams.relinking.relinker import Relinker
 from streams.settings import WorkerSettings
-from streams.taking import Taken, fatal_on_error
+from streams.taking import CommitPace, Taken, fatal_on_error
 from streams.upkeep.maintenance import keep_maintained
 from streams.upkeep.snapshot_schedule import SnapshotSchedule
 
@@ -157,6 +158,7 @@ class Worker:
         app = await self._wire(encoder, generation, self._partitions(reports))
         await app.start()
         collect_seldom()
+        self._keep(keep_memory_small())
         self._log.info(
             "worker started",
             generation=generation.name,
@@ -300,7 +302,12 @@ class Worker:
             turn=self._turn,
         )
         documents = DocumentsAgent(
-            names.documents, indexer, self._progress, worker.commit_documents, worker.commit_bytes
+            names.documents,
+            indexer,
+            self._progress,
+            worker.commit_documents,
+            worker.commit_bytes,
+            CommitPace(worker.gather_seconds),
         )
         contributions = GraphAgent(
             topic=graph_topic,
