@@ -16,7 +16,7 @@ import structlog
 from indexer.embedding import Encoder, load_encoder
 from indexer.errors import EncoderFailure, EncoderUnavailable, IncompatibleGeneration, StoreInUse
 from indexer.generations import FIRST, Generation, Manifest, kept_manifest, open_generation
-from indexer.memory import keep_memory_small
+from indexer.memory import keep_memory_small, share_arenas
 from indexer.observe import configure_logging
 from indexer.preparing import EXTRACTOR_VERSION
 from indexer.read.graph import latest_snapshot
@@ -73,6 +73,7 @@ def run_worker(settings: WorkerSettings) -> int:
     if not settings.kafka.bootstrap_servers:
         raise WrongSetting("No Kafka is named: set THALWEG_KAFKA__BOOTSTRAP_SERVERS, or use 'thalweg up'.")
     configure_logging(chatty=_CHATTY)
+    share_arenas()
     multiply_in_one_thread()
     ask_for_offsets_by_partition()
     data_dir = make_directory(settings.storage.data_dir)
