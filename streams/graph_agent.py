@@ -20,14 +20,14 @@ from streams.indexing.records import SourceRecord
 from streams.metrics import Stopwatch, WorkerMetrics
 from streams.progress.partitions import Progress
 from streams.progress.stores import DATA_ERRORS, StoreThread
-from streams.taking import Taken, work_off
+from streams.taking import MOST_GATHER_SECONDS, Taken, work_off
 from streams.upkeep.snapshot_schedule import SnapshotSchedule
 
 STAGE = "graph"
 REST_FACTOR = 2.0  # most of a transaction's cost is its commit: a third of the time at most goes into them
 MOST_REST_SECONDS = 5.0
 BUSY_REST_SECONDS = 30.0  # while documents are being indexed: a commit costs .3 s whether it holds 3 of them or 50
-BUSY_WITHIN_SECONDS = 1.0
+BUSY_WITHIN_SECONDS = MOST_GATHER_SECONDS + 1.0  # small updates are gathered for so long
 _LOOK_SECONDS = 0.25
 
 Change = tuple[DocumentKey, Contribution | None]
