@@ -14,6 +14,7 @@ from fastapi import Request
 from prometheus_client.core import Metric
 
 from indexer.errors import EncoderUnavailable
+from indexer.memory import keep_memory_small
 from kafka_client.skipped_batches import SkippedBatches
 from query_api.admission import SearchAdmission
 from query_api.dead_letters.counting import RecentDeadLetters
@@ -22,11 +23,11 @@ from query_api.forking.sharing import SharedSearches, processes_to_search
 from query_api.metrics import ServiceMetrics, counter, gauge, labelled_gauge
 from query_api.problems import ApiProblem
 from query_api.repeating.kept_snapshots import KeptSnapshots
-from query_api.repeating.paging import snapshot_of_page
+from query_api.repeating.paging import reads_tables, snapshot_gone, snapshot_of_page
 from query_api.repeating.result_cache import ResultCache
 from query_api.reranking.served import ServedReranker
 from query_api.resting import REST_SECONDS
-from query_api.searching.engine import Engine, LazyEngine
+from query_api.searching.engine import Engine, LazyEngine, tables_of
 from query_api.settings import ServiceSettings
 from query_api.streaming.replay import ReplayBuffer
 from query_api.streaming.retrieving import Retriever
@@ -81,7 +82,7 @@ class Service:
         )
         self.writer = LogWriter(self.locate_broker, settings.kafka.max_record_bytes, block.write_timeout_seconds)
         self._provenance_writer = LogWriter(
-            self.locate_broker, settings.kafka.max_record_bytes, block.write_timeout_seconds
+            self.locate_broker, settings.kafka.max_record_bytes, block.write_timeout_seconds, compression="gzip"
         )
         self.provenance = ProvenanceQueue(
             self._provenance_writer,
@@ -145,6 +146,7 @@ class Service:
             "model": self._load_encoder(),
             "re-ranker": self._load_reranker(),
             "replay pruning": self._prune(),
+            "memory": keep_memory_small(),
         }
         tasks = [asyncio.create_task(work, name=name) for name, work in works.items()]
         for task in tasks:
@@ -204,6 +206,8 @@ class Service:
         graph = search.mode in GRAPH_MODES
         if search.cursor is not None:
             snapshot = snapshot_of_page(search, search.cursor, self.kept, self.snapshot().generation)
+            if reads_tables(search, snapshot) and not await self.read(tables_of(snapshot).is_kept):
+                raise snapshot_gone()
             if asked is not None and not covers(snapshot, asked, graph=graph):
                 raise ApiProblem(
                     400,

@@ -23,6 +23,7 @@ from indexer.generations import (
     new_generation_name,
     open_generation,
 )
+from indexer.memory import keep_memory_small, share_arenas
 from indexer.observe import configure_logging
 from indexer.preparing import EXTRACTOR_VERSION
 from indexer.read.graph import latest_snapshot
@@ -65,7 +66,7 @@ from streams.provenance_agent import ProvenanceAgent
 from streams.relinking.contributed import ContributedRecords
 from streams.relinking.relinker import Relinker
 from streams.settings import WorkerSettings
-from streams.taking import Taken, fatal_on_error
+from streams.taking import CommitPace, Taken, fatal_on_error
 from streams.upkeep.maintenance import keep_maintained
 from streams.upkeep.snapshot_schedule import SnapshotSchedule
 
@@ -87,6 +88,7 @@ def run_worker(settings: WorkerSettings) -> int:
     if not settings.kafka.bootstrap_servers:
         raise WrongSetting("No Kafka is named: set THALWEG_KAFKA__BOOTSTRAP_SERVERS, or use 'thalweg up'.")
     configure_logging(chatty=_CHATTY)
+    share_arenas()
     multiply_in_one_thread()
     ask_for_offsets_by_partition()
     data_dir = make_directory(settings.storage.data_dir)
@@ -187,6 +189,7 @@ class Worker:
         app = await self._wire(encoder, parsers, generation, topics)
         await app.start()
         collect_seldom()
+        self._keep(keep_memory_small())
         self._log.info(
             "worker started",
             generation=generation.name,
@@ -316,7 +319,12 @@ class Worker:
         missed_deletes = self._missed_deletes(generation, vectors, lance, outbox)
         await missed_deletes.find(reached, topics[names.documents].delete_retention_ms)
         documents = DocumentsAgent(
-            names.documents, indexer, self._progress, worker.commit_documents, worker.commit_bytes
+            names.documents,
+            indexer,
+            self._progress,
+            worker.commit_documents,
+            worker.commit_bytes,
+            CommitPace(worker.gather_seconds),
         )
         contributions = GraphAgent(
             topic=graph_topic,

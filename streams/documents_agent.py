@@ -1,6 +1,7 @@
 """The documents agent: takes records, hands them to the numbered commit, acknowledges."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,20 +9,22 @@ from typing import Any
 from streams.indexing.commit import DocumentIndexer, slices
 from streams.indexing.records import SourceRecord
 from streams.progress.partitions import Progress
-from streams.taking import Coming, Taken, report_done, taken_in_hand
+from streams.taking import Coming, CommitPace, Taken, report_done, taken_in_hand
 
 STAGE = "text"
 
 
 @dataclass(frozen=True)
 class DocumentsAgent:
-    """`commit_documents` and `commit_bytes` bound one commit, whatever came in one batch."""
+    """`commit_documents` and `commit_bytes` bound one commit, whatever came in one batch; `pace` says when the next
+    batch is taken after one that filled no commit."""
 
     topic: str
     indexer: DocumentIndexer
     progress: Progress
     commit_documents: int
     commit_bytes: int
+    pace: CommitPace
 
     async def run(self, batches: Taken) -> None:
         """Steps 1 to 7 of each slice are `DocumentIndexer.commit`; step 8, and only then, acknowledges it.
@@ -33,6 +36,7 @@ class DocumentsAgent:
         try:
             while (events := await coming.take()) is not None:
                 await self._commit(events, coming)
+                await self.pace.turn()
         finally:
             await coming.leave()
             self.indexer.stop_looking_ahead()
@@ -45,10 +49,13 @@ class DocumentsAgent:
             following = parts[number] if number < len(parts) else None
             is_backlog = len(parts) > 1 or len(part) >= self.commit_documents
             looking = asyncio.create_task(self._look_ahead(following, coming if is_backlog else None))
+            began = time.monotonic()
             try:
                 await self.indexer.index(part)
             finally:
                 looking.cancel()
+            if not is_backlog:
+                self.pace.committed(time.monotonic() - began)
             for event in events[done : done + len(part)]:  # 8
                 event.ack()
             done += len(part)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import structlog
 
+from indexer.memory import return_freed_memory
 from indexer.read.graph import SnapshotFile
 from schemas.contributions import Contribution, decode_contribution
 from schemas.errors import MalformedEvent
@@ -19,14 +20,14 @@ from streams.indexing.records import SourceRecord
 from streams.metrics import Stopwatch, WorkerMetrics
 from streams.progress.partitions import Progress
 from streams.progress.stores import DATA_ERRORS, StoreThread
-from streams.taking import Taken, work_off
+from streams.taking import MOST_GATHER_SECONDS, Taken, work_off
 from streams.upkeep.snapshot_schedule import SnapshotSchedule
 
 STAGE = "graph"
 REST_FACTOR = 2.0  # most of a transaction's cost is its commit: a third of the time at most goes into them
 MOST_REST_SECONDS = 5.0
 BUSY_REST_SECONDS = 30.0  # while documents are being indexed: a commit costs .3 s whether it holds 3 of them or 50
-BUSY_WITHIN_SECONDS = 1.0
+BUSY_WITHIN_SECONDS = MOST_GATHER_SECONDS + 1.0  # small updates are gathered for so long
 _LOOK_SECONDS = 0.25
 
 Change = tuple[DocumentKey, Contribution | None]
@@ -114,6 +115,7 @@ class GraphAgent:
         await self._outbox.bury(letters)
         await self._apply(contributed, fresh[-1].offset)
         watch.lap("graph")
+        await self._thread.run(return_freed_memory)  # a transaction takes Kùzu hundreds of megabytes
         self._applied_seconds = watch.seconds["graph"]
         self._schedule.changed()
         self._metrics.stage_seconds.labels("graph").observe(watch.seconds["graph"])
@@ -184,6 +186,7 @@ class Snapshots:
         token = self._schedule.begin()
         orphans = await self._thread.run(self._writer.collect_orphans)
         snapshot = await self._thread.run(self._writer.snapshot, self._snapshots_dir)
+        await self._thread.run(return_freed_memory)
         took = self._schedule.made(token)
         self._newest = snapshot
         self._log.info(

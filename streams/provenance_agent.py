@@ -1,5 +1,6 @@
 """The provenance agent: retrievals, and feedback on their hits, from the topic into their tables."""
 
+import time
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -12,9 +13,10 @@ from streams.delivery.outbox import Outbox
 from streams.indexing.records import SourceRecord
 from streams.progress.partitions import Progress
 from streams.progress.stores import DATA_ERRORS, StoreThread
-from streams.taking import Taken, work_off
+from streams.taking import CommitPace, Taken, work_off
 
 STAGE = "provenance"
+GATHER_SECONDS = 5.0  # nobody waits for a stored retrieval: the service remembers its own
 
 Kept = tuple[SourceRecord, Retrieval | Feedback]
 
@@ -40,11 +42,12 @@ class ProvenanceAgent:
         self._thread = thread
         self._outbox = outbox
         self._progress = progress
+        self._pace = CommitPace(GATHER_SECONDS)
         self._log = structlog.get_logger("thalweg.worker")
 
     async def run(self, batches: Taken) -> None:
         """Store each batch, then acknowledge it."""
-        await work_off(batches, self.keep, self._progress, STAGE, self._topic)
+        await work_off(batches, self.keep, self._progress, STAGE, self._topic, self._pace.turn)
 
     async def keep(self, records: Sequence[SourceRecord]) -> None:
         """May be called again with the same records; each is kept once. What is neither retrieval nor feedback
@@ -63,7 +66,9 @@ class ProvenanceAgent:
             kept.append((record, decoded))
         await self._outbox.bury(letters)
         if kept:
+            began = time.monotonic()
             await self._add(kept)
+            self._pace.committed(time.monotonic() - began)
 
     async def _add(self, kept: Sequence[Kept]) -> None:
         by_id = {each.retrieval_id: each for _, each in kept if isinstance(each, Retrieval)}

@@ -61,6 +61,14 @@ class WorkerBlock(BaseModel):
     commit_bytes: int = Field(
         MIB // 2, ge=1024, description="Most bytes of records in one commit: how often progress shows, and memory."
     )
+    gather_seconds: float = Field(
+        1.0,
+        ge=0,
+        le=60,
+        description="While small updates keep coming they are gathered in one commit in so many seconds, or in up to 2 "
+        "where commits are slow; the first 30 commits after a quiet spell go at once. 0 gathers nothing: each commit "
+        "costs the worker and every reader some processor time, and makes some twenty files.",
+    )
     encode_texts: int = Field(
         512, ge=1, le=10_000, description="Texts encoded at a time. More sorts better by length, fewer stops sooner."
     )

@@ -1,11 +1,16 @@
 """Taking records from a topic: un-acknowledged, told as in hand, acknowledged when their work is done."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from streams.indexing.records import SourceRecord
 from streams.progress.partitions import Progress
+
+BURST = 30  # commits that go at once after a quiet spell
+COMMIT_SHARE = 0.2  # of the time, at most, goes into small commits
+MOST_GATHER_SECONDS = 2.0
 
 Taken = AsyncIterator[Sequence[Any]]  # batches of Faust events, unacknowledged
 Work = Callable[[Sequence[SourceRecord]], Awaitable[None]]  # may be called again with the same records
@@ -54,6 +59,39 @@ async def gathered(events: AsyncIterable[Any], most: int, wait_seconds: float) -
     finally:
         reading.cancel()
         await asyncio.wait({reading})
+
+
+class CommitPace:
+    """When the next small commit may begin: at once after a quiet spell, BURST of them; while they keep coming, one in
+    `seconds`, or less often where commits take longer than COMMIT_SHARE of that (a token bucket).
+
+    Each commit makes some twenty files that stay until no reader can want them, and every reader has to look at it: a
+    steady trickle of updates is gathered in fewer commits, and a single one waits for nothing.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """With 0 `seconds` nothing is gathered."""
+        self._seconds = seconds
+        self._clock = clock
+        self._sleep = sleep
+        self._spent_until = float("-inf")
+
+    async def turn(self) -> None:
+        """Returns when a commit may begin; what comes until then is part of it."""
+        wait_seconds = self._spent_until - BURST * self._seconds - self._clock()
+        if wait_seconds > 0:
+            await self._sleep(wait_seconds)
+
+    def committed(self, took_seconds: float) -> None:
+        """A small commit is done, and took so long."""
+        if self._seconds:
+            wanted = min(max(self._seconds, took_seconds / COMMIT_SHARE), max(self._seconds, MOST_GATHER_SECONDS))
+            self._spent_until = max(self._spent_until, self._clock() - took_seconds) + wanted
 
 
 class Coming:

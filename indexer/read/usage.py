@@ -15,7 +15,7 @@ from lancedb.expr import col, lit
 from lancedb.table import Table
 
 from indexer.read.lookups import rows_with
-from indexer.tables import FEEDBACK, RETRIEVALS, store_errors
+from indexer.tables import FEEDBACK, RETRIEVALS, store_errors, unpacked
 from schemas.provenance import Feedback, Retrieval, decode_provenance, decode_retrieval
 
 BATCH_ROWS = 4_096
@@ -69,7 +69,8 @@ class UsageTables:
         with store_errors("read the retrievals"):
             table = self._connection.open_table(RETRIEVALS)
         rows = rows_with(table, "retrieval_id", [identifier for _, identifier in newest], ["retrieval_id", "body"])
-        found = {row["retrieval_id"]: decode_retrieval(row["body"]) for part in rows for row in part.to_pylist()}
+        bodies = {row["retrieval_id"]: row["body"] for part in rows for row in part.to_pylist()}
+        found = {identifier: decode_retrieval(unpacked(body)) for identifier, body in bodies.items()}
         return [found[identifier] for _, identifier in newest if identifier in found]
 
     def shown_chunks(self, since_ms: int | None, chunk_id: str | None = None) -> Iterator[list[ShownChunk]]:

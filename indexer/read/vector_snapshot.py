@@ -42,6 +42,7 @@ from indexer.tables import (
     StoredPosition,
     document_rows,
     store_errors,
+    unpacked,
 )
 from indexer.terms import terms_of_question
 from schemas.ids import DocumentKey
@@ -77,8 +78,9 @@ class VectorSnapshot:
     """Tables pinned to versions that belong together: every live document is there with all of its rows.
 
     Immutable. Any number of threads may use one at once, also after newer ones have been made, for as long as the
-    writer keeps old versions (at least 10 minutes). Rows of revisions that are not current are never returned, except
-    by `content_rows`. Every method raises TransientStoreError when the store cannot be read just now.
+    writer keeps old versions: `is_kept` tells (MaintenanceParameters says how long that is). Rows of revisions that are
+    not current are never returned, except by `content_rows`. Every method raises TransientStoreError when the store
+    cannot be read just now.
     """
 
     def __init__(
@@ -101,6 +103,17 @@ class VectorSnapshot:
         self.table_versions = {name: table.version for name, table in tables.items()}
         self.positions = dict(positions)
         self.opened_at = opened_at
+
+    def is_kept(self) -> bool:
+        """Whether the writer still keeps the versions of these tables; for a while after the next ones it does."""
+        for name in (DOCUMENTS, PASSAGES, CHUNKS):
+            with store_errors(f"look for the version of {name}"):
+                newest = self._connection.open_table(name)
+                try:
+                    newest.checkout(self.table_versions[name])
+                except ValueError:
+                    return False
+        return True
 
     def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope = EVERYTHING) -> list[FoundChunk]:
         """The `limit` chunks with the highest cosine, best first, ties by id.
@@ -292,7 +305,7 @@ class VectorSnapshot:
         with store_errors("look up a retrieval"):
             table = self._connection.open_table(RETRIEVALS)
             found = table.search().where(col("retrieval_id") == lit(retrieval_id)).select(["body"]).limit(1).to_arrow()
-        return decode_retrieval(found["body"][0].as_py()) if found.num_rows else None
+        return decode_retrieval(unpacked(found["body"][0].as_py())) if found.num_rows else None
 
     def content_rows(self) -> ContentRows:
         """Everything but texts and vectors, for comparing stores."""

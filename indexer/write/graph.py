@@ -99,6 +99,7 @@ class GraphWriter:
         nodes = {table: arrow_rows(table, held.values()) for table, held in rows.nodes.items()}  # 1
         relationships = {table: arrow_rows(table, held) for table, held in rows.relationships.items()}
         with self._sound(f"take {len(changes)} changes"):
+            self._reconnect()
             self._run("BEGIN TRANSACTION")
             self._remove([document_node_id(key) for key, _ in changes])  # 2
             for table in SHARED_TABLES:
@@ -156,6 +157,11 @@ class GraphWriter:
         if stored and stored[0][0] != SCHEMA_VERSION:
             self._shut()
             raise RuntimeError(f"The graph has the tables of version {stored[0][0]}, not {SCHEMA_VERSION}.")
+
+    def _reconnect(self) -> None:
+        """A connection keeps every table that it was ever given to copy, until it is closed."""
+        self._connection.close()
+        self._connection = kuzu.Connection(self._database)
 
     def _shut(self) -> None:
         self._connection.close()

@@ -19,7 +19,6 @@ from indexer.tables import CHUNKS, FEEDBACK, POSITIONS, RETRIEVALS, go_to_newest
 
 VECTOR_INDEX = "vector_{size}"  # its name keeps the size its partitions were made with
 UNPINNED = {POSITIONS, RETRIEVALS, FEEDBACK}  # readers copy what they need at once
-UNPINNED_SECONDS = 60.0
 NEVER = 10 * 365 * 86_400.0
 TIDIED_ENOUGH = 3  # times: optimising makes versions itself, which only go when the next one is old enough
 
@@ -39,6 +38,10 @@ class MaintenanceParameters:
     table has grown by `vector_index_growth` or the index has more than `vector_index_segments`: each optimising adds
     one, and each costs a search .3 ms.
 
+    A version is kept for `kept_version_seconds` after the next one came, which is longer than a cursor lasts. Where
+    commits keep coming that would be tens of thousands of files: so of the versions that have been replaced for
+    `least_kept_seconds`, which is longer than a search takes, at most `kept_versions` stay.
+
     A table without commits for `kept_version_seconds` is optimised as well: what a load has replaced, several times the
     size of what is left, would else stay until the next one."""
 
@@ -50,7 +53,9 @@ class MaintenanceParameters:
     vector_index_rows: int = 30_000
     vector_index_growth: float = 4.0
     vector_index_segments: int = 8
-    kept_version_seconds: float = 900.0
+    kept_version_seconds: float = 600.0
+    least_kept_seconds: float = 20.0
+    kept_versions: int = 16
     busy_share: float = 0.05
     idle_seconds: float = 2.0
     load_seconds: float = 30.0
@@ -71,11 +76,12 @@ class MaintenanceReport:
 @dataclass
 class _Upkeep:
     """How many commits there were since the table was last optimised, when the latest ones began (the first may be one
-    from before this process), and how often it was optimised since somebody else committed."""
+    from before this process), how often it was optimised since somebody else committed, and how long that took."""
 
     begun: deque[float] = field(default_factory=deque)
     commits: int = 0
     tidied: int = 0
+    seconds: float | None = None
 
 
 class Maintainer:
@@ -112,8 +118,8 @@ class Maintainer:
     def maintain(self) -> MaintenanceReport:
         """Optimise the table that needs it most, if one does and the time spent so far allows it. Cheap otherwise.
 
-        Versions that a reader may have opened in the last `kept_version_seconds` stay. Raises TransientStoreError; then
-        nothing is lost and a later call does the work.
+        Versions that a reader may have opened in the last `least_kept_seconds` stay, and for longer as
+        MaintenanceParameters says. Raises TransientStoreError; then nothing is lost and a later call does the work.
         """
         started = self._stopwatch()
         with store_errors("look at the tables"):
@@ -235,7 +241,9 @@ class Maintainer:
             version = table.version
             self._count(name)
             began = self._upkeep[name].begun[-1]
+            started = self._stopwatch()
             table.optimize(cleanup_older_than=timedelta(seconds=self._removable_after(name)))
+            self._upkeep[name].seconds = self._stopwatch() - started
             go_to_newest(table)
         with self._counting:
             self._upkeep[name].commits -= before + 1
@@ -246,19 +254,24 @@ class Maintainer:
     def _removable_after(self, name: str) -> float:
         """The age in seconds from which versions of the table may go.
 
-        A version is wanted for `kept_version_seconds` after the *next* one came, not after its own birth: on a quiet
-        table an old version may be the newest until a moment ago. So find the last commit that is old enough, and keep
-        its version and all younger ones. Commits of others only make that more cautious.
+        A version is wanted for a while after the *next* one came, not after its own birth: on a quiet table an old
+        version may be the newest until a moment ago. So find the last commit that is old enough, and keep its version
+        and all younger ones. Commits of others only make that more cautious.
         """
-        kept = min(UNPINNED_SECONDS, self._parameters.kept_version_seconds)
-        kept = kept if name in UNPINNED else self._parameters.kept_version_seconds
+        parameters = self._parameters
+        least = min(parameters.least_kept_seconds, parameters.kept_version_seconds)
+        kept = least if name in UNPINNED else parameters.kept_version_seconds
         now = self._now()
         with self._counting:
-            begun = self._upkeep[name].begun
-            while len(begun) > 1 and begun[1] <= now - kept:
+            upkeep = self._upkeep[name]
+            begun = upkeep.begun
+            while len(begun) > 1 and begun[1] <= now - (least if len(begun) > parameters.kept_versions else kept):
                 begun.popleft()
-            oldest = begun[0] if begun and begun[0] <= now - kept else None
-        return NEVER if oldest is None else now - oldest + kept / 3  # optimise reads the clock again when it is done
+            old = now - (least if len(begun) >= parameters.kept_versions else kept)
+            oldest = begun[0] if begun and begun[0] <= old else None
+        # optimise reads the clock again when it is done
+        margin = max(least / 2, kept / 3 if upkeep.seconds is None else 2 * upkeep.seconds)
+        return NEVER if oldest is None else now - oldest + margin
 
 
 def _born(table: Table) -> float:

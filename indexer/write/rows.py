@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from indexer.documents import Passage, PreparedDocument, said_in_title
 from indexer.labels import label_text
-from indexer.tables import FEEDBACK_SCHEMA, PASSAGES_SCHEMA, RETRIEVALS_SCHEMA, DocumentRow, chunks_schema
+from indexer.tables import FEEDBACK_SCHEMA, PASSAGES_SCHEMA, RETRIEVALS_SCHEMA, DocumentRow, chunks_schema, packed
 from indexer.terms import terms_of
 from schemas.ids import digest, sha256_hex
 from schemas.provenance import Feedback, Retrieval, encode_feedback, encode_retrieval
@@ -129,7 +129,7 @@ def retrievals_table(retrievals: Iterable[tuple[str, Retrieval]]) -> pa.Table:
                 "collection": retrieval.collection,
                 "mode": retrieval.mode,
                 "chunk_ids": [hit.chunk_id for hit in retrieval.hits],
-                "body": encode_retrieval(retrieval),
+                "body": packed(encode_retrieval(retrieval)),
                 "ranks": [hit.rank for hit in retrieval.hits],
                 "seconds": retrieval.seconds,
                 "outcome": retrieval.outcome,

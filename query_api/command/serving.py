@@ -18,6 +18,7 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
+from indexer.memory import share_arenas
 from indexer.observe import configure_logging
 from query_api.app import create_app
 from query_api.command.connections import REQUEST_SECONDS, ServiceProtocol
@@ -37,6 +38,7 @@ _CHATTY = ("aiokafka", "httpx", "httpx2", "openai", "sse_starlette", "sentence_t
 def serve(settings: ServiceSettings, log_level: str) -> None:
     """Serve until SIGTERM or Ctrl-C. Raises InUse, NoAccess or WrongSetting when port or folder cannot be used."""
     configure_logging(log_level, chatty=dict.fromkeys(_CHATTY, logging.ERROR))
+    share_arenas()
     check_data_dir(settings)
     _prefer_short_waits()
     listening = bind(settings.service)

@@ -38,13 +38,23 @@ def snapshot_of_page(request: SearchRequest, cursor: str, kept: KeptSnapshots, g
         )
     snapshot = kept.find(asked.snapshot)
     if snapshot is None or snapshot.generation != generation:
-        raise ApiProblem(
-            410,
-            "Snapshot gone",
-            "The snapshot of this cursor is no longer kept: search again without it and begin at the first page. "
-            "THALWEG_SERVICE__CURSOR_SECONDS and THALWEG_SERVICE__CURSOR_SNAPSHOTS say how long and how many are kept.",
-        )
+        raise snapshot_gone()
     return snapshot
+
+
+def snapshot_gone() -> ApiProblem:
+    return ApiProblem(
+        410,
+        "Snapshot gone",
+        "The snapshot of this cursor is no longer kept: search again without it and begin at the first page. "
+        "THALWEG_SERVICE__CURSOR_SECONDS and THALWEG_SERVICE__CURSOR_SNAPSHOTS say how long and how many are kept, but "
+        "for what is read from disk a shorter time while documents keep changing.",
+    )
+
+
+def reads_tables(request: SearchRequest, snapshot: "Snapshot") -> bool:
+    """Whether a page needs the versions of the tables that its snapshot is pinned to."""
+    return not snapshot.in_memory or request.context != "parent" or request.duplicates == "semantic"
 
 
 def next_cursor(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import structlog
 
 from indexer.generations import Generation, Manifest, read_manifest
+from indexer.memory import return_freed_memory
 from kafka_client.unreadable_batches import Skip
 from query_api.searching.engine import Engine, GraphFile
 from query_api.upkeep.live_graph import GraphChange, LiveGraph
@@ -120,6 +121,7 @@ class ServedGeneration:
         self._rest_until = time.monotonic() + REST_FACTOR * seconds
         self.graph_file = file
         self._changed()
+        await self._in_thread(return_freed_memory)  # reading the file took several times what is kept of it
         log.info(
             "graph rests on new snapshot",
             file=file.name,

@@ -177,4 +177,4 @@ def _record(retrieval: Retrieval) -> OutgoingRecord:
 
 
 def _size(record: OutgoingRecord) -> int:
-    return len(record.key) + len(record.value or b"")
+    return len(record.key or b"") + len(record.value or b"")

@@ -54,7 +54,11 @@ class RecordRefused(Exception):
 class LogWriter:
     """Publishes to Kafka with `acks=all`. Connects at the first use, and again wherever the broker has moved to."""
 
-    def __init__(self, locate_broker: LocateBroker, max_record_bytes: int, timeout_seconds: float) -> None:
+    def __init__(
+        self, locate_broker: LocateBroker, max_record_bytes: int, timeout_seconds: float, compression: str | None = None
+    ) -> None:
+        """`compression` as Kafka names it: `gzip`."""
+        self._compression = compression
         self._locate_broker = locate_broker
         self._max_record_bytes = max_record_bytes
         self._timeout_seconds = timeout_seconds
@@ -105,6 +109,7 @@ class LogWriter:
                     acks="all",
                     max_request_size=self._max_record_bytes + RECORD_OVERHEAD_BYTES,
                     request_timeout_ms=int(self._timeout_seconds * 1000),
+                    compression_type=self._compression,
                 )
                 try:
                     await producer.start()

@@ -44,6 +44,7 @@ from tests.waiting import wait_until
 MODEL_CHUNKS = 3_000
 SEARCH_CHUNKS = 10_000
 FRESH_DOCUMENTS = 100
+BETWEEN_FRESH_SECONDS = 0.9  # single documents on an idle system; a trickle is gathered
 QUERIES = 200
 
 
@@ -173,6 +174,7 @@ async def freshness(thalweg: Installation, mode: str) -> list[float]:
                 hits = answer.json()["hits"]
                 if not hits or hits[0]["document_id"] != name:
                     raise SystemExit(f"{mode}: {name} was called searchable and is not there")
+                await asyncio.sleep(BETWEEN_FRESH_SECONDS)
     finally:
         await producer.stop()
     return seconds

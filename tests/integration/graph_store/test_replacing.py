@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -19,6 +20,14 @@ from tests.integration.graph_store.sample_graph import (
     tables_of,
     withdrawn,
 )
+
+
+def test_what_was_copied_into_the_graph_does_not_stay_in_memory(writer: GraphWriter) -> None:
+    held = []
+    for turn in range(12):
+        writer.apply([document(number, turn) for number in range(40)], turn)
+        held.append(pa.total_allocated_bytes())
+    assert held[-1] <= max(held[:3]), "a connection keeps the tables it was given until it is closed"
 
 
 def test_everything_a_document_contributes_is_read_back(writer: GraphWriter, generation: Generation) -> None:

@@ -30,6 +30,31 @@ def test_many_small_commits_end_in_few_files_and_full_indexes(generation: Genera
     assert VectorReader.open(generation).snapshot().counts()["chunks"] == 24
 
 
+def test_a_steady_trickle_of_updates_makes_few_files_and_takes_nothing_from_a_reader(generation: Generation) -> None:
+    """Whatever the clock says: the last 24 commits of a table stay, and a reader is at one of the last ones."""
+    parameters = MaintenanceParameters(
+        commits=32, fragments=12, kept_versions=24, least_kept_seconds=0.05, busy_share=1e9, unindexed_rows=10**6
+    )
+    writer = VectorWriter.open(generation, DIMENSION, parameters)
+    writer.replace([document(f"d{number}", "River. Sea") for number in range(10)])
+    reader = VectorReader.open(generation)
+    first = reader.snapshot()
+    most = 0
+    for number in range(150):
+        writer.replace([document(f"d{number % 10}", f"River {number}. Sea")])
+        writer.store_positions({0: StoredPosition(number, number)})
+        writer.maintain()
+        most = max(most, sum(1 for path in generation.lance_dir.rglob("*") if path.is_file()))
+        if number % 5 == 4:
+            held = reader.snapshot()
+            assert held.is_kept()
+            assert held.content_rows().documents.num_rows == 10
+            reader.refresh()
+    assert most < 700, "kept for fifteen minutes it would be 20 for each commit: 3,000"
+    assert not first.is_kept()
+    assert first.resident.revision(document("d1", "").row.key) is not None, "what is in memory is still there"
+
+
 def test_a_vector_index_is_made_at_its_threshold_and_again_when_the_table_has_grown(generation: Generation) -> None:
     parameters = MaintenanceParameters(vector_index_rows=100, vector_index_growth=2.0, busy_share=1e9)
     writer = VectorWriter.open(generation, DIMENSION, parameters)

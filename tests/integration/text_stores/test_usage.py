@@ -1,6 +1,7 @@
 """Retrievals and feedback in their tables: kept once, the later word counts, counted in batches; also of old tables."""
 
 import lancedb
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -11,7 +12,7 @@ from indexer.read.usage import UsageTables
 from indexer.read.vectors import VectorReader
 from indexer.tables import RETRIEVALS, RETRIEVALS_SCHEMA
 from indexer.write.vectors import VectorWriter
-from schemas.provenance import Retrieval
+from schemas.provenance import Retrieval, encode_retrieval
 from tests.integration.text_stores.sample_rows import DIMENSION
 from tests.unit.query_api.in_memory_usage import made_feedback, made_retrieval
 
@@ -70,17 +71,18 @@ def test_retrievals_are_read_newest_first_and_counted_over_many_batches(
 
 def test_a_table_of_an_earlier_program_gets_the_columns_it_lacks(generation: Generation) -> None:
     old = pa.schema([field for field in RETRIEVALS_SCHEMA if field.name not in LATER])
-    before = made_retrieval("before", ["a"], 1)
+    before = msgspec.structs.replace(made_retrieval("before", ["a"], 1), retrieval_id="r_old")
     row = {
         "retrieval_id": "r_old", "at_ms": 1, "query": "before", "collection": None, "mode": "hybrid",
-        "chunk_ids": ["a"], "body": b"",
+        "chunk_ids": ["a"], "body": encode_retrieval(before),
     }  # fmt: skip
     generation.lance_dir.mkdir(parents=True, exist_ok=True)
     lancedb.connect(generation.lance_dir).create_table(RETRIEVALS, pa.Table.from_pylist([row], schema=old))
     writer = VectorWriter.open(generation, DIMENSION)
-    keep(writer, before)
+    keep(writer, made_retrieval("later", ["a"], 2))
     writer.close()
     usage = usage_of(generation)
+    assert [each.query for each in usage.newest(None, None, None, 9)] == ["later", "before"]
     counts = [(each.count, each.ranked) for found in usage.shown_chunks(None, "a") for each in found]
     assert (sum(count for count, _ in counts), sum(ranked for _, ranked in counts)) == (2, 1)
     assert sorted(str(each.seconds) for found in usage.searches(None, None) for each in found) == ["0.02", "None"]

@@ -58,6 +58,10 @@ class Tables(InMemoryText):
     """The text stores of one moment, with what the routes read of them."""
 
     usage: InMemoryUsage = InMemoryUsage()
+    removed = False
+
+    def is_kept(self) -> bool:
+        return not self.removed
 
     def chunks(self, ids: Sequence[str]) -> dict[str, Any]:
         parents = [identifier for page in self.pages.values() for identifier in page.passage_ids()]

@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 from streams.documents_agent import DocumentsAgent
 from streams.errors import StoreFailure
 from streams.indexing.records import SourceRecord
+from streams.taking import CommitPace
 from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, delete, upsert
 from tests.waiting import eventually, wait_until
+
+AT_ONCE = CommitPace(0.0)
 
 
 @dataclass
@@ -56,7 +59,7 @@ async def run(bench: Bench, *batches: Sequence[TakenRecord], commit_documents: i
         for batch in batches:
             yield batch
 
-    agent = DocumentsAgent(NAMES.documents, bench.indexer, bench.progress, commit_documents, 1_000_000)
+    agent = DocumentsAgent(NAMES.documents, bench.indexer, bench.progress, commit_documents, 1_000_000, AT_ONCE)
     await agent.run(take())
 
 
@@ -118,7 +121,7 @@ async def test_the_next_batch_is_asked_for_early_in_a_backlog_only_so_that_it_gr
             stored_when_asked.append(bench.documents.writes.count("replace"))
             yield [TakenRecord(upsert(number, f"default/{number}")) for number in batch]
 
-    await DocumentsAgent(NAMES.documents, bench.indexer, bench.progress, 2, 1_000_000).run(take())
+    await DocumentsAgent(NAMES.documents, bench.indexer, bench.progress, 2, 1_000_000, AT_ONCE).run(take())
     assert stored_when_asked == [0, 1, 2, 2, 4]
 
 
@@ -133,7 +136,7 @@ async def test_an_agent_that_is_stopped_waits_for_no_other_batch(bench: Bench) -
         finally:
             left.set()
 
-    agent = DocumentsAgent(NAMES.documents, bench.indexer, bench.progress, 10, 1_000_000)
+    agent = DocumentsAgent(NAMES.documents, bench.indexer, bench.progress, 10, 1_000_000, AT_ONCE)
     running = asyncio.create_task(agent.run(take()))
     await asked.wait()
     assert bench.broker.outcomes() == ["indexed"]
@@ -203,3 +206,23 @@ async def test_looking_ahead_changes_nothing_that_is_stored_or_said(
     assert ahead.documents.stored == one_by_one.documents.stored
     ahead.close()
     one_by_one.close()
+
+
+async def test_small_batches_are_charged_to_the_pace_and_those_of_a_backlog_are_not(bench: Bench) -> None:
+    class Noted(CommitPace):
+        commits = 0
+        turns = 0
+
+        async def turn(self) -> None:
+            self.turns += 1
+
+        def committed(self, took_seconds: float) -> None:
+            self.commits += 1
+
+    async def take() -> AsyncIterator[Sequence[TakenRecord]]:
+        for batch in ((0,), (1, 2, 3, 4), (5, 6), (7,)):
+            yield [TakenRecord(upsert(number, f"default/{number}")) for number in batch]
+
+    pace = Noted(1.0)
+    await DocumentsAgent(NAMES.documents, bench.indexer, bench.progress, 2, 1_000_000, pace).run(take())
+    assert (pace.commits, pace.turns) == (2, 4)

@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 import pytest
 
-from streams.taking import gathered
+from streams.taking import BURST, CommitPace, gathered
 from tests.waiting import eventually
 
 A_MOMENT = 0.001
@@ -83,3 +83,72 @@ async def test_who_leaves_reads_nothing_more() -> None:
     topic.put(2)
     await asyncio.sleep(0)
     assert topic.read == [1]
+
+
+class Clock:
+    """A clock that only sleeping moves; `slept` are the pauses."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(round(seconds, 3))
+        self.now += seconds
+
+
+async def commits_of(pace: CommitPace, clock: Clock, seconds: float, *, rate: float, took: float) -> int:
+    """How many commits there are while updates come at a rate: each takes what has come since the one before."""
+    until, taken, commits = clock.now + seconds, clock.now, 0
+    while clock.now < until:
+        await pace.turn()
+        if clock.now - taken < 1 / rate:
+            clock.now = taken + 1 / rate
+        taken = clock.now
+        clock.now += took
+        pace.committed(took)
+        commits += 1
+    return commits
+
+
+async def test_a_single_update_and_a_short_burst_wait_for_nothing() -> None:
+    clock = Clock()
+    pace = CommitPace(1.0, lambda: clock.now, clock.sleep)
+    for _ in range(20):
+        clock.now += 2.0
+        assert await commits_of(pace, clock, 0.05, rate=1_000, took=0.06) == 1
+    assert await commits_of(pace, clock, 2.0, rate=10, took=0.06) == pytest.approx(20, abs=2)
+    assert clock.slept == []
+
+
+async def test_a_steady_trickle_is_gathered_in_one_commit_a_second() -> None:
+    clock = Clock()
+    pace = CommitPace(1.0, lambda: clock.now, clock.sleep)
+    assert await commits_of(pace, clock, 600.0, rate=10, took=0.06) <= 600 + BURST + 1
+    assert await commits_of(pace, clock, 600.0, rate=10, took=0.06) == pytest.approx(600, abs=2)
+    assert max(clock.slept) <= 1.0
+
+
+async def test_commits_that_take_long_are_fewer_but_not_without_bound() -> None:
+    clock = Clock()
+    pace = CommitPace(1.0, lambda: clock.now, clock.sleep)
+    await commits_of(pace, clock, 100.0, rate=10, took=0.3)
+    assert await commits_of(pace, clock, 600.0, rate=10, took=0.3) == pytest.approx(400, abs=2), "a fifth of the time"
+    assert await commits_of(pace, clock, 600.0, rate=10, took=1.2) == pytest.approx(300, abs=2), "2 s apart at most"
+
+
+async def test_after_a_quiet_spell_updates_go_at_once_again() -> None:
+    clock = Clock()
+    pace = CommitPace(1.0, lambda: clock.now, clock.sleep)
+    await commits_of(pace, clock, 100.0, rate=10, took=0.06)
+    clock.now += 10.0
+    clock.slept.clear()
+    assert await commits_of(pace, clock, 1.0, rate=10, took=0.06) == pytest.approx(10, abs=1)
+    assert clock.slept == []
+
+
+async def test_nothing_is_gathered_on_request() -> None:
+    clock = Clock()
+    never = CommitPace(0.0, lambda: clock.now, clock.sleep)
+    await commits_of(never, clock, 100.0, rate=10, took=0.06)
+    assert clock.slept == []

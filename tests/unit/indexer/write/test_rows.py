@@ -6,10 +6,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from indexer.tables import PASSAGES_SCHEMA, chunks_schema
+from indexer.tables import PASSAGES_SCHEMA, chunks_schema, unpacked
 from indexer.terms import terms_of
 from indexer.write.rows import IndexedRows, chunks_table, passages_table, retrievals_table
-from schemas.provenance import Retrieval, RetrievedHit, decode_retrieval
+from schemas.provenance import Retrieval, RetrievedHit, decode_retrieval, encode_retrieval
 from tests.integration.text_stores.sample_rows import DIMENSION, document, tombstone
 
 
@@ -83,4 +83,21 @@ def test_a_retrieval_that_comes_twice_is_one_row() -> None:
     )
     [row] = retrievals_table([("r", retrieval), ("r", retrieval)]).to_pylist()
     assert row["chunk_ids"] == ["chunk"]
-    assert decode_retrieval(row["body"]) == retrieval
+    assert decode_retrieval(unpacked(row["body"])) == retrieval
+
+
+def test_the_record_of_a_retrieval_takes_a_third_of_its_length() -> None:
+    hits = [
+        RetrievedHit(
+            rank=rank, chunk_id=f"{rank:032x}", passage_id=f"{rank + 100:032x}", document_id=f"doc{rank}",
+            collection="default", score=1 / rank, scores={"keyword": 9.1 / rank, "vector": 0.7 / rank},
+            ranks={"keyword": rank, "vector": rank},
+            source={"topic": "thalweg.documents.v1", "partition": rank % 4, "offset": 1_000 + rank},
+        )
+        for rank in range(1, 11)
+    ]  # fmt: skip
+    retrieval = Retrieval(
+        retrieval_id="r", query="q", collection="c", mode="hybrid", at_ms=5, snapshot={}, parameters={}, hits=hits
+    )
+    [row] = retrievals_table([("r", retrieval)]).to_pylist()
+    assert len(row["body"]) < len(encode_retrieval(retrieval)) / 3

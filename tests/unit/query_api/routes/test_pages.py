@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.query_api.routes.library import change, found, library, note
 from tests.unit.query_api.running_service import events, problem
+from tests.unit.query_api.scripted_engine import Tables
 
 KEYWORD: dict[str, Any] = {"q": "river", "mode": "keyword", "k": 3}
 
@@ -59,6 +60,17 @@ async def test_a_cursor_whose_snapshot_is_gone_says_to_begin_again(tmp_path: Pat
         refused = problem(await running.get("/v1/search", **KEYWORD, cursor=cursor))
         assert refused["status"] == 410
         assert "begin at the first page" in refused["detail"]
+
+
+async def test_a_cursor_whose_tables_the_worker_has_removed_says_to_begin_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with library(tmp_path) as running:
+        cursor = (await found(running))["next_cursor"]
+        assert [hit["rank"] for hit in (await found(running, cursor=cursor))["hits"]] == [4, 5, 6]
+        monkeypatch.setattr(Tables, "removed", True)
+        refused = problem(await running.get("/v1/search", **KEYWORD, cursor=cursor))
+        assert (refused["status"], refused["title"]) == (410, "Snapshot gone")
 
 
 async def test_a_cursor_of_a_service_that_was_started_anew_is_gone(tmp_path: Path) -> None:
