@@ -186,7 +186,7 @@ async def test_it_rests_on_while_documents_are_being_indexed_but_not_for_ever(sc
 
 async def test_it_goes_on_soon_after_the_last_document_is_indexed(scene: Scene) -> None:
     scene.bench.progress.taken("text", "documents", 0, 5)
-    scene.bench.progress.done("text", "documents", 0, 0, 5)
+    scene.bench.progress.done("text", "documents", 0, 0)
     await scene.agent.rest()
     assert BUSY_WITHIN_SECONDS <= sum(scene.slept) < BUSY_WITHIN_SECONDS + 1
 

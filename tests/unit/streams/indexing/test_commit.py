@@ -63,9 +63,9 @@ async def test_a_receipt_notes_what_could_not_be_read_as_it_was_meant(bench: Ben
 
 async def test_a_gap_moves_the_position_and_is_neither_indexed_nor_refused(bench: Bench) -> None:
     await bench.indexer.index([upsert(3), gap(5), upsert(0, "default/b", partition=1)])
-    assert bench.documents.stored == {0: (5, 0), 1: (0, 1)}
+    assert {partition: stored.offset for partition, stored in bench.documents.stored.items()} == {0: 5, 1: 0}
     await bench.indexer.index([gap(9)])
-    assert bench.documents.stored == {0: (9, 0), 1: (0, 1)}
+    assert {partition: stored.offset for partition, stored in bench.documents.stored.items()} == {0: 9, 1: 0}
     assert [receipt.offset for receipt in bench.broker.receipts()] == [3, 0]
     assert bench.broker.topics[NAMES.dead_letters] == []
 
