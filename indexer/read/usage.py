@@ -101,7 +101,7 @@ class UsageTables:
 
     def _feedback(self, column: str, values: Iterable[str]) -> list[Feedback]:
         table = self._feedback_table()
-        rows = [] if table is None else rows_with(table, column, values, ["body"])
+        rows = [] if table is None else rows_with(table, column, values, ["feedback_id", "body"])
         said = [decode_provenance(body) for part in rows for body in part["body"].to_pylist()]
         return sorted((each for each in said if isinstance(each, Feedback)), key=lambda each: each.at_ms)
 

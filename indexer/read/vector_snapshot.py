@@ -33,9 +33,11 @@ from indexer.read.rows import (
     passage_rows,
 )
 from indexer.read.usage import UsageTables
+from indexer.row_checksums import require_intact
 from indexer.tables import (
     CHUNKS,
     DOCUMENTS,
+    FEEDBACK,
     PASSAGES,
     RETRIEVALS,
     DocumentRow,
@@ -52,6 +54,7 @@ SPARE_HITS = 20  # asked for beyond the limit, in case some are not current
 LEAST_PROBES = 20  # partitions of the vector index; recall@50 is 1.0 from 5 on for 100,000 clustered vectors
 HITS_A_PROBE = 25  # a partition holds at least 100 rows
 CACHED_DOCUMENTS = 5_000
+ROWS_AT_ONCE = 4_096
 MOST_LISTED_DOCUMENTS = 2_000  # in a condition of the table; of more, hits are fetched until enough are in the scope
 
 CONTENT_DOCUMENT_COLUMNS = [
@@ -80,7 +83,7 @@ class VectorSnapshot:
     Immutable. Any number of threads may use one at once, also after newer ones have been made, for as long as the
     writer keeps old versions: `is_kept` tells (MaintenanceParameters says how long that is). Rows of revisions that are
     not current are never returned, except by `content_rows`. Every method raises TransientStoreError when the store
-    cannot be read just now.
+    cannot be read just now, DamagedStore for a row that is not what was written.
     """
 
     def __init__(
@@ -282,6 +285,7 @@ class VectorSnapshot:
         order = [ColumnOrdering(column_name=name) for name in ("collection", "document_id")]
         with store_errors("list the documents"):
             table = self._tables[DOCUMENTS].search().where(condition).order_by(order).limit(limit + 1).to_arrow()
+        require_intact(DOCUMENTS, table)
         rows = document_rows(table)
         return rows[:limit], write_cursor(rows[limit - 1].key) if len(rows) > limit else None
 
@@ -304,8 +308,10 @@ class VectorSnapshot:
         """The record of a retrieval, from the newest state: it comes later than the snapshot it was made on."""
         with store_errors("look up a retrieval"):
             table = self._connection.open_table(RETRIEVALS)
-            found = table.search().where(col("retrieval_id") == lit(retrieval_id)).select(["body"]).limit(1).to_arrow()
-        return decode_retrieval(unpacked(found["body"][0].as_py())) if found.num_rows else None
+        for found in rows_with(table, "retrieval_id", [retrieval_id], ["retrieval_id", "body"]):
+            if found.num_rows:
+                return decode_retrieval(unpacked(found["body"][0].as_py()))
+        return None
 
     def content_rows(self) -> ContentRows:
         """Everything but texts and vectors, for comparing stores."""
@@ -319,6 +325,18 @@ class VectorSnapshot:
                 chunks=self._tables[CHUNKS].search().select(CONTENT_CHUNK_COLUMNS).to_arrow(),
                 passages=self._tables[PASSAGES].search().select(CONTENT_PASSAGE_COLUMNS).to_arrow(),
             )
+
+    def require_intact_rows(self) -> None:
+        """Read all rows of all tables, and hold each against its checksums. Raises DamagedStore for the first that is
+        not what was written."""
+        tables = dict(self._tables)
+        with store_errors("open the tables"):
+            held = self._connection.list_tables().tables
+            tables |= {name: self._connection.open_table(name) for name in (RETRIEVALS, FEEDBACK) if name in held}
+        for name, table in tables.items():
+            with store_errors(f"read {name}"):
+                for batch in table.search().to_batches(batch_size=ROWS_AT_ONCE):
+                    require_intact(name, pa.Table.from_batches([batch]))
 
     def _in(self, name: str, column: str, values: Iterable[str], columns: list[str] | None) -> list[pa.Table]:
         return rows_with(self._tables[name], column, values, columns)
