@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from indexer.errors import DamagedStore
-from indexer.tables import CHUNKS, DOCUMENTS, FEEDBACK, PASSAGES, RETRIEVALS
+from indexer.tables import CHUNKS, DOCUMENTS, FEEDBACK, PASSAGES, RETRIEVALS, reading
 
 CHECKED_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
     CHUNKS: {
@@ -67,10 +67,10 @@ def require_intact(table: str, rows: pa.Table) -> None:
     for name, columns in CHECKED_COLUMNS.get(table, {}).items():
         if name not in rows.column_names or not set(columns) <= {*rows.column_names}:
             continue
-        for row, (stored, made) in enumerate(
-            zip(rows[name].to_pylist(), _checksums(rows, columns).to_pylist(), strict=True)
-        ):
-            if stored is not None and stored != made:
+        with reading(table):
+            made = _checksums(rows, columns).to_pylist()
+        for row, (stored, again) in enumerate(zip(rows[name].to_pylist(), made, strict=True)):
+            if stored is not None and stored != again:
                 raise DamagedStore.of_row(table, str(rows[columns[0]][row].as_py()), name)
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from lancedb.table import Table
 
 from indexer.documents import page_at
-from indexer.errors import TransientStoreError
+from indexer.errors import DamagedStore, TransientStoreError
 from schemas.ids import DocumentKey
 from schemas.metadata import PAGE_STARTS, RESERVED_METADATA, STATED_FIELDS
 
@@ -289,6 +289,17 @@ def connect(lance_dir: Path, *, index_cache_bytes: int = INDEX_CACHE_BYTES) -> l
 def go_to_newest(table: Table) -> None:
     """Let a handle see what others have written since it was opened."""
     table.checkout_latest()  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def reading(table: str) -> Iterator[None]:
+    """Around a read whose question is known to be a good one: what cannot be decoded is damage. Else as
+    `store_errors`."""
+    try:
+        with store_errors(f"read {table}"):
+            yield
+    except (ValueError, OverflowError) as error:  # such as ArrowInvalid, UnicodeDecodeError
+        raise DamagedStore.of_table(table, error) from error
 
 
 @contextmanager

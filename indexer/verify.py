@@ -1,4 +1,5 @@
-"""Holding the two stores against each other: the text tables and the newest snapshot of the graph, both read-only."""
+"""Holding the two stores against their checksums and against each other: the text tables and the newest snapshot of the
+graph, both read-only."""
 
 import hashlib
 import time

@@ -30,7 +30,7 @@ def rows_with(table: Table, column: str, values: Iterable[str], columns: list[st
     found = []
     if columns is not None and unique:
         columns = checkable(table.name, columns, table.schema.names)
-    with store_errors(f"look up {table.name}"):
+    with reading(table.name):
         for start in range(0, len(unique), IN_LIST):
             query = table.search().where(col(column).isin(unique[start : start + IN_LIST]))
             found.append((query if columns is None else query.select(columns)).to_arrow())
@@ -47,7 +47,7 @@ def rows_in_spans(table: Table, spans: Iterable[ChunkSpan], columns: list[str]) 
     found = []
     if unique:
         columns = checkable(table.name, columns, table.schema.names)
-    with store_errors(f"look up {table.name}"):
+    with reading(table.name):
         for start in range(0, len(unique), SPANS):
             conditions = [
                 (col("key") == lit(str(span.key)))

@@ -22,6 +22,7 @@ from indexer.tables import (
     DocumentRow,
     StoredPosition,
     connect,
+    reading,
     store_errors,
 )
 
@@ -125,7 +126,8 @@ class VectorReader:
 
 def stored_positions(table: Table) -> dict[int, StoredPosition]:
     """The rows of `positions` by partition."""
-    rows = table.to_arrow().to_pylist()
+    with reading(POSITIONS):
+        rows = table.to_arrow().to_pylist()
     return {
         row["partition"]: StoredPosition(row["offset"], row["graph_offset"], row.get("timestamp_ms") or 0)
         for row in rows

@@ -171,6 +171,8 @@ class Keeper:
                 f"{self.part.name} ended unexpectedly ({exit_text(code)}); it is started again {_in(delay)}. "
                 f"Its log: {self.part.log_file}"
             )
+            if code == Exit.DAMAGED:
+                self._say(self.part.said())
             await asyncio.sleep(delay)
             await self._start_again(back_off)
 

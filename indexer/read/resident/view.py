@@ -23,7 +23,7 @@ from indexer.read.resident.vector_index import VectorIndex
 from indexer.read.resident.vectors import Vectors
 from indexer.read.resident.words import Postings, WordIndex
 from indexer.row_checksums import checkable, require_intact
-from indexer.tables import CHUNKS, DOCUMENTS, MIB, PASSAGES, DocumentRow, StoredPosition, store_errors
+from indexer.tables import CHUNKS, DOCUMENTS, MIB, PASSAGES, DocumentRow, StoredPosition, reading
 from schemas.ids import DocumentKey
 
 MOST_RESIDENT_CHUNKS = 400_000  # at 2 kB each, with 384 dimensions
@@ -172,7 +172,7 @@ def _behind(documents: Table, since: Mapping[int, StoredPosition]) -> pa.Table:
         for partition, position in since.items():
             condition = condition | ((col("partition") == lit(partition)) & (col("offset") > lit(position.offset)))
         query = query.where(condition)
-    with store_errors("see which documents moved"):
+    with reading(DOCUMENTS):
         rows = query.select(checkable(DOCUMENTS, _DOCUMENT_COLUMNS, documents.schema.names)).to_arrow()
     require_intact(DOCUMENTS, rows)
     return rows
@@ -199,7 +199,7 @@ def _rows(table: Table, columns: list[str], wanted: Revisions, expected: Expecte
     if len(wanted) <= BY_LOOK_UP:
         found = rows_with(table, "key", [str(key) for key in wanted], columns)
     else:
-        with store_errors(f"read {table.name}"):
+        with reading(table.name):
             found = [table.search().select(checkable(table.name, columns, table.schema.names)).to_arrow()]
         require_intact(table.name, found[0])
     revisions = {str(key): revision for key, revision in wanted.items()}
@@ -218,7 +218,7 @@ def _rows(table: Table, columns: list[str], wanted: Revisions, expected: Expecte
 
 def _characters(passages: Table) -> int:
     """Of all passages, to know before their texts are read."""
-    with store_errors("see how long the passages are"):
+    with reading(PASSAGES):
         bounds = passages.search().select(["start", "end"]).to_arrow()
     return int(bounds["end"].to_numpy().sum() - bounds["start"].to_numpy().sum())
 
