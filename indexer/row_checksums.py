@@ -49,7 +49,8 @@ def with_checksums(table: str, rows: pa.Table) -> pa.Table:
     """The rows with their checksums in place of the empty ones."""
     for name, columns in CHECKED_COLUMNS[table].items():
         position = rows.schema.get_field_index(name)
-        rows = rows.set_column(position, rows.schema.field(position), _checksums(rows, columns))
+        checksums = pa.array(_checksums(rows, columns), type=pa.uint64())
+        rows = rows.set_column(position, rows.schema.field(position), checksums)
     return rows
 
 
@@ -68,17 +69,16 @@ def require_intact(table: str, rows: pa.Table) -> None:
         if name not in rows.column_names or not set(columns) <= {*rows.column_names}:
             continue
         with reading(table):
-            made = _checksums(rows, columns).to_pylist()
+            made = _checksums(rows, columns)
         for row, (stored, again) in enumerate(zip(rows[name].to_pylist(), made, strict=True)):
             if stored is not None and stored != again:
                 raise DamagedStore.of_row(table, str(rows[columns[0]][row].as_py()), name)
 
 
-def _checksums(rows: pa.Table, columns: Sequence[str]) -> pa.Array:
+def _checksums(rows: pa.Table, columns: Sequence[str]) -> list[int]:
     cells = zip(*(_cells(rows[name]) for name in columns), strict=True)
     encode, blake2b = msgspec.msgpack.Encoder().encode, hashlib.blake2b
-    sums = [int.from_bytes(blake2b(encode(row), digest_size=8).digest(), "big") for row in cells]
-    return pa.array(sums, type=pa.uint64())
+    return [int.from_bytes(blake2b(encode(row), digest_size=8).digest(), "big") for row in cells]
 
 
 def _cells(column: pa.ChunkedArray) -> list[Any]:

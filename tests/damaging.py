@@ -198,16 +198,22 @@ def read_newest_graph(generation: Generation) -> tuple[int, str]:
 
 @dataclass
 class Tally:
-    """What became of the changes to files of one kind."""
+    """What became of the changes to files of one kind. `told` counts those found at the start or else by a look at all
+    files; `verified` those that the whole of 'verify' and a look at all files were asked about."""
 
     files: int = 0
     changes: int = 0
     found_at_open: int = 0
     found_at_read: int = 0
+    told: int = 0
     found_by_scrub: int = 0
     verified: int = 0
     found_by_verify: int = 0
     wrong: list[str] = field(default_factory=list)
+
+    @property
+    def all_told(self) -> bool:
+        return self.told == self.changes and self.found_by_scrub == self.found_by_verify == self.verified
 
 
 class Experiment:
@@ -232,11 +238,13 @@ class Experiment:
             tally.changes += 1
 
     def _look(self, what: str, kind: str, held: VectorSnapshot, tally: Tally) -> None:
+        told = False
         try:
             if text_answers(VectorReader.open(self._generation).snapshot()) != self._text:
                 tally.wrong.append(f"opened with {what}")
         except REFUSED:
             tally.found_at_open += 1
+            told = True
         if kind.startswith("lance"):
             try:
                 if text_answers(held) != self._text:
@@ -248,10 +256,11 @@ class Experiment:
             if self._graphs.get(position) != digest:
                 tally.wrong.append(f"graph with {what}")
             tally.found_at_read += position != max(self._graphs)
-        tally.found_by_scrub += bool(all_damage(self._generation))
+        tally.told += told or bool(all_damage(self._generation))
 
     def _verify(self, tally: Tally) -> None:
         tally.verified += 1
+        tally.found_by_scrub += bool(all_damage(self._generation))
         try:
             tally.found_by_verify += not verify_when_complete(self._generation.data_dir, 0).ok
         except REFUSED:
@@ -260,9 +269,9 @@ class Experiment:
 
 def summary(tallies: Mapping[str, Tally]) -> Iterator[str]:
     """A line a kind."""
-    yield f"{'kind':24} files changes  at open  at read    scrub   verify (of)    wrong"
+    yield f"{'kind':24} files changes  at open  at read     told | of   scrub  verify | wrong"
     for kind, each in tallies.items():
         yield (
             f"{kind:24} {each.files:5} {each.changes:7} {each.found_at_open:8} {each.found_at_read:8} "
-            f"{each.found_by_scrub:8} {each.found_by_verify:8} {each.verified:4} {len(each.wrong):8}"
+            f"{each.told:8} | {each.verified:4} {each.found_by_scrub:6} {each.found_by_verify:7} | {len(each.wrong):5}"
         )

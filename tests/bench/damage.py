@@ -46,11 +46,7 @@ def main() -> int:
     print(*summary(tallies), sep="\n")
     wrong = [each for tally in tallies.values() for each in tally.wrong]
     print(*wrong, sep="\n")
-    untold = {
-        kind
-        for kind, each in tallies.items()
-        if kind not in HARMLESS and (each.found_by_scrub < each.changes or each.found_by_verify < each.verified)
-    }
+    untold = [kind for kind, each in tallies.items() if kind not in HARMLESS and not each.all_told]
     return 1 if wrong or untold else 0
 
 
