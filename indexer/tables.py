@@ -291,6 +291,9 @@ def go_to_newest(table: Table) -> None:
     table.checkout_latest()  # type: ignore[no-untyped-call]
 
 
+PANICS = {"PanicException", "RustPanic"}  # of Lance's Rust code, in threads of ours and of its own
+
+
 @contextmanager
 def reading(table: str) -> Iterator[None]:
     """Around a read whose question is known to be a good one: what cannot be decoded is damage. Else as
@@ -299,6 +302,10 @@ def reading(table: str) -> Iterator[None]:
         with store_errors(f"read {table}"):
             yield
     except (ValueError, OverflowError) as error:  # such as ArrowInvalid, UnicodeDecodeError
+        raise DamagedStore.of_table(table, error) from error
+    except TransientStoreError as error:
+        if type(error.__cause__).__name__ not in PANICS:
+            raise
         raise DamagedStore.of_table(table, error) from error
 
 
@@ -317,6 +324,6 @@ def store_errors(doing: str) -> Iterator[None]:
             raise
         raise TransientStoreError(f"Could not {doing}: {error}") from error
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of Lance's Rust code, which met what it did not write
+        if type(error).__name__ not in PANICS:
             raise
         raise TransientStoreError(f"Could not {doing}: {error}") from error
