@@ -72,6 +72,15 @@ def test_no_changed_byte_is_answered_and_each_is_told(generation: Generation, ki
         assert tally.all_told
 
 
+@pytest.mark.parametrize("name", [b"sealed", b"checksum", b"graph_position", b"schema"])
+def test_a_description_whose_field_has_lost_its_name_is_damage(generation: Generation, name: bytes) -> None:
+    pointer = generation.snapshots_dir / POINTER
+    pointer.write_bytes(pointer.read_bytes().replace(name, name[:-1] + b"_"))
+    assert verify_when_complete(generation.data_dir, 0).damage == [
+        "snapshots/LATEST cannot be read as the description of a snapshot"
+    ]
+
+
 @pytest.mark.parametrize("recorded", [True, False], ids=["with checksums", "of an earlier program"])
 @pytest.mark.parametrize("table", [CHUNKS, PASSAGES, DOCUMENTS, POSITIONS, RETRIEVALS])
 def test_a_table_that_is_gone_is_damage_and_not_empty(generation: Generation, table: str, recorded: bool) -> None:
