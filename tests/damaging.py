@@ -11,7 +11,7 @@ from indexer.chunking import ChunkingParameters
 from indexer.embedding import text_hash
 from indexer.embedding.hashing import HashingEncoder
 from indexer.errors import DamagedStore, IncompatibleGeneration, TransientStoreError
-from indexer.generations import FIRST, Generation, Manifest, open_generation
+from indexer.generations import Generation, Manifest, open_generation
 from indexer.integrity import all_damage
 from indexer.linking import contribution
 from indexer.preparing import EXTRACTOR_VERSION, prepare
@@ -35,7 +35,7 @@ VERIFIED = 3  # changes of each file that 'verify' looks at as a whole; it begin
 REFUSED = (DamagedStore, IncompatibleGeneration, TransientStoreError)
 BUSY = MaintenanceParameters(commits=4, fragments=3, busy_share=1e9, idle_seconds=0.0)
 MANIFEST = Manifest(
-    generation=FIRST,
+    generation="g0001",
     embedding_provider=HashingEncoder.provider,
     embedding_model=HashingEncoder.model,
     embedding_digest=HashingEncoder.digest,

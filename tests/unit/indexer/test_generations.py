@@ -72,11 +72,13 @@ def test_a_damaged_current_is_told_with_what_to_write_into_it(tmp_path: Path, co
     open_generation(tmp_path, MADE)
     (tmp_path / "CURRENT").write_bytes(content)
     for look in (current_generation, kept_manifest, lambda data_dir: open_generation(data_dir, MADE)):
-        with pytest.raises(DamagedStore, match=f"names no generation that is there(?s:.*)echo {FIRST} > ") as caught:
+        with pytest.raises(
+            DamagedStore, match=f"names no generation that is there(?s:.*)echo {MADE.generation} > "
+        ) as caught:
             look(tmp_path)
     command = str(caught.value).splitlines()[-1]
     subprocess.run(["sh", "-c", command], check=True)
-    assert open_generation(tmp_path, MADE).name == FIRST
+    assert open_generation(tmp_path, MADE).name == MADE.generation
 
 
 def test_a_current_that_is_left_alone_is_told_with_what_makes_the_stores_again(tmp_path: Path) -> None:
