@@ -1,6 +1,9 @@
 """What can go wrong while indexing, named by what to do about it."""
 
+from typing import Self
+
 from schemas.errors import MalformedEvent
+from schemas.exits import Exit, Failure
 
 
 class TransientStoreError(Exception):
@@ -18,6 +21,41 @@ class StoreInUse(Exception):
 
 class IncompatibleGeneration(Exception):
     """The stores were made with another model or pipeline: rebuild, or go back to the settings they were made with."""
+
+
+class DamagedStore(Failure):
+    """What is on disk is not what was written: the message says which file or row, and what mends it. Nothing read from
+    there may be shown, and no other try helps."""
+
+    exit_code = Exit.DAMAGED
+
+    @classmethod
+    def of_table(cls, table: str, error: Exception) -> Self:
+        return cls(
+            f"The table {table!r} cannot be decoded: {str(error)[:200]}. "
+            "'thalweg verify' tells what is damaged, and what mends it."
+        )
+
+    @classmethod
+    def of_row(cls, table: str, row: str, column: str) -> Self:
+        return cls(
+            f"The row {row[:80]!r} of the table {table!r} does not match its {column}. "
+            "'thalweg verify' tells what else is damaged, and what mends it."
+        )
+
+    @classmethod
+    def of_lost_row(cls, table: str, row: str) -> Self:
+        return cls(
+            f"The index of the table {table!r} does not find the row {row[:80]!r}, which is there. "
+            "'thalweg verify' tells what is damaged, and what mends it."
+        )
+
+    @classmethod
+    def of_document(cls, table: str, key: str, missing: int) -> Self:
+        return cls(
+            f"The table {table!r} has {abs(missing)} rows {'too few' if missing > 0 else 'too many'} of the document "
+            f"{key[:80]!r}. 'thalweg verify' tells what else is damaged, and what mends it."
+        )
 
 
 class EncoderFailure(Exception):

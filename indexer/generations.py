@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from indexer.errors import IncompatibleGeneration
+from indexer.errors import DamagedStore, IncompatibleGeneration
 from schemas.settings import EmbeddingProvider
 
 _ONLY_WORDS = (
@@ -77,12 +77,28 @@ class Generation:
 
 
 def current_generation(data_dir: Path) -> Generation | None:
-    """The generation that `CURRENT` names, or None in a data directory that has none yet."""
+    """The generation that `CURRENT` names, or None in a data directory that has none yet.
+
+    Raises DamagedStore when it names none that is there.
+    """
     try:
-        name = (data_dir / "CURRENT").read_text().strip()
+        content = (data_dir / "CURRENT").read_bytes()
     except FileNotFoundError:
         return None
-    return Generation(data_dir, name)
+    return Generation(data_dir, _named(data_dir, content))
+
+
+def _named(data_dir: Path, content: bytes) -> str:
+    """The generation that these bytes name. Raises DamagedStore, with what to write, when it is not there."""
+    name = content.decode(errors="replace").strip()
+    there = sorted(place.name for place in (data_dir / "generations").glob("*") if place.is_dir())
+    if name in there:
+        return name
+    said = f"The file {data_dir / 'CURRENT'} names no generation that is there: it holds {name[:80]!r}."
+    if not there:
+        raise DamagedStore(f"{said} There are none. {how_to_mend(data_dir)}")
+    path = shlex.quote(str(data_dir / "CURRENT"))
+    raise DamagedStore(f"{said} Name the newest one in it:\n  echo {there[-1]} > {path}")
 
 
 def open_generation(data_dir: Path, manifest: Manifest) -> Generation:
@@ -177,8 +193,26 @@ def _here_and_aside(data_dir: Path) -> tuple[str, str]:
     return shlex.quote(str(data_dir)), shlex.quote(str(aside))
 
 
+def how_to_mend(data_dir: Path) -> str:
+    """What to type where something in a data directory is damaged."""
+    here, there = _here_and_aside(data_dir)
+    return (
+        "Every store comes back from the log, which holds every document. End what runs on this data directory, then:\n"
+        f"  mkdir {there} && mv {here}/CURRENT {here}/generations {there}/ && thalweg up --data-dir {here}\n"
+        f"Once 'thalweg status --data-dir {here}' tells no lag, delete {there}."
+    )
+
+
 def read_manifest(generation: Generation) -> Manifest:
-    return msgspec.json.decode(generation.manifest_path.read_bytes(), type=Manifest)
+    """What the generation was made with. Raises DamagedStore when its manifest is gone or cannot be read."""
+    try:
+        return msgspec.json.decode(generation.manifest_path.read_bytes(), type=Manifest)
+    except FileNotFoundError as error:
+        raise DamagedStore(f"{generation.manifest_path} is gone. {how_to_mend(generation.data_dir)}") from error
+    except ValueError as error:  # empty, cut off, no text, another type
+        raise DamagedStore(
+            f"{generation.manifest_path} cannot be read as a manifest: {error}. {how_to_mend(generation.data_dir)}"
+        ) from error
 
 
 def kept_manifest(data_dir: Path) -> Manifest | None:

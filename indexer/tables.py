@@ -13,7 +13,7 @@ import pyarrow as pa
 from lancedb.table import Table
 
 from indexer.documents import page_at
-from indexer.errors import TransientStoreError
+from indexer.errors import DamagedStore, TransientStoreError
 from schemas.ids import DocumentKey
 from schemas.metadata import PAGE_STARTS, RESERVED_METADATA, STATED_FIELDS
 
@@ -51,6 +51,11 @@ def primary_key(name: str, kind: pa.DataType) -> pa.Field:
     return pa.field(name, kind, nullable=False, metadata=PRIMARY_KEY_MARK)
 
 
+def checksum(name: str) -> pa.Field:
+    """Of other columns of the row, see `indexer.row_checksums`; null in rows of earlier programs."""
+    return pa.field(name, pa.uint64())
+
+
 def chunks_schema(dimension: int) -> pa.Schema:
     """`row` is `<chunk id>:<revision>`: a chunk's id survives edits of other parts of its document."""
     return pa.schema(
@@ -69,6 +74,8 @@ def chunks_schema(dimension: int) -> pa.Schema:
             required("text", pa.string()),
             required("vector", pa.list_(pa.float32(), dimension)),
             required("content_hash", pa.string()),
+            checksum("checksum"),
+            checksum("vector_checksum"),
         ]
     )
 
@@ -89,6 +96,8 @@ PASSAGES_SCHEMA = pa.schema(
         required("text", pa.string()),
         required("terms", pa.list_(pa.field("item", pa.uint32(), nullable=False))),
         required("content_hash", pa.string()),
+        checksum("checksum"),
+        checksum("terms_checksum"),
     ]
 )
 
@@ -111,6 +120,7 @@ DOCUMENTS_SCHEMA = pa.schema(
         pa.field("deleted_at_ms", pa.int64()),
         required("live", pa.bool_()),
         pa.field("elsewhere", pa.list_(pa.int32())),
+        checksum("checksum"),
     ]
 )  # `elsewhere` is null in most rows, and missing from those of earlier programs
 
@@ -137,6 +147,7 @@ RETRIEVALS_SCHEMA = pa.schema(
         pa.field("outcome", pa.string()),
         pa.field("cached", pa.bool_()),
         pa.field("offset", pa.int32()),
+        checksum("checksum"),
     ]
 )  # what may be null is missing from rows of earlier programs
 
@@ -149,6 +160,7 @@ FEEDBACK_SCHEMA = pa.schema(
         required("at_ms", pa.int64()),
         required("log_offset", pa.int64()),
         required("body", pa.binary()),
+        checksum("checksum"),
     ]
 )
 
@@ -279,6 +291,24 @@ def go_to_newest(table: Table) -> None:
     table.checkout_latest()  # type: ignore[no-untyped-call]
 
 
+PANICS = {"PanicException", "RustPanic"}  # of Lance's Rust code, in threads of ours and of its own
+
+
+@contextmanager
+def reading(table: str) -> Iterator[None]:
+    """Around a read whose question is known to be a good one: what cannot be decoded is damage. Else as
+    `store_errors`."""
+    try:
+        with store_errors(f"read {table}"):
+            yield
+    except (ValueError, OverflowError) as error:  # such as ArrowInvalid, UnicodeDecodeError
+        raise DamagedStore.of_table(table, error) from error
+    except TransientStoreError as error:
+        if type(error.__cause__).__name__ not in PANICS:
+            raise
+        raise DamagedStore.of_table(table, error) from error
+
+
 @contextmanager
 def store_errors(doing: str) -> Iterator[None]:
     """Turn what LanceDB raises for I/O errors, full disks and commit conflicts into TransientStoreError.
@@ -291,5 +321,9 @@ def store_errors(doing: str) -> Iterator[None]:
         raise TransientStoreError(f"Could not {doing}: {error}") from error
     except RuntimeError as error:
         if type(error) is not RuntimeError:  # NotImplementedError, RecursionError: faults of the program
+            raise
+        raise TransientStoreError(f"Could not {doing}: {error}") from error
+    except BaseException as error:
+        if type(error).__name__ not in PANICS:
             raise
         raise TransientStoreError(f"Could not {doing}: {error}") from error

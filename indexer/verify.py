@@ -1,18 +1,22 @@
-"""Holding the two stores against each other: the text tables and the newest snapshot of the graph, both read-only."""
+"""Holding the two stores against their checksums and against each other: the text tables and the newest snapshot of the
+graph, both read-only."""
 
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from indexer.errors import IncompatibleGeneration
-from indexer.generations import Generation, current_generation
-from indexer.read.graph import GraphTables, SnapshotFile, latest_snapshot, read_graph
+from indexer.damage import Damage, mending_of
+from indexer.errors import DamagedStore, IncompatibleGeneration
+from indexer.generations import Generation, current_generation, how_to_mend
+from indexer.integrity import all_damage
+from indexer.read.graph import GraphTables, read_graph
+from indexer.read.snapshots import SnapshotFile, latest_snapshot, newest_intact_snapshot
 from indexer.read.vectors import VectorReader
 
 SHOWN = 20
@@ -22,7 +26,10 @@ ROWS_AT_ONCE = 10_000
 
 
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was compared and what differs. `ok` is complete and without a difference.
+    """What was compared and what differs. `ok` is complete, without a difference and without damage.
+
+    `damage` names each file that is not what was written, and what a row's own checksum tells; with damage in the
+    tables nothing else is compared, and the digest is empty. `mending` then says what to type.
 
     `complete` says whether the graph snapshot holds all that the text does.
 
@@ -43,9 +50,19 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     graph_expected: int
     digest: str
     digests: dict[str, str]
+    damage: list[str] = []
+    mending: str = ""
 
     def lines(self) -> Iterator[str]:
         """The report for a person."""
+        for damaged in self.damage[:SHOWN]:
+            yield f"damaged: {damaged}"
+        if len(self.damage) > SHOWN:
+            yield f"... and {len(self.damage) - SHOWN} more"
+        if self.mending:
+            yield self.mending
+        if not self.digest:
+            return
         counts = ", ".join(f"{count} {name}" for name, count in self.graph.items())
         yield f"text   {self.documents} documents, {self.passages} passages, {self.chunks} chunks"
         yield f"graph  {counts}"
@@ -65,12 +82,19 @@ def verify_when_complete(data_dir: Path, wait_seconds: float) -> VerifyReport:
     """Compare the current generation's stores as soon as a snapshot of the graph holds all that the text does.
 
     After `wait_seconds` compares what there is; the report then says that it is not complete.
+    Before anything is compared, every file and every row is held against its checksum.
     Raises IncompatibleGeneration where there is nothing to compare yet.
     """
     generation = current_generation(data_dir)
     if generation is None:
         raise IncompatibleGeneration(f"There are no stores in {data_dir} yet: start a worker on it with 'thalweg up'.")
-    reader = VectorReader.open(generation)
+    damage = all_damage(generation)
+    try:
+        reader = VectorReader.open(generation)
+        if not damage:
+            reader.snapshot().require_intact_rows()
+    except DamagedStore as error:
+        return _not_compared(generation, [str(each) for each in damage] or [str(error)])
     deadline = time.monotonic() + wait_seconds
     while True:
         reader.refresh()
@@ -78,12 +102,16 @@ def verify_when_complete(data_dir: Path, wait_seconds: float) -> VerifyReport:
         expected = max((stored.graph_offset for stored in reader.snapshot().positions.values()), default=-1)
         reached = snapshot.graph_position if snapshot is not None else -1
         if reached >= expected or time.monotonic() > deadline:
-            return verify(generation, reader, snapshot)
+            intact = newest_intact_snapshot(generation.snapshots_dir)
+            return verify(generation, reader, intact, damage)
         time.sleep(LOOK_AGAIN_SECONDS)
 
 
-def verify(generation: Generation, reader: VectorReader, snapshot: SnapshotFile | None) -> VerifyReport:
-    """Compare what the reader's snapshot shows with a snapshot of the graph; None is the empty graph."""
+def verify(
+    generation: Generation, reader: VectorReader, snapshot: SnapshotFile | None, damage: Sequence[Damage] = ()
+) -> VerifyReport:
+    """Compare what the reader's snapshot shows with a snapshot of the graph; None is the empty graph. `damage` is what
+    was found before."""
     text = reader.snapshot()
     rows = text.content_rows()
     expected = max((stored.graph_offset for stored in text.positions.values()), default=-1)
@@ -110,7 +138,7 @@ def verify(generation: Generation, reader: VectorReader, snapshot: SnapshotFile 
     position = snapshot.graph_position if snapshot is not None else -1
     return VerifyReport(
         generation=generation.name,
-        ok=position >= expected and not differences,
+        ok=position >= expected and not differences and not damage,
         complete=position >= expected,
         documents=len(revisions),
         passages=len(passages),
@@ -123,6 +151,29 @@ def verify(generation: Generation, reader: VectorReader, snapshot: SnapshotFile 
         graph_expected=expected,
         digest=_digest([[digests["text"], digests["graph"]]]),
         digests=digests,
+        damage=[str(each) for each in damage],
+        mending=mending_of(generation.data_dir, damage) if damage else "",
+    )
+
+
+def _not_compared(generation: Generation, damage: list[str]) -> VerifyReport:
+    return VerifyReport(
+        generation=generation.name,
+        ok=False,
+        complete=False,
+        documents=0,
+        passages=0,
+        chunks=0,
+        graph={},
+        differences=[],
+        difference_count=0,
+        stale_rows=0,
+        graph_position=-1,
+        graph_expected=-1,
+        digest="",
+        digests={},
+        damage=damage,
+        mending=how_to_mend(generation.data_dir),
     )
 
 
@@ -170,11 +221,17 @@ def _graph_differences(graph: GraphTables, revisions: Mapping[str, str], chunks:
         where = "text" if (key, identifier) in text_chunks else "graph"
         yield f"chunk {identifier} of {key} is only in the {where}"
     known = {
+        "document": set(keys),
+        "section": set(graph.sections["id"].to_pylist()),
         "chunk": set(graph.chunks["id"].to_pylist()),
         "statement": set(graph.statements["id"].to_pylist()),
         "entity": set(graph.entities["id"].to_pylist()),
     }
     for name, column, kind in (
+        ("sections", "document", "document"),
+        ("chunks", "document", "document"),
+        ("chunks", "section", "section"),
+        ("about", "source", "document"),
         ("mentions", "source", "chunk"),
         ("mentions", "target", "entity"),
         ("roles", "source", "statement"),

@@ -11,10 +11,11 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from indexer.errors import TransientStoreError
+from indexer.errors import DamagedStore, TransientStoreError
 from schemas.errors import MalformedEvent
 
 MEDIA_TYPE = "application/problem+json"
+DAMAGED_RETRY_SECONDS = 60  # somebody has to mend it first
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 log = structlog.get_logger(__name__)
@@ -80,6 +81,7 @@ def install_problem_handlers(app: FastAPI) -> None:
     """Make every error of the app a problem: our own, validation, unknown routes and methods, and the unforeseen."""
     app.add_exception_handler(ApiProblem, _on_problem)
     app.add_exception_handler(TransientStoreError, _on_store_error)
+    app.add_exception_handler(DamagedStore, _on_damage)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_unforeseen)
@@ -93,6 +95,11 @@ async def _on_problem(request: Request, error: Exception) -> Response:
 async def _on_store_error(request: Request, error: Exception) -> Response:
     log.warning("store cannot be read just now", path=request.url.path, reason=str(error))
     return ApiProblem(503, "Store out of reach", f"{error}. Try again in a while.", retry_after_seconds=2).response()
+
+
+async def _on_damage(request: Request, error: Exception) -> Response:
+    log.error("what was read is damaged, and not shown", path=request.url.path, reason=str(error))
+    return ApiProblem(503, "Store damaged", str(error), retry_after_seconds=DAMAGED_RETRY_SECONDS).response()
 
 
 async def _on_invalid_request(request: Request, error: Exception) -> Response:

@@ -174,6 +174,8 @@ class Service:
         notes = []
         if self.keeper.current is not None and self.keeper.problem:
             notes.append(self.keeper.problem)
+        if damage := self.keeper.damage.sentence():
+            notes.append(damage)
         if self.retriever.encoder is not None and self.retriever.encoder.problem:
             notes.append(f"{self.retriever.encoder.problem} Searches go on by words and by the graph, without vectors.")
         if self.reranker is not None and self.reranker.problem:

@@ -24,6 +24,8 @@ class Exit(IntEnum):
     """A port or a data directory that another process holds."""
     NO_ACCESS = 5
     """No permission to read or write there."""
+    DAMAGED = 6
+    """What is on disk is not what was written: the message says which file, and what mends it."""
 
 
 class Failure(Exception):

@@ -213,6 +213,10 @@ class ServiceStatus(BaseModel):
         description="What stands in the way of a reader until a person passes it by."
     )
     open_transactions: list[OpenTransaction]
+    damage: list[str] = Field(
+        default_factory=list,
+        description="What on disk is not what was written, each with its file; `readiness` says what mends it.",
+    )
     table_versions: dict[str, int]
     counts: dict[str, int]
     graph_bytes_per_edge: float | None = Field(description="Memory of the graph, names and ids included, by its edges.")

@@ -26,7 +26,7 @@ from indexer.generations import (
 from indexer.memory import keep_memory_small, share_arenas
 from indexer.observe import configure_logging
 from indexer.preparing import EXTRACTOR_VERSION
-from indexer.read.graph import latest_snapshot
+from indexer.read.snapshots import latest_snapshot
 from indexer.tables import StoredPosition
 from indexer.write.graph import GraphWriter
 from indexer.write.vectors import VectorWriter
@@ -67,6 +67,7 @@ from streams.relinking.contributed import ContributedRecords
 from streams.relinking.relinker import Relinker
 from streams.settings import WorkerSettings
 from streams.taking import CommitPace, Taken, fatal_on_error
+from streams.upkeep.checksums import keep_recorded
 from streams.upkeep.maintenance import keep_maintained
 from streams.upkeep.snapshot_schedule import SnapshotSchedule
 
@@ -352,6 +353,7 @@ class Worker:
         self._keep(snapshots.keep())
         upkeep = self._store("lance upkeep")
         self._keep(keep_maintained(vectors, upkeep, self._metrics, self._settings))
+        self._keep(keep_recorded(vectors, self._store("checksums")))
         relinker = Relinker(
             orders=settings,
             contributed=ContributedRecords(self._partition_reader(graph_topic, 0)),

@@ -10,7 +10,7 @@ from typing import Protocol
 import structlog
 
 from indexer.memory import return_freed_memory
-from indexer.read.graph import SnapshotFile
+from indexer.read.snapshots import SnapshotFile
 from schemas.contributions import Contribution, decode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey

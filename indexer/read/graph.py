@@ -5,27 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import kuzu
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indexer.graph_schema import MAX_DATABASE_BYTES, SCHEMA_VERSION
+from indexer.graph_schema import MAX_DATABASE_BYTES
+from indexer.read.snapshots import require_intact_snapshot
 
-POINTER = "LATEST"
 BUFFER_POOL_BYTES = 2 * 1024**3
-
-
-class SnapshotFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A published snapshot: its file beside the pointer, the offset on the graph topic it holds, and what is in it."""
-
-    name: str
-    graph_position: int
-    made_at_ms: int
-    documents: int
-    chunks: int
-    entities: int
-    statements: int
-    schema: int = 1
 
 
 @dataclass(frozen=True)
@@ -51,22 +37,15 @@ class GraphTables:
     links: pa.Table
 
 
-def latest_snapshot(snapshots_dir: Path) -> SnapshotFile | None:
-    """The newest published snapshot; None before the first, and while the newest has the tables of another version."""
-    try:
-        snapshot = msgspec.json.decode((snapshots_dir / POINTER).read_bytes(), type=SnapshotFile)
-    except FileNotFoundError:
-        return None
-    return snapshot if snapshot.schema == SCHEMA_VERSION else None
-
-
-def read_graph(path: Path) -> GraphTables:
+def read_graph(path: Path, checksum: str = "") -> GraphTables:
     """Everything in a snapshot file. Opens it read-only and closes it again.
 
-    Raises FileNotFoundError when a newer snapshot has replaced it meanwhile.
+    Raises FileNotFoundError when a newer snapshot has replaced it meanwhile, DamagedStore when it does not match its
+    `checksum`: Kùzu itself would take it, or end the process.
     """
     if not path.exists():
         raise FileNotFoundError(path)
+    require_intact_snapshot(path, checksum)
     database = kuzu.Database(
         str(path), read_only=True, buffer_pool_size=BUFFER_POOL_BYTES, max_db_size=MAX_DATABASE_BYTES
     )

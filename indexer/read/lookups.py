@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from indexer.generations import current_generation
 from indexer.read.rows import ChunkSpan
-from indexer.tables import DOCUMENTS, DocumentRow, connect, document_rows, go_to_newest, store_errors
+from indexer.row_checksums import checkable, require_intact
+from indexer.tables import DOCUMENTS, DocumentRow, connect, document_rows, go_to_newest, reading, store_errors
 from schemas.ids import DocumentKey
 
 IN_LIST = 500  # values of one `IN (…)`
@@ -22,21 +23,31 @@ SPANS = 50  # of one condition
 
 
 def rows_with(table: Table, column: str, values: Iterable[str], columns: list[str] | None) -> list[pa.Table]:
-    """The rows whose `column` is one of `values`, in several tables; all columns for None. Nothing for no values."""
+    """The rows whose `column` is one of `values`, in several tables; all columns for None. Nothing for no values.
+
+    Raises DamagedStore where a row is not what was written, as far as its checked columns are among those read."""
     unique = list(dict.fromkeys(values))
     found = []
-    with store_errors(f"look up {table.name}"):
+    if columns is not None and unique:
+        columns = checkable(table.name, columns, table.schema.names)
+    with reading(table.name):
         for start in range(0, len(unique), IN_LIST):
             query = table.search().where(col(column).isin(unique[start : start + IN_LIST]))
             found.append((query if columns is None else query.select(columns)).to_arrow())
+    for rows in found:
+        require_intact(table.name, rows)
     return found
 
 
 def rows_in_spans(table: Table, spans: Iterable[ChunkSpan], columns: list[str]) -> list[pa.Table]:
-    """The rows of these spans of chunks, in several tables; spans may overlap. Nothing for no spans."""
+    """The rows of these spans of chunks, in several tables; spans may overlap. Nothing for no spans.
+
+    Raises DamagedStore as `rows_with` does."""
     unique = list(dict.fromkeys(spans))
     found = []
-    with store_errors(f"look up {table.name}"):
+    if unique:
+        columns = checkable(table.name, columns, table.schema.names)
+    with reading(table.name):
         for start in range(0, len(unique), SPANS):
             conditions = [
                 (col("key") == lit(str(span.key)))
@@ -45,6 +56,8 @@ def rows_in_spans(table: Table, spans: Iterable[ChunkSpan], columns: list[str]) 
                 for span in unique[start : start + SPANS]
             ]
             found.append(table.search().where(reduce(or_, conditions)).select(columns).to_arrow())
+    for rows in found:
+        require_intact(table.name, rows)
     return found
 
 

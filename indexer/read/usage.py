@@ -15,7 +15,7 @@ from lancedb.expr import col, lit
 from lancedb.table import Table
 
 from indexer.read.lookups import rows_with
-from indexer.tables import FEEDBACK, RETRIEVALS, store_errors, unpacked
+from indexer.tables import FEEDBACK, RETRIEVALS, reading, store_errors, unpacked
 from schemas.provenance import Feedback, Retrieval, decode_provenance, decode_retrieval
 
 BATCH_ROWS = 4_096
@@ -101,7 +101,7 @@ class UsageTables:
 
     def _feedback(self, column: str, values: Iterable[str]) -> list[Feedback]:
         table = self._feedback_table()
-        rows = [] if table is None else rows_with(table, column, values, ["body"])
+        rows = [] if table is None else rows_with(table, column, values, ["feedback_id", "body"])
         said = [decode_provenance(body) for part in rows for body in part["body"].to_pylist()]
         return sorted((each for each in said if isinstance(each, Feedback)), key=lambda each: each.at_ms)
 
@@ -128,7 +128,7 @@ class UsageTables:
             conditions.append(col("at_ms") <= lit(until_ms))
         if collection is not None:
             conditions.append(col("collection") == lit(collection))
-        with store_errors("read the retrievals"):
+        with reading(RETRIEVALS):
             query = self._connection.open_table(RETRIEVALS).search()
             if chunk_id is not None:
                 quoted = chunk_id.replace("'", "''")

@@ -1,7 +1,8 @@
 """One consistent state of the text stores: search and look-ups on tables pinned to their versions."""
 
+import heapq
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
@@ -9,13 +10,15 @@ import numpy as np
 import pyarrow as pa
 from lancedb import DBConnection
 from lancedb.expr import col, lit
-from lancedb.query import ColumnOrdering, LanceVectorQueryBuilder
+from lancedb.query import LanceVectorQueryBuilder
 from lancedb.table import Table
 from numpy.typing import NDArray
 
+from indexer.errors import DamagedStore
 from indexer.read.cursors import read_cursor, write_cursor
 from indexer.read.lookups import rows_in_spans, rows_with, vector_matrix
 from indexer.read.resident.documents import DocumentIndex
+from indexer.read.resident.layers import Layers
 from indexer.read.resident.scope import EVERYTHING, Scope
 from indexer.read.resident.texts import chunks_of
 from indexer.read.resident.view import ResidentView
@@ -33,14 +36,17 @@ from indexer.read.rows import (
     passage_rows,
 )
 from indexer.read.usage import UsageTables
+from indexer.row_checksums import require_intact
 from indexer.tables import (
     CHUNKS,
     DOCUMENTS,
+    FEEDBACK,
     PASSAGES,
     RETRIEVALS,
     DocumentRow,
     StoredPosition,
     document_rows,
+    reading,
     store_errors,
     unpacked,
 )
@@ -52,6 +58,7 @@ SPARE_HITS = 20  # asked for beyond the limit, in case some are not current
 LEAST_PROBES = 20  # partitions of the vector index; recall@50 is 1.0 from 5 on for 100,000 clustered vectors
 HITS_A_PROBE = 25  # a partition holds at least 100 rows
 CACHED_DOCUMENTS = 5_000
+ROWS_AT_ONCE = 4_096
 MOST_LISTED_DOCUMENTS = 2_000  # in a condition of the table; of more, hits are fetched until enough are in the scope
 
 CONTENT_DOCUMENT_COLUMNS = [
@@ -80,7 +87,7 @@ class VectorSnapshot:
     Immutable. Any number of threads may use one at once, also after newer ones have been made, for as long as the
     writer keeps old versions: `is_kept` tells (MaintenanceParameters says how long that is). Rows of revisions that are
     not current are never returned, except by `content_rows`. Every method raises TransientStoreError when the store
-    cannot be read just now.
+    cannot be read just now, DamagedStore for a row that is not what was written.
     """
 
     def __init__(
@@ -148,7 +155,7 @@ class VectorSnapshot:
                 query = query.where(col("key").isin(few))
             elif scope.collection is not None:
                 query = query.where(col("collection") == lit(scope.collection))
-            with store_errors("search the chunks"):
+            with reading(CHUNKS):
                 return _dicts(query.select(wanted).limit(count).to_arrow())
 
         found = [
@@ -223,12 +230,19 @@ class VectorSnapshot:
     def passages(self, ids: Iterable[str]) -> dict[str, PassageRow]:
         if self.resident.texts is not None:
             return self.resident.texts.passages(ids, self.resident.revisions)
-        rows = [row for table in self._in(PASSAGES, "id", ids, PASSAGE_COLUMNS) for row in passage_rows(table)]
-        return {row.id: row for row in self._current(rows)}
+        wanted = list(ids)
+        rows = [row for table in self._in(PASSAGES, "id", wanted, PASSAGE_COLUMNS) for row in passage_rows(table)]
+        found = {row.id: row for row in self._current(rows)}
+        _require_all(PASSAGES, wanted, found, self.resident.words.layers)
+        return found
 
     def chunks(self, ids: Iterable[str]) -> dict[str, ChunkRow]:
-        rows = [row for table in self._in(CHUNKS, "id", ids, CHUNK_COLUMNS) for row in chunk_rows(table)]
-        return {row.id: row for row in self._current(rows)}
+        wanted = list(ids)
+        rows = [row for table in self._in(CHUNKS, "id", wanted, CHUNK_COLUMNS) for row in chunk_rows(table)]
+        found = {row.id: row for row in self._current(rows)}
+        if self.resident.vectors is not None:
+            _require_all(CHUNKS, wanted, found, self.resident.vectors.layers)
+        return found
 
     def chunks_of_passages(self, passage_ids: Iterable[str]) -> dict[str, list[ChunkRow]]:
         """The chunks of each passage that has any, in document order."""
@@ -246,21 +260,26 @@ class VectorSnapshot:
 
     def chunks_in(self, spans: Iterable[ChunkSpan]) -> dict[DocumentKey, list[ChunkRow]]:
         """The chunks of these spans by document, each once, in document order."""
-        tables = rows_in_spans(self._tables[CHUNKS], spans, CHUNK_COLUMNS)
+        wanted = list(spans)
+        tables = rows_in_spans(self._tables[CHUNKS], wanted, CHUNK_COLUMNS)
         unique = {row.id: row for row in self._current([row for table in tables for row in chunk_rows(table)])}
         found: dict[DocumentKey, list[ChunkRow]] = {}
         for row in sorted(unique.values(), key=lambda row: row.ordinal):
             found.setdefault(row.key, []).append(row)
+        self._require_spans(wanted, found)
         return found
 
     def vectors(self, chunk_ids: Iterable[str]) -> dict[str, NDArray[np.float32]]:
         """The vectors of the chunks that are there; each (dimension,) float32, L2-normalised."""
         found: dict[str, NDArray[np.float32]] = {}
-        for table in self._in(CHUNKS, "id", chunk_ids, [*CHUNK_COLUMNS, "vector"]):
+        wanted = list(chunk_ids)
+        for table in self._in(CHUNKS, "id", wanted, [*CHUNK_COLUMNS, "content_hash", "vector"]):
             current = {(row.id, row.revision) for row in self._current(chunk_rows(table))}
             matrix = vector_matrix(table)
             names = zip(table["id"].to_pylist(), table["revision"].to_pylist(), strict=True)
             found |= {name[0]: matrix[index] for index, name in enumerate(names) if name in current}
+        if self.resident.vectors is not None:
+            _require_all(CHUNKS, wanted, found, self.resident.vectors.layers)
         return found
 
     def list_documents(
@@ -270,25 +289,20 @@ class VectorSnapshot:
 
         Raises MalformedCursor.
         """
-        condition = col("live") == lit(True)
-        if collection is not None:
-            condition = condition & (col("collection") == lit(collection))
-        if cursor is not None:
-            after = read_cursor(cursor)
-            condition = condition & (
-                (col("collection") > lit(after.collection))
-                | ((col("collection") == lit(after.collection)) & (col("document_id") > lit(after.document_id)))
-            )
-        order = [ColumnOrdering(column_name=name) for name in ("collection", "document_id")]
-        with store_errors("list the documents"):
-            table = self._tables[DOCUMENTS].search().where(condition).order_by(order).limit(limit + 1).to_arrow()
-        rows = document_rows(table)
-        return rows[:limit], write_cursor(rows[limit - 1].key) if len(rows) > limit else None
+        after = None if cursor is None else read_cursor(cursor)
+        live = (
+            key
+            for key, revision in self.resident.revisions.items()
+            if revision and (collection is None or key.collection == collection) and (after is None or key > after)
+        )
+        keys = heapq.nsmallest(limit + 1, live)
+        found = self.documents(keys[:limit])
+        return [found[key] for key in keys[:limit]], write_cursor(keys[limit - 1]) if len(keys) > limit else None
 
     def counts(self) -> dict[str, int]:
         """Rows by table: live `documents`, `deleted` ones, `passages` and `chunks` (for moments with stale ones), and
         `misplaced` documents: live ones of which a tombstone has to reach more than one partition."""
-        with store_errors("count rows"):
+        with reading(DOCUMENTS):
             documents = self._tables[DOCUMENTS]
             told = "elsewhere" in documents.schema.names  # not in tables that no newer worker has opened yet
             deleted = documents.search().where(col("live") == lit(False)).select(["partition"]).to_arrow().num_rows
@@ -304,12 +318,14 @@ class VectorSnapshot:
         """The record of a retrieval, from the newest state: it comes later than the snapshot it was made on."""
         with store_errors("look up a retrieval"):
             table = self._connection.open_table(RETRIEVALS)
-            found = table.search().where(col("retrieval_id") == lit(retrieval_id)).select(["body"]).limit(1).to_arrow()
-        return decode_retrieval(unpacked(found["body"][0].as_py())) if found.num_rows else None
+        for found in rows_with(table, "retrieval_id", [retrieval_id], ["retrieval_id", "body"]):
+            if found.num_rows:
+                return decode_retrieval(unpacked(found["body"][0].as_py()))
+        return None
 
     def content_rows(self) -> ContentRows:
         """Everything but texts and vectors, for comparing stores."""
-        with store_errors("read all rows"):
+        with reading(CHUNKS):
             return ContentRows(
                 documents=self._tables[DOCUMENTS]
                 .search()
@@ -320,11 +336,37 @@ class VectorSnapshot:
                 passages=self._tables[PASSAGES].search().select(CONTENT_PASSAGE_COLUMNS).to_arrow(),
             )
 
+    def require_intact_rows(self) -> None:
+        """Read all rows of all tables, and hold each against its checksums. Raises DamagedStore for the first that is
+        not what was written."""
+        tables = dict(self._tables)
+        with store_errors("open the tables"):
+            held = self._connection.list_tables().tables
+            tables |= {name: self._connection.open_table(name) for name in (RETRIEVALS, FEEDBACK) if name in held}
+        for name, table in tables.items():
+            with reading(name):
+                for batch in table.search().to_batches(batch_size=ROWS_AT_ONCE):
+                    require_intact(name, pa.Table.from_batches([batch]))
+
     def _in(self, name: str, column: str, values: Iterable[str], columns: list[str] | None) -> list[pa.Table]:
         return rows_with(self._tables[name], column, values, columns)
 
     def _current(self, rows: Sequence[Row]) -> list[Row]:
         return [row for row in rows if self.resident.revision(row.key) == row.revision]
+
+    def _require_spans(self, spans: Sequence[ChunkSpan], found: Mapping[DocumentKey, Sequence[ChunkRow]]) -> None:
+        """As `_require_all`, for spans of chunks."""
+        if self.resident.vectors is None:
+            return
+        for key in dict.fromkeys(span.key for span in spans):
+            held = self.resident.vectors.layers.span(key)
+            if held is None:
+                continue
+            layer, start, end = held
+            ordinals = layer.content.bounds[start:end, 0].tolist()
+            asked = sum(any(s.key == key and s.first <= at <= s.last for s in spans) for at in ordinals)
+            if asked != len(found.get(key, ())):
+                raise DamagedStore.of_document(CHUNKS, str(key), asked - len(found.get(key, ())))
 
     def _current_hits(
         self, limit: int, fetch: Callable[[int], list[dict[str, Any]]], scope: Scope
@@ -343,6 +385,13 @@ class VectorSnapshot:
             if len(current) >= limit or len(rows) < asked:
                 return list(current.values())
             asked *= 4
+
+
+def _require_all(table: str, wanted: Sequence[str], found: Collection[str], held: Layers[Any]) -> None:
+    """Raises DamagedStore where a look-up did not find a row that is known to be there: its index is damaged."""
+    for identifier in wanted:
+        if identifier not in found and held.holds(identifier):
+            raise DamagedStore.of_lost_row(table, identifier)
 
 
 def _dicts(table: pa.Table) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from lancedb.table import Table
 
 from indexer.errors import TransientStoreError
 from indexer.generations import Generation
+from indexer.integrity import require_intact_tables
 from indexer.read.resident.view import MOST_RESIDENT_CHUNKS, MOST_TEXT_BYTES, ResidentView
 from indexer.read.rows import ChunkRow, ContentRows, FoundChunk, FoundPassage, PassageRow
 from indexer.read.vector_snapshot import VectorSnapshot
@@ -21,6 +22,7 @@ from indexer.tables import (
     DocumentRow,
     StoredPosition,
     connect,
+    reading,
     store_errors,
 )
 
@@ -36,6 +38,7 @@ __all__ = [
     "VectorSnapshot",
 ]
 
+INDEX_TABLES = (POSITIONS, DOCUMENTS, PASSAGES, CHUNKS)
 MOST_ATTEMPTS = 50
 
 
@@ -60,8 +63,10 @@ class VectorReader:
         """Open the tables of a generation, read-only. With more chunks than `most_resident_chunks`, their vectors are
         searched in the table, by its index; with longer texts than `most_text_bytes`, these are read from it.
 
-        Raises FileNotFoundError while the writer has not made them yet, TransientStoreError when they cannot be read.
+        Raises FileNotFoundError while the writer has not made them yet, TransientStoreError when they cannot be read,
+        DamagedStore where a file, a row or a table of the index is not what was written.
         """
+        require_intact_tables(generation, INDEX_TABLES)
         missing = f"Generation {generation.name} has no tables in {generation.lance_dir} yet: start the worker."
         if not generation.lance_dir.is_dir():
             raise FileNotFoundError(missing)
@@ -89,7 +94,7 @@ class VectorReader:
         """
         with self._refreshing, store_errors("open the newest versions"):
             for _ in range(MOST_ATTEMPTS):
-                opened = {name: self._open_table(name) for name in (POSITIONS, DOCUMENTS, PASSAGES, CHUNKS)}
+                opened = {name: self._open_table(name) for name in INDEX_TABLES}
                 if self._open_table(DOCUMENTS).version == opened[DOCUMENTS].version:
                     return self._replace_snapshot(opened)
             raise TransientStoreError(f"The documents table moved {MOST_ATTEMPTS} times while a snapshot was opened.")
@@ -121,7 +126,8 @@ class VectorReader:
 
 def stored_positions(table: Table) -> dict[int, StoredPosition]:
     """The rows of `positions` by partition."""
-    rows = table.to_arrow().to_pylist()
+    with reading(POSITIONS):
+        rows = table.to_arrow().to_pylist()
     return {
         row["partition"]: StoredPosition(row["offset"], row["graph_offset"], row.get("timestamp_ms") or 0)
         for row in rows

@@ -16,10 +16,12 @@ import kuzu
 import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
+import structlog
 from filelock import FileLock, Timeout
 
 from indexer.errors import StoreInDoubt, StoreInUse, TransientStoreError
-from indexer.generations import Generation
+from indexer.file_checksums import file_checksum
+from indexer.generations import Generation, replace_file
 from indexer.graph_schema import (
     EVIDENCE_TABLES,
     MAX_DATABASE_BYTES,
@@ -27,7 +29,8 @@ from indexer.graph_schema import (
     SHARED_TABLES,
     statements_that_create,
 )
-from indexer.read.graph import SnapshotFile, latest_snapshot
+from indexer.integrity import CLOSED, closed_graph_damage
+from indexer.read.snapshots import SnapshotFile, newest_intact_snapshot
 from indexer.write.graph_rows import GraphRows, arrow_rows
 from indexer.write.rewriting import is_worn, write_anew
 from indexer.write.snapshots import publish_snapshot
@@ -45,6 +48,8 @@ LEAST_BUFFER_BYTES = 1024**3
 BUFFER_SHARE = 4  # of the machine's memory: a quarter, of which as much is taken as the graph needs
 UNCLOSED = "unclosed"
 
+log = structlog.get_logger(__name__)
+
 
 class GraphWriter:
     """The one process that writes a generation's graph. Not thread-safe: call it from one thread at a time.
@@ -60,6 +65,7 @@ class GraphWriter:
         self._lock = lock
         self._unclosed = path.with_name(UNCLOSED)
         self._in_doubt = False
+        self._untouched_since: SnapshotFile | None = None
         self._open()
 
     @classmethod
@@ -69,13 +75,17 @@ class GraphWriter:
         `buffer_bytes` is the most memory Kùzu may hold pages in; a quarter of the machine's unless given. A COMMIT
         needs about as much as the graph's file has: at 256 MiB one of 390 MB took no change any more.
 
-        A graph that was not closed, or cannot be opened, is replaced by the newest snapshot: `position()` then says
-        from where the graph topic has to be read again. Raises StoreInUse when another process has it open.
+        A graph that was not closed, was changed since, or cannot be opened, is replaced by the newest intact snapshot:
+        `position()` then says from where the graph topic has to be read again. Raises StoreInUse when another process
+        has it open.
         """
         path = generation.graph_path
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = _locked(path)
-        if path.with_name(UNCLOSED).exists():
+        damage = closed_graph_damage(path)
+        if damage:
+            log.warning("the graph is taken from its newest intact snapshot", reason=str(damage[0]))
+        if damage or path.with_name(UNCLOSED).exists():
             _restore(path, generation.snapshots_dir)
         try:
             return cls(path, lock, buffer_bytes or default_buffer_bytes())
@@ -98,6 +108,7 @@ class GraphWriter:
         rows = GraphRows.of(contribution for _, contribution in changes if contribution is not None)
         nodes = {table: arrow_rows(table, held.values()) for table, held in rows.nodes.items()}  # 1
         relationships = {table: arrow_rows(table, held) for table, held in rows.relationships.items()}
+        self._require_untouched()
         with self._sound(f"take {len(changes)} changes"):
             self._reconnect()
             self._run("BEGIN TRANSACTION")
@@ -120,6 +131,7 @@ class GraphWriter:
         Kùzu cannot delete a node at the end of a table that is stored forward only. An emptied node keeps its id,
         which says nothing, and is filled again when evidence comes.
         """
+        self._require_untouched()
         with self._sound("collect orphans"):
             return sum(self._empty_orphans(shared) for shared in SHARED_TABLES)
 
@@ -134,7 +146,9 @@ class GraphWriter:
             self._run("CHECKPOINT")
             counts = {table: self._count(table) for table in ("Document", "Chunk", "Entity", "Statement")}
             position = self.position()
-        return publish_snapshot(self._path, snapshots_dir, position=position, counts=counts)
+        made = publish_snapshot(self._path, snapshots_dir, position=position, counts=counts)
+        self._untouched_since = made
+        return made
 
     def close(self) -> None:
         """Close the store so that the next start can trust it; one in doubt is left for the next start to replace."""
@@ -142,14 +156,16 @@ class GraphWriter:
             with self._sound("be closed"):
                 self._run("CHECKPOINT")
                 self._shut()
+            replace_file(self._path.with_name(CLOSED), file_checksum(self._path).encode())
             self._unclosed.unlink(missing_ok=True)
         self._lock.release()
 
     def _open(self) -> None:
+        self._unclosed.touch()
+        self._path.with_name(CLOSED).unlink(missing_ok=True)
         self._database = kuzu.Database(
             str(self._path), buffer_pool_size=self._buffer_bytes, max_db_size=MAX_DATABASE_BYTES
         )
-        self._unclosed.touch()
         self._connection = kuzu.Connection(self._database)
         for statement in statements_that_create():
             self._run(statement)
@@ -176,6 +192,16 @@ class GraphWriter:
                 stale.unlink()
         fresh.replace(self._path)
         self._open()
+
+    def _require_untouched(self) -> None:
+        """Before the first change after a snapshot: the file is still what was copied, so nobody else has changed it.
+
+        Kùzu reads its pages as they are; a damaged one would else be in every snapshot from now on.
+        """
+        since, self._untouched_since = self._untouched_since, None
+        if since is not None and file_checksum(self._path) != since.checksum:
+            self._in_doubt = True
+            raise StoreInDoubt(f"The graph at {self._path} was changed on disk since its snapshot {since.name}.")
 
     def _empty_orphans(self, shared: str) -> int:
         orphans = self._ids(f"MATCH (node:{shared}) WHERE node.collection <> '' RETURN node.id AS id")
@@ -267,7 +293,7 @@ def _restore(path: Path, snapshots_dir: Path) -> None:
     path.with_name(UNCLOSED).touch()
     for stale in path.parent.glob(f"{path.name}*"):
         stale.unlink()
-    newest = latest_snapshot(snapshots_dir)
+    newest = newest_intact_snapshot(snapshots_dir)
     if newest is None:
         return
     try:

@@ -8,19 +8,25 @@ from pathlib import Path
 
 import msgspec
 
+from indexer.file_checksums import file_checksum
 from indexer.generations import replace_file
 from indexer.graph_schema import SCHEMA_VERSION
-from indexer.read.graph import POINTER, SnapshotFile
+from indexer.read.snapshots import POINTER, SUFFIX, SnapshotFile, description_of
 
-KEPT = 3  # a reader may have just read the pointer to the one before
+KEPT = 3  # a reader may have just read the pointer to the one before, and the newest may be damaged
 
 
 def publish_snapshot(graph: Path, snapshots_dir: Path, *, position: int, counts: Mapping[str, int]) -> SnapshotFile:
     """Make a copy of the checkpointed graph file the newest snapshot, and drop those nobody reads any more."""
     snapshots_dir.mkdir(parents=True, exist_ok=True)
     made_at_ms = time.time_ns() // 1_000_000
+    name = f"{max(position, 0):012d}-{made_at_ms}{SUFFIX}"
+    copy = snapshots_dir / f".{name}.part"
+    shutil.copyfile(graph, copy)
+    with copy.open("rb") as file:
+        os.fsync(file.fileno())
     snapshot = SnapshotFile(
-        name=f"{max(position, 0):012d}-{made_at_ms}.kuzu",
+        name=name,
         graph_position=position,
         made_at_ms=made_at_ms,
         documents=counts["Document"],
@@ -28,18 +34,19 @@ def publish_snapshot(graph: Path, snapshots_dir: Path, *, position: int, counts:
         entities=counts["Entity"],
         statements=counts["Statement"],
         schema=SCHEMA_VERSION,
-    )
-    copy = snapshots_dir / f".{snapshot.name}.part"
-    shutil.copyfile(graph, copy)
-    with copy.open("rb") as file:
-        os.fsync(file.fileno())
-    copy.replace(snapshots_dir / snapshot.name)
+        checksum=file_checksum(copy),
+    ).seal()
+    copy.replace(snapshots_dir / name)
+    replace_file(description_of(snapshots_dir / name), msgspec.json.encode(snapshot))
     replace_file(snapshots_dir / POINTER, msgspec.json.encode(snapshot))
     _prune(snapshots_dir)
     return snapshot
 
 
 def _prune(snapshots_dir: Path) -> None:
-    whole = sorted(snapshots_dir.glob("*.kuzu"), key=lambda path: path.name.partition("-")[2])
-    for stale in [*whole[:-KEPT], *snapshots_dir.glob(".*.part")]:
+    whole = sorted(snapshots_dir.glob(f"*{SUFFIX}"), key=lambda path: path.name.partition("-")[2])
+    for stale in whole[:-KEPT]:
+        description_of(stale).unlink(missing_ok=True)
         stale.unlink(missing_ok=True)
+    for part in snapshots_dir.glob(".*.part"):
+        part.unlink(missing_ok=True)

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from indexer.errors import IncompatibleGeneration
 from indexer.generations import Generation, how_to_go_on
+from indexer.integrity import require_intact_tables
 from indexer.read.lookups import IN_LIST, rows_with, vector_matrix
 from indexer.read.vectors import stored_positions
+from indexer.row_checksums import CHECKED_COLUMNS, require_intact, with_checksums
 from indexer.tables import (
     CHUNKS,
     DOCUMENTS,
@@ -37,6 +39,7 @@ from indexer.tables import (
     go_to_newest,
     store_errors,
 )
+from indexer.write.file_checksums import ChecksumRecorder
 from indexer.write.maintenance import Maintainer, MaintenanceParameters, MaintenanceReport
 from indexer.write.rows import IndexedRows, chunks_table, feedback_table, passages_table, retrievals_table
 from schemas.ids import DocumentKey
@@ -45,6 +48,8 @@ from schemas.provenance import Feedback, Retrieval
 __all__ = ["IndexedRows", "MaintenanceReport", "VectorWriter"]
 
 Held = set[tuple[str, str]]  # (key, revision) of rows that are there
+
+VECTOR_COLUMNS = list(CHECKED_COLUMNS[CHUNKS]["vector_checksum"])
 
 Index = BTree | Bitmap
 INDEXES: dict[str, dict[str, Index]] = {
@@ -61,22 +66,27 @@ class VectorWriter:
     """Writes the tables of one generation, one call at a time. Several processes may write documents of their own each.
 
     `maintain` and `forget` may run beside the others in a thread of their own; a commit may then have to wait until
-    they are done.
+    they are done. So may `record_checksums`, in another one.
     Every method may be called twice with the same arguments and leaves the same rows. TransientStoreError means that
     the effect is unknown: call again with the same arguments.
     """
 
-    def __init__(self, tables: Mapping[str, Table], dimension: int, maintainer: Maintainer) -> None:
+    def __init__(
+        self, tables: Mapping[str, Table], dimension: int, maintainer: Maintainer, checksums: ChecksumRecorder
+    ) -> None:
         self._tables = dict(tables)
         self._dimension = dimension
         self._maintainer = maintainer
+        self._checksums = checksums
 
     @classmethod
     def open(cls, generation: Generation, dimension: int, maintenance: MaintenanceParameters | None = None) -> Self:
         """Open the tables, and make what is missing of them; `documents` comes last, so that where it is, all are.
 
-        Raises IncompatibleGeneration for tables with other columns or vectors of another dimension.
+        Raises IncompatibleGeneration for tables with other columns or vectors of another dimension, DamagedStore where
+        a file or a table is not what was written: nothing is then made of it.
         """
+        require_intact_tables(generation)
         schemas = {
             CHUNKS: chunks_schema(dimension),
             PASSAGES: PASSAGES_SCHEMA,
@@ -95,7 +105,10 @@ class VectorWriter:
                     f"{error} {how_to_go_on(generation.data_dir, other_encoder=False)}"
                 ) from error
             for_maintenance = {name: connection.open_table(name) for name in schemas}
-        return cls(tables, dimension, Maintainer(for_maintenance, maintenance or MaintenanceParameters()))
+            checksums = ChecksumRecorder(generation.lance_dir)
+            checksums.record()
+        maintainer = Maintainer(for_maintenance, maintenance or MaintenanceParameters())
+        return cls(tables, dimension, maintainer, checksums)
 
     def positions(self) -> dict[int, StoredPosition]:
         """How far each partition is, by partition number."""
@@ -125,7 +138,9 @@ class VectorWriter:
                 rows = chunks.search().where(condition).select(["content_hash"]).with_row_id(True).to_arrow()
                 row_of = dict(zip(rows["content_hash"].to_pylist(), rows["_rowid"].to_pylist(), strict=True))
                 if row_of:
-                    taken = chunks.take_row_ids(list(row_of.values())).select(["content_hash", "vector"]).to_arrow()
+                    taken = chunks.take_row_ids(list(row_of.values())).select([*VECTOR_COLUMNS, "vector_checksum"])
+                    taken = taken.to_arrow()
+                    require_intact(CHUNKS, taken)
                     found |= zip(taken["content_hash"].to_pylist(), vector_matrix(taken), strict=True)
         return found
 
@@ -133,7 +148,7 @@ class VectorWriter:
         self, revisions: Mapping[DocumentKey, str]
     ) -> dict[DocumentKey, tuple[tuple[str, ...], NDArray[np.float32]]]:
         """The chunks' ids and vectors, (n_chunks, dimension) float32, of these revisions of documents, in order."""
-        columns = ["key", "revision", "ordinal", "id", "vector"]
+        columns = ["key", *VECTOR_COLUMNS]
         tables = rows_with(self._newest(CHUNKS), "key", [str(key) for key in revisions], columns)
         wanted = {(str(key), revision): key for key, revision in revisions.items()}
         found: dict[DocumentKey, list[tuple[int, str, NDArray[np.float32]]]] = {}
@@ -174,7 +189,7 @@ class VectorWriter:
         held = {name: self._held_revisions(name, keys) for name in new_rows}  # 1
         for name, rows in new_rows.items():  # 2
             self._add_missing(name, rows, held[name])
-        self._upsert(DOCUMENTS, moved)  # 3
+        self._upsert(DOCUMENTS, with_checksums(DOCUMENTS, moved))  # 3
         for name in new_rows:  # 4
             self._delete_stale(name, held[name] - current, current)
 
@@ -192,7 +207,7 @@ class VectorWriter:
         rows = retrievals_table(retrievals)
         with store_errors("keep the retrievals"), self._maintainer.committing(RETRIEVALS):
             merge = self._tables[RETRIEVALS].merge_insert(PRIMARY_KEYS[RETRIEVALS])
-            merge.when_not_matched_insert_all().execute(rows)
+            merge.when_not_matched_insert_all().execute(with_checksums(RETRIEVALS, rows))
 
     def put_feedback(self, said: Sequence[tuple[Feedback, int]]) -> None:
         """Keep what was said, each with the offset of its record: what the same caller said of the same hit in an
@@ -203,7 +218,7 @@ class VectorWriter:
         with store_errors("keep the feedback"), self._maintainer.committing(FEEDBACK):
             merge = self._tables[FEEDBACK].merge_insert(PRIMARY_KEYS[FEEDBACK])
             merge = merge.when_matched_update_all(where="source.log_offset >= target.log_offset")
-            merge.when_not_matched_insert_all().execute(rows)
+            merge.when_not_matched_insert_all().execute(with_checksums(FEEDBACK, rows))
 
     def maintain(self) -> MaintenanceReport:
         """Optimise the table that needs it most, if one does; see Maintainer.maintain."""
@@ -213,8 +228,14 @@ class VectorWriter:
         """Delete the retrievals and the feedback from before a time; how many these were. See Maintainer.forget."""
         return self._maintainer.forget(before_ms)
 
+    def record_checksums(self) -> int:
+        """Record the checksums of the files written since the last call; how many these were. See ChecksumRecorder."""
+        with store_errors("record the files' checksums"):
+            return self._checksums.record()
+
     def close(self) -> None:
-        """Let go of the tables. Nothing is left to be written."""
+        """Let go of the tables, with the checksums of all their files recorded."""
+        self.record_checksums()
         self._tables.clear()
 
     def _newest(self, name: str) -> Table:
@@ -234,7 +255,7 @@ class VectorWriter:
         missing = rows.filter(pa.array([owner not in held for owner in owners], type=pa.bool_()))
         if missing.num_rows:
             with store_errors(f"add {name}"), self._maintainer.committing(name):
-                self._tables[name].add(missing)
+                self._tables[name].add(with_checksums(name, missing))
 
     def _delete_stale(self, name: str, stale: Held, current: set[tuple[str, str]]) -> None:
         keys = sorted({key for key, _ in stale})

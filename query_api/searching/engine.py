@@ -5,7 +5,7 @@ The service opens its port first and loads this afterwards, so that it can be as
 
 import importlib
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
@@ -18,6 +18,7 @@ from schemas.search_request import SearchRequest
 from schemas.settings import EmbeddingSettings
 
 if TYPE_CHECKING:
+    from indexer.damage import Damage
     from indexer.embedding import Encoder
     from indexer.read.vectors import VectorReader, VectorSnapshot
     from query_api.graph.view import GraphView
@@ -39,10 +40,12 @@ class SearchUnanswered(Exception):
 
 
 class GraphFile(NamedTuple):
-    """A snapshot file of the graph: its name in the generation's snapshot folder, and the position it holds."""
+    """A snapshot file of the graph: its name in the generation's snapshot folder, the position it holds, and its
+    checksum, empty where none was recorded."""
 
     name: str
     position: int
+    checksum: str = ""
 
 
 class Engine(Protocol):
@@ -55,15 +58,23 @@ class Engine(Protocol):
 
     def open_tables(self, generation: Generation, resident_text_bytes: int) -> "VectorReader":
         """With passages' texts kept in memory up to so many bytes. Raises FileNotFoundError while the worker has not
-        made them."""
+        made them, DamagedStore where they are not what was written."""
         ...
 
-    def newest_graph_file(self, generation: Generation) -> GraphFile | None:
-        """None before the first snapshot."""
+    def newest_graph_file(self, generation: Generation, passed_over: Collection[str] = ()) -> GraphFile | None:
+        """The newest whose name is none of those to be `passed_over`; None where there is no other."""
         ...
 
     def build_graph(self, generation: Generation, file: GraphFile | None) -> "GraphView":
-        """The view of a snapshot file; the empty one for None."""
+        """The view of a snapshot file; the empty one for None. Raises DamagedStore when it is not what was written."""
+        ...
+
+    def damage_of(self, generation: Generation) -> "Iterator[list[Damage]]":
+        """All that is not what was written, found step by step; each step reads files."""
+        ...
+
+    def is_in_index(self, damage: "Damage") -> bool:
+        """Whether it is in a table that searches read."""
         ...
 
     def snapshot(

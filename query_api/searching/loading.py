@@ -1,18 +1,22 @@
 """What takes seconds to import, behind the port `Engine`. Only `load_engine` imports this module."""
 
 import gc
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection, Iterator
 from concurrent.futures import Executor
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from indexer.damage import Damage
 from indexer.embedding import Encoder, load_encoder
 from indexer.errors import EncoderFailure
 from indexer.generations import Generation, kept_manifest
-from indexer.read.graph import latest_snapshot, read_graph
-from indexer.read.vectors import VectorReader
+from indexer.graph_schema import SCHEMA_VERSION
+from indexer.integrity import damage_of, is_in_tables
+from indexer.read.graph import read_graph
+from indexer.read.snapshots import published_snapshots
+from indexer.read.vectors import INDEX_TABLES, VectorReader
 from query_api.graph.view import GraphView
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.reading.text_cache import CachedText, TextCache
@@ -57,14 +61,22 @@ class LoadedEngine:
     def open_tables(self, generation: Generation, resident_text_bytes: int) -> VectorReader:
         return VectorReader.open(generation, most_text_bytes=resident_text_bytes)
 
-    def newest_graph_file(self, generation: Generation) -> GraphFile | None:
-        file = latest_snapshot(generation.snapshots_dir)
-        return None if file is None else GraphFile(file.name, file.graph_position)
+    def newest_graph_file(self, generation: Generation, passed_over: Collection[str] = ()) -> GraphFile | None:
+        for file in published_snapshots(generation.snapshots_dir):
+            if file.schema == SCHEMA_VERSION and file.name not in passed_over:
+                return GraphFile(file.name, file.graph_position, file.checksum)
+        return None
 
     def build_graph(self, generation: Generation, file: GraphFile | None) -> GraphView:
         if file is None:
             return GraphView.empty()
-        return GraphView.build(read_graph(generation.snapshots_dir / file.name), file.position)
+        return GraphView.build(read_graph(generation.snapshots_dir / file.name, file.checksum), file.position)
+
+    def damage_of(self, generation: Generation) -> Iterator[list[Damage]]:
+        return damage_of(generation)
+
+    def is_in_index(self, damage: Damage) -> bool:
+        return is_in_tables(damage, INDEX_TABLES)
 
     def snapshot(
         self, generation: Generation, reader: VectorReader, graph: GraphView, documents_topic: str

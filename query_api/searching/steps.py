@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from indexer.errors import EncoderFailure, TransientStoreError
+from indexer.errors import DamagedStore, EncoderFailure, TransientStoreError
 from indexer.read.resident.scope import Scope
 from query_api.channels.graph import TermWeights
 from query_api.reading.passages import PassageReader
@@ -185,6 +185,6 @@ async def within(name: str, seconds: float, step: Awaitable[Value]) -> Outcome[V
             value = await step
     except TimeoutError:
         error = f"no answer within {seconds:g} s"
-    except (TransientStoreError, EncoderFailure, RerankerFailure) as broken:
+    except (TransientStoreError, DamagedStore, EncoderFailure, RerankerFailure) as broken:
         error = str(broken)[:MAX_REASON_CHARACTERS]
     return Outcome(name, time.perf_counter() - began, value, error)

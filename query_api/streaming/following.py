@@ -10,7 +10,7 @@ from typing import Protocol
 
 import structlog
 
-from indexer.errors import TransientStoreError
+from indexer.errors import DamagedStore, TransientStoreError
 from query_api.problems import ApiProblem
 from query_api.streaming.replay import EventId, encode_frame
 from schemas.api import DocumentStatus
@@ -77,7 +77,7 @@ async def stages(
                 yield _error(stream_id, told, f"{state} after {limit:g} s; ask again to go on following it.")
                 return
             await source.change(seen, began + limit - now())
-    except (ApiProblem, TransientStoreError) as error:
+    except (ApiProblem, TransientStoreError, DamagedStore) as error:
         yield _error(stream_id, told, str(error))
     except Exception:  # edge of the stream: after 200, only its last frame can tell
         log.exception("following broke", stream=stream_id)

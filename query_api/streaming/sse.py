@@ -11,7 +11,7 @@ from prometheus_client import Gauge
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.types import Receive, Scope, Send
 
-from indexer.errors import TransientStoreError
+from indexer.errors import DamagedStore, TransientStoreError
 from query_api.admission import Turn
 from query_api.problems import ApiProblem
 from query_api.searching.engine import SearchPart, SearchUnanswered
@@ -192,7 +192,7 @@ class SearchStreams:
                 raise RuntimeError("the search ended without its last frame")
             if turn is not None:
                 turn.end(answered=True)
-        except (SearchUnanswered, TransientStoreError) as error:
+        except (SearchUnanswered, TransientStoreError, DamagedStore) as error:
             log.warning("search not answered", retrieval_id=stream.retrieval_id, reason=str(error))
             stream.append("error", StreamError(title="Search not answered", detail=str(error)))
         except Exception:  # edge of the stream: after 200, only its last frame can tell

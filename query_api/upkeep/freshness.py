@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from indexer.errors import DamagedStore
 from indexer.generations import Generation, current_generation
 from kafka_client.unreadable_batches import Skip, skip_all, skip_none
 from query_api.metrics import ServiceMetrics
 from query_api.searching.engine import LazyEngine, tables_of
 from query_api.settings import ServiceSettings
+from query_api.upkeep.damage_watch import DamageWatch
 from query_api.upkeep.index_freshness import IndexFreshness
 from query_api.upkeep.recent_receipts import RecentReceipts
 from query_api.upkeep.served_generation import OpenedGeneration, ServedGeneration
@@ -83,6 +85,7 @@ class SnapshotKeeper:
         self._skip = skip
         self._index_freshness = IndexFreshness(metrics.index_freshness.observe)
         self._topics = TopicNames(settings.kafka.topic_prefix)
+        self.damage = DamageWatch(engine, lambda: None if self.served is None else self.served.generation)
         self._threads = ThreadPoolExecutor(3, thread_name_prefix="snapshot")
         self._checked_at = time.monotonic()
         self._receipt_at = 0.0
@@ -109,18 +112,20 @@ class SnapshotKeeper:
     async def run(self) -> None:
         """Open what there is, keep it up, follow `CURRENT`; for ever. What fails stands in `problem` for so long."""
         tailing = asyncio.create_task(self.receipts_tail.run(), name="tail of receipts")
+        watching = asyncio.create_task(self.damage.run(), name="damage watch")
         try:
             while True:
                 try:
                     await self._look()
                     self.problem = None
-                except FileNotFoundError as error:
+                except (FileNotFoundError, DamagedStore) as error:
                     self._note(str(error), error=None)
                 except Exception as error:  # noqa: BLE001 -- edge of a background task: no store's error ends the service
                     self._note(f"The stores cannot be read: {error or type(error).__name__}", error)
                 await self._until_next_look()
         finally:
             tailing.cancel()
+            watching.cancel()
             if self.served is not None:
                 await self.served.stop()
             self._threads.shutdown(wait=False, cancel_futures=True)
@@ -188,11 +193,21 @@ class SnapshotKeeper:
         served = self.served
         if served is None or served.generation.name != generation.name:
             served = await self._switch_to(generation)
+        self._require_intact_index()
         began = time.monotonic()
         if await self._in_thread(served.reader.refresh):
             self._publish(served)
         self._checked_at = began
         await served.follow_snapshot_files()
+
+    def _require_intact_index(self) -> None:
+        """Damaged tables are read no further; what is in memory was checked when it was read, and is served on."""
+        if not self.damage.index_damage():
+            return
+        if self.current is not None and not self.current.in_memory:
+            self.current = None
+            raise DamagedStore(self.damage.sentence() or "")
+        raise DamagedStore("The tables are damaged on disk; searches go on with what was read from them before.")
 
     async def _switch_to(self, generation: Generation) -> ServedGeneration:
         opened = await self._in_thread(lambda: OpenedGeneration(generation, self._engine.engine, self._text_bytes))

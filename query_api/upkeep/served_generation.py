@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
+from indexer.errors import DamagedStore
 from indexer.generations import Generation, Manifest, read_manifest
 from indexer.memory import return_freed_memory
 from kafka_client.unreadable_batches import Skip
@@ -21,6 +22,7 @@ from schemas.topics import TopicNames
 
 if TYPE_CHECKING:
     from indexer.read.vectors import VectorReader
+    from query_api.graph.view import GraphView
     from query_api.reading.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
@@ -43,8 +45,21 @@ class OpenedGeneration:
         self.generation = generation
         self.manifest: Manifest = read_manifest(generation)
         self.reader: VectorReader = engine.open_tables(generation, resident_text_bytes)
-        self.graph_file: GraphFile | None = engine.newest_graph_file(generation)
-        self.graph = LiveGraph(engine.build_graph(generation, self.graph_file))
+        self.damaged_graph_files: set[str] = set()
+        self.graph_file: GraphFile | None = None
+        self.graph = LiveGraph(self._newest_intact_graph(engine))
+
+    def _newest_intact_graph(self, engine: Engine) -> "GraphView":
+        """A damaged snapshot is passed over for the one before; the tail of the graph topic makes up for it."""
+        while True:
+            self.graph_file = engine.newest_graph_file(self.generation, self.damaged_graph_files)
+            try:
+                return engine.build_graph(self.generation, self.graph_file)
+            except DamagedStore as error:
+                if self.graph_file is None:
+                    raise
+                _warn_of(self.graph_file, error)
+                self.damaged_graph_files.add(self.graph_file.name)
 
 
 class ServedGeneration:
@@ -71,6 +86,7 @@ class ServedGeneration:
         self.reader = opened.reader
         self.graph = opened.graph
         self.graph_file = opened.graph_file
+        self._damaged_graph_files = opened.damaged_graph_files
         self.graph_topic = names.graph(opened.generation.name)
         self._engine = engine
         self._documents_topic = names.documents
@@ -104,7 +120,9 @@ class ServedGeneration:
             ended.result()
         if time.monotonic() < self._rest_until:
             return
-        newest: GraphFile | None = await self._in_thread(self._engine.newest_graph_file, self.generation)
+        newest: GraphFile | None = await self._in_thread(
+            self._engine.newest_graph_file, self.generation, self._damaged_graph_files
+        )
         if newest is not None and newest != self.graph_file:
             self._rebasing = asyncio.create_task(self._rebase(newest), name="new base of the graph")
 
@@ -116,7 +134,12 @@ class ServedGeneration:
 
     async def _rebase(self, file: GraphFile) -> None:
         started = time.perf_counter()
-        await self._in_thread(self.graph.rebase, lambda: self._engine.build_graph(self.generation, file))
+        try:
+            await self._in_thread(self.graph.rebase, lambda: self._engine.build_graph(self.generation, file))
+        except DamagedStore as error:
+            _warn_of(file, error)
+            self._damaged_graph_files.add(file.name)
+            return
         seconds = time.perf_counter() - started
         self._rest_until = time.monotonic() + REST_FACTOR * seconds
         self.graph_file = file
@@ -167,6 +190,10 @@ class ServedGeneration:
             self._on_broken(self.graph_topic, read[0][0], error)
             return await self._apply([], reached)
         return moved
+
+
+def _warn_of(file: GraphFile, error: DamagedStore) -> None:
+    log.warning("a snapshot of the graph is passed over", file=file.name, reason=str(error))
 
 
 def _change(record: TailedRecord) -> GraphChange:

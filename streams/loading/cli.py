@@ -119,20 +119,20 @@ def verify(
     as_json: Json = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Hold the two stores against each other, beside a running worker, on the newest snapshot.
+    """Hold every file and row against its checksum, and the two stores against each other, beside a running worker.
 
     The digest is of content: equal content has an equal digest. Exits with 1 when anything differs.
     """
     import msgspec
 
-    from indexer.errors import IncompatibleGeneration
+    from indexer.errors import IncompatibleGeneration, TransientStoreError
     from indexer.verify import verify_when_complete
     from schemas.exits import Failure
     from streams.loading.loader import settings_for
 
     try:
         report = verify_when_complete(settings_for(data_dir).storage.data_dir, wait_seconds)
-    except (IncompatibleGeneration, FileNotFoundError) as error:
+    except (IncompatibleGeneration, TransientStoreError, FileNotFoundError) as error:
         raise Failure(str(error)) from error
     if as_json:
         print(plain_json(msgspec.json.encode(report).decode()))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
-from indexer.errors import TransientStoreError
+from indexer.errors import DamagedStore, TransientStoreError
 from streams.errors import StoreFailure
 from streams.metrics import WorkerMetrics
 from streams.progress.partitions import Progress
@@ -36,7 +36,7 @@ class StoreThread:
         """The result of the call, however long the store takes to come back.
 
         The call may be made several times, also after it took effect: what is run here must be idempotent.
-        Raises what the data are to blame for (DATA_ERRORS) as it is, and StoreFailure for everything else.
+        Raises what the data are to blame for (DATA_ERRORS) and DamagedStore as they are, StoreFailure for all else.
         """
         return await self._patience.insist(lambda: self._once(lambda: work(*args, **kwargs)))
 
@@ -49,7 +49,7 @@ class StoreThread:
     async def _once(self, call: Callable[[], Result]) -> Result:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._executor, call)
-        except (*DATA_ERRORS, TransientStoreError, OSError, MemoryError):
+        except (*DATA_ERRORS, TransientStoreError, DamagedStore, OSError, MemoryError):
             raise
         except Exception as error:  # whatever a store's bindings may raise: the worker must not go on beside it
             raise StoreFailure(f"The {self._name} store failed: {type(error).__name__}: {error}") from error

@@ -17,7 +17,7 @@ from streams.supervising.restarts import BackOff
 
 _POLL_SECONDS = 0.1
 _PROBE_TIMEOUT_SECONDS = 2.0
-_NOT_MENDED_BY_RESTART = (Exit.USAGE, Exit.IN_USE, Exit.NO_ACCESS)
+_NOT_MENDED_BY_RESTART = (Exit.USAGE, Exit.IN_USE, Exit.NO_ACCESS, Exit.DAMAGED)
 _STARTS_BEFORE_READY = 3
 _NOTES_SECONDS = 2.0
 
@@ -171,6 +171,8 @@ class Keeper:
                 f"{self.part.name} ended unexpectedly ({exit_text(code)}); it is started again {_in(delay)}. "
                 f"Its log: {self.part.log_file}"
             )
+            if code == Exit.DAMAGED:
+                self._say(self.part.said())
             await asyncio.sleep(delay)
             await self._start_again(back_off)
 

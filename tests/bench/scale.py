@@ -29,7 +29,8 @@ SEARCHERS = 10
 
 def graph_facts(generation: Generation) -> dict[str, Any]:
     """How long the newest snapshot of the graph takes to read, and what it holds."""
-    from indexer.read.graph import latest_snapshot, read_graph
+    from indexer.read.graph import read_graph
+    from indexer.read.snapshots import latest_snapshot
 
     file = latest_snapshot(generation.snapshots_dir)
     if file is None:

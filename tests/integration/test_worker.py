@@ -7,7 +7,8 @@ from uuid import uuid4
 import pytest
 
 from indexer.generations import current_generation
-from indexer.read.graph import GraphTables, latest_snapshot, read_graph
+from indexer.read.graph import GraphTables, read_graph
+from indexer.read.snapshots import latest_snapshot
 from indexer.read.vectors import VectorReader
 from indexer.tables import DocumentRow
 from indexer.verify import verify_when_complete

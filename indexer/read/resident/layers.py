@@ -138,6 +138,18 @@ class Layers(Generic[C]):
     def rows(self) -> int:
         return sum(layer.live_rows for layer in self.stack)
 
+    def holds(self, identifier: str) -> bool:
+        """Whether a live row has this id. Looks at every row, and keeps nothing: for what is asked seldom."""
+        return any(layer.live[layer.names.ids == identifier].any() for layer in self.stack)
+
+    def span(self, key: DocumentKey) -> tuple[Layer[C], int, int] | None:
+        """The layer that holds a document's live rows, the first of them, and the one behind the last."""
+        for layer in self.stack:
+            start, end = layer.names.spans.get(key, (0, 0))
+            if start < end and layer.live[start]:
+                return layer, start, end
+        return None
+
     def without(self, keys: Iterable[DocumentKey]) -> "Layers[C]":
         gone = list(keys)
         return Layers(_tidied(layer.without(gone) for layer in self.stack))

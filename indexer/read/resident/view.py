@@ -4,7 +4,7 @@ It goes from one state of the tables to the next by the documents that moved in 
 position: a document's row holds the partition and offset of the record that moved it last.
 """
 
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -14,6 +14,7 @@ import pyarrow as pa
 from lancedb.expr import col, lit
 from lancedb.table import Table
 
+from indexer.errors import DamagedStore
 from indexer.read.lookups import rows_with, vector_matrix
 from indexer.read.resident.documents import RECORD_COLUMNS, DocumentIndex, Records
 from indexer.read.resident.layers import Layer, Layers
@@ -21,7 +22,8 @@ from indexer.read.resident.texts import TEXT_COLUMNS, TextIndex, Texts
 from indexer.read.resident.vector_index import VectorIndex
 from indexer.read.resident.vectors import Vectors
 from indexer.read.resident.words import Postings, WordIndex
-from indexer.tables import CHUNKS, DOCUMENTS, MIB, PASSAGES, DocumentRow, StoredPosition, store_errors
+from indexer.row_checksums import checkable, require_intact
+from indexer.tables import CHUNKS, DOCUMENTS, MIB, PASSAGES, DocumentRow, StoredPosition, reading
 from schemas.ids import DocumentKey
 
 MOST_RESIDENT_CHUNKS = 400_000  # at 2 kB each, with 384 dimensions
@@ -29,6 +31,7 @@ MOST_TEXT_BYTES = 512 * MIB
 BY_LOOK_UP = 2_000  # documents; more are found sooner by reading the tables from end to end
 OVERLAY_SHARE = 8
 
+_DOCUMENT_COLUMNS = ["collection", "revision", "deleted_at_ms", "live", *RECORD_COLUMNS]
 _PASSAGE_COLUMNS = ["key", "collection", "document_id", "revision", "ordinal", "id", "terms"]
 _CHUNK_COLUMNS = [
     "key",
@@ -40,9 +43,11 @@ _CHUNK_COLUMNS = [
     "passage_id",
     "start",
     "end",
+    "content_hash",
     "vector",
 ]
 
+Expected = Mapping[str, Mapping[str, int]]  # {table: {key of a document: how many rows it has there}}
 Revisions = Mapping[DocumentKey, str]
 Moved = dict[DocumentKey, str | None]  # the revision each moved document has now; None for one that is deleted
 
@@ -91,9 +96,10 @@ class ResidentView:
         if not moved:
             return self if documents is self.documents else replace(self, documents=documents)
         fresh: Revisions = {key: revision for key, revision in moved.items() if revision is not None}
+        expected = _expected(behind)
         with ThreadPoolExecutor(1) as beside:
-            vectors = beside.submit(self._vectors, tables[CHUNKS], moved, fresh)
-            words, texts = self._passages(tables[PASSAGES], moved, fresh)
+            vectors = beside.submit(self._vectors, tables[CHUNKS], moved, fresh, expected)
+            words, texts = self._passages(tables[PASSAGES], moved, fresh, expected)
             return replace(
                 self,
                 revisions=self._revised(moved),
@@ -123,13 +129,15 @@ class ResidentView:
             layers = layers.with_layer(Layer.of(ids, [keys[row] for row in live], records))
         return DocumentIndex(layers).prepared()
 
-    def _passages(self, passages: Table, moved: Moved, fresh: Revisions) -> tuple[WordIndex, TextIndex | None]:
+    def _passages(
+        self, passages: Table, moved: Moved, fresh: Revisions, expected: Expected
+    ) -> tuple[WordIndex, TextIndex | None]:
         words = self.words.layers.without(moved)
         texts = None if self.texts is None else self.texts.layers.without(moved)
         if texts is not None and len(fresh) > BY_LOOK_UP and _characters(passages) > self.most_text_bytes:
             texts = None
         columns = _PASSAGE_COLUMNS if texts is None else [*dict.fromkeys([*_PASSAGE_COLUMNS, *TEXT_COLUMNS])]
-        for rows in _rows(passages, columns, fresh):
+        for rows in _rows(passages, columns, fresh, expected):
             layer = _word_layer(rows)
             words = words.with_layer(layer)
             if texts is not None:
@@ -138,11 +146,11 @@ class ResidentView:
         fits = index is not None and index.nbytes <= self.most_text_bytes
         return WordIndex(words).prepared_as(self.words), index if fits else None
 
-    def _vectors(self, chunks: Table, moved: Moved, fresh: Revisions) -> VectorIndex | None:
+    def _vectors(self, chunks: Table, moved: Moved, fresh: Revisions, expected: Expected) -> VectorIndex | None:
         if self.vectors is None or chunks.count_rows() > self.most_chunks:
             return None
         layers = self.vectors.layers.without(moved)
-        for rows in _rows(chunks, _CHUNK_COLUMNS, fresh):
+        for rows in _rows(chunks, _CHUNK_COLUMNS, fresh, expected):
             layers = layers.with_layer(_vector_layer(rows))
         return VectorIndex(layers).prepared_as(self.vectors)
 
@@ -164,8 +172,10 @@ def _behind(documents: Table, since: Mapping[int, StoredPosition]) -> pa.Table:
         for partition, position in since.items():
             condition = condition | ((col("partition") == lit(partition)) & (col("offset") > lit(position.offset)))
         query = query.where(condition)
-    with store_errors("see which documents moved"):
-        return query.select(["collection", "revision", *RECORD_COLUMNS]).to_arrow()
+    with reading(DOCUMENTS):
+        rows = query.select(checkable(DOCUMENTS, _DOCUMENT_COLUMNS, documents.schema.names)).to_arrow()
+    require_intact(DOCUMENTS, rows)
+    return rows
 
 
 def _moved(behind: pa.Table, known: Revisions) -> Moved:
@@ -174,26 +184,41 @@ def _moved(behind: pa.Table, known: Revisions) -> Moved:
     return {key: revision for key, revision in newest.items() if (known.get(key) or None) != revision}
 
 
-def _rows(table: Table, columns: list[str], wanted: Revisions) -> Iterator[pa.Table]:
-    """The rows of these revisions, whole documents together, in document order."""
+def _expected(behind: pa.Table) -> Expected:
+    """How many rows of each table belong to each live document."""
+    keys = [str(key) for key in _keys(behind)]
+    return {name: dict(zip(keys, behind[name].to_pylist(), strict=True)) for name in (PASSAGES, CHUNKS)}
+
+
+def _rows(table: Table, columns: list[str], wanted: Revisions, expected: Expected) -> Iterator[pa.Table]:
+    """The rows of these revisions, whole documents together, in document order.
+
+    Raises DamagedStore for rows that are not what was written, and where any of them is not there."""
     if not wanted:
         return
     if len(wanted) <= BY_LOOK_UP:
         found = rows_with(table, "key", [str(key) for key in wanted], columns)
     else:
-        with store_errors(f"read {table.name}"):
-            found = [table.search().select(columns).to_arrow()]
+        with reading(table.name):
+            found = [table.search().select(checkable(table.name, columns, table.schema.names)).to_arrow()]
+        require_intact(table.name, found[0])
     revisions = {str(key): revision for key, revision in wanted.items()}
+    missing = Counter({key: expected[table.name][key] for key in revisions})
     for rows in found:
         owners = zip(rows["key"].to_pylist(), rows["revision"].to_pylist(), strict=True)
         current = rows.filter(pa.array([revisions.get(key) == revision for key, revision in owners], type=pa.bool_()))
         if current.num_rows:
-            yield _each_once(current.sort_by([("key", "ascending"), ("ordinal", "ascending")]))
+            each_once = _each_once(current.sort_by([("key", "ascending"), ("ordinal", "ascending")]))
+            missing.subtract(each_once["key"].to_pylist())
+            yield each_once
+    for key, count in missing.items():
+        if count:
+            raise DamagedStore.of_document(table.name, key, count)
 
 
 def _characters(passages: Table) -> int:
     """Of all passages, to know before their texts are read."""
-    with store_errors("see how long the passages are"):
+    with reading(PASSAGES):
         bounds = passages.search().select(["start", "end"]).to_arrow()
     return int(bounds["end"].to_numpy().sum() - bounds["start"].to_numpy().sum())
 

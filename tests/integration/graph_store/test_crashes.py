@@ -4,10 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from indexer.generations import Generation
-from indexer.read.graph import POINTER, latest_snapshot, read_graph
+from indexer.read.graph import read_graph
+from indexer.read.snapshots import POINTER, SnapshotFile, latest_snapshot
 from indexer.verify import graph_digest
 from indexer.write.graph import GraphWriter
 from tests.integration.graph_store.crashing_writer import POINTS, SNAPSHOT_AFTER
@@ -103,8 +105,9 @@ def test_tables_of_another_version_are_not_read(generation: Generation) -> None:
     writer.snapshot(generation.snapshots_dir)
     writer._run("MATCH (applied:Applied) SET applied.schema = 1")
     writer.close()
-    pointer = generation.snapshots_dir / POINTER
-    pointer.write_bytes(pointer.read_bytes().replace(b'"schema":2', b'"schema":1'))
+    for description in [generation.snapshots_dir / POINTER, *generation.snapshots_dir.glob("*.json")]:
+        made = msgspec.json.decode(description.read_bytes(), type=SnapshotFile)
+        description.write_bytes(msgspec.json.encode(msgspec.structs.replace(made, schema=1).seal()))
 
     assert latest_snapshot(generation.snapshots_dir) is None
     writer = GraphWriter.open(generation)

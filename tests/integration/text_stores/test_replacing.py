@@ -1,5 +1,7 @@
 """What the writer leaves in the tables: exactly the newest state of each document, however often a batch is applied."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -93,7 +95,7 @@ def test_a_document_given_back_unchanged_loses_what_a_crash_left(
 
 
 def test_a_document_without_any_chunk_is_there(generation: Generation, writer: VectorWriter) -> None:
-    empty = IndexedRows(document("empty", "x").row)
+    empty = IndexedRows(replace(document("empty", "x").row, chunks=0, passages=0))
     writer.replace([empty])
     assert contents(generation)["chunks"] == []
     assert [row["key"] for row in contents(generation)["documents"]] == ["default/empty"]

@@ -1,13 +1,14 @@
 """Stores of another program are refused with what to type."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from indexer.errors import IncompatibleGeneration
-from indexer.generations import Manifest, how_to_go_on, open_generation
+from indexer.errors import DamagedStore, IncompatibleGeneration
+from indexer.generations import Manifest, current_generation, how_to_go_on, kept_manifest, open_generation
 
 MADE = Manifest(
     generation="g0001-5f3a9c",
@@ -61,3 +62,38 @@ def test_a_directory_that_is_given_without_its_name_is_told_what_to_type_too(
     monkeypatch.chdir(tmp_path / "data")
     aside = Path(folder).resolve()
     assert f"mkdir {aside}-old-1 &&" in how_to_go_on(Path(folder), other_encoder=False)
+
+
+SPOILT = [b"", b"\n", b"{", b"\x00\xff\xfe", b"null", b"[1]", b'"g0001"', b"g0009\n", b"../generations/g0001", b"."]
+
+
+@pytest.mark.parametrize("content", SPOILT)
+def test_a_damaged_current_is_told_with_what_to_write_into_it(tmp_path: Path, content: bytes) -> None:
+    open_generation(tmp_path, MADE)
+    (tmp_path / "CURRENT").write_bytes(content)
+    for look in (current_generation, kept_manifest, lambda data_dir: open_generation(data_dir, MADE)):
+        with pytest.raises(
+            DamagedStore, match=f"names no generation that is there(?s:.*)echo {MADE.generation} > "
+        ) as caught:
+            look(tmp_path)
+    command = str(caught.value).splitlines()[-1]
+    subprocess.run(["sh", "-c", command], check=True)
+    assert open_generation(tmp_path, MADE).name == MADE.generation
+
+
+def test_a_current_that_is_left_alone_is_told_with_what_makes_the_stores_again(tmp_path: Path) -> None:
+    (tmp_path / "CURRENT").write_text("g0001\n")
+    with pytest.raises(DamagedStore, match=r"There are none(?s:.*)thalweg up --data-dir"):
+        current_generation(tmp_path)
+
+
+@pytest.mark.parametrize("content", [None, *SPOILT[:7], b'{"generation": "g0001"}', b'{"generation": 1}'])
+def test_a_damaged_manifest_is_told_with_what_makes_the_stores_again(tmp_path: Path, content: bytes | None) -> None:
+    manifest = open_generation(tmp_path, MADE).manifest_path
+    if content is None:
+        manifest.unlink()
+    else:
+        manifest.write_bytes(content)
+    for look in (kept_manifest, lambda data_dir: open_generation(data_dir, MADE)):
+        with pytest.raises(DamagedStore, match=r"manifest\.json (cannot be read|is gone)(?s:.*)thalweg up --data-dir"):
+            look(tmp_path)

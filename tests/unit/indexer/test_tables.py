@@ -2,7 +2,7 @@
 
 import pytest
 
-from indexer.errors import TransientStoreError
+from indexer.errors import DamagedStore, TransientStoreError
 from indexer.tables import (
     CHUNKS,
     DOCUMENTS,
@@ -18,6 +18,7 @@ from indexer.tables import (
     chunks_schema,
     document_rows,
     documents_table,
+    reading,
     store_errors,
 )
 from schemas.ids import DocumentKey
@@ -76,3 +77,22 @@ def test_a_row_tells_what_its_document_states_of_itself() -> None:
     row = DocumentRow(DocumentKey("c", "a"), None, 0, 7, 5, metadata=stored)
     assert row.own_metadata == {"status": "Final", "year": 2001}
     assert row.stated_fields == ["status"]
+
+
+class PanicException(BaseException):
+    """What Lance's Rust code raises in a thread of ours."""
+
+
+class RustPanic(Exception):
+    """What it raises in a thread of its own."""
+
+
+@pytest.mark.parametrize("raised", [PanicException("x"), RustPanic("x"), ValueError("x"), UnicodeError("x")])
+def test_what_cannot_be_decoded_in_a_read_is_damage(raised: BaseException) -> None:
+    with pytest.raises(DamagedStore, match="'chunks' cannot be decoded"), reading("chunks"):
+        raise raised
+
+
+def test_what_the_machine_cannot_do_just_now_in_a_read_is_tried_again() -> None:
+    with pytest.raises(TransientStoreError), reading("chunks"):
+        raise OSError(24, "Too many open files")

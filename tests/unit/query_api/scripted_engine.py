@@ -1,7 +1,7 @@
 """A double of the engine: stores in memory that a test moves on by hand, and searches that follow a script."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.damage import Damage
 from indexer.generations import Generation, Manifest, open_generation
 from indexer.tables import DocumentRow, StoredPosition
 from query_api.graph.view import GraphView
@@ -154,6 +155,7 @@ class ScriptedEngine:
     started: int = 0
     cancelled: int = 0
     graph_file: GraphFile | None = None
+    damage: list[Damage] = field(default_factory=list)
     graphs: dict[str, list[Contribution]] = field(default_factory=dict)
     encoder_failure: Exception | None = None
     encoder: Words = field(default_factory=Words)
@@ -173,13 +175,19 @@ class ScriptedEngine:
             raise FileNotFoundError(f"Generation {generation.name} has no tables yet")
         return self.readers[generation.name]
 
-    def newest_graph_file(self, generation: Generation) -> GraphFile | None:
-        return self.graph_file
+    def newest_graph_file(self, generation: Generation, passed_over: Collection[str] = ()) -> GraphFile | None:
+        return None if self.graph_file is None or self.graph_file.name in passed_over else self.graph_file
 
     def build_graph(self, generation: Generation, file: GraphFile | None) -> GraphView:
         if file is None:
             return GraphView.empty()
         return GraphView.from_contributions(self.graphs.get(file.name, []), file.position)
+
+    def damage_of(self, generation: Generation) -> Iterator[list[Damage]]:
+        yield self.damage
+
+    def is_in_index(self, damage: Damage) -> bool:
+        return damage.path.startswith("lance/chunks")
 
     def snapshot(self, generation: Generation, reader: Any, graph: GraphView, documents_topic: str) -> Snapshot:
         return Snapshot(generation.name, reader.snapshot(), graph, documents_topic)

@@ -1,0 +1,75 @@
+"""Looking for damage while the service runs: every stored file is read again about every half minute.
+
+What is in memory was checked when it was read and stays right; a file that changed since tells that the next start, or
+the next read, will meet what was not written. So it is told before somebody needs the file.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import structlog
+
+from indexer.damage import Damage, sentence_of
+from indexer.generations import Generation
+
+if TYPE_CHECKING:
+    from query_api.searching.engine import LazyEngine
+
+log = structlog.get_logger(__name__)
+
+PAUSE_SECONDS = 20.0
+REST_FACTOR = 9  # a tenth of one core at most: a pass over 3 GB then takes some 20 s
+
+
+class DamageWatch:
+    """Keeps `damage`, all that is not as written in the generation that `served` names. Used on the event loop."""
+
+    def __init__(
+        self, engine: "LazyEngine", served: Callable[[], Generation | None], *, pause_seconds: float = PAUSE_SECONDS
+    ) -> None:
+        self.damage: list[Damage] = []
+        self._engine = engine
+        self._served = served
+        self._pause_seconds = pause_seconds
+
+    async def run(self) -> None:
+        """One pass after another, for ever. What a pass finds is told at once, and until a pass does not find it."""
+        while True:
+            generation = self._served()
+            if generation is not None:
+                try:
+                    self.damage = await self._pass(generation)
+                except OSError as error:  # such as too many open files: the next pass looks again
+                    log.warning("the stored files cannot be looked at just now", reason=str(error))
+            await asyncio.sleep(self._pause_seconds)
+
+    def index_damage(self) -> list[Damage]:
+        """That in the tables which searches read."""
+        return [each for each in self.damage if self._engine.engine.is_in_index(each)]
+
+    def sentence(self) -> str | None:
+        """What is damaged and what mends it, for a person."""
+        generation = self._served()
+        if not self.damage or generation is None:
+            return None
+        return sentence_of(generation.data_dir, self.damage)
+
+    async def _pass(self, generation: Generation) -> list[Damage]:
+        steps = self._engine.engine.damage_of(generation)
+        found: list[Damage] = []
+        while True:
+            began = time.perf_counter()
+            step = await asyncio.to_thread(_next, steps)
+            if step is None:
+                return found
+            for each in step:
+                log.error("damage on disk", path=each.path, what=each.what)
+            found += step
+            self.damage = list(dict.fromkeys([*self.damage, *found]))
+            await asyncio.sleep(REST_FACTOR * (time.perf_counter() - began))
+
+
+def _next(steps: Iterator[list[Damage]]) -> list[Damage] | None:
+    return next(steps, None)

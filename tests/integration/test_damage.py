@@ -1,0 +1,237 @@
+"""Bytes of the stores change on disk: nothing changed is answered, and it is told which file it was."""
+
+import random
+import shutil
+from pathlib import Path
+
+import httpx
+import lancedb
+import pytest
+
+from indexer.embedding.hashing import HashingEncoder
+from indexer.errors import DamagedStore, StoreInDoubt
+from indexer.file_checksums import CHECKSUMS
+from indexer.generations import Generation
+from indexer.read.graph import read_graph
+from indexer.read.snapshots import POINTER, newest_intact_snapshot, published_snapshots
+from indexer.read.vectors import VectorReader
+from indexer.tables import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS
+from indexer.verify import graph_digest, verify_when_complete
+from indexer.write.file_checksums import ChecksumRecorder
+from indexer.write.graph import GraphWriter
+from indexer.write.vectors import VectorWriter
+from query_api.app import create_app
+from query_api.searching.engine import load_engine
+from query_api.settings import ServiceSettings
+from query_api.upkeep import damage_watch
+from query_api.upkeep.served_generation import OpenedGeneration
+from tests.damaging import (
+    Experiment,
+    Tally,
+    changed,
+    is_live,
+    kinds_of,
+    make_stores,
+    snapshot_digests,
+    text_answers,
+    written_document,
+)
+from tests.waiting import eventually
+
+SEED = 14
+HARMLESS = "lance hint"  # Lance takes a wrong one for none
+KINDS = (
+    *("lance data", "lance deletions", "lance indices", "lance versions", "lance transactions", "lance checksums"),
+    *("lance hint", "graph", "graph checksum", "snapshots", "snapshot descriptions"),
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    data_dir = tmp_path_factory.mktemp("made") / "data"
+    make_stores(data_dir, 8)
+    return data_dir
+
+
+@pytest.fixture
+def generation(made: Path, tmp_path: Path) -> Generation:
+    shutil.copytree(made, tmp_path / "data")
+    return Generation(tmp_path / "data", "g0001")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_changed_byte_is_answered_and_each_is_told(generation: Generation, kind: str) -> None:
+    chosen, tally = random.Random(SEED), Tally()
+    experiment = Experiment(generation)
+    files = [file for file in kinds_of(generation)[kind] if is_live(file)] or kinds_of(generation)[kind]
+    for file in chosen.sample(files, min(2, len(files))):
+        experiment.on(kind, file, 2, chosen, tally)
+    assert tally.changes
+    assert tally.wrong == []
+    if kind != HARMLESS:
+        assert tally.all_told
+
+
+@pytest.mark.parametrize("name", [b"sealed", b"checksum", b"graph_position", b"schema"])
+def test_a_description_whose_field_has_lost_its_name_is_damage(generation: Generation, name: bytes) -> None:
+    pointer = generation.snapshots_dir / POINTER
+    pointer.write_bytes(pointer.read_bytes().replace(name, name[:-1] + b"_"))
+    assert verify_when_complete(generation.data_dir, 0).damage == [
+        "snapshots/LATEST cannot be read as the description of a snapshot"
+    ]
+
+
+@pytest.mark.parametrize("recorded", [True, False], ids=["with checksums", "of an earlier program"])
+@pytest.mark.parametrize("table", [CHUNKS, PASSAGES, DOCUMENTS, POSITIONS, RETRIEVALS])
+def test_a_table_that_is_gone_is_damage_and_not_empty(generation: Generation, table: str, recorded: bool) -> None:
+    if not recorded:
+        (generation.lance_dir / CHECKSUMS).unlink()
+    shutil.rmtree(generation.lance_dir / f"{table}.lance")
+    with pytest.raises(DamagedStore, match=rf"lance/{table}\.lance is gone(?s:.*)thalweg up --data-dir"):
+        VectorReader.open(generation)
+    with pytest.raises(DamagedStore, match=rf"lance/{table}\.lance is gone"):
+        VectorWriter.open(generation, HashingEncoder.dimension)
+    assert not (generation.lance_dir / f"{table}.lance").exists()
+    report = verify_when_complete(generation.data_dir, 0)
+    assert (report.ok, report.damage) == (False, [f"lance/{table}.lance is gone"])
+
+
+def test_a_newest_version_that_is_gone_is_damage_and_not_the_state_before(generation: Generation) -> None:
+    newest = min((generation.lance_dir / "documents.lance" / "_versions").glob("*.manifest"))
+    newest.unlink()
+    with pytest.raises(DamagedStore, match="the newest version of its table"):
+        VectorReader.open(generation)
+
+
+@pytest.mark.parametrize(
+    ("table", "values"),
+    [
+        (CHUNKS, {"text": "a river that never was"}),
+        (CHUNKS, {"passage_id": "another"}),
+        (PASSAGES, {"title": "Another"}),
+        (DOCUMENTS, {"title": "Another"}),
+        (RETRIEVALS, {"body": b"{}"}),
+    ],
+)
+def test_a_row_that_changed_before_its_file_was_recorded_is_found_by_its_own_checksum(
+    generation: Generation, table: str, values: dict[str, object]
+) -> None:
+    lancedb.connect(generation.lance_dir).open_table(table).update(where="true", values=values)
+    ChecksumRecorder(generation.lance_dir).record()
+    report = verify_when_complete(generation.data_dir, 0)
+    assert not report.ok
+    assert "does not match its" in report.damage[0]
+    with pytest.raises(DamagedStore, match="does not match its"):
+        text_answers(VectorReader.open(generation).snapshot())
+
+
+def test_rows_without_checksums_are_taken_as_they_are(generation: Generation) -> None:
+    before = text_answers(VectorReader.open(generation).snapshot())
+    connection = lancedb.connect(generation.lance_dir)
+    for table, columns in ((CHUNKS, ["checksum", "vector_checksum"]), (DOCUMENTS, ["checksum"])):
+        connection.open_table(table).drop_columns(columns)
+    assert text_answers(VectorReader.open(generation).snapshot()) == before
+    writer = VectorWriter.open(generation, HashingEncoder.dimension)
+    writer.replace([written_document(1, 5_000, edition=9)[0]])
+    writer.close()
+    assert text_answers(VectorReader.open(generation).snapshot()) != before
+    assert not verify_when_complete(generation.data_dir, 0).damage
+
+
+def test_a_damaged_vector_is_not_used_again(generation: Generation) -> None:
+    rows, _ = written_document(1, 5_000)
+    writer = VectorWriter.open(generation, HashingEncoder.dimension)
+    table = lancedb.connect(generation.lance_dir).open_table(CHUNKS)
+    table.update(where="true", values={"vector": [0.5] * HashingEncoder.dimension})
+    with pytest.raises(DamagedStore, match="vector_checksum"):
+        writer.known_vectors(rows.hashes)
+    writer.close()
+
+
+def test_a_graph_that_changed_while_closed_is_taken_from_its_newest_intact_snapshot(generation: Generation) -> None:
+    digests = snapshot_digests(generation)
+    newest = published_snapshots(generation.snapshots_dir)[0]
+    graph, snapshot = generation.graph_path, generation.snapshots_dir / newest.name
+    for damaged in (graph, snapshot):
+        damaged.write_bytes(_flipped(damaged.read_bytes(), 5_000))
+    writer = GraphWriter.open(generation)
+    position = writer.position()
+    assert position == published_snapshots(generation.snapshots_dir)[1].graph_position
+    again = writer.snapshot(generation.snapshots_dir)
+    writer.close()
+    assert graph_digest(read_graph(generation.snapshots_dir / again.name)) == digests[position]
+
+
+def test_a_graph_that_changes_while_open_comes_into_no_snapshot(generation: Generation) -> None:
+    writer = GraphWriter.open(generation)
+    rows, contributed = written_document(1, 5_000, edition=9)
+    writer.apply([(rows.row.key, contributed)], 5_000)
+    writer.snapshot(generation.snapshots_dir)
+    with changed(generation.graph_path, 5_000, 1), pytest.raises(StoreInDoubt, match="was changed on disk"):
+        writer.apply([(rows.row.key, contributed)], 5_001)
+    writer.close()
+    after = GraphWriter.open(generation)
+    assert after.position() == 5_000
+    after.close()
+
+
+def test_a_damaged_newest_snapshot_is_passed_over_for_the_one_before(generation: Generation) -> None:
+    engine = load_engine()
+    newest, before, *_ = published_snapshots(generation.snapshots_dir)
+    file = generation.snapshots_dir / newest.name
+    file.write_bytes(_flipped(file.read_bytes(), 9_000))
+    opened = OpenedGeneration(generation, engine, 10**9)
+    assert (opened.graph_file and opened.graph_file.name) == before.name
+    assert opened.graph.base_position == before.graph_position
+    (generation.snapshots_dir / POINTER).write_bytes(b"\x00\xff")
+    assert newest_intact_snapshot(generation.snapshots_dir) == before
+    for snapshot in published_snapshots(generation.snapshots_dir)[1:]:
+        (generation.snapshots_dir / snapshot.name).write_bytes(b"")
+    assert OpenedGeneration(generation, engine, 10**9).graph.base_position == -1
+    report = verify_when_complete(generation.data_dir, 0)
+    assert not report.ok
+    assert "the worker replaces it" in report.mending
+
+
+@pytest.fixture
+def quick_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(damage_watch.DamageWatch.__init__, "__kwdefaults__", {"pause_seconds": 0.05})
+
+
+@pytest.mark.usefixtures("quick_watch")
+async def test_a_running_service_tells_the_file_and_answers_from_memory_and_the_next_one_refuses(
+    generation: Generation,
+) -> None:
+    settings = ServiceSettings.model_validate(
+        {"storage": {"data_dir": generation.data_dir}, "embedding": {"provider": "hashing"}}
+    )
+    question = {"q": "river banks", "mode": "keyword"}
+    file = max((generation.lance_dir / "chunks.lance" / "data").iterdir(), key=lambda each: each.stat().st_size)
+    named = str(file.relative_to(generation.root))
+    app = create_app(settings)
+    async with app.router.lifespan_context(app), _client(app) as http:
+        await eventually(lambda: app.state.service.keeper.current, seconds=60)
+        before = (await http.get("/v1/search", params=question)).json()["hits"]
+        file.write_bytes(_flipped(file.read_bytes(), 100))
+        await eventually(lambda: app.state.service.keeper.damage.damage, seconds=60)
+        status = (await http.get("/v1/status")).json()
+        assert status["damage"] == [f"{named} does not match its checksum"]
+        assert any(named in note and "thalweg up" in note for note in status["readiness"]["notes"])
+        assert before
+        assert (await http.get("/v1/search", params=question)).json()["hits"] == before
+    app = create_app(settings)
+    async with app.router.lifespan_context(app), _client(app) as http:
+        await eventually(lambda: "Damaged" in (app.state.service.keeper.problem or ""), seconds=60)
+        answer = await http.get("/readyz")
+        assert answer.status_code == 503
+        assert named in answer.json()["reasons"][0]
+        assert (await http.get("/v1/search", params=question)).status_code == 503
+
+
+def _client(app: object) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)  # type: ignore[arg-type]
+    return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420")
+
+
+def _flipped(content: bytes, offset: int) -> bytes:
+    return content[:offset] + bytes([content[offset] ^ 1]) + content[offset + 1 :]
