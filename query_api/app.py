@@ -5,7 +5,9 @@ from contextlib import asynccontextmanager
 
 from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
+from starlette.middleware.cors import CORSMiddleware
 
+from query_api.bodies.middleware import BodyLimits
 from query_api.problems import install_problem_handlers
 from query_api.resting import REST_SECONDS
 from query_api.routes import (
@@ -64,7 +66,16 @@ def create_app(
         lifespan=lifespan,
         responses={"default": {"model": Problem, "description": "A problem, with a sentence that says what to do."}},
     )
+    app.add_middleware(BodyLimits, settings=settings.service)
     app.add_middleware(Gate, settings=settings.service)
+    if settings.service.cors_origins:  # the outermost: browsers ask before they send, and read refusals too
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.service.cors_origins,
+            allow_methods=("GET", "POST", "PUT", "DELETE"),
+            allow_headers=("*",),
+            expose_headers=("Location", "Retry-After"),
+        )
     install_problem_handlers(app)
     for routes in (
         search,

@@ -15,6 +15,7 @@ from indexer.errors import TransientStoreError
 from schemas.errors import MalformedEvent
 
 MEDIA_TYPE = "application/problem+json"
+MAX_SENTENCES = 10
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 log = structlog.get_logger(__name__)
@@ -101,7 +102,9 @@ async def _on_invalid_request(request: Request, error: Exception) -> Response:
         return ApiProblem(
             400, "Not JSON", f"The body is not JSON: {problems[0].get('ctx', {}).get('error', 'it does not parse')}."
         ).response()
-    detail = " ".join(_sentence(problem, request) for problem in problems)
+    detail = " ".join(_sentence(problem, request) for problem in problems[:MAX_SENTENCES])
+    if len(problems) > MAX_SENTENCES:
+        detail += f" And {len(problems) - MAX_SENTENCES:,} more."
     return ApiProblem(422, "Request does not fit", detail).response()
 
 

@@ -6,6 +6,7 @@ from aiokafka.errors import KafkaError
 from fastapi import APIRouter, Depends
 
 from indexer.chunking import ChunkingParameters
+from query_api.bodies.model_route import ModelRoute
 from query_api.problems import ApiProblem, refused_event
 from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
@@ -25,7 +26,7 @@ from schemas.curation import (
 )
 from schemas.errors import MalformedEvent
 
-router = APIRouter(tags=["collections"])
+router = APIRouter(tags=["collections"], route_class=ModelRoute)
 
 ServiceOf = Annotated[Service, Depends(service_of)]
 

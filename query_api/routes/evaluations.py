@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import ValidationError
 
+from query_api.bodies.model_route import LargeModelRoute
 from query_api.judging.approaches import Approach, approaches_named
 from query_api.judging.in_process import AnotherRuns, Evaluations, ServedFacts, search_request
 from query_api.judging.labelled import LabelledDocument
@@ -19,7 +20,7 @@ from schemas.evaluations import EvaluationList, EvaluationRequest, EvaluationSta
 from schemas.exits import WrongSetting
 from schemas.search_request import SearchRequest
 
-router = APIRouter(tags=["evaluations"])
+router = APIRouter(tags=["evaluations"], route_class=LargeModelRoute)
 
 PAGE_DOCUMENTS = 1_000
 MAX_DOCUMENTS = 200_000

@@ -6,13 +6,14 @@ from uuid import uuid4
 from fastapi import APIRouter
 
 from indexer.linking import DEFAULT_RULES
+from query_api.bodies.model_route import ModelRoute
 from query_api.problems import ApiProblem, refused_event
 from query_api.routes.collections import ServiceOf, documents_in, publish, require_documents, stated
 from schemas.curation import LinkingEvent, RelinkEvent, SettingAccepted, encode_choice, linking_key, relink_key
 from schemas.errors import MalformedEvent
 from schemas.linking import CollectionLinking, LinkingChoice, RelinkAccepted, Relinking
 
-router = APIRouter(tags=["collections"])
+router = APIRouter(tags=["collections"], route_class=ModelRoute)
 
 PATH = "/v1/collections/{collection}/linking"
 RELINK_PATH = "/v1/collections/{collection}/relink"

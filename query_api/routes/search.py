@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from query_api.admission import Turn, caller_of
+from query_api.bodies.model_route import ModelRoute
 from query_api.problems import ApiProblem
 from query_api.reranking.port import HOW_TO_CONFIGURE
 from query_api.searching.engine import SearchUnanswered
@@ -23,7 +24,7 @@ from schemas.tracing import TRACEPARENT, well_formed
 if TYPE_CHECKING:
     from query_api.reading.snapshot import Snapshot
 
-router = APIRouter(tags=["search"])
+router = APIRouter(tags=["search"], route_class=ModelRoute)
 
 R = TypeVar("R")
 

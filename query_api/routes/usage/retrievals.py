@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import JSONResponse
 
 from indexer.errors import MalformedCursor
+from query_api.bodies.model_route import ModelRoute
 from query_api.problems import ApiProblem
 from query_api.routes.usage.since import Since, first_ms
 from query_api.searching.engine import tables_of
@@ -17,7 +18,7 @@ from query_api.writing.publishing import BrokerUnavailable, OutgoingRecord, Reco
 from schemas.provenance import Feedback, Retrieval, RetrievedHit, encode_feedback
 from schemas.usage import FeedbackAccepted, FeedbackRequest, RetrievalDetail, RetrievalPage
 
-router = APIRouter(tags=["retrievals"])
+router = APIRouter(tags=["retrievals"], route_class=ModelRoute)
 
 ServiceOf = Annotated[Service, Depends(service_of)]
 
