@@ -15,6 +15,7 @@ from indexer.errors import TransientStoreError
 from schemas.errors import MalformedEvent
 
 MEDIA_TYPE = "application/problem+json"
+PROBLEM = "A problem"
 MAX_SENTENCES = 10
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
@@ -65,6 +66,11 @@ class ApiProblem(Exception):
 
     def response(self) -> Response:
         return Response(msgspec.json.encode(self.body()), self.status, self.headers, MEDIA_TYPE)
+
+
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problems a route can answer with, as its `responses`; `query_api/openapi.py` says what they hold."""
+    return {status: {"description": PROBLEM} for status in statuses}
 
 
 def refused_event(error: MalformedEvent) -> ApiProblem:

@@ -8,7 +8,8 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from indexer.parsing import formats
-from query_api.problems import ApiProblem
+from query_api.problems import ApiProblem, problem_responses
+from query_api.routes.parameters import Collection, DocumentId
 from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 from query_api.settings import ServiceSettings
@@ -25,7 +26,6 @@ from schemas.tracing import TRACEPARENT, well_formed
 router = APIRouter(tags=["documents"])
 
 ServiceOf = Annotated[Service, Depends(service_of)]
-Collection = Annotated[str, Query(max_length=128, description="The collection the document is in.")]
 
 ENVELOPE_EXAMPLE = {
     "id": "notes/today.md",
@@ -35,7 +35,8 @@ ENVELOPE_EXAMPLE = {
 }
 
 _TOKEN: dict[int | str, dict[str, Any]] = {
-    202: {"model": WriteAccepted, "description": "In the log; search with `after` set to the token to see it."}
+    202: {"model": WriteAccepted, "description": "In the log; search with `after` set to the token to see it."},
+    **problem_responses(415),
 }
 
 
@@ -62,7 +63,7 @@ async def publish_documents(
     request: Request,
     service: ServiceOf,
     document_id: Annotated[str | None, Query(alias="id", description="For a raw body: the document's id.")] = None,
-    collection: Collection = "default",
+    collection: Annotated[str, Query(max_length=128, description="For a raw body: its collection.")] = "default",
     title: str | None = None,
     uri: str | None = None,
     version: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
@@ -100,12 +101,12 @@ async def publish_documents(
     status_code=202,
     summary="Publish a document under this id",
     response_model=WriteAccepted,
-    responses=_TOKEN,
+    responses=_TOKEN | problem_responses(404),
     openapi_extra=_body(*_RAW_TYPES),
 )
 async def put_document(
     request: Request,
-    document_id: str,
+    document_id: DocumentId,
     service: ServiceOf,
     collection: Collection = "default",
     title: str | None = None,
@@ -130,10 +131,14 @@ async def put_document(
 
 
 @router.delete(
-    "/v1/documents/{document_id:path}", status_code=202, summary="Delete a document", response_model=WriteAccepted
+    "/v1/documents/{document_id:path}",
+    status_code=202,
+    summary="Delete a document",
+    response_model=WriteAccepted,
+    responses=problem_responses(404),
 )
 async def delete_document(
-    request: Request, document_id: str, service: ServiceOf, collection: Collection = "default"
+    request: Request, document_id: DocumentId, service: ServiceOf, collection: Collection = "default"
 ) -> Response:
     """Deleting what is not there is no error: the log may still hold it on its way."""
     event = DocumentDelete(key=intake.document_key(collection, document_id))
@@ -220,6 +225,7 @@ async def _publish_members(service: Service, batch: Batch) -> dict[int, Position
 
     A record that the topic does not take also fails those sent in one packet with it, so these go one by one then.
     """
+    _require_same_log(service)
     indices = list(batch.records)
     try:
         positions = await service.writer.publish(service.topics.documents, list(batch.records.values()))

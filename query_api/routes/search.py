@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from query_api.admission import Turn, caller_of
 from query_api.bodies.model_route import ModelRoute
-from query_api.problems import ApiProblem
+from query_api.problems import ApiProblem, problem_responses
 from query_api.reranking.port import HOW_TO_CONFIGURE
 from query_api.searching.engine import SearchUnanswered
 from query_api.service import Service, service_of
@@ -53,6 +53,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": STREAM_EXAMPLE}},
     },
     204: {"description": "`Last-Event-ID` is that of the last frame: nothing follows, and nobody needs to ask again."},
+    **problem_responses(410),
 }
 
 ServiceOf = Annotated[Service, Depends(service_of)]
