@@ -61,3 +61,29 @@ async def refused(running: Running, body: bytes | AsyncIterator[bytes]) -> None:
     assert problem(answer)["status"] == 503
     assert "of them at once" in problem(answer)["detail"]
     assert int(answer.headers["retry-after"]) > 0
+
+
+def question(judged: int) -> str:
+    return '{"id": "a", "text": "x", "relevant": {' + ", ".join(f'"d{n}": "x"' for n in range(judged)) + "}}"
+
+
+@pytest.mark.parametrize(
+    ("questions", "status"),
+    [
+        ([question(90_000)], 422),
+        ([question(900)] * 100, 422),
+        (["{}"] * 40_000, 422),
+        (["[]"] * 300_000, 413),
+        (["{}", *["0"] * 999], 422),
+    ],
+    ids=["judgements", "questions", "empty", "very many", "no questions"],
+)
+async def test_an_evaluation_of_very_many_mistakes_is_refused_shortly(
+    tmp_path: Path, questions: list[str], status: int
+) -> None:
+    body = '{"collection": "a", "questions": [' + ", ".join(questions) + "]}"
+    async with service_over(tmp_path, ScriptedEngine(), until_ready=False) as running:
+        json = {"Content-Type": "application/json"}
+        refused = await running.http.post("/v1/evaluations", content=body, headers=json)
+        assert problem(refused)["status"] == status
+        assert len(refused.content) < 2_500
