@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import httpx
+import pytest
 
 from indexer.generations import FIRST
 from schemas.topics import TopicNames, topic_specs
@@ -17,6 +18,7 @@ EXAMPLES = 6  # for each operation, beside those made of its parameters' bounds
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 
 
+@pytest.mark.timeout(600)  # a minute on two cores that nobody else uses
 async def test_the_service_does_what_its_openapi_document_says(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     settings = settings_for(kafka, topic_prefix, tmp_path)
     names = TopicNames(topic_prefix)
