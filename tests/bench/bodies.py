@@ -1,7 +1,7 @@
 """`python -m tests.bench.bodies`: what bodies that hold very many members do to the service, by size.
 
-First what `/livez` takes while nothing else is asked, which is the machine's own noise. For each body: the answer, how long it took, the slowest `/livez` meanwhile, and the service's memory before,
-at most and after.
+First what `/livez` takes while nothing else is asked, which is the machine's own noise. For each body: the answer, how
+long it took, the slowest `/livez` meanwhile, and the service's memory before, at most and after.
 """
 
 import argparse
