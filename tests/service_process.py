@@ -40,6 +40,7 @@ class Probe:
     def __init__(self, service: ServiceProcess) -> None:
         self._service = service
         self._stop = threading.Event()
+        self._begun = threading.Event()
         self._thread = threading.Thread(target=self._ask)
         self.slowest_seconds = 0.0
         self.most_bytes = 0
@@ -47,6 +48,7 @@ class Probe:
 
     def __enter__(self) -> "Probe":
         self._thread.start()
+        self._begun.wait()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -55,7 +57,11 @@ class Probe:
 
     def _ask(self) -> None:
         with self._service.client() as http:
-            while not self._stop.wait(PROBE_EVERY_SECONDS):
+            http.get("/livez")  # the connection is there, and the block begins
+            self._begun.set()
+            stopped = False
+            while not stopped:  # once more after the block: of what was short, too
+                stopped = self._stop.wait(PROBE_EVERY_SECONDS)
                 begun = time.perf_counter()
                 http.get("/livez").raise_for_status()
                 self.slowest_seconds = max(self.slowest_seconds, time.perf_counter() - begun)
