@@ -19,10 +19,11 @@ from query_api.streaming.following import FINAL, following_id, last_stage, stage
 from query_api.streaming.sse import MEDIA_TYPE, accepts_events
 from query_api.upkeep.document_status import document_status
 from query_api.writing import intake
+from schemas import tokens
 from schemas.api import DocumentPage, DocumentStatus, DocumentSummary
 from schemas.bounds import MAX_LINK_CHARACTERS, MAX_LINKS, MAX_TITLE_CHARACTERS, MAX_URI_CHARACTERS
 from schemas.clock import rfc3339
-from schemas.ids import POSITIONS_PATTERN, DocumentKey
+from schemas.ids import DocumentKey
 from schemas.service import DocumentDetail, FormatInfo, PassageText
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ async def get_document(
         Query(
             max_length=64,
             description="With /status: the token of the write that is asked about.",
-            json_schema_extra={"pattern": POSITIONS_PATTERN},
+            json_schema_extra={"pattern": tokens.WRITTEN},
         ),
     ] = None,
     last_event_id: Annotated[
