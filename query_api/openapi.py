@@ -18,6 +18,7 @@ DESCRIPTIONS = {
     401: "The API key is missing or wrong.",
     403: "A web page of another origin may not write.",
     404: "There is no such thing.",
+    408: "A part of the body did not come in time.",
     409: "It is at odds with what is there.",
     410: "The snapshot of the cursor is gone.",
     413: "Too large, or too much in it.",
@@ -75,7 +76,7 @@ def _before_routes(path: str, method: str, operation: dict[str, Any], *, with_ke
     if operation.get("parameters"):
         yield 414
     if "requestBody" in operation:
-        yield 413
+        yield from (408, 413)
     if path.startswith("/v1/"):
         yield from (422, 503)  # a parameter that does not fit, or that there is not; no room, or no store
 

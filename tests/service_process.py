@@ -1,6 +1,7 @@
 """The query service as a process of its own, without Kafka, and how it bears what it is sent."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from tests.waiting import wait_until
 
 MIB = 1024 * 1024
 PROBE_EVERY_SECONDS = 0.02
+ADDRESS = re.compile(r"http://127\.0\.0\.1:[0-9]+")
 
 
 class ServiceProcess:
@@ -81,9 +83,10 @@ def service_process(data_dir: Path, **settings: Any) -> Iterator[ServiceProcess]
         subprocess.Popen(command, stdout=told, stderr=told, env=os.environ | environment) as process,
     ):
         try:
-            wait_until(lambda: process.poll() is not None or b"http://" in log.read_bytes(), "the service's address")
-            url = log.read_text().partition("query service: ")[2].split()[0]
-            service = ServiceProcess(psutil.Process(process.pid), url)
+            wait_until(lambda: ADDRESS.search(log.read_text()), log.read_text)
+            url = ADDRESS.search(log.read_text())
+            assert url is not None
+            service = ServiceProcess(psutil.Process(process.pid), url[0])
             with service.client() as http:
                 wait_until(lambda: answers(http), log.read_text)
             yield service

@@ -50,7 +50,12 @@ async def list_dead_letters(
         return await service.dead_letters.page(reason=reason, since_ms=first_ms, before=before, limit=limit)
 
 
-@router.post("/v1/dead-letters/skip", status_code=202, summary="Pass by a batch that cannot be read")
+@router.post(
+    "/v1/dead-letters/skip",
+    status_code=202,
+    summary="Pass by a batch that cannot be read",
+    responses=problem_responses(404),
+)
 async def skip(order: SkipOrder, service: ServiceOf) -> SkippedBatch:
     """Its readers go on behind it within seconds, and a rebuild passes it by too; a dead letter tells where it stands.
     404 where the log can be read: nothing else is ever skipped."""

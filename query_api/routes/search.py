@@ -53,7 +53,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": STREAM_EXAMPLE}},
     },
     204: {"description": "`Last-Event-ID` is that of the last frame: nothing follows, and nobody needs to ask again."},
-    **problem_responses(410),
+    **problem_responses(410, 429),
 }
 
 ServiceOf = Annotated[Service, Depends(service_of)]

@@ -7,10 +7,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from indexer.generations import FIRST
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topic_admin import ensure_topics
-from tests.integration.query_service.stage import Stage, make_generation, serving, settings_for, working
+from tests.integration.query_service.stage import GENERATION, Stage, make_generation, serving, settings_for, working
 from tests.waiting import eventually
 
 SEED = 20261123
@@ -22,12 +21,12 @@ CONFIG = Path(__file__).with_name("schemathesis.toml")
 async def test_the_service_does_what_its_openapi_document_says(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     settings = settings_for(kafka, topic_prefix, tmp_path)
     names = TopicNames(topic_prefix)
-    await ensure_topics(kafka, topic_specs(settings.kafka, FIRST))
+    await ensure_topics(kafka, topic_specs(settings.kafka, GENERATION))
     generation = make_generation(tmp_path)
     async with serving(settings) as (http, app):
         async with working(kafka, names, generation):  # what comes after this document is not indexed
             stage = Stage(http, app, names, kafka, tmp_path)
-            await eventually(lambda: stage.service.readiness().ready)
+            await eventually(lambda: stage.service.readiness().ready and stage.service.log_identity.topic_id)
             token = await stage.put("notes/river.md", "# River\n\nThe river is high.")
             assert (await stage.search("river", after=token))["hits"]
         told, ended = await schemathesis(http, tmp_path)
