@@ -5,7 +5,10 @@ from contextlib import asynccontextmanager
 
 from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
+from starlette.middleware.cors import CORSMiddleware
 
+from query_api.bodies.middleware import BodyLimits
+from query_api.openapi import describe
 from query_api.problems import install_problem_handlers
 from query_api.resting import REST_SECONDS
 from query_api.routes import (
@@ -26,7 +29,6 @@ from query_api.routes.usage import analytics, cache, retrievals
 from query_api.searching.engine import Engine, load_engine
 from query_api.service import Service
 from query_api.settings import ServiceSettings
-from schemas.api import Problem
 
 DESCRIPTION = """Documents in on Kafka, hybrid search out over Server-Sent Events.
 
@@ -62,9 +64,17 @@ def create_app(
         summary="Hybrid search over a stream of documents.",
         description=DESCRIPTION,
         lifespan=lifespan,
-        responses={"default": {"model": Problem, "description": "A problem, with a sentence that says what to do."}},
     )
+    app.add_middleware(BodyLimits, settings=settings.service)
     app.add_middleware(Gate, settings=settings.service)
+    if settings.service.cors_origins:  # the outermost: browsers ask before they send, and read refusals too
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.service.cors_origins,
+            allow_methods=("GET", "POST", "PUT", "DELETE"),
+            allow_headers=("*",),
+            expose_headers=("Location", "Retry-After"),
+        )
     install_problem_handlers(app)
     for routes in (
         search,
@@ -82,4 +92,6 @@ def create_app(
         cache,
     ):
         app.include_router(routes.router, dependencies=[Depends(known_parameters)])
+    app.state.needs_key = settings.service.api_key is not None
+    describe(app)
     return app

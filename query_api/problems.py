@@ -16,6 +16,8 @@ from schemas.errors import MalformedEvent
 
 MEDIA_TYPE = "application/problem+json"
 DAMAGED_RETRY_SECONDS = 60  # somebody has to mend it first
+PROBLEM = "A problem"
+MAX_SENTENCES = 10
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 log = structlog.get_logger(__name__)
@@ -67,6 +69,11 @@ class ApiProblem(Exception):
         return Response(msgspec.json.encode(self.body()), self.status, self.headers, MEDIA_TYPE)
 
 
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problems a route can answer with, as its `responses`; `query_api/openapi.py` says what they hold."""
+    return {status: {"description": PROBLEM} for status in statuses}
+
+
 def refused_event(error: MalformedEvent) -> ApiProblem:
     """A document that the worker would not take, refused before it is published, with the worker's own sentence."""
     status = _STATUS_BY_REASON.get(error.reason, HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -108,7 +115,9 @@ async def _on_invalid_request(request: Request, error: Exception) -> Response:
         return ApiProblem(
             400, "Not JSON", f"The body is not JSON: {problems[0].get('ctx', {}).get('error', 'it does not parse')}."
         ).response()
-    detail = " ".join(_sentence(problem, request) for problem in problems)
+    detail = " ".join(_sentence(problem, request) for problem in problems[:MAX_SENTENCES])
+    if len(problems) > MAX_SENTENCES:
+        detail += f" And {len(problems) - MAX_SENTENCES:,} more."
     return ApiProblem(422, "Request does not fit", detail).response()
 
 

@@ -2,8 +2,9 @@
 
 import ipaddress
 from typing import Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from schemas.configuring import ProcessSettings
 from schemas.settings import (
@@ -44,6 +45,11 @@ class ServiceBlock(BaseModel):
         ("localhost", "127.0.0.1", "::1"),
         description="Host names a request may be addressed to while there is no `api_key`; this keeps web pages that "
         "point a name of their own at this machine away. Add the name a proxy in front uses.",
+    )
+    cors_origins: tuple[str, ...] = Field(
+        (),
+        description="Origins of web pages that may use this service from a browser, such as "
+        "`https://wiki.example.org`; its own pages always may. Of other pages, writes are refused.",
     )
     search_threads: int = Field(
         4,
@@ -138,6 +144,12 @@ class ServiceBlock(BaseModel):
     max_request_bytes: int = Field(
         64 * MIB, ge=1_024, description="Largest body of one request: a batch of documents, or uploaded files."
     )
+    request_bytes_at_once: int = Field(
+        128 * MIB,
+        ge=1_024,
+        description="Bodies of documents held at once, over all requests; what is beyond gets 503 with `Retry-After`. "
+        "Each byte costs about four of memory while it is read and published. `max_request_bytes` is let in anyway.",
+    )
     max_batch_documents: int = Field(1_000, ge=1, description="Most documents in one request.")
 
     @property
@@ -157,6 +169,22 @@ class ServiceBlock(BaseModel):
                 "(16 characters or more), or listen on 127.0.0.1"
             )
         return self
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in origins:
+            parts = urlsplit(origin)
+            if (
+                parts.scheme not in ("http", "https")
+                or origin != f"{parts.scheme}://{parts.netloc}"
+                or not parts.netloc
+            ):
+                raise ValueError(
+                    f"{origin!r} is no origin: write scheme, host and port as a browser does, such as "
+                    "https://wiki.example.org or http://localhost:3000"
+                )
+        return origins
 
 
 class RerankerSettings(BaseModel):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, StringConstraints, model_validator
 
 from schemas.hit_pages import Group
 from schemas.search_request import MAX_QUERY_CHARACTERS
@@ -12,6 +12,14 @@ MAX_QUESTIONS = 1_000
 MAX_JUDGED = 1_000
 MAX_EVALUATED_HITS = 100
 MAX_GRADE = 100
+
+
+def _few(relevant: object) -> object:
+    """The judgements, counted before each is looked at."""
+    if isinstance(relevant, dict) and len(relevant) > MAX_JUDGED:
+        raise ValueError(f"a question has at most {MAX_JUDGED:,} judgements, not {len(relevant):,}")
+    return relevant
+
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=2_048)]
 
@@ -23,7 +31,11 @@ class EvaluatedQuestion(BaseModel):
 
     id: Identifier
     text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_QUERY_CHARACTERS)]
-    relevant: dict[Identifier, Annotated[Count, Field(ge=0, le=MAX_GRADE)]] = Field(min_length=1, max_length=MAX_JUDGED)
+    relevant: Annotated[
+        dict[Identifier, Annotated[Count, Field(ge=0, le=MAX_GRADE)]],
+        Field(min_length=1, max_length=MAX_JUDGED),
+        BeforeValidator(_few),
+    ]
     kind: str | None = Field(None, max_length=64, description="Questions of a kind are also reported by themselves.")
 
     @model_validator(mode="after")
@@ -52,7 +64,7 @@ class EvaluationRequest(StrictNumbers):
 
     name: str = Field("labelled", min_length=1, max_length=128, description="What the report calls the questions.")
     collection: str = Field(min_length=1, max_length=128)
-    questions: list[EvaluatedQuestion] = Field(min_length=1, max_length=MAX_QUESTIONS)
+    questions: Annotated[list[EvaluatedQuestion], FailFast()] = Field(min_length=1, max_length=MAX_QUESTIONS)
     approaches: list[str] = Field(
         ["hybrid", "vector", "keyword", "graph"],
         min_length=1,

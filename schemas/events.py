@@ -16,7 +16,7 @@ from schemas.bounds import check_bounds
 from schemas.cloudevents import CLOUDEVENT_TYPE, CloudEvent, binary_cloudevent, structured_cloudevent
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey, sha256_hex
-from schemas.metadata import check_metadata
+from schemas.metadata import check_metadata, check_metadata_text
 from schemas.settings import LimitSettings
 from schemas.tracing import CLOUDEVENT_TRACEPARENT, TRACEPARENT, well_formed
 from schemas.visible import is_blank, is_visible
@@ -94,9 +94,25 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     links: list[str] = []
 
 
+class _EnvelopeAsSent(msgspec.Struct, frozen=True, kw_only=True):
+    """The envelope before its metadata is decoded, which can take a hundred times the room of its text."""
+
+    id: str
+    collection: str = "default"
+    title: str | None = None
+    content: str | None = None
+    content_base64: str | None = None
+    content_type: str = DEFAULT_CONTENT_TYPE
+    uri: str | None = None
+    metadata: msgspec.Raw = msgspec.Raw(b"{}")
+    version: int | str | None = None
+    links: list[str] = []
+
+
 _ENVELOPE_FIELDS = frozenset(Envelope.__struct_fields__)
-_envelope_decoder = msgspec.json.Decoder(Envelope)
-_any_decoder = msgspec.json.Decoder()
+_envelope_decoder = msgspec.json.Decoder(_EnvelopeAsSent)
+_metadata_decoder = msgspec.json.Decoder(dict[str, JSONValue])
+_fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def decode_document_event(
@@ -129,7 +145,7 @@ def _decode_value(
     if is_binary_cloudevent:
         return _from_cloudevent(document, binary_cloudevent(value, fields), _metadata_in(fields), limits)
     if media_type == ENVELOPE_TYPE:
-        return upsert_from_envelope(decode_envelope(value), limits, expected=document)
+        return upsert_from_envelope(decode_envelope(value, limits), limits, expected=document)
     upsert = DocumentUpsert(key=document, content=value, content_type=content_type, metadata=_metadata_in(fields))
     return checked(upsert, limits)
 
@@ -139,16 +155,18 @@ def media_type_in(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
-def decode_envelope(value: bytes) -> tuple[Envelope, int]:
+def decode_envelope(value: bytes | bytearray | msgspec.Raw, limits: LimitSettings) -> tuple[Envelope, int]:
     """The envelope and the number of unknown fields that were left out. Raises MalformedEvent."""
     try:
-        envelope = _envelope_decoder.decode(value)
+        sent = _envelope_decoder.decode(value)
+        check_metadata_text(len(memoryview(sent.metadata)), limits)
+        metadata = _metadata_decoder.decode(sent.metadata)
     except msgspec.ValidationError as error:
         raise MalformedEvent("wrong_type", f"The envelope does not fit: {error}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedEvent("not_json", f"The record is not a JSON envelope: {error}.") from error
-    raw = _any_decoder.decode(value)
-    return envelope, len(raw.keys() - _ENVELOPE_FIELDS)
+    envelope = Envelope(**msgspec.structs.asdict(sent) | {"metadata": metadata})
+    return envelope, len(_fields_decoder.decode(value).keys() - _ENVELOPE_FIELDS)
 
 
 def upsert_from_envelope(
@@ -223,12 +241,7 @@ def _version(version: int | str | None) -> int | None:
 def checked(event: DocumentUpsert, limits: LimitSettings) -> DocumentUpsert:
     """The same event, without a title of which nothing can be seen. Raises MalformedEvent for one that is empty or
     over a limit."""
-    if len(event.content) > limits.max_document_bytes:
-        raise MalformedEvent(
-            "too_large",
-            f"The content has {len(event.content):,} bytes; the limit is {limits.max_document_bytes:,}. "
-            "Split the document or raise THALWEG_LIMITS__MAX_DOCUMENT_BYTES.",
-        )
+    check_content_size(len(event.content), limits)
     if is_blank(event.content) and not event.is_title_only:
         raise MalformedEvent(
             "empty_content",
@@ -237,6 +250,16 @@ def checked(event: DocumentUpsert, limits: LimitSettings) -> DocumentUpsert:
     check_bounds(title=event.title, uri=event.uri, content_type=event.content_type, links=event.links)
     check_metadata(event.metadata, limits)
     return msgspec.structs.replace(event, title=None) if event.title and not is_visible(event.title) else event
+
+
+def check_content_size(size: int, limits: LimitSettings) -> None:
+    """Raises MalformedEvent for content of so many bytes where that is over the limit."""
+    if size > limits.max_document_bytes:
+        raise MalformedEvent(
+            "too_large",
+            f"The content has {size:,} bytes; the limit is {limits.max_document_bytes:,}. "
+            "Split the document or raise THALWEG_LIMITS__MAX_DOCUMENT_BYTES.",
+        )
 
 
 def _from_cloudevent(
@@ -258,7 +281,7 @@ def _from_cloudevent(
         return DocumentDelete(key=document, version=version, traceparent=traceparent)
     content_type = event.content_type or DEFAULT_CONTENT_TYPE
     if media_type_in(content_type) == ENVELOPE_TYPE:
-        upsert = upsert_from_envelope(decode_envelope(event.content), limits, expected=document)
+        upsert = upsert_from_envelope(decode_envelope(event.content, limits), limits, expected=document)
         kept = upsert.version if version is None else version
         return msgspec.structs.replace(upsert, version=kept, traceparent=traceparent)
     upsert = DocumentUpsert(

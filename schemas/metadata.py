@@ -16,16 +16,22 @@ STATED_FIELDS = "stated_fields"
 
 RESERVED_METADATA = frozenset({PAGE_STARTS, STATED_FIELDS})
 MAX_METADATA_DEPTH = 32
+MAX_ESCAPING = 6
 _INTEGERS = range(-(2**63), 2**64)
+
+
+def check_metadata_text(size: int, limits: LimitSettings) -> None:
+    """Raises MalformedEvent for metadata whose JSON, as it was sent, is too long to be within the limit once it is
+    decoded: with every character escaped, or many blanks."""
+    if size > MAX_ESCAPING * limits.max_metadata_bytes:
+        raise _too_large(size, limits)
 
 
 def check_metadata(metadata: Mapping[str, Any], limits: LimitSettings) -> None:
     """Raises MalformedEvent: `metadata_too_large`, `metadata_too_deep`, `number_too_large` or `reserved_metadata`."""
     size = len(msgspec.json.encode(metadata))
     if size > limits.max_metadata_bytes:
-        raise MalformedEvent(
-            "metadata_too_large", f"The metadata has {size:,} bytes; the limit is {limits.max_metadata_bytes:,}."
-        )
+        raise _too_large(size, limits)
     reserved = sorted(RESERVED_METADATA & metadata.keys())
     if reserved:
         raise MalformedEvent(
@@ -42,6 +48,12 @@ def check_metadata(metadata: Mapping[str, Any], limits: LimitSettings) -> None:
         raise MalformedEvent(
             "metadata_too_deep", f"The metadata nests deeper than {MAX_METADATA_DEPTH} levels; flatten it."
         )
+
+
+def _too_large(size: int, limits: LimitSettings) -> MalformedEvent:
+    return MalformedEvent(
+        "metadata_too_large", f"The metadata has {size:,} bytes; the limit is {limits.max_metadata_bytes:,}."
+    )
 
 
 def _inside(value: Any) -> list[Any]:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
+from schemas import tokens
 from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, Condition, parse_condition
 from schemas.hit_pages import MAX_HITS, Group
 from schemas.results import (
@@ -163,6 +164,7 @@ class SearchRequest(StrictNumbers):
         max_length=4096,
         description="A token from a write: the answer shows at least that write, or a 503 says it is not there yet.",
         examples=["3:1042"],
+        json_schema_extra={"pattern": tokens.WRITTEN},
     )
     wait_seconds: float = Field(10.0, ge=0, le=60, description="How long to wait for `after`.")
     cursor: str | None = Field(

@@ -12,6 +12,9 @@ from schemas.errors import MalformedToken
 from schemas.ids import format_positions, parse_positions
 
 LOG_DIGITS = 8
+_PART = "[0-9]{1,9}:[0-9]{1,18}(@[0-9a-f]{8})?"
+WRITTEN = f"^{_PART}(,{_PART})*$"
+"""The pattern of a token, for the OpenAPI document."""
 
 
 class Token(NamedTuple):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from query_api.problems import ApiProblem
+from query_api.problems import ApiProblem, problem_responses
 from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 from schemas.service import ChunkDetail
@@ -12,7 +12,7 @@ from schemas.service import ChunkDetail
 router = APIRouter(tags=["chunks"])
 
 
-@router.get("/v1/chunks/{chunk_id}", summary="A chunk")
+@router.get("/v1/chunks/{chunk_id}", summary="A chunk", responses=problem_responses(404))
 async def get_chunk(chunk_id: str, service: Annotated[Service, Depends(service_of)]) -> ChunkDetail:
     """A chunk of the current revision of its document."""
     tables = tables_of(service.snapshot())

@@ -6,7 +6,9 @@ from aiokafka.errors import KafkaError
 from fastapi import APIRouter, Depends
 
 from indexer.chunking import ChunkingParameters
+from query_api.bodies.model_route import ModelRoute
 from query_api.problems import ApiProblem, refused_event
+from query_api.routes.parameters import CollectionInPath
 from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 from query_api.upkeep.collection_settings import SettingsReader, Stated
@@ -25,7 +27,7 @@ from schemas.curation import (
 )
 from schemas.errors import MalformedEvent
 
-router = APIRouter(tags=["collections"])
+router = APIRouter(tags=["collections"], route_class=ModelRoute)
 
 ServiceOf = Annotated[Service, Depends(service_of)]
 
@@ -61,14 +63,14 @@ async def list_collections(service: ServiceOf) -> CollectionList:
 
 
 @router.get(PATH, summary="How a collection is cut")
-async def get_chunking(collection: str, service: ServiceOf) -> CollectionChunking:
+async def get_chunking(collection: CollectionInPath, service: ServiceOf) -> CollectionChunking:
     """What applies to documents that are sent now. Those indexed before keep their chunks until they are sent again."""
     found = await stated(service, _key(collection))
     return _shown(collection, _defaults(service), found, documents_in(service, collection))
 
 
 @router.put(PATH, status_code=202, summary="Choose how a collection is cut")
-async def put_chunking(collection: str, choice: ChunkingChoice, service: ServiceOf) -> SettingAccepted:
+async def put_chunking(collection: CollectionInPath, choice: ChunkingChoice, service: ServiceOf) -> SettingAccepted:
     """In the place of what was chosen before; what is left out is the default. It counts for every document that is
     sent after this answer; documents sent before keep their chunks until they are sent again."""
     try:
@@ -80,7 +82,7 @@ async def put_chunking(collection: str, choice: ChunkingChoice, service: Service
 
 
 @router.delete(PATH, status_code=202, summary="Cut a collection by the defaults again")
-async def delete_chunking(collection: str, service: ServiceOf) -> SettingAccepted:
+async def delete_chunking(collection: CollectionInPath, service: ServiceOf) -> SettingAccepted:
     """No error where nothing was chosen."""
     position = await publish(service, _key(collection), None)
     return SettingAccepted(position=position, documents=documents_in(service, collection))

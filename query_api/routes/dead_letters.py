@@ -8,11 +8,13 @@ from typing import Annotated
 
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 
+from query_api.bodies.model_route import ModelRoute
 from query_api.dead_letters.describing import LetterRecord, detail
 from query_api.dead_letters.skipping import NothingToSkip, skip_batch
-from query_api.problems import ApiProblem
+from query_api.problems import ApiProblem, problem_responses
+from query_api.routes.usage.since import Since
 from query_api.service import Service, service_of
 from query_api.upkeep.tailing import LogUnavailable
 from query_api.writing.publishing import BrokerUnavailable
@@ -21,7 +23,7 @@ from schemas.dead_letters import DeadLetterDetail, DeadLetterPage, SkipOrder, Sk
 from schemas.errors import MalformedToken
 from schemas.ids import Position, parse_positions
 
-router = APIRouter(tags=["dead letters"])
+router = APIRouter(tags=["dead letters"], route_class=ModelRoute)
 
 ServiceOf = Annotated[Service, Depends(service_of)]
 
@@ -32,9 +34,7 @@ BYTES_TYPE = "application/octet-stream"
 async def list_dead_letters(
     service: ServiceOf,
     reason: Annotated[str | None, Query(max_length=100, description="Only with this reason.")] = None,
-    since: Annotated[
-        str | None, Query(max_length=64, description="Only from then on: `15m`, `2h`, `7d` ago, or an RFC 3339 time.")
-    ] = None,
+    since: Since = None,
     cursor: Annotated[str | None, Query(max_length=8192, description="The `next_cursor` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
 ) -> DeadLetterPage:
@@ -50,7 +50,12 @@ async def list_dead_letters(
         return await service.dead_letters.page(reason=reason, since_ms=first_ms, before=before, limit=limit)
 
 
-@router.post("/v1/dead-letters/skip", status_code=202, summary="Pass by a batch that cannot be read")
+@router.post(
+    "/v1/dead-letters/skip",
+    status_code=202,
+    summary="Pass by a batch that cannot be read",
+    responses=problem_responses(404),
+)
 async def skip(order: SkipOrder, service: ServiceOf) -> SkippedBatch:
     """Its readers go on behind it within seconds, and a rebuild passes it by too; a dead letter tells where it stands.
     404 where the log can be read: nothing else is ever skipped."""
@@ -75,10 +80,13 @@ async def skip(order: SkipOrder, service: ServiceOf) -> SkippedBatch:
     "/v1/dead-letters/{position}",
     summary="A dead letter, or its bytes",
     response_model=DeadLetterDetail,
-    responses={200: {"content": {BYTES_TYPE: {"schema": {"type": "string", "format": "binary"}}}}},
+    responses={
+        200: {"content": {BYTES_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
+        **problem_responses(404),
+    },
 )
 async def get_dead_letter(
-    position: str,
+    position: Annotated[str, Path(json_schema_extra={"pattern": "^[0-9]{1,9}:[0-9]{1,18}$"})],
     service: ServiceOf,
     raw: Annotated[bool, Query(description="The original bytes, as they came, instead.")] = False,
 ) -> DeadLetterDetail | Response:

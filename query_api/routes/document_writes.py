@@ -1,5 +1,6 @@
 """Writes to `/v1/documents`: they go to the log, and are answered with a token once the log has them."""
 
+import asyncio
 from collections.abc import Iterable
 from typing import Annotated, Any
 
@@ -7,23 +8,24 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from indexer.parsing import formats
-from query_api.problems import ApiProblem
+from query_api.problems import ApiProblem, problem_responses
+from query_api.routes.parameters import Collection, DocumentId
 from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
+from query_api.settings import ServiceSettings
 from query_api.writing import intake
-from query_api.writing.intake import Candidate
+from query_api.writing.batch import Batch, Refusal, prepared
 from query_api.writing.publishing import BrokerUnavailable, OutgoingRecord, RecordRefused
 from schemas.api import WriteAccepted
 from schemas.events import DocumentDelete, DocumentEvent
 from schemas.ids import DocumentKey, Position
-from schemas.service import AcceptedMember, BatchAccepted, RefusedMember
+from schemas.service import AcceptedMember, BatchAccepted
 from schemas.tokens import format_token
 from schemas.tracing import TRACEPARENT, well_formed
 
 router = APIRouter(tags=["documents"])
 
 ServiceOf = Annotated[Service, Depends(service_of)]
-Collection = Annotated[str, Query(max_length=128, description="The collection the document is in.")]
 
 ENVELOPE_EXAMPLE = {
     "id": "notes/today.md",
@@ -33,7 +35,8 @@ ENVELOPE_EXAMPLE = {
 }
 
 _TOKEN: dict[int | str, dict[str, Any]] = {
-    202: {"model": WriteAccepted, "description": "In the log; search with `after` set to the token to see it."}
+    202: {"model": WriteAccepted, "description": "In the log; search with `after` set to the token to see it."},
+    **problem_responses(415),
 }
 
 
@@ -60,7 +63,7 @@ async def publish_documents(
     request: Request,
     service: ServiceOf,
     document_id: Annotated[str | None, Query(alias="id", description="For a raw body: the document's id.")] = None,
-    collection: Collection = "default",
+    collection: Annotated[str, Query(max_length=128, description="For a raw body: its collection.")] = "default",
     title: str | None = None,
     uri: str | None = None,
     version: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
@@ -71,23 +74,26 @@ async def publish_documents(
     document the last is taken, or that with the highest version; the others are refused as `duplicate_id`.
     """
     media_type = _media_type(request)
-    limits = service.settings.limits
+    limits, trace = service.settings.limits, _trace(request)
     if media_type in intake.JSON_TYPES:
-        body = await request.body()
-        members = intake.split_json(body)
-        if members is None:
-            return await _publish_one(service, intake.from_envelope(body, limits), _trace(request))
-        return await _publish_batch(service, intake.from_envelopes(members, limits), _trace(request))
+        document = await asyncio.to_thread(_from_json, service.settings, await _body_of(request), trace)
+        if isinstance(document, Batch):
+            return await _publish_batch(service, document)
+        return await _publish_one(service, document)
     if media_type == "multipart/form-data":
         async with request.form(max_files=service.settings.service.max_batch_documents, max_fields=20) as form:
-            candidates = await intake.from_form(form, limits)
-        return await _publish_batch(service, candidates, _trace(request))
+            files = intake.from_form(form, limits)
+            batch = await asyncio.to_thread(prepared, files, service.settings.kafka, trace)
+        return await _publish_batch(service, batch)
     if document_id is None:
         intake.check_media_type(media_type)
         raise ApiProblem(422, "Request does not fit", "A raw body needs `?id=<document id>`.")
     key = intake.document_key(collection, document_id)
-    event = intake.from_raw(key, await request.body(), request.headers, limits, title=title, uri=uri, version=version)
-    return await _publish_one(service, event, _trace(request))
+    body = await _body_of(request)
+    event = await asyncio.to_thread(
+        intake.from_raw, key, body, request.headers, limits, title=title, uri=uri, version=version
+    )
+    return await _publish_one(service, intake.record_of(event, service.settings.kafka, trace))
 
 
 @router.put(
@@ -95,12 +101,12 @@ async def publish_documents(
     status_code=202,
     summary="Publish a document under this id",
     response_model=WriteAccepted,
-    responses=_TOKEN,
+    responses=_TOKEN | problem_responses(404),
     openapi_extra=_body(*_RAW_TYPES),
 )
 async def put_document(
     request: Request,
-    document_id: str,
+    document_id: DocumentId,
     service: ServiceOf,
     collection: Collection = "default",
     title: str | None = None,
@@ -113,24 +119,30 @@ async def put_document(
     """
     key = intake.document_key(collection, document_id)
     limits = service.settings.limits
-    body = await request.body()
+    body = await _body_of(request)
     event: DocumentEvent
     if _media_type(request) in intake.JSON_TYPES:
-        event = intake.from_envelope(body, limits, expected=key)
+        event = await asyncio.to_thread(intake.from_single_envelope, body, limits, expected=key)
     else:
-        event = intake.from_raw(key, body, request.headers, limits, title=title, uri=uri, version=version)
-    return await _publish_one(service, event, _trace(request))
+        event = await asyncio.to_thread(
+            intake.from_raw, key, body, request.headers, limits, title=title, uri=uri, version=version
+        )
+    return await _publish_one(service, intake.record_of(event, service.settings.kafka, _trace(request)))
 
 
 @router.delete(
-    "/v1/documents/{document_id:path}", status_code=202, summary="Delete a document", response_model=WriteAccepted
+    "/v1/documents/{document_id:path}",
+    status_code=202,
+    summary="Delete a document",
+    response_model=WriteAccepted,
+    responses=problem_responses(404),
 )
 async def delete_document(
-    request: Request, document_id: str, service: ServiceOf, collection: Collection = "default"
+    request: Request, document_id: DocumentId, service: ServiceOf, collection: Collection = "default"
 ) -> Response:
     """Deleting what is not there is no error: the log may still hold it on its way."""
     event = DocumentDelete(key=intake.document_key(collection, document_id))
-    return await _publish_one(service, event, _trace(request))
+    return await _publish_one(service, intake.record_of(event, service.settings.kafka, _trace(request)))
 
 
 def _media_type(request: Request) -> str:
@@ -141,11 +153,27 @@ def _trace(request: Request) -> str | None:
     return well_formed(request.headers.get(TRACEPARENT))
 
 
-async def _publish_one(service: Service, event: DocumentEvent, traceparent: str | None) -> Response:
-    record = intake.record_of(event, service.settings.kafka, traceparent)
+async def _body_of(request: Request) -> bytearray:
+    """All of it, held once, and by nobody but the caller."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+    return body
+
+
+def _from_json(settings: ServiceSettings, body: bytearray, traceparent: str | None) -> Batch | OutgoingRecord:
+    """Runs in a thread: the event loop answers others meanwhile."""
+    members = intake.split_json(body, settings.service.max_batch_documents)
+    if members is None:
+        return intake.record_of(intake.from_envelope(body, settings.limits), settings.kafka, traceparent)
+    return prepared(intake.from_envelopes(members, settings.limits), settings.kafka, traceparent)
+
+
+async def _publish_one(service: Service, record: OutgoingRecord) -> Response:
     positions = [await _publish(service, record)]
-    if isinstance(event, DocumentDelete):
-        others = await _other_partitions(service, event.key, positions[0].partition)
+    if record.value is None:
+        key = DocumentKey.parse(record.key.decode("utf-8", "surrogatepass"))
+        others = await _other_partitions(service, key, positions[0].partition)
         positions += [await _publish(service, record._replace(partition=partition)) for partition in others]
     return _accepted(WriteAccepted(token=_token(service, positions)))
 
@@ -173,63 +201,34 @@ async def _publish(service: Service, record: OutgoingRecord) -> Position:
     return position
 
 
-async def _publish_batch(service: Service, candidates: list[Candidate], traceparent: str | None) -> Response:
-    most = service.settings.service.max_batch_documents
-    if not candidates or len(candidates) > most:
-        raise ApiProblem(422, "Request does not fit", f"A batch has 1 to {most:,} documents, not {len(candidates):,}.")
-    refused: dict[int, ApiProblem] = {}
-    records: dict[int, OutgoingRecord] = {}
-    for index, candidate in enumerate(candidates):
-        try:
-            records[index] = intake.record_of(intake.accepted(candidate), service.settings.kafka, traceparent)
-        except ApiProblem as problem:
-            refused[index] = problem
-    for index, winner in intake.lost_to({index: intake.accepted(candidates[index]) for index in records}).items():
-        refused[index] = intake.repeated_id(intake.accepted(candidates[index]).key, winner)
-        del records[index]
+async def _publish_batch(service: Service, batch: Batch) -> Response:
     confirmed: dict[int, Position] = {}
-    if records:
-        confirmed = await _publish_members(service, records, refused)
-    answer = BatchAccepted(
-        token=_token(service, confirmed.values()),
-        documents=len(confirmed),
-        accepted=[
-            AcceptedMember(index=index, position=str(position), **_names(candidates[index]))
-            for index, position in sorted(confirmed.items())
-        ],
-        refused=[
-            RefusedMember(
-                index=index,
-                id=candidates[index].id,
-                status=problem.status,
-                reason=problem.members.get("reason", problem.title),
-                detail=problem.detail,
-            )
-            for index, problem in sorted(refused.items())
-        ],
-    )
+    if batch.records:
+        confirmed = await _publish_members(service, batch)
     if not confirmed:
-        decisive = [each for each in refused.values() if each.members.get("reason") != intake.DUPLICATE_ID]
-        only = decisive[0]
-        status = only.status if len({problem.status for problem in decisive}) == 1 else 422
-        detail = only.detail if len(refused) == 1 else f"None of the {len(refused)} documents was accepted."
-        raise ApiProblem(
-            status, "Document refused", detail, headers=only.headers, members=answer.model_dump(include={"refused"})
+        raise batch.problem()
+    return _accepted(
+        BatchAccepted(
+            token=_token(service, confirmed.values()),
+            documents=len(confirmed),
+            accepted=[
+                AcceptedMember(index=index, position=str(position), **_names(batch.keys[index]))
+                for index, position in sorted(confirmed.items())
+            ],
+            refused=batch.refusals(),
         )
-    return _accepted(answer)
+    )
 
 
-async def _publish_members(
-    service: Service, records: dict[int, OutgoingRecord], refused: dict[int, ApiProblem]
-) -> dict[int, Position]:
-    """Positions by index of what the log took; what it did not take is added to `refused`.
+async def _publish_members(service: Service, batch: Batch) -> dict[int, Position]:
+    """Positions by index of what the log took; what it did not take is added to those refused.
 
     A record that the topic does not take also fails those sent in one packet with it, so these go one by one then.
     """
     _require_same_log(service)
-    indices = list(records)
+    indices = list(batch.records)
     try:
-        positions = await service.writer.publish(service.topics.documents, list(records.values()))
+        positions = await service.writer.publish(service.topics.documents, list(batch.records.values()))
         confirmed = dict(zip(indices, positions, strict=True))
     except RecordRefused as error:
         confirmed = {indices[at]: position for at, position in error.confirmed.items()}
@@ -238,13 +237,14 @@ async def _publish_members(
             if index in confirmed:
                 continue
             try:
-                confirmed[index] = await _publish(service, records[index])
+                confirmed[index] = await _publish(service, batch.records[index])
             except ApiProblem as problem:
-                refused[index] = problem
+                batch.refused[index] = Refusal.of(problem)
         return confirmed
     except BrokerUnavailable as error:
         confirmed = {indices[at]: position for at, position in error.confirmed.items()}
-        refused.update({index: _unavailable(error) for index in indices if index not in confirmed})
+        refusal = Refusal.of(_unavailable(error))
+        batch.refused.update({index: refusal for index in indices if index not in confirmed})
     service.metrics.documents_accepted.inc(len(confirmed))
     return confirmed
 
@@ -276,6 +276,5 @@ def _token(service: Service, positions: Iterable[Position]) -> str:
     return format_token(reached, service.log_identity.topic_id)
 
 
-def _names(candidate: Candidate) -> dict[str, str]:
-    key = intake.accepted(candidate).key
+def _names(key: DocumentKey) -> dict[str, str]:
     return {"id": key.document_id, "collection": key.collection}

@@ -11,13 +11,15 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from indexer.errors import MalformedCursor
 from indexer.parsing import formats
-from query_api.problems import ApiProblem
+from query_api.problems import ApiProblem, problem_responses
+from query_api.routes.parameters import Collection, DocumentId
 from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 from query_api.streaming.following import FINAL, following_id, last_stage, stages
 from query_api.streaming.sse import MEDIA_TYPE, accepts_events
 from query_api.upkeep.document_status import document_status
 from query_api.writing import intake
+from schemas import tokens
 from schemas.api import DocumentPage, DocumentStatus, DocumentSummary
 from schemas.bounds import MAX_LINK_CHARACTERS, MAX_LINKS, MAX_TITLE_CHARACTERS, MAX_URI_CHARACTERS
 from schemas.clock import rfc3339
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["documents"])
 
 ServiceOf = Annotated[Service, Depends(service_of)]
-Collection = Annotated[str, Query(max_length=128, description="The collection the document is in.")]
 
 STATUS_SUFFIX = b"/status"
 GRAPH_WAIT_SECONDS = 2.0
@@ -71,15 +72,24 @@ async def list_documents(
     "/v1/documents/{document_id:path}",
     summary="A document, or its status",
     response_model=DocumentDetail | DocumentStatus,
-    responses={200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": STATUS_EXAMPLE}}}},
+    responses={
+        200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": STATUS_EXAMPLE}}},
+        204: {"description": "`Last-Event-ID` is that of the last frame: nothing follows."},
+        **problem_responses(404),
+    },
 )
 async def get_document(
     request: Request,
-    document_id: str,
+    document_id: DocumentId,
     service: ServiceOf,
     collection: Collection = "default",
     position: Annotated[
-        str | None, Query(max_length=64, description="With /status: the token of the write that is asked about.")
+        str | None,
+        Query(
+            max_length=64,
+            description="With /status: the token of the write that is asked about.",
+            json_schema_extra={"pattern": tokens.WRITTEN},
+        ),
     ] = None,
     last_event_id: Annotated[
         str | None, Header(description="With /status as a stream: the id of the last frame that came.")

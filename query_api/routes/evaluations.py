@@ -7,10 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import ValidationError
 
+from query_api.bodies.model_route import LargeModelRoute
 from query_api.judging.approaches import Approach, approaches_named
 from query_api.judging.in_process import AnotherRuns, Evaluations, ServedFacts, search_request
 from query_api.judging.labelled import LabelledDocument
-from query_api.problems import ApiProblem
+from query_api.problems import ApiProblem, problem_responses
 from query_api.reranking.port import HOW_TO_CONFIGURE
 from query_api.searching.engine import SearchPart, tables_of
 from query_api.service import Service, not_ready, service_of
@@ -19,7 +20,7 @@ from schemas.evaluations import EvaluationList, EvaluationRequest, EvaluationSta
 from schemas.exits import WrongSetting
 from schemas.search_request import SearchRequest
 
-router = APIRouter(tags=["evaluations"])
+router = APIRouter(tags=["evaluations"], route_class=LargeModelRoute)
 
 PAGE_DOCUMENTS = 1_000
 MAX_DOCUMENTS = 200_000
@@ -60,7 +61,12 @@ def evaluations_over(service: Service) -> Evaluations:
     )
 
 
-@router.post("/v1/evaluations", summary="Evaluate searches on labelled questions", status_code=202)
+@router.post(
+    "/v1/evaluations",
+    summary="Evaluate searches on labelled questions",
+    status_code=202,
+    responses=problem_responses(404, 409),
+)
 async def begin_evaluation(
     asked: EvaluationRequest, service: ServiceOf, evaluations: EvaluationsOf, response: Response
 ) -> EvaluationState:
@@ -83,7 +89,11 @@ async def list_evaluations(evaluations: EvaluationsOf) -> EvaluationList:
     return EvaluationList(evaluations=evaluations.listed())
 
 
-@router.get("/v1/evaluations/{evaluation_id}", summary="An evaluation, with its report once it is done")
+@router.get(
+    "/v1/evaluations/{evaluation_id}",
+    summary="An evaluation, with its report once it is done",
+    responses=problem_responses(404),
+)
 async def get_evaluation(evaluation_id: str, evaluations: EvaluationsOf) -> EvaluationState:
     state = evaluations.get(evaluation_id)
     if state is None:

@@ -1,50 +1,47 @@
-"""What stands before every route: who may ask, from where, how large a request may be, and in what characters."""
+"""What stands before every route: who may ask, from where, and in what characters."""
 
 import hmac
-from collections.abc import Mapping
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from query_api.problems import ApiProblem
 from query_api.settings import ServiceBlock
 
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
-LARGE_BODY_PATHS = ("/v1/documents", "/v1/evaluations")
-SMALL_BODY_BYTES = 256 * 1024
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+MAX_PARAMETERS = 256
+DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 class Gate:
     """ASGI middleware. With an API key, every request but /livez and /readyz must carry it as a bearer token.
 
     Without one the service listens on loopback only, and web pages must be kept from reaching it through the browser
-    of whoever sits there: requests must be addressed to a known host name (against DNS rebinding), and writes must not
-    come from another origin.
+    of whoever sits there: requests must be addressed to a known host name (against DNS rebinding), and a page may
+    write if it came from this service itself or from one of THALWEG_SERVICE__CORS_ORIGINS. What is no browser sends no
+    `Origin`, and is not asked for one.
     """
 
     def __init__(self, app: ASGIApp, settings: ServiceBlock) -> None:
         self._app = app
         self._key = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
         self._hosts = frozenset(host.lower() for host in settings.allowed_hosts)
-        self._max_request_bytes = settings.max_request_bytes
+        self._origins = frozenset(origin.lower() for origin in settings.cors_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        limit = self._max_request_bytes if scope["path"].startswith(LARGE_BODY_PATHS) else SMALL_BODY_BYTES
         try:
-            self._check_caller(scope, headers)
+            self._check_caller(scope, Headers(scope=scope))
+            check_parameters(scope)
             check_characters(scope)
-            check_declared_length(headers, limit)
         except ApiProblem as problem:
             await problem.response()(scope, receive, send)
             return
-        await self._app(scope, limited(receive, limit), send)
+        await self._app(scope, receive, send)
 
     def _check_caller(self, scope: Scope, headers: Headers) -> None:
         if scope["path"] in OPEN_PATHS:
@@ -68,13 +65,40 @@ class Gate:
                 "or add the name to THALWEG_SERVICE__ALLOWED_HOSTS.",
             )
         origin = headers.get("origin")
-        if origin and scope["method"] not in SAFE_METHODS and urlsplit(origin).hostname not in self._hosts:
-            raise ApiProblem(403, "Foreign origin", f"A page of {origin[:80]!r} may not write here.")
+        if origin is not None and scope["method"] not in SAFE_METHODS and not self._may_write(origin, headers["host"]):
+            raise ApiProblem(
+                403,
+                "Foreign origin",
+                f"A page of {origin[:80]!r} may not write here, only one of this service itself. Add the origin to "
+                "THALWEG_SERVICE__CORS_ORIGINS if it is to.",
+            )
+
+    def _may_write(self, origin: str, host: str) -> bool:
+        """Whether the origin is the address that the request went to, with or without TLS ended before this service."""
+        scheme, _, address = origin.lower().partition("://")
+        port = DEFAULT_PORTS.get(scheme)
+        if port is not None and address.removesuffix(port) == host.lower().removesuffix(port):
+            return True
+        return origin.lower() in self._origins
 
 
 def host_name(host: str) -> str:
-    """The name in a Host header, without port and brackets, in lower case."""
-    return (urlsplit(f"//{host}").hostname or "").lower()
+    """The name in a Host header, without port and brackets, in lower case. Raises ApiProblem 400 for what is none."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError as error:
+        raise ApiProblem(
+            400, "Malformed host", f"The header Host is {host[:80]!r}, which is no host name with or without a port."
+        ) from error
+
+
+def check_parameters(scope: Scope) -> None:
+    """Raises ApiProblem 400 for more query parameters than any route takes: each is looked at by itself."""
+    count = (scope.get("query_string") or b"").count(b"&") + 1
+    if count > MAX_PARAMETERS:
+        raise ApiProblem(
+            400, "Too many parameters", f"The address has {count:,} parameters; {MAX_PARAMETERS} are the most."
+        )
 
 
 def check_characters(scope: Scope) -> None:
@@ -94,29 +118,3 @@ def check_characters(scope: Scope) -> None:
                 "Names are sent as UTF-8, percent-encoded: ü is %C3%BC.",
                 members={"reason": "not_utf8"},
             ) from error
-
-
-def check_declared_length(headers: Mapping[str, str], limit: int) -> None:
-    """Raises ApiProblem 413 for a body that says it is too large, before any of it is read."""
-    declared = headers.get("content-length", "0")
-    if declared.isdigit() and int(declared) > limit:
-        raise ApiProblem(413, "Request too large", _too_large(limit))
-
-
-def limited(receive: Receive, limit: int) -> Receive:
-    """`receive` that raises HTTPException 413 once the body has more than `limit` bytes."""
-    taken = 0
-
-    async def receive_within_limit() -> Message:
-        nonlocal taken
-        message = await receive()
-        taken += len(message.get("body", b""))
-        if taken > limit:
-            raise HTTPException(413, _too_large(limit))
-        return message
-
-    return receive_within_limit
-
-
-def _too_large(limit: int) -> str:
-    return f"The body is over {limit:,} bytes. Send less at once, or raise THALWEG_SERVICE__MAX_REQUEST_BYTES."

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from query_api.problems import ApiProblem
+from query_api.problems import ApiProblem, problem_responses
 from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 from schemas.service import EdgeKind, NodeDetail, Subgraph
@@ -28,7 +28,7 @@ Kinds = Annotated[
 ]
 
 
-@router.get("/v1/nodes/{node_id:path}", summary="A node and its neighbours")
+@router.get("/v1/nodes/{node_id:path}", summary="A node and its neighbours", responses=problem_responses(404))
 async def get_node(
     node_id: str,
     service: ServiceOf,
@@ -40,7 +40,7 @@ async def get_node(
     return await service.read(lambda: _look(service, node_id, collection, kinds, limit))
 
 
-@router.get("/v1/graph", summary="A part of the graph, for drawing")
+@router.get("/v1/graph", summary="A part of the graph, for drawing", responses=problem_responses(404))
 async def get_subgraph(
     service: ServiceOf,
     node: Annotated[str, Query(min_length=1, max_length=4096, description=f"Where to begin: {NODE_IS}.")],

@@ -1,25 +1,28 @@
 """`/v1/collections/{collection}/linking` and `…/relink`: how chunks are linked, and the order to link again."""
 
 from dataclasses import asdict
+from typing import Annotated
 from uuid import uuid4
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Path
 
 from indexer.linking import DEFAULT_RULES
-from query_api.problems import ApiProblem, refused_event
+from query_api.bodies.model_route import ModelRoute
+from query_api.problems import ApiProblem, problem_responses, refused_event
 from query_api.routes.collections import ServiceOf, documents_in, publish, require_documents, stated
+from query_api.routes.parameters import DOCUMENT_ID, CollectionInPath
 from schemas.curation import LinkingEvent, RelinkEvent, SettingAccepted, encode_choice, linking_key, relink_key
 from schemas.errors import MalformedEvent
 from schemas.linking import CollectionLinking, LinkingChoice, RelinkAccepted, Relinking
 
-router = APIRouter(tags=["collections"])
+router = APIRouter(tags=["collections"], route_class=ModelRoute)
 
 PATH = "/v1/collections/{collection}/linking"
 RELINK_PATH = "/v1/collections/{collection}/relink"
 
 
 @router.get(PATH, summary="How a collection is linked")
-async def get_linking(collection: str, service: ServiceOf) -> CollectionLinking:
+async def get_linking(collection: CollectionInPath, service: ServiceOf) -> CollectionLinking:
     """What applies to documents that are indexed now. Those indexed before keep their edges until `relink`."""
     found = await stated(service, _linking_key(collection))
     chosen = found.event.choice if isinstance(found.event, LinkingEvent) else None
@@ -35,7 +38,7 @@ async def get_linking(collection: str, service: ServiceOf) -> CollectionLinking:
 
 
 @router.put(PATH, status_code=202, summary="Choose how a collection is linked")
-async def put_linking(collection: str, choice: LinkingChoice, service: ServiceOf) -> SettingAccepted:
+async def put_linking(collection: CollectionInPath, choice: LinkingChoice, service: ServiceOf) -> SettingAccepted:
     """In the place of what was chosen before; what is left out is the default. It counts for documents that are indexed
     after this answer; `relink` applies it to the others."""
     position = await publish(service, _linking_key(collection), encode_choice(choice))
@@ -43,14 +46,19 @@ async def put_linking(collection: str, choice: LinkingChoice, service: ServiceOf
 
 
 @router.delete(PATH, status_code=202, summary="Link a collection by the defaults again")
-async def delete_linking(collection: str, service: ServiceOf) -> SettingAccepted:
+async def delete_linking(collection: CollectionInPath, service: ServiceOf) -> SettingAccepted:
     """No error where nothing was chosen."""
     position = await publish(service, _linking_key(collection), None)
     return SettingAccepted(position=position, documents=documents_in(service, collection))
 
 
-@router.post(RELINK_PATH, status_code=202, summary="Link what is stored by the rules of now")
-async def post_relink(collection: str, service: ServiceOf) -> RelinkAccepted:
+@router.post(
+    RELINK_PATH,
+    status_code=202,
+    summary="Link what is stored by the rules of now",
+    responses=problem_responses(404),
+)
+async def post_relink(collection: CollectionInPath, service: ServiceOf) -> RelinkAccepted:
     """Nothing is embedded again. Where the rules are those the documents were linked by, nothing changes. 404 for a
     collection without documents."""
     key = _relink_key(collection, order := uuid4().hex[:16])
@@ -59,8 +67,10 @@ async def post_relink(collection: str, service: ServiceOf) -> RelinkAccepted:
     return RelinkAccepted(id=order, position=position)
 
 
-@router.get(RELINK_PATH + "/{order}", summary="How far it is")
-async def get_relink(collection: str, order: str, service: ServiceOf) -> Relinking:
+@router.get(RELINK_PATH + "/{order}", summary="How far it is", responses=problem_responses(404))
+async def get_relink(
+    collection: CollectionInPath, order: Annotated[str, Path(json_schema_extra=DOCUMENT_ID)], service: ServiceOf
+) -> Relinking:
     found = await stated(service, _relink_key(collection, order))
     if not isinstance(found.event, RelinkEvent) or found.event.state is None:
         raise ApiProblem(404, "Not found", f"There is no order {order[:80]!r} to link this collection.")

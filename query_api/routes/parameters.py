@@ -1,9 +1,13 @@
-"""By which parameters a request may ask: those that its route knows."""
+"""By which parameters a request may ask: those that its route knows; and what they look like, for the OpenAPI document.
+
+Patterns stand there for those who write requests. What does not fit them is refused by who reads it, with a sentence
+that says more than a pattern.
+"""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from fastapi import Request
+from fastapi import Path, Query, Request
 from pydantic import BaseModel
 
 from query_api.problems import ApiProblem, no_such_parameter
@@ -11,6 +15,16 @@ from query_api.problems import ApiProblem, no_such_parameter
 if TYPE_CHECKING:
     from fastapi._compat import ModelField
     from fastapi.dependencies.models import Dependant
+
+
+COLLECTION = {"minLength": 1, "maxLength": 128, "pattern": r"^[^/\x00-\x1f\x7f]+$"}
+DOCUMENT_ID = {"minLength": 1, "maxLength": 2048, "pattern": r"^[^\x00-\x1f\x7f]+$"}
+
+Collection = Annotated[
+    str, Query(max_length=128, description="The collection the document is in.", json_schema_extra=COLLECTION)
+]
+CollectionInPath = Annotated[str, Path(json_schema_extra=COLLECTION)]
+DocumentId = Annotated[str, Path(description="Slashes may stand as they are.", json_schema_extra=DOCUMENT_ID)]
 
 
 async def known_parameters(request: Request) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from query_api.admission import Turn, caller_of
-from query_api.problems import ApiProblem
+from query_api.bodies.model_route import ModelRoute
+from query_api.problems import ApiProblem, problem_responses
 from query_api.reranking.port import HOW_TO_CONFIGURE
 from query_api.searching.engine import SearchUnanswered
 from query_api.service import Service, service_of
@@ -23,7 +24,7 @@ from schemas.tracing import TRACEPARENT, well_formed
 if TYPE_CHECKING:
     from query_api.reading.snapshot import Snapshot
 
-router = APIRouter(tags=["search"])
+router = APIRouter(tags=["search"], route_class=ModelRoute)
 
 R = TypeVar("R")
 
@@ -52,6 +53,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": STREAM_EXAMPLE}},
     },
     204: {"description": "`Last-Event-ID` is that of the last frame: nothing follows, and nobody needs to ask again."},
+    **problem_responses(410, 429),
 }
 
 ServiceOf = Annotated[Service, Depends(service_of)]

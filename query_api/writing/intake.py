@@ -3,13 +3,15 @@
 What is refused here would have become a dead letter.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 from starlette.datastructures import FormData, UploadFile
 
 from indexer.parsing import formats, media_type_of
+from query_api.bodies.json_size import check_members, json_size
 from query_api.problems import ApiProblem, refused_event
 from query_api.writing.publishing import OutgoingRecord
 from schemas.errors import MalformedEvent
@@ -20,9 +22,11 @@ from schemas.events import (
     DocumentEvent,
     DocumentUpsert,
     Envelope,
+    check_content_size,
     checked,
     decode_document_event,
     decode_envelope,
+    media_type_in,
     upsert_from_envelope,
 )
 from schemas.ids import DocumentKey
@@ -30,8 +34,10 @@ from schemas.settings import KafkaSettings, LimitSettings
 from schemas.tracing import TRACEPARENT
 
 JSON_TYPES = frozenset({"application/json", ENVELOPE_TYPE})
-DUPLICATE_ID = "duplicate_id"
 CLOUD_EVENT_TYPE = "application/cloudevents+json"
+MAX_JSON_MEMBERS = 500_000
+MAX_ESCAPING = 3  # how many times its size in UTF-8 a text may have as JSON
+MAX_JSON_BESIDE_CONTENT = 1024 * 1024
 
 
 class Candidate(NamedTuple):
@@ -48,27 +54,8 @@ def accepted(candidate: Candidate) -> DocumentEvent:
     return candidate.outcome
 
 
-def lost_to(events: Mapping[int, DocumentEvent]) -> dict[int, int]:
-    """Of the events of one request, by index in the order given: those that lose to another of the same document, with
-    the index of the one that wins. The later wins, or the higher version where both carry one, as in the log."""
-    winners: dict[DocumentKey, int] = {}
-    for index, event in sorted(events.items()):
-        before = winners.setdefault(event.key, index)
-        held = events[before].version
-        if held is None or event.version is None or event.version >= held:
-            winners[event.key] = index
-    return {index: winners[event.key] for index, event in events.items() if winners[event.key] != index}
-
-
-def repeated_id(key: DocumentKey, winner: int) -> ApiProblem:
-    """What is told of a member whose document comes again in its batch."""
-    return ApiProblem(
-        409,
-        "Document refused",
-        f"The document {str(key)[:200]!r} comes again as the member {winner}, which is taken in its place. "
-        "Send it once.",
-        members={"reason": DUPLICATE_ID},
-    )
+class _Named(msgspec.Struct):
+    id: Any = None
 
 
 class _Batch(msgspec.Struct):
@@ -78,53 +65,90 @@ class _Batch(msgspec.Struct):
 
 _list_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 _batch_decoder = msgspec.json.Decoder(_Batch)
+_named_decoder = msgspec.json.Decoder(_Named)
+_LIST = re.compile(rb"\s*\[")
+
+Json = bytes | bytearray | msgspec.Raw
 
 
-def split_json(body: bytes) -> list[bytes] | None:
+def split_json(body: bytes | bytearray, max_documents: int) -> list[msgspec.Raw] | None:
     """The members of a batch: a list, or an object with `documents`; None for a single envelope.
 
-    Raises ApiProblem for what is no JSON of that shape.
+    Raises ApiProblem for what is no JSON of that shape or has no or too many members, which are counted before.
     """
+    size = json_size(body, MAX_JSON_MEMBERS)
+    is_list = _LIST.match(body) is not None
+    if is_list and size.top > max_documents:
+        raise _not_a_batch(size.top, max_documents)
+    check_members(size, MAX_JSON_MEMBERS)
     try:
-        if body.lstrip()[:1] == b"[":
-            return [bytes(member) for member in _list_decoder.decode(body)]
-        batch = _batch_decoder.decode(body)
+        if is_list:
+            members = _list_decoder.decode(body)
+        else:
+            batch = _batch_decoder.decode(body)
+            if batch.documents is msgspec.UNSET or batch.id is not msgspec.UNSET:
+                return None
+            members = batch.documents
     except msgspec.ValidationError as error:
         raise ApiProblem(
             422, "Request does not fit", f'Send one envelope, a list of them, or {{"documents": […]}}: {error}.'
         ) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ApiProblem(400, "Not JSON", f"The body is not JSON: {error}.") from error
-    if batch.documents is msgspec.UNSET or batch.id is not msgspec.UNSET:
-        return None
-    return [bytes(member) for member in batch.documents]
+    if not 1 <= len(members) <= max_documents:
+        raise _not_a_batch(len(members), max_documents)
+    return members
 
 
-def from_envelope(value: bytes, limits: LimitSettings, expected: DocumentKey | None = None) -> DocumentUpsert:
+def _not_a_batch(found: int, max_documents: int) -> ApiProblem:
+    return ApiProblem(
+        422,
+        "Request does not fit",
+        f"A batch has 1 to {max_documents:,} documents; this one has {'more' if found else 'none'}.",
+    )
+
+
+def from_envelope(value: Json, limits: LimitSettings, expected: DocumentKey | None = None) -> DocumentUpsert:
     """The document of an envelope; `expected` is the key a path names. Raises ApiProblem."""
     try:
+        _check_size(len(memoryview(value)), limits)
         if expected is not None:
             value = _with_names(value, expected)
-        return readable(upsert_from_envelope(decode_envelope(value), limits, expected=expected))
+        return readable(upsert_from_envelope(decode_envelope(value, limits), limits, expected=expected))
     except MalformedEvent as error:
         raise refused_event(error) from error
 
 
-def from_envelopes(members: Iterable[bytes], limits: LimitSettings) -> list[Candidate]:
-    candidates = []
+def from_single_envelope(body: bytes | bytearray, limits: LimitSettings, expected: DocumentKey) -> DocumentUpsert:
+    """The same of a body that holds nothing else, whose members are counted before."""
+    check_members(json_size(body, MAX_JSON_MEMBERS), MAX_JSON_MEMBERS)
+    return from_envelope(body, limits, expected)
+
+
+def _check_size(size: int, limits: LimitSettings) -> None:
+    """Raises MalformedEvent for JSON too long to be a document. No other thread runs while a text in it is decoded."""
+    most = MAX_ESCAPING * limits.max_document_bytes + MAX_JSON_BESIDE_CONTENT
+    if size > most:
+        raise MalformedEvent(
+            "too_large",
+            f"As JSON the document has {size:,} bytes; with content of at most {limits.max_document_bytes:,} bytes it "
+            f"has no more than {most:,}. Split it, or raise THALWEG_LIMITS__MAX_DOCUMENT_BYTES.",
+        )
+
+
+def from_envelopes(members: Iterable[Json], limits: LimitSettings) -> Iterator[Candidate]:
     for member in members:
         try:
             upsert = from_envelope(member, limits)
         except ApiProblem as problem:
-            candidates.append(Candidate(problem, _id_in(member)))
+            yield Candidate(problem, _id_in(member))
         else:
-            candidates.append(Candidate(upsert, upsert.key.document_id))
-    return candidates
+            yield Candidate(upsert, upsert.key.document_id)
 
 
 def from_raw(
     key: DocumentKey,
-    body: bytes,
+    body: bytes | bytearray,
     headers: Mapping[str, str],
     limits: LimitSettings,
     *,
@@ -144,7 +168,12 @@ def from_raw(
     kept += [(name, text.encode()) for name, text in headers.items() if name.startswith(METADATA_HEADER_PREFIX)]
     kept += [(name, text.encode()) for name, text in headers.items() if name.startswith("ce_")]
     try:
-        event = decode_document_event(str(key).encode(), body, kept, limits)
+        if media_type_in(content_type) == CLOUD_EVENT_TYPE:
+            _check_size(len(body), limits)
+            check_members(json_size(body, MAX_JSON_MEMBERS), MAX_JSON_MEMBERS)
+        else:
+            check_content_size(len(body), limits)
+        event = decode_document_event(str(key).encode(), bytes(body), kept, limits)
     except MalformedEvent as error:
         raise refused_event(error) from error
     if isinstance(event, DocumentDelete):
@@ -157,11 +186,11 @@ def from_raw(
         raise refused_event(error) from error
 
 
-async def from_form(form: FormData, limits: LimitSettings) -> list[Candidate]:
+def from_form(form: FormData, limits: LimitSettings) -> Iterator[Candidate]:
     """The documents of an upload: each file is one, its id the file's name unless the field `id` names a single one.
 
     Fields: `collection`, `id`, `title`, `uri` (the last three for a single file only). Raises ApiProblem when the form
-    as a whole cannot be used.
+    as a whole cannot be used. Files are read one by one as they are asked for; some of them from disk.
     """
     files = [part for _, part in form.multi_items() if isinstance(part, UploadFile)]
     fields = {name: part for name, part in form.multi_items() if isinstance(part, str)}
@@ -175,30 +204,31 @@ async def from_form(form: FormData, limits: LimitSettings) -> list[Candidate]:
     single = fields.keys() & {"id", "title", "uri"}
     if len(files) > 1 and single:
         raise ApiProblem(422, "Request does not fit", f"The field {min(single)!r} can go with one file only.")
-    candidates = []
     for file in files:
         document_id = fields.get("id") or file.filename or ""
         content_type = media_type_of(file.filename or "") or file.content_type or "application/octet-stream"
         try:
-            key = _key(fields.get("collection", "default"), document_id)
+            key = document_key(fields.get("collection", "default"), document_id)
             event = from_raw(
                 key,
-                await file.read(limits.max_document_bytes + 1),
+                file.file.read(limits.max_document_bytes + 1),
                 {"content-type": content_type},
                 limits,
                 title=fields.get("title"),
                 uri=fields.get("uri"),
             )
         except ApiProblem as problem:
-            candidates.append(Candidate(problem, document_id or None))
+            yield Candidate(problem, document_id or None)
         else:
-            candidates.append(Candidate(event, document_id))
-    return candidates
+            yield Candidate(event, document_id)
 
 
 def document_key(collection: str, document_id: str) -> DocumentKey:
     """Raises ApiProblem for names that cannot be a key."""
-    return _key(collection, document_id)
+    try:
+        return DocumentKey.checked(collection, document_id)
+    except MalformedEvent as error:
+        raise refused_event(error) from error
 
 
 def readable(upsert: DocumentUpsert) -> DocumentUpsert:
@@ -260,14 +290,7 @@ def _envelope_of(upsert: DocumentUpsert) -> Envelope:
     )
 
 
-def _key(collection: str, document_id: str) -> DocumentKey:
-    try:
-        return DocumentKey.checked(collection, document_id)
-    except MalformedEvent as error:
-        raise refused_event(error) from error
-
-
-def _with_names(value: bytes, expected: DocumentKey) -> bytes:
+def _with_names(value: Json, expected: DocumentKey) -> bytes:
     """The envelope with the id and collection of the path where it leaves them out."""
     try:
         envelope = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
@@ -278,12 +301,11 @@ def _with_names(value: bytes, expected: DocumentKey) -> bytes:
     return msgspec.json.encode(envelope)
 
 
-def _id_in(member: bytes) -> str | None:
+def _id_in(member: Json) -> str | None:
     try:
-        found = msgspec.json.decode(member)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        identifier = _named_decoder.decode(member).id
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    identifier = found.get("id") if isinstance(found, dict) else None
     return identifier[:200] if isinstance(identifier, str) else None
 
 

@@ -245,7 +245,7 @@ def _json_line(line: bytes, origin: str, selection: Selection, sizes: Sizes) -> 
         head = _Head(collection="")  # the envelope's own decoder says what is wrong with it
     if head.deleted:
         return Record(DocumentKey.checked(head.collection or selection.collection, head.id), None, (), origin)
-    envelope, unknown = decode_envelope(line)
+    envelope, unknown = decode_envelope(line, sizes.limits)
     if head.collection is None and selection.collection != envelope.collection:
         envelope = msgspec.structs.replace(envelope, collection=selection.collection)
         line = msgspec.json.encode(envelope)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from query_api.problems import ApiProblem
+from query_api.problems import ApiProblem, problem_responses
 from query_api.routes.usage.since import Since, first_ms
 from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
@@ -35,7 +35,7 @@ async def get_popular_chunks(
     return await service.read(lambda: popular_chunks(tables.usage, tables, collection, from_ms, limit))
 
 
-@router.get("/chunks/{chunk_id}", summary="How a chunk is used")
+@router.get("/chunks/{chunk_id}", summary="How a chunk is used", responses=problem_responses(404))
 async def get_chunk_statistics(chunk_id: str, service: ServiceOf) -> ChunkStatistics:
     """How often it was a hit, where it stood, when last, and what was said of it; also of a chunk that is gone."""
     tables = tables_of(service.snapshot())

@@ -7,7 +7,8 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import JSONResponse
 
 from indexer.errors import MalformedCursor
-from query_api.problems import ApiProblem
+from query_api.bodies.model_route import ModelRoute
+from query_api.problems import ApiProblem, problem_responses
 from query_api.routes.usage.since import Since, first_ms
 from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
@@ -17,7 +18,7 @@ from query_api.writing.publishing import BrokerUnavailable, OutgoingRecord, Reco
 from schemas.provenance import Feedback, Retrieval, RetrievedHit, encode_feedback
 from schemas.usage import FeedbackAccepted, FeedbackRequest, RetrievalDetail, RetrievalPage
 
-router = APIRouter(tags=["retrievals"])
+router = APIRouter(tags=["retrievals"], route_class=ModelRoute)
 
 ServiceOf = Annotated[Service, Depends(service_of)]
 
@@ -44,7 +45,7 @@ async def list_retrievals(
     )
 
 
-@router.get("/v1/retrievals/{retrieval_id}", summary="The provenance of a retrieval")
+@router.get("/v1/retrievals/{retrieval_id}", summary="The provenance of a retrieval", responses=problem_responses(404))
 async def get_retrieval(retrieval_id: str, service: ServiceOf) -> RetrievalDetail:
     """Query, parameters, snapshot, and each hit's ranks and scores by channel, its path and its source position; and
     what was said of its hits."""
@@ -58,6 +59,7 @@ async def get_retrieval(retrieval_id: str, service: ServiceOf) -> RetrievalDetai
     summary="Say how helpful a hit was",
     status_code=202,
     response_model=FeedbackAccepted,
+    responses=problem_responses(404),
 )
 async def give_feedback(retrieval_id: str, feedback: FeedbackRequest, service: ServiceOf) -> JSONResponse:
     """Goes to the provenance topic. What the same caller says of the same hit later takes its place."""

@@ -6,10 +6,15 @@ from typing import Annotated
 from fastapi import Query
 
 from query_api.problems import ApiProblem
-from schemas.clock import since_ms
+from schemas.clock import SINCE_PATTERN, since_ms
 
 Since = Annotated[
-    str | None, Query(max_length=64, description="Only from then on: `15m`, `2h`, `7d` ago, or an RFC 3339 time.")
+    str | None,
+    Query(
+        max_length=64,
+        description="Only from then on: `15m`, `2h`, `7d` ago, or an RFC 3339 time.",
+        json_schema_extra={"pattern": SINCE_PATTERN},
+    ),
 ]
 
 

@@ -23,6 +23,7 @@ from indexer.tables import DocumentRow, StoredPosition
 from indexer.write.rows import IndexedRows
 from indexer.write.vectors import VectorWriter
 from query_api.app import create_app
+from query_api.command.refusing import ProblemProtocol
 from query_api.searching.engine import load_engine
 from query_api.settings import RerankerSettings, ServiceSettings
 from schemas.contributions import encode_contribution
@@ -152,7 +153,9 @@ async def serving(
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
     """The service on a free port of a real socket."""
     app = create_app(settings, load=load)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, timeout_graceful_shutdown=2))
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=0, http=ProblemProtocol, log_config=None, timeout_graceful_shutdown=2)
+    )
     running = asyncio.create_task(server.serve())
     await eventually(lambda: server.started)
     port = server.servers[0].sockets[0].getsockname()[1]

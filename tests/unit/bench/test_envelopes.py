@@ -3,6 +3,7 @@
 import json
 
 from schemas.events import decode_envelope
+from schemas.settings import LimitSettings
 from tests.bench.envelopes import peps, wikispeedia
 
 EVENTS = [
@@ -30,5 +31,5 @@ def test_an_article_keeps_its_links_and_categories() -> None:
         "metadata": {"links": ["Sea"], "categories": ["A.B"]},
     }
     [made] = wikispeedia([article])
-    envelope, unknown = decode_envelope(json.dumps(made).encode())
+    envelope, unknown = decode_envelope(json.dumps(made).encode(), LimitSettings())
     assert (envelope.links, envelope.metadata, unknown) == (["Sea"], {"category": ["A / B"]}, 0)

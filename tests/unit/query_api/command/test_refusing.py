@@ -27,6 +27,9 @@ class Connection:
     def set_write_buffer_limits(self, high: int) -> None:
         assert high == 0
 
+    def pause_reading(self) -> None:
+        """More comes all the same."""
+
     def get_extra_info(self, name: str) -> Any:
         return {"sockname": ("127.0.0.1", 80), "peername": ("127.0.0.1", 81)}.get(name)
 
@@ -83,4 +86,22 @@ async def test_what_is_no_http_is_refused_as_that(sent: bytes) -> None:
 
 async def test_a_long_url_within_the_limit_is_left_to_the_app() -> None:
     connection, status, _ = await said(b"GET /?" + b"x" * (MAX_URL_BYTES - 2) + b" HTTP/1.1\r\n")
+    assert (status, connection.closed) == ("", False)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [[b"a: b\r\n" * 10_000] * 5, [b"a: " + b"x" * 70_000, b"x" * 70_000], [b"x" * 70_000] * 2, [b"a: b\r\n" * 40_000]],
+    ids=["many", "one long", "one name", "many at once"],
+)
+async def test_headers_without_end_are_refused_before_all_of_them_have_come(headers: list[bytes]) -> None:
+    connection, status, problem = await said(b"GET / HTTP/1.1\r\nhost: localhost\r\n", *headers)
+    assert status.startswith("HTTP/1.1 431 ")
+    assert problem["status"] == 431
+    assert connection.closed
+
+
+async def test_a_long_body_is_no_long_head() -> None:
+    sent = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 400000\r\n\r\n"
+    connection, status, _ = await said(sent, *[b"x" * 50_000] * 8)
     assert (status, connection.closed) == ("", False)

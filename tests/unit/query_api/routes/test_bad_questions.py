@@ -1,6 +1,7 @@
 """Questions nobody should ask, and some that look so: each gets a right answer, or a 4xx with a sentence."""
 
 import json
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -182,7 +183,7 @@ async def test_probes_may_be_asked_with_anything(running: Running) -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        (b"[" * 30_000, "The body is nested too deeply to be read: send fewer levels."),
+        (b"[" * 1_500, "The body is nested too deeply to be read: send fewer levels."),
         (b'{"q": "\xff"}', "The body cannot be read as UTF-8, which JSON is in: send that."),
     ],
 )
@@ -191,3 +192,22 @@ async def test_a_body_that_cannot_be_read_at_all_is_refused_with_what_to_do(
 ) -> None:
     answer = await running.http.post("/v1/search", content=body, headers={"Content-Type": "application/json"})
     assert (problem(answer)["status"], problem(answer)["detail"]) == (400, says)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b'{"q": "x", "filter": [' + b",".join([b"{}"] * 80_000) + b"]}", 413),
+        (b'{"q": "x", "edges": [' + b",".join([b"1"] * 1_900) + b"]}", 422),
+        (b"{" + b",".join(b'"a%d": 0' % number for number in range(1_900)) + b"}", 422),
+        (b"[" * 200_000, 413),
+        (b'{"q": "x", "channels": "' + b"," * 200_000 + b'"}', 422),
+    ],
+    ids=["objects", "wrong members", "unknown fields", "nested", "commas"],
+)
+async def test_a_body_of_very_many_mistakes_is_refused_shortly(running: Running, body: bytes, status: int) -> None:
+    before = time.process_time()
+    answer = await running.http.post("/v1/search", content=body, headers={"Content-Type": "application/json"})
+    assert problem(answer)["status"] == status
+    assert len(answer.content) < 2_500
+    assert time.process_time() - before < 2  # it took some 100 times that of the smallest

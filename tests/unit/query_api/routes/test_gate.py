@@ -43,14 +43,99 @@ async def test_with_a_key_everything_but_the_probes_needs_it(tmp_path: Path) -> 
 async def test_without_a_key_web_pages_cannot_reach_in(running: Running) -> None:
     rebound = await running.http.get("/v1/status", headers={"Host": "evil.example:8420"})
     assert problem(rebound)["status"] == 421
-    foreign = await running.http.post(
-        "/v1/documents", json={"id": "a", "content": "x"}, headers={"Origin": "https://evil.example"}
-    )
-    assert problem(foreign)["status"] == 403
-    own = await running.http.post(
-        "/v1/documents", json={"id": "a", "content": "x"}, headers={"Origin": "http://localhost:8420"}
-    )
-    assert own.status_code == 503
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("https://evil.example", 403),
+        ("http://localhost:3000", 403),
+        ("http://127.0.0.1:3000", 403),
+        ("http://127.0.0.1", 403),
+        ("http://localhost:8420", 403),
+        ("http://127.0.0.1:8420.evil.example", 403),
+        ("http://evil@127.0.0.1:8420", 403),
+        ("null", 403),
+        ("", 403),
+        ("http://[", 403),
+        ("ftp://127.0.0.1:8420", 403),
+        ("http://127.0.0.1:8420", 503),
+        ("HTTP://127.0.0.1:8420", 503),
+        ("https://wiki.example.org", 503),
+        (None, 503),
+    ],
+)
+async def test_only_pages_of_the_service_and_of_origins_that_were_named_may_write(
+    tmp_path: Path, origin: str | None, status: int
+) -> None:
+    async with service_over(
+        tmp_path, ScriptedEngine(), until_ready=False, cors_origins=("https://wiki.example.org",)
+    ) as running:
+        headers = {} if origin is None else {"Origin": origin}
+        for request in (
+            running.http.build_request("POST", "/v1/documents", json={"id": "a", "content": "x"}, headers=headers),
+            running.http.build_request("DELETE", "/v1/documents/a", headers=headers),
+        ):
+            answer = await running.http.send(request)
+            assert problem(answer)["status"] == status
+            if status == 403:
+                assert "THALWEG_SERVICE__CORS_ORIGINS" in problem(answer)["detail"]
+        assert (await running.http.get("/v1/formats", headers=headers)).status_code == 200
+
+
+async def test_a_page_of_an_origin_that_was_named_may_read_the_answers(tmp_path: Path) -> None:
+    origin = {"Origin": "https://wiki.example.org"}
+    async with service_over(
+        tmp_path, ScriptedEngine(), until_ready=False, cors_origins=("https://wiki.example.org",)
+    ) as running:
+        asked = origin | {"Access-Control-Request-Method": "PUT", "Access-Control-Request-Headers": "content-type"}
+        allowed = await running.http.options("/v1/documents/a", headers=asked)
+        assert allowed.status_code == 200
+        assert "PUT" in allowed.headers["access-control-allow-methods"]
+        refused = await running.http.post("/v1/documents", json=[], headers=origin)
+        assert problem(refused)["status"] == 422
+        assert refused.headers["access-control-allow-origin"] == "https://wiki.example.org"
+        other = await running.http.get("/v1/formats", headers={"Origin": "http://localhost:3000"})
+        assert "access-control-allow-origin" not in other.headers
+
+
+@pytest.mark.parametrize("host", ["[", "]", "[::1", "[x]", "a]b", "//", "@", "", "127.0.0.1:99999999", "127.0.0.1:x"])
+async def test_a_host_that_is_none_is_refused(running: Running, host: str) -> None:
+    answer = await running.http.get("/v1/formats", headers={"Host": host})
+    assert answer.status_code < 500
+    if answer.status_code != 200:
+        assert problem(answer)["status"] in {400, 421}
+
+
+ODD = ["[", "\xff", ";;;=", '"', 'a/b; charset="', "bytes=-1", "*/*;q=[", "r_1.99999999999999999999", "\t", "x" * 9_000]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Accept", "Accept-Encoding", "Authorization", "Content-Type", "If-Match", "If-Modified-Since", "If-None-Match",
+        "Last-Event-ID", "Origin", "Range", "Traceparent", "Tracestate", "Cookie", "X-Forwarded-For", "Thalweg-Author",
+        "Ce_Specversion", "Ce_Sequence", "Expect", "Access-Control-Request-Method",
+    ],
+)  # fmt: skip
+async def test_no_header_breaks_a_route(running: Running, name: str) -> None:
+    for value in ODD:
+        headers = {name: value.encode("latin-1")}
+        for method, path in (
+            ("GET", "/v1/search?q=river"),
+            ("GET", "/v1/documents/ada/status?collection=a"),
+            ("POST", "/v1/search"),
+            ("POST", "/v1/documents?id=a"),
+            ("PUT", "/v1/documents/a"),
+        ):
+            body = None if method == "GET" else b'{"q": "x"}'
+            answer = await running.http.request(method, path, headers=headers, content=body)
+            assert answer.status_code in {200, 204, 400, 403, 413, 415, 422, 503}, (path, value)
+
+
+async def test_a_query_of_very_many_parameters_is_refused_at_once(running: Running) -> None:
+    answer = problem(await running.http.get("/v1/search?q=x" + "&a" * 30_000))
+    assert (answer["status"], answer["title"]) == (400, "Too many parameters")
 
 
 @pytest.mark.parametrize(

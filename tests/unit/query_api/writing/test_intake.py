@@ -26,22 +26,22 @@ def envelope(**fields: Any) -> bytes:
 
 
 def test_a_single_envelope_is_no_batch() -> None:
-    assert intake.split_json(envelope()) is None
-    assert intake.split_json(envelope(documents=[])) is None
+    assert intake.split_json(envelope(), 9) is None
+    assert intake.split_json(envelope(documents=[]), 9) is None
 
 
 def test_a_batch_is_a_list_or_an_object_with_documents() -> None:
     members = [json.loads(envelope()), {"id": "b"}]
     for body in (members, {"documents": members}):
-        split = intake.split_json(b" \n" + json.dumps(body).encode())
+        split = intake.split_json(b" \n" + json.dumps(body).encode(), 9)
         assert split is not None
-        assert [json.loads(member) for member in split] == members
+        assert [json.loads(bytes(member)) for member in split] == members
 
 
 @pytest.mark.parametrize(("body", "status"), [(b"", 400), (b"[1", 400), (b"7", 422), (b'{"documents": 7}', 422)])
 def test_what_is_neither_is_refused(body: bytes, status: int) -> None:
     with pytest.raises(ApiProblem) as caught:
-        intake.split_json(body)
+        intake.split_json(body, 9)
     assert caught.value.status == status
 
 
@@ -146,10 +146,10 @@ def test_a_record_over_the_topics_limit_is_refused() -> None:
     assert caught.value.status == 413
 
 
-async def test_a_json_file_of_a_form_is_a_document_and_no_envelope() -> None:
+def test_a_json_file_of_a_form_is_a_document_and_no_envelope() -> None:
     value = b'{"title": "Data", "content": "Of a mill."}'
     form = FormData([("file", UploadFile(io.BytesIO(value), filename="data.json"))])
-    (candidate,) = await intake.from_form(form, LIMITS)
+    (candidate,) = intake.from_form(form, LIMITS)
     upsert = intake.accepted(candidate)
     assert isinstance(upsert, DocumentUpsert)
     assert (upsert.content, upsert.content_type, upsert.title) == (value, "application/json", None)
@@ -171,23 +171,26 @@ def test_what_is_named_beside_a_raw_body_has_the_limits_of_an_envelope(name: str
     assert (caught.value.status, caught.value.members["reason"]) == (413, f"{name}_too_large")
 
 
-@pytest.mark.parametrize(
-    ("members", "lost"),
-    [
-        ([("a", None), ("b", None), ("a", None), ("a", None)], {0: 3, 2: 3}),
-        ([("a", 2), ("a", 1), ("a", 2)], {0: 2, 1: 2}),
-        ([("a", 2), ("a", 1)], {1: 0}),
-        ([("a", 2), ("a", None)], {0: 1}),
-        ([("a", 1), ("A", 1)], {}),
-    ],
-)
-def test_of_one_document_in_a_batch_the_member_wins_that_would_win_in_the_log(
-    members: list[tuple[str, int | None]], lost: dict[int, int]
-) -> None:
-    events = {
-        index: DocumentUpsert(
-            key=DocumentKey("default", name), content=b"x", content_type="text/plain", version=version
-        )
-        for index, (name, version) in enumerate(members)
-    }
-    assert intake.lost_to(events) == lost
+@pytest.mark.parametrize("wrap", [b"[%s]", b'{"documents": [%s]}'])
+def test_members_of_a_batch_are_counted_before_anything_is_made_of_them(wrap: bytes) -> None:
+    at_most = intake.split_json(wrap % b",".join([b"{}"] * 9), 9)
+    assert at_most is not None
+    assert len(at_most) == 9
+    for many in (10, 1_000_000):
+        with pytest.raises(ApiProblem) as caught:
+            intake.split_json(wrap % b",".join([b"{}"] * many), 9)
+        assert caught.value.status in {413, 422}
+
+
+def test_what_lies_in_a_member_is_counted_too() -> None:
+    bomb = b'[{"id": "a", "content": "x", "junk": [' + b",".join([b"[]"] * intake.MAX_JSON_MEMBERS) + b"]}]"
+    with pytest.raises(ApiProblem) as caught:
+        intake.split_json(bomb, 9)
+    assert (caught.value.status, caught.value.members["reason"]) == (413, "too_many_members")
+
+
+def test_an_envelope_too_long_for_any_document_is_refused_before_it_is_decoded() -> None:
+    limits = LimitSettings(max_document_bytes=1_000)
+    with pytest.raises(ApiProblem) as caught:
+        intake.from_envelope(b"no JSON at all" * 100_000, limits)
+    assert (caught.value.status, caught.value.members["reason"]) == (413, "too_large")
