@@ -77,7 +77,7 @@ _FIRST_WAIT_SECONDS = 0.5
 _CHATTY = {
     "aiokafka": logging.ERROR,
     "kafka": logging.ERROR,
-    **dict.fromkeys(("faust", "mode", "httpx", "httpx2", "openai"), logging.WARNING),
+    **dict.fromkeys(("faust", "mode", "streams.kafka.transport", "httpx", "httpx2", "openai"), logging.WARNING),
 }
 
 

@@ -145,6 +145,7 @@ class Watchdog:
         self._clock = clock
         self._now_ms = now_ms
         self._excused_at = clock()
+        self._excused_partitions: dict[TopicPartition, float] = {}
         self._arrivals: dict[TopicPartition, Arrivals] = {}
         self._looked: dict[TopicPartition, _Looked] = {}
         self._answered = True
@@ -207,8 +208,9 @@ class Watchdog:
 
     def _require_movement(self, partition: TopicPartition, reached: Reached, lag: int, now: float) -> None:
         if not lag or partition in self._progress.unreadable:
-            reached.moved_at = now
-        still_seconds = now - max(reached.moved_at, self._excused_at)
+            self._excused_partitions[partition] = now
+        excused_at = max(self._excused_at, self._excused_partitions.get(partition, self._excused_at))
+        still_seconds = now - max(reached.moved_at, excused_at)
         if still_seconds > self._patience_seconds:
             raise WorkerStuck(
                 f"{partition.topic} partition {partition.partition} has {lag} records waiting and made no progress "
