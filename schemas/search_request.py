@@ -40,10 +40,11 @@ Filter = Annotated[str, StringConstraints(max_length=MAX_FILTER_CHARACTERS), Aft
 
 
 def _split(value: object) -> object:
-    """`a,b` as well as a list; repeated parameters may hold commas too."""
+    """`a,b` as well as a list; repeated parameters may hold commas too. Of very many, the rest stays unsplit and is
+    refused as one."""
     given = [value] if isinstance(value, str) else value
     if isinstance(given, list | tuple) and all(isinstance(each, str) for each in given):
-        return tuple(name.strip() for each in given for name in each.split(","))
+        return tuple(name.strip() for each in given for name in each.split(",", MAX_NAMES))
     return value
 
 

@@ -171,8 +171,8 @@ def _from_json(settings: ServiceSettings, body: bytearray, traceparent: str | No
 
 async def _publish_one(service: Service, record: OutgoingRecord) -> Response:
     positions = [await _publish(service, record)]
-    if record.value is None:
-        key = DocumentKey.parse((record.key or b"").decode("utf-8", "surrogatepass"))
+    if record.value is None and record.key is not None:
+        key = DocumentKey.parse(record.key.decode("utf-8", "surrogatepass"))
         others = await _other_partitions(service, key, positions[0].partition)
         positions += [await _publish(service, record._replace(partition=partition)) for partition in others]
     return _accepted(WriteAccepted(token=_token(service, positions)))
