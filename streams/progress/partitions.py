@@ -13,13 +13,15 @@ class TopicPartition(NamedTuple):
 
 @dataclass
 class Reached:
-    """`offset` is the last one done, -1 for none; `in_hand_since_ms` is the record time of the oldest one taken."""
+    """`offset` is the last one done, -1 for none; `in_hand_since_ms` is the record time of the oldest one taken. By the
+    clock, `moved_at` is when there was last nothing wrong with it, `done_at` when something was last done."""
 
     stage: str
     offset: int = -1
     done_ms: int | None = None
     in_hand_since_ms: int | None = None
     moved_at: float = 0.0
+    done_at: float = float("-inf")
 
 
 @dataclass
@@ -49,13 +51,13 @@ class Progress:
         reached.offset = max(reached.offset, offset)
         reached.done_ms = timestamp_ms
         reached.in_hand_since_ms = None
-        reached.moved_at = self.clock()
+        reached.moved_at = reached.done_at = self.clock()
 
     def is_busy(self, stage: str, within_seconds: float) -> bool:
         """Whether records of the stage are in hand, or were done so short a time ago that the next are on their way."""
         since = self.clock() - within_seconds
         return any(
-            reached.in_hand_since_ms is not None or reached.moved_at > since
+            reached.in_hand_since_ms is not None or reached.done_at > since
             for reached in self.reached.values()
             if reached.stage == stage
         )

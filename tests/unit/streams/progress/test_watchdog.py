@@ -117,3 +117,13 @@ async def test_the_marks_of_a_transaction_are_no_lag() -> None:
     scene.log.only_marks = True
     await scene.after(1_000)
     assert scene.value("thalweg_ingest_lag_records", topic=TOPIC, partition="0") == 0
+
+
+async def test_looking_at_a_partition_without_lag_does_not_make_its_stage_busy() -> None:
+    scene = Scene()
+    scene.log.end = 1
+    scene.progress.done("text", TOPIC, 0, 0, timestamp_ms=990_000)
+    await scene.after(2.0)
+    assert scene.progress.is_busy("text", 3.0)
+    await scene.after(2.0)
+    assert not scene.progress.is_busy("text", 3.0)
