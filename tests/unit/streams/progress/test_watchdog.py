@@ -168,3 +168,13 @@ async def test_who_stands_before_a_batch_that_cannot_be_read_is_not_stuck_and_sa
     assert scene.health.notes() == []
     with pytest.raises(WorkerStuck):
         await scene.after(2)
+
+
+async def test_looking_at_a_partition_without_lag_does_not_make_its_stage_busy() -> None:
+    scene = Scene()
+    scene.log.end = 1
+    scene.progress.done("text", TOPIC, 0, 0)
+    await scene.after(2.0)
+    assert scene.progress.is_busy("text", 3.0)
+    await scene.after(2.0)
+    assert not scene.progress.is_busy("text", 3.0)
