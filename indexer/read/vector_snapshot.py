@@ -209,6 +209,11 @@ class VectorSnapshot:
         """Whether a live document is in the collection. Costs nothing."""
         return self.resident.words.holds(collection)
 
+    def partitions_of(self, key: DocumentKey) -> set[int]:
+        """The partitions of the documents topic in which records of the document were seen; empty for an unknown one."""
+        rows = [row for table in self._in(DOCUMENTS, "key", [str(key)], None) for row in document_rows(table)]
+        return {partition for row in rows for partition in (row.partition, *row.elsewhere)}
+
     def documents(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
         """The rows of the documents that are known, live or deleted."""
         wanted = dict.fromkeys(keys)

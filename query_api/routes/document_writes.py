@@ -185,8 +185,7 @@ async def _other_partitions(service: Service, key: DocumentKey, reached: int) ->
     if snapshot is None:
         return []
     tables = tables_of(snapshot)
-    row = (await service.read(lambda: tables.documents([key]))).get(key)
-    return [] if row is None else sorted({row.partition, *row.elsewhere} - {reached})
+    return sorted(await service.read(lambda: tables.partitions_of(key)) - {reached})
 
 
 async def _publish(service: Service, record: OutgoingRecord) -> Position:

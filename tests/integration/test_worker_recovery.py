@@ -163,5 +163,5 @@ async def test_what_the_person_who_starts_it_can_mend_is_told_with_its_exit_code
     said = first.said()
     assert "Another worker is using the data directory" in said
     assert "chunk_characters: stored 300, asked 250" in said
-    assert "not the cluster they were filled from" in said
+    assert "were filled from another log" in said
     assert "No Kafka broker answered" in nowhere.said()

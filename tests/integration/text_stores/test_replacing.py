@@ -56,6 +56,18 @@ def test_a_delete_leaves_nothing_but_the_tombstone(generation: Generation, write
     assert not any(row.live for row in held.values())
 
 
+def test_partitions_that_a_tombstone_has_to_reach_are_remembered(generation: Generation, writer: VectorWriter) -> None:
+    seen_twice = document("a", "One")
+    writer.replace(
+        [replace(seen_twice, row=replace(seen_twice.row, partition=2, elsewhere=(0, 3))), document("b", "Two")]
+    )
+    snapshot = VectorReader.open(generation).snapshot()
+    assert snapshot.partitions_of(DocumentKey("default", "a")) == {0, 2, 3}
+    assert snapshot.partitions_of(DocumentKey("default", "b")) == {0}
+    assert snapshot.partitions_of(DocumentKey("default", "unknown")) == set()
+    assert snapshot.counts()["misplaced"] == 1
+
+
 def test_a_whole_story_leaves_its_last_state_also_when_every_batch_is_applied_twice(
     generation: Generation, writer: VectorWriter
 ) -> None:

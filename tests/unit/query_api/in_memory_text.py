@@ -193,6 +193,9 @@ class InMemoryText:
         self._enter("documents")
         return {key: _row(self.pages[key]) for key in keys if key in self.pages}
 
+    def partitions_of(self, key: DocumentKey) -> set[int]:
+        return {row.partition for row in self.documents([key]).values()}
+
     def passages(self, ids: Iterable[str]) -> dict[str, PassageRow]:
         self._enter("passages")
         wanted = set(ids)
