@@ -20,6 +20,7 @@ from indexer.tables import CHUNKS, FEEDBACK, POSITIONS, RETRIEVALS, go_to_newest
 VECTOR_INDEX = "vector_{size}"  # its name keeps the size its partitions were made with
 UNPINNED = {POSITIONS, RETRIEVALS, FEEDBACK}  # readers copy what they need at once
 NEVER = 10 * 365 * 86_400.0
+REOPENED_AFTER = 20  # optimisings
 TIDIED_ENOUGH = 3  # times: optimising makes versions itself, which only go when the next one is old enough
 
 
@@ -89,13 +90,15 @@ class Maintainer:
 
     def __init__(
         self,
-        tables: Mapping[str, Table],
+        open_tables: Callable[[], Mapping[str, Table]],
         parameters: MaintenanceParameters,
         now: Callable[[], float] = time.time,
         stopwatch: Callable[[], float] = time.monotonic,
     ) -> None:
         """`now` is the wall clock, which also dates the versions; `stopwatch` measures, in seconds."""
-        self._tables = dict(tables)
+        self._open_tables = open_tables
+        self._tables = tables = dict(open_tables())
+        self._worked = 0
         self._parameters = parameters
         self._now = now
         self._stopwatch = stopwatch
@@ -123,6 +126,8 @@ class Maintainer:
         """
         started = self._stopwatch()
         with store_errors("look at the tables"):
+            if self._worked >= REOPENED_AFTER:
+                self._tables, self._worked = dict(self._open_tables()), 0
             for name, table in self._tables.items():
                 go_to_newest(table)
                 if not self._upkeep[name].begun:
@@ -171,6 +176,7 @@ class Maintainer:
     def _work(self, name: str, started: float, work: Callable[[], None]) -> None:
         """Work beside the writer; if a commit of his undoes it, once more while he waits. Then let the table rest."""
         self._failed.add(name)
+        self._worked += 1
         try:
             try:
                 work()

@@ -1,6 +1,7 @@
 """The text stores as the worker writes them: documents replaced whole, positions, retrievals, feedback."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Self
 
 import lancedb
@@ -37,6 +38,7 @@ from indexer.tables import (
     document_rows,
     documents_table,
     go_to_newest,
+    open_afresh,
     store_errors,
 )
 from indexer.write.file_checksums import ChecksumRecorder
@@ -46,6 +48,8 @@ from schemas.ids import DocumentKey
 from schemas.provenance import Feedback, Retrieval
 
 __all__ = ["IndexedRows", "MaintenanceReport", "VectorWriter"]
+
+REOPENED_AFTER = 100  # replacements
 
 Held = set[tuple[str, str]]  # (key, revision) of rows that are there
 
@@ -72,9 +76,15 @@ class VectorWriter:
     """
 
     def __init__(
-        self, tables: Mapping[str, Table], dimension: int, maintainer: Maintainer, checksums: ChecksumRecorder
+        self,
+        open_tables: Callable[[], dict[str, Table]],
+        dimension: int,
+        maintainer: Maintainer,
+        checksums: ChecksumRecorder,
     ) -> None:
-        self._tables = dict(tables)
+        self._open_tables = open_tables
+        self._tables = open_tables()
+        self._replaced = 0
         self._dimension = dimension
         self._maintainer = maintainer
         self._checksums = checksums
@@ -99,16 +109,17 @@ class VectorWriter:
             generation.lance_dir.mkdir(parents=True, exist_ok=True)
             connection = connect(generation.lance_dir)
             try:
-                tables = {name: _open_table(connection, name, schema) for name, schema in schemas.items()}
+                for name, schema in schemas.items():
+                    _open_table(connection, name, schema)
             except IncompatibleGeneration as error:
                 raise IncompatibleGeneration(
                     f"{error} {how_to_go_on(generation.data_dir, other_encoder=False)}"
                 ) from error
-            for_maintenance = {name: connection.open_table(name) for name in schemas}
             checksums = ChecksumRecorder(generation.lance_dir)
             checksums.record()
-        maintainer = Maintainer(for_maintenance, maintenance or MaintenanceParameters())
-        return cls(tables, dimension, maintainer, checksums)
+            open_tables = partial(open_afresh, generation.lance_dir, list(schemas))
+            maintainer = Maintainer(open_tables, maintenance or MaintenanceParameters())
+            return cls(open_tables, dimension, maintainer, checksums)
 
     def positions(self) -> dict[int, StoredPosition]:
         """How far each partition is, by partition number."""
@@ -183,6 +194,10 @@ class VectorWriter:
             raise ValueError("A batch names a document twice; collapse it to the newest event of each document.")
         if not documents:
             return
+        self._replaced += 1
+        if self._replaced % REOPENED_AFTER == 0:
+            with store_errors("open the tables afresh"):
+                self._tables = self._open_tables()
         new_rows = {PASSAGES: passages_table(documents), CHUNKS: chunks_table(documents, self._dimension)}
         moved = documents_table(document.row for document in documents)
         current = {(str(document.row.key), document.row.revision) for document in documents if document.row.revision}

@@ -1,8 +1,12 @@
 """Maintenance on real tables: new rows get into the indexes, files become few, old versions go."""
 
+import lancedb
+import pytest
+
 from indexer.generations import Generation
 from indexer.read.vectors import VectorReader
 from indexer.tables import StoredPosition, connect
+from indexer.write import vectors
 from indexer.write.maintenance import MaintenanceParameters
 from indexer.write.vectors import VectorWriter
 from tests.integration.text_stores.sample_rows import DIMENSION, document
@@ -53,6 +57,26 @@ def test_a_steady_trickle_of_updates_makes_few_files_and_takes_nothing_from_a_re
     assert most < 700, "kept for fifteen minutes it would be 20 for each commit: 3,000"
     assert not first.is_kept()
     assert first.resident.revision(document("d1", "").row.key) is not None, "what is in memory is still there"
+
+
+def test_a_writer_goes_on_with_handles_opened_afresh(generation: Generation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "REOPENED_AFTER", 3)
+    sessions: list[lancedb.Session] = []
+    made = lancedb.Session
+
+    def session(**sizes: int) -> lancedb.Session:
+        sessions.append(made(**sizes))
+        return sessions[-1]
+
+    monkeypatch.setattr(lancedb, "Session", session)
+    writer = VectorWriter.open(generation, DIMENSION)
+    before = len(sessions)
+    for number in range(10):
+        writer.replace([document("d", f"River {number}. Sea")])
+        writer.store_positions({0: StoredPosition(number, number)})
+    assert len(sessions) == before + 3
+    assert writer.positions() == {0: StoredPosition(9, 9)}
+    assert len(VectorReader.open(generation).snapshot().keyword_search("river 9", 5)) == 1
 
 
 def test_a_vector_index_is_made_at_its_threshold_and_again_when_the_table_has_grown(generation: Generation) -> None:

@@ -72,11 +72,19 @@ class World:
 
     def __init__(self, **parameters: Any) -> None:
         self.clock = 1_000_000.0
+        self.opened = 0
         names = (CHUNKS, PASSAGES, DOCUMENTS, POSITIONS, RETRIEVALS)
         self.tables = {name: FakeTable(self.pass_time, born=self.clock) for name in names}
         self.maintainer = Maintainer(
-            self.tables, MaintenanceParameters(**parameters), now=lambda: self.clock, stopwatch=lambda: self.clock
+            self.open_tables,
+            MaintenanceParameters(**parameters),
+            now=lambda: self.clock,
+            stopwatch=lambda: self.clock,
         )
+
+    def open_tables(self) -> dict[str, FakeTable]:
+        self.opened += 1
+        return self.tables
 
     def pass_time(self, seconds: float) -> None:
         self.clock += seconds
@@ -272,6 +280,14 @@ def test_the_margin_is_twice_what_the_last_optimising_took() -> None:
     world.commit(CHUNKS)
     world.maintainer.maintain()
     assert world.tables[CHUNKS].cleaned[-1] == 20.0 + 100.0 + 2 * 20.0
+
+
+def test_tables_are_opened_afresh_now_and_then_so_that_caches_stay_small() -> None:
+    world = World(commits=1, busy_share=1e9)
+    for _ in range(100):
+        world.commit(CHUNKS)
+        assert world.maintainer.maintain().optimised == (CHUNKS,)
+    assert world.opened == 1 + 4
 
 
 def test_what_a_load_replaced_goes_once_the_tables_are_quiet_and_then_nothing_is_done() -> None:
