@@ -210,7 +210,7 @@ class VectorSnapshot:
         return self.resident.words.holds(collection)
 
     def partitions_of(self, key: DocumentKey) -> set[int]:
-        """The partitions of the documents topic in which records of the document were seen; empty for an unknown one."""
+        """The partitions of the documents topic in which records of the document were seen; none for an unknown one."""
         rows = [row for table in self._in(DOCUMENTS, "key", [str(key)], None) for row in document_rows(table)]
         return {partition for row in rows for partition in (row.partition, *row.elsewhere)}
 
