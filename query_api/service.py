@@ -76,7 +76,7 @@ class Service:
         self.skipped = SkippedBatches(self.locate_broker, self.topics.curation)
         self.keeper = SnapshotKeeper(settings, self.engine, self.locate_broker, self.metrics, self.skipped)
         self.log_watch = LogWatch(self.locate_broker, self._applied)
-        self.log_identity = LogIdentity(self.locate_broker, self.topics.documents)
+        self.log_identity = LogIdentity(self.locate_broker, self.topics.documents, lambda: self.log_watch.reachable)
         self.unreadable = UnreadableWatch(
             self.locate_broker, self._waiting_at, TopicPartition(self.topics.curation, 0), self.skipped
         )

@@ -204,7 +204,7 @@ class Worker:
         outbox = Outbox(app.producer, names, generation.name, self._metrics, self._progress)
         encoding = Encoding(encoder, self._metrics, self._progress)
         self._cleanup.push_async_callback(asyncio.to_thread, encoding.close)
-        settings = self._collection_settings(group, outbox)
+        settings = self._collection_settings(outbox)
         maker = Maker(
             Preparer(parsers, encoding, self._settings.chunking.parameters()).prepare,
             encoding,
@@ -314,10 +314,14 @@ class Worker:
     def _partition_reader(self, topic: str, partition: int) -> PartitionReader:
         return PartitionReader(self._bootstrap_servers, topic, partition, self._skipped, self._progress.unreadable)
 
-    def _collection_settings(self, group: str, outbox: Outbox) -> CollectionSettings:
+    def _collection_settings(self, outbox: Outbox) -> CollectionSettings:
         topic = self._names.curation
         settings_topic = SettingsTopic(
-            self._bootstrap_servers, topic, f"{group}.settings", self._skipped, self._progress.unreadable
+            self._bootstrap_servers,
+            topic,
+            group_name(self._settings.kafka.topic_prefix, "settings"),  # what was judged is so for all generations
+            self._skipped,
+            self._progress.unreadable,
         )
         self._cleanup.push_async_callback(settings_topic.close)
         chunking = self._settings.chunking.parameters()

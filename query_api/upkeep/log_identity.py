@@ -1,17 +1,20 @@
 """Which log is written to, by the cluster's id of the documents topic, and whether the stores are a view of it."""
 
 import asyncio
-from typing import Any
+from collections.abc import Callable
 
 import structlog
+from kafka.errors import KafkaError
 
 from indexer.generations import Manifest
+from kafka_client.admin import AdminClient, id_of
 from query_api.upkeep.tailing import LocateBroker
 from schemas.tokens import Token, log_name
 
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS = 2.0
+SOON_SECONDS = 0.1  # while nothing is known yet: writes are about to get their first tokens
 ANSWER_MS = 5_000
 
 
@@ -19,8 +22,10 @@ class LogIdentity:
     """`topic_id` is the newest one seen, 32 hex digits; empty until Kafka has answered, and where brokers know no ids
     (before Kafka 2.8). Then nothing is refused."""
 
-    def __init__(self, locate_broker: LocateBroker, topic: str) -> None:
+    def __init__(self, locate_broker: LocateBroker, topic: str, is_reachable: Callable[[], bool]) -> None:
+        """Kafka is asked only while somebody else sees it answer."""
         self.topic_id = ""
+        self._is_reachable = is_reachable
         self._locate_broker = locate_broker
         self._topic = topic
 
@@ -28,12 +33,12 @@ class LogIdentity:
         """Ask for ever. While Kafka is away the last answer stands."""
         while True:
             servers = self._locate_broker()
-            if servers is not None:
+            if servers is not None and self._is_reachable():
                 try:
                     await self._ask_while_at(servers)
-                except _unreachable() as error:
+                except (KafkaError, OSError) as error:
                     log.debug("the documents topic's id is not known just now", error=str(error))
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(LOOK_SECONDS if self.topic_id else SOON_SECONDS)
 
     def mismatch(self, manifest: Manifest) -> str | None:
         """A sentence where the generation was filled from another log than the one that is written to."""
@@ -59,11 +64,11 @@ class LogIdentity:
         )
 
     async def _ask_while_at(self, servers: str) -> None:
-        admin = await asyncio.to_thread(_connect, servers)
+        admin = await asyncio.to_thread(AdminClient, servers, connect_ms=ANSWER_MS, request_ms=ANSWER_MS)
         try:
-            while self._locate_broker() == servers:
+            while self._locate_broker() == servers and self._is_reachable():
                 (topic,) = await asyncio.to_thread(admin.describe_topics, [self._topic])
-                found = str(topic["topic_id"] or "").replace("-", "")
+                found = id_of(topic)
                 if found and found != self.topic_id:
                     if self.topic_id:
                         log.warning("the documents topic is another one", before=self.topic_id, now=found)
@@ -71,20 +76,3 @@ class LogIdentity:
                 await asyncio.sleep(LOOK_SECONDS)
         finally:
             await asyncio.to_thread(admin.close)
-
-
-def _unreachable() -> tuple[type[Exception], ...]:
-    from kafka.errors import KafkaError  # with its protocol a quarter of a second to import: once Kafka is asked
-
-    return KafkaError, OSError
-
-
-def _connect(servers: str) -> Any:
-    from kafka.admin import KafkaAdminClient
-
-    return KafkaAdminClient(
-        bootstrap_servers=[server.strip() for server in servers.split(",")],
-        client_id="thalweg-query",
-        bootstrap_timeout_ms=ANSWER_MS,
-        request_timeout_ms=ANSWER_MS,
-    )

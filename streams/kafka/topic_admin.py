@@ -7,11 +7,12 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
-from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
+from kafka_client.admin import AdminClient, id_of
 from schemas.exits import Failure, Unreachable
 from schemas.topics import DELETE_RETENTION, TopicSpec
 
@@ -65,7 +66,7 @@ async def ensure_topics(bootstrap_servers: str, specs: Sequence[TopicSpec]) -> l
     Raises Unreachable, or Failure when the cluster refuses a topic.
     """
 
-    def ensure(admin: KafkaAdminClient) -> list[TopicReport]:
+    def ensure(admin: AdminClient) -> list[TopicReport]:
         missing = [each.name for each in _inspect(admin, specs) if each.outcome == "missing"]
         if missing:
             _create(admin, [spec for spec in specs if spec.name in missing])
@@ -86,7 +87,7 @@ async def grow_topics(bootstrap_servers: str, names: Sequence[str], partitions: 
     Returns when the new partitions can be used. May be called again. Raises Unreachable or Failure.
     """
 
-    def grow(admin: KafkaAdminClient) -> list[str]:
+    def grow(admin: AdminClient) -> list[str]:
         smaller = [
             topic["name"]
             for topic in admin.describe_topics(list(names))
@@ -105,10 +106,10 @@ async def topic_id(bootstrap_servers: str, name: str) -> str:
 
     Raises Unreachable or Failure.
     """
-    return await _with_admin(bootstrap_servers, lambda admin: _id_of(admin.describe_topics([name])[0]))
+    return await _with_admin(bootstrap_servers, lambda admin: id_of(admin.describe_topics([name])[0]))
 
 
-async def _with_admin(bootstrap_servers: str, work: Callable[[KafkaAdminClient], Result]) -> Result:
+async def _with_admin(bootstrap_servers: str, work: Callable[[AdminClient], Result]) -> Result:
     def connected() -> Result:
         with _admin(bootstrap_servers) as admin:
             return work(admin)
@@ -117,13 +118,9 @@ async def _with_admin(bootstrap_servers: str, work: Callable[[KafkaAdminClient],
 
 
 @contextmanager
-def _admin(bootstrap_servers: str) -> Iterator[KafkaAdminClient]:
+def _admin(bootstrap_servers: str) -> Iterator[AdminClient]:
     try:
-        admin = KafkaAdminClient(
-            bootstrap_servers=[server.strip() for server in bootstrap_servers.split(",")],
-            client_id="thalweg-topics",
-            bootstrap_timeout_ms=_CONNECT_TIMEOUT_MS,
-        )
+        admin = AdminClient(bootstrap_servers, connect_ms=_CONNECT_TIMEOUT_MS)
     except (KafkaError, OSError) as error:
         raise Unreachable(
             f"No Kafka broker answers at {bootstrap_servers}. Start one with `thalweg up` or `thalweg kafka`, "
@@ -137,7 +134,7 @@ def _admin(bootstrap_servers: str) -> Iterator[KafkaAdminClient]:
         admin.close()
 
 
-def _create(admin: KafkaAdminClient, specs: Sequence[TopicSpec]) -> None:
+def _create(admin: AdminClient, specs: Sequence[TopicSpec]) -> None:
     replicas = min(_MOST_REPLICAS, max(1, len(admin.describe_cluster()["brokers"])))
     wanted = {
         spec.name: {
@@ -153,7 +150,7 @@ def _create(admin: KafkaAdminClient, specs: Sequence[TopicSpec]) -> None:
             raise Failure(f"Kafka did not create the topic {topic['name']}: {topic['error_message'] or error.__name__}")
 
 
-def _inspect(admin: KafkaAdminClient, specs: Sequence[TopicSpec], created: Sequence[str] = ()) -> list[TopicReport]:
+def _inspect(admin: AdminClient, specs: Sequence[TopicSpec], created: Sequence[str] = ()) -> list[TopicReport]:
     if not specs:
         return []
     described = admin.describe_topics([spec.name for spec in specs])
@@ -169,20 +166,16 @@ def _inspect(admin: KafkaAdminClient, specs: Sequence[TopicSpec], created: Seque
         outcome: Literal["created", "exists"] = "created" if spec.name in created else "exists"
         differences = differences_of(spec, partitions, config)
         retention_ms = int(config.get(DELETE_RETENTION, 0))
-        reports.append(TopicReport(spec.name, outcome, partitions, differences, _id_of(topic), retention_ms))
+        reports.append(TopicReport(spec.name, outcome, partitions, differences, id_of(topic), retention_ms))
     return reports
 
 
-def _configs(admin: KafkaAdminClient, names: Sequence[str]) -> dict[str, dict[str, str]]:
+def _configs(admin: AdminClient, names: Sequence[str]) -> dict[str, dict[str, str]]:
     if not names:
         return {}
     resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
     described = admin.describe_configs(resources, config_filter="all")["topic"]
     return {name: {key: entry["value"] for key, entry in entries.items()} for name, entries in described.items()}
-
-
-def _id_of(topic: Mapping[str, Any]) -> str:
-    return str(topic["topic_id"] or "").replace("-", "")
 
 
 def differences_of(spec: TopicSpec, partitions: int, config: Mapping[str, str]) -> tuple[Difference, ...]:

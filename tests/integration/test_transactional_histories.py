@@ -140,7 +140,9 @@ async def test_the_stores_hold_what_was_committed_and_come_back_from_the_log(
                 await wait_for(lambda: stored(worker, keys) == expected(log), "the stores hold what was committed")
                 for partition in range(PARTITIONS):
                     await wait_for(lambda p=partition: not lag(worker, names.documents, p), "marks are no lag")
-                await until_committed(kafka, group_name(prefix, "g0001"), names.documents)
+                generation = current_generation(worker.data_dir)
+                assert generation is not None
+                await until_committed(kafka, group_name(prefix, generation.name), names.documents)
                 held = len(await user.read_all(names.documents))
                 assert held <= len(log)
                 if half == 0:

@@ -119,7 +119,7 @@ async def test_one_is_shown_with_its_source_its_reason_and_its_bytes(burials: Bu
     await burials.bury(0)
     position = await burials.bury(7)
     shown = (await burials.http.get(f"/v1/dead-letters/{position}")).json()
-    assert shown["source"] == {"topic": "t.documents.v1", "partition": 1, "offset": 7}
+    assert shown["source"] == {"topic": "t.documents.v1", "partition": 1, "offset": 7, "last_offset": None}
     assert (shown["key"], shown["stage"], shown["reason"], shown["message"]) == (
         "docs/7",
         "decode",

@@ -1,0 +1,35 @@
+"""The admin client, from kafka-python: aiokafka's protocol knows no topic ids."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError
+
+CLIENT_ID = "thalweg-admin"
+
+
+class AdminClient(KafkaAdminClient):  # type: ignore[misc]  # kafka-python is not typed
+    """Connects when it is made, and closes what it has opened where no broker answers: kafka-python leaves its thread
+    and its sockets behind then.
+
+    Blocks; raises KafkaError or OSError.
+    """
+
+    def __init__(self, bootstrap_servers: str, *, connect_ms: int, request_ms: int = 30_000) -> None:
+        try:
+            super().__init__(
+                bootstrap_servers=[server.strip() for server in bootstrap_servers.split(",")],
+                client_id=CLIENT_ID,
+                bootstrap_timeout_ms=connect_ms,
+                request_timeout_ms=request_ms,
+            )
+        except (KafkaError, OSError):
+            self._closed = False  # what `close` looks at
+            self.close()
+            raise
+
+
+def id_of(topic: Mapping[str, Any]) -> str:
+    """Of a topic as `describe_topics` has it, 32 hex digits; empty for a missing one, and before Kafka 2.8."""
+    return str(topic["topic_id"] or "").replace("-", "")
