@@ -36,22 +36,30 @@ def group_name(topic_prefix: str, generation: str) -> str:
     return f"{topic_prefix}worker.{generation}"
 
 
-def instance_name(data_dir: Path) -> str:
+def instance_name(data_dir: Path, partitions: int) -> str:
     """The worker's name in its group, the same after a restart: at most one worker runs on a data directory.
 
     By it the broker hands the partitions of a worker that was killed to the next one at once, instead of keeping them
-    for the dead one until its session ends.
+    for the dead one until its session ends. Who comes back under the same name gets the same partitions: when the
+    documents topic has more `partitions`, the worker has another name, and they are shared out again.
     """
-    place = f"{socket.gethostname()}:{data_dir.resolve()}"
+    place = f"{socket.gethostname()}:{data_dir.resolve()}:{partitions}"
     return f"worker-{hashlib.sha256(place.encode()).hexdigest()[:16]}"
 
 
 def build_app(
-    settings: WorkerSettings, bootstrap_servers: str, group: str, skip: Skip, unreadable: Unreadable
+    settings: WorkerSettings,
+    bootstrap_servers: str,
+    group: str,
+    skip: Skip,
+    unreadable: Unreadable,
+    *,
+    partitions: int,
 ) -> faust.App:
     """An app without a web server, tables or exactly-once; topics exist already, made by the admin client.
 
     It passes by the unreadable batches that `skip` says, and keeps those it stands before in `unreadable`.
+    `partitions` are those of the documents topic.
     """
     kafka = settings.kafka
     largest = max(kafka.max_record_bytes, kafka.max_graph_record_bytes) + MIB
@@ -74,7 +82,7 @@ def build_app(
         broker_commit_livelock_soft_timeout=_DAY_SECONDS,
         broker_heartbeat_interval=_HEARTBEAT_SECONDS,
         broker_session_timeout=_SESSION_SECONDS,
-        consumer_group_instance_id=instance_name(settings.storage.data_dir),
+        consumer_group_instance_id=instance_name(settings.storage.data_dir, partitions),
         broker_request_timeout=_REQUEST_SECONDS,
         broker_max_poll_interval=_DAY_SECONDS,
         consumer_auto_offset_reset="earliest",

@@ -200,7 +200,14 @@ class Worker:
         stored = self._stored(topics, graph_topic, graph_position, reached)
         await self._expect(generation, group, stored, graph_topic)
 
-        app = build_app(self._settings, self._bootstrap_servers, group, self._skipped, self._progress.unreadable)
+        app = build_app(
+            self._settings,
+            self._bootstrap_servers,
+            group,
+            self._skipped,
+            self._progress.unreadable,
+            partitions=topics[names.documents].partitions,
+        )
         outbox = Outbox(app.producer, names, generation.name, self._metrics, self._progress)
         encoding = Encoding(encoder, self._metrics, self._progress)
         self._cleanup.push_async_callback(asyncio.to_thread, encoding.close)
