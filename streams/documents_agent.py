@@ -16,8 +16,8 @@ STAGE = "text"
 
 @dataclass(frozen=True)
 class DocumentsAgent:
-    """`commit_documents` and `commit_bytes` bound one commit, whatever came in one batch; `pace` says when the next
-    batch is taken after one that filled no commit."""
+    """`commit_documents` and `commit_bytes` bound one commit, whatever came in one batch; `pace` is told of
+    the commits that a batch did not fill."""
 
     topic: str
     indexer: DocumentIndexer
@@ -36,7 +36,6 @@ class DocumentsAgent:
         try:
             while (events := await coming.take()) is not None:
                 await self._commit(events, coming)
-                await self.pace.turn()
         finally:
             await coming.leave()
             self.indexer.stop_looking_ahead()

@@ -15,7 +15,7 @@ from schemas.settings import MIB
 from streams.kafka.transport import LogTransport
 from streams.progress.partitions import Unreadable
 from streams.settings import WorkerSettings
-from streams.taking import Taken, gathered
+from streams.taking import Taken, gathered, no_rest
 
 _SESSION_SECONDS = 10.0
 _HEARTBEAT_SECONDS = 3.0
@@ -104,12 +104,13 @@ def attach_agent(
     *,
     batch_records: int,
     batch_wait_seconds: float,
+    rest: Callable[[], Awaitable[None]] = no_rest,
 ) -> None:
     """Let `run` have the topic's records, in batches, as raw Faust events that it acknowledges itself."""
     channel = app.topic(topic, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
 
     async def take(stream: Any) -> None:
-        async with aclosing(gathered(stream.noack().events(), batch_records, batch_wait_seconds)) as batches:
+        async with aclosing(gathered(stream.noack().events(), batch_records, batch_wait_seconds, rest)) as batches:
             await run(batches)
 
     take.__name__ = name

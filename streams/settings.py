@@ -65,9 +65,10 @@ class WorkerBlock(BaseModel):
         1.0,
         ge=0,
         le=60,
-        description="While small updates keep coming they are gathered in one commit in so many seconds, or in up to 2 "
-        "where commits are slow; the first 30 commits after a quiet spell go at once. 0 gathers nothing: each commit "
-        "costs the worker and every reader some processor time, and makes some twenty files.",
+        description="While updates keep coming faster than they are committed, they are gathered in one commit in so "
+        "many seconds, or in up to 2 where commits are slow; the first 30 commits after a quiet spell go at once. 0 "
+        "gathers nothing: each commit costs the worker and every reader some processor time, and makes some twenty "
+        "files.",
     )
     encode_texts: int = Field(
         512, ge=1, le=10_000, description="Texts encoded at a time. More sorts better by length, fewer stops sooner."

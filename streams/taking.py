@@ -16,49 +16,78 @@ Taken = AsyncIterator[Sequence[Any]]  # batches of Faust events, unacknowledged
 Work = Callable[[Sequence[SourceRecord]], Awaitable[None]]  # may be called again with the same records
 
 
-async def gathered(events: AsyncIterable[Any], most: int, wait_seconds: float) -> AsyncGenerator[Sequence[Any]]:
+async def no_rest() -> None:
+    """Take the next batch at once."""
+
+
+async def gathered(
+    events: AsyncIterable[Any], most: int, wait_seconds: float, rest: Callable[[], Awaitable[None]] = no_rest
+) -> AsyncGenerator[Sequence[Any]]:
     """Batches of what comes, up to `most` events each, in order.
 
     A batch waits for more from its first event on, half of `wait_seconds` or, while it grows, all of them. Another one
     gathers while it is worked on, so behind a backlog each is full. Without events nothing is done: Faust's own batches
     look for them every `wait_seconds`, for more than a hundredth of a core.
+
+    Where events came while a batch was worked on, but fewer than fill one, the next batch gathers during `rest` too: so
+    a steady stream comes in fewer batches, and who waits for each of his events to be done before he sends the next
+    waits for nothing.
     """
-    held: list[Any] = []
-    changed, room = asyncio.Event(), asyncio.Event()
-
-    async def read() -> None:
-        try:
-            async for event in events:
-                held.append(event)
-                changed.set()
-                while len(held) >= most:
-                    room.clear()
-                    await room.wait()
-        finally:
-            changed.set()
-
-    reading = asyncio.create_task(read())
+    waiting = _Waiting(most)
+    reading = asyncio.create_task(waiting.read(events))
     try:
-        while True:
-            while not held and not reading.done():
-                changed.clear()
-                await changed.wait()
-            if not held:
-                reading.result()
-                return
-            for _ in range(2):
-                size = len(held)
-                if size < most and not reading.done():
-                    await asyncio.sleep(wait_seconds / 2)
-                if len(held) == size:
-                    break
-            batch = held[:]
-            held.clear()
-            room.set()
-            yield batch
+        while await waiting.first():
+            await waiting.grow(wait_seconds)
+            yield waiting.take()
+            if 0 < len(waiting.events) < most:
+                await rest()
+        await reading
     finally:
         reading.cancel()
         await asyncio.wait({reading})
+
+
+class _Waiting:
+    """Events that came and are in no batch yet, at most so many."""
+
+    def __init__(self, most: int) -> None:
+        self.events: list[Any] = []
+        self._most = most
+        self._ended = False
+        self._changed, self._room = asyncio.Event(), asyncio.Event()
+
+    async def read(self, events: AsyncIterable[Any]) -> None:
+        try:
+            async for event in events:
+                self.events.append(event)
+                self._changed.set()
+                while len(self.events) >= self._most:
+                    self._room.clear()
+                    await self._room.wait()
+        finally:
+            self._ended = True
+            self._changed.set()
+
+    async def first(self) -> bool:
+        """Whether there is an event, once there is one or the last has come."""
+        while not self.events and not self._ended:
+            self._changed.clear()
+            await self._changed.wait()
+        return bool(self.events)
+
+    async def grow(self, wait_seconds: float) -> None:
+        for _ in range(2):
+            size = len(self.events)
+            if size < self._most and not self._ended:
+                await asyncio.sleep(wait_seconds / 2)
+            if len(self.events) == size:
+                break
+
+    def take(self) -> Sequence[Any]:
+        batch = self.events[:]
+        self.events.clear()
+        self._room.set()
+        return batch
 
 
 class CommitPace:
@@ -66,7 +95,7 @@ class CommitPace:
     `seconds`, or less often where commits take longer than COMMIT_SHARE of that (a token bucket).
 
     Each commit makes some twenty files that stay until no reader can want them, and every reader has to look at it: a
-    steady trickle of updates is gathered in fewer commits, and a single one waits for nothing.
+    steady stream of updates is gathered in fewer commits, and a single one waits for nothing.
     """
 
     def __init__(

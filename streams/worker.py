@@ -58,7 +58,7 @@ from streams.provenance_agent import ProvenanceAgent
 from streams.relinking.contributed import ContributedRecords
 from streams.relinking.relinker import Relinker
 from streams.settings import WorkerSettings
-from streams.taking import CommitPace, Taken, fatal_on_error
+from streams.taking import CommitPace, Taken, fatal_on_error, no_rest
 from streams.upkeep.checksums import keep_recorded
 from streams.upkeep.maintenance import keep_maintained
 from streams.upkeep.snapshot_schedule import SnapshotSchedule
@@ -366,7 +366,7 @@ class Worker:
     ) -> None:
         worker, names = self._settings.worker, self._names
         quick, slow = worker.batch_wait_seconds, worker.later_batch_wait_seconds
-        self._attach(app, "documents", names.documents, documents.run, worker.batch_records, quick)
+        self._attach(app, "documents", names.documents, documents.run, worker.batch_records, quick, documents.pace.turn)
         self._attach(app, "graph", graph_topic, contributions.run, worker.graph_batch_records, slow)
         self._attach(app, "provenance", names.provenance, retrievals.run, worker.batch_records, slow)
 
@@ -378,9 +378,10 @@ class Worker:
         run: Callable[[Taken], Awaitable[None]],
         batch_records: int,
         wait_seconds: float,
+        rest: Callable[[], Awaitable[None]] = no_rest,
     ) -> None:
         guarded = fatal_on_error(run, self._fail)
-        attach_agent(app, name, topic, guarded, batch_records=batch_records, batch_wait_seconds=wait_seconds)
+        attach_agent(app, name, topic, guarded, batch_records=batch_records, batch_wait_seconds=wait_seconds, rest=rest)
 
     async def _on_assigned(self, _app: Any, *_: Any, **__: Any) -> None:
         self._log.info("partitions assigned")

@@ -214,11 +214,12 @@ def test_200_writes_are_each_read_back(thalweg: Installation) -> None:
                         key=f"own/{number % 50}".encode(),
                         headers=[("content-type", b"text/plain")],
                     )
-                    parameters = {"q": word, "collection": "own", "after": f"{sent.partition}:{sent.offset}", "k": 1}
+                    parameters = {"q": word, "collection": "own", "after": f"{sent.partition}:{sent.offset}", "k": 10}
                     answer = await client.get(f"{thalweg.url}/v1/search", params=parameters)
                     if answer.status_code == 503:
                         continue  # an honest time-out
-                    assert word in answer.json()["hits"][0]["text"], f"write {number} was called fresh and is not there"
+                    found = any(word in hit["text"] for hit in answer.json()["hits"])  # the encoder knows no such words
+                    assert found, f"write {number} was called fresh and is not there"
         finally:
             await producer.stop()
 

@@ -152,3 +152,24 @@ async def test_nothing_is_gathered_on_request() -> None:
     never = CommitPace(0.0, lambda: clock.now, clock.sleep)
     await commits_of(never, clock, 100.0, rate=10, took=0.06)
     assert clock.slept == []
+
+
+async def test_what_came_meanwhile_gathers_during_a_rest_and_what_comes_later_waits_for_none() -> None:
+    topic, rests = Topic(1), []
+
+    async def rest() -> None:
+        rests.append(list(topic.read))
+        topic.put(4)
+        await eventually(lambda: topic.read[-1] == 4)
+
+    async with aclosing(gathered(topic.events(), 10, A_MOMENT, rest)) as batches:
+        assert await anext(batches) == [1]
+        waiting = asyncio.ensure_future(anext(batches))  # nothing came while the first was worked on
+        await asyncio.sleep(0)
+        topic.put(2)
+        assert await waiting == [2]
+        assert rests == []
+        topic.put(3)
+        await eventually(lambda: topic.read[-1] == 3)
+        assert await anext(batches) == [3, 4]
+        assert rests == [[1, 2, 3]]
