@@ -120,7 +120,8 @@ class CommitPace:
         """A small commit is done, and took so long."""
         if self._seconds:
             wanted = min(max(self._seconds, took_seconds / COMMIT_SHARE), max(self._seconds, MOST_GATHER_SECONDS))
-            self._spent_until = max(self._spent_until, self._clock() - took_seconds) + wanted
+            spent_until = max(self._spent_until, self._clock() - took_seconds) + wanted
+            self._spent_until = min(spent_until, self._clock() + BURST * self._seconds + wanted)  # one wait is owed
 
 
 class Coming:

@@ -173,3 +173,13 @@ async def test_what_came_meanwhile_gathers_during_a_rest_and_what_comes_later_wa
         await eventually(lambda: topic.read[-1] == 3)
         assert await anext(batches) == [3, 4]
         assert rests == [[1, 2, 3]]
+
+
+async def test_many_commits_that_did_not_wait_make_the_next_one_wait_no_longer() -> None:
+    clock = Clock()
+    pace = CommitPace(1.0, lambda: clock.now, clock.sleep)
+    for _ in range(200):
+        clock.now += 0.1
+        pace.committed(0.06)
+    await pace.turn()
+    assert clock.slept == [1.0]
