@@ -52,11 +52,7 @@ def topic_specs(kafka: KafkaSettings, generation: str | None = None) -> list[Top
     """All topics of an installation, as `thalweg topics create` makes them; the graph topic is that of a generation."""
     names = TopicNames(kafka.topic_prefix)
     large = str(kafka.max_record_bytes)
-    compact = {
-        "cleanup.policy": "compact",
-        "max.message.bytes": large,
-        DELETE_RETENTION: str(kafka.tombstone_days * DAY_MS),
-    }
+    compact = _compacted(kafka, kafka.max_record_bytes)
     graph = [] if generation is None else [graph_topic_spec(kafka, generation)]
 
     def kept(days: int) -> dict[str, str]:
@@ -74,9 +70,14 @@ def topic_specs(kafka: KafkaSettings, generation: str | None = None) -> list[Top
 
 def graph_topic_spec(kafka: KafkaSettings, generation: str) -> TopicSpec:
     """The topic of one generation's graph contributions."""
-    config = {
+    name = TopicNames(kafka.topic_prefix).graph(generation)
+    return TopicSpec(name, 1, _compacted(kafka, kafka.max_graph_record_bytes))
+
+
+def _compacted(kafka: KafkaSettings, largest_record_bytes: int) -> dict[str, str]:
+    """The settings of a topic that keeps the newest record of each key, and tombstones for a while."""
+    return {
         "cleanup.policy": "compact",
-        "max.message.bytes": str(kafka.max_graph_record_bytes),
+        "max.message.bytes": str(largest_record_bytes),
         DELETE_RETENTION: str(kafka.tombstone_days * DAY_MS),
     }
-    return TopicSpec(TopicNames(kafka.topic_prefix).graph(generation), 1, config)
