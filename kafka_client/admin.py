@@ -1,12 +1,35 @@
 """The admin client, from kafka-python: aiokafka's protocol knows no topic ids."""
 
 from collections.abc import Mapping
+from socket import socket as Socket  # noqa: N812  # a method here is called `socket`
 from typing import Any
 
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
+from kafka.net.inet import KafkaNetSocket
 
 CLIENT_ID = "thalweg-admin"
+
+
+class ClosingSocket(KafkaNetSocket):  # type: ignore[misc]  # kafka-python is not typed
+    """Connects directly, and closes a socket whose connection failed: kafka-python leaves it to the garbage collector.
+
+    kafka-python chooses this class by the scheme of its setting `proxy_url`.
+    """
+
+    SCHEMES = ("direct",)
+
+    def socket(self, *address: int) -> Socket:
+        self._opened = Socket(*address)
+        return self._opened
+
+    async def sock_connect(self, *call: Any, **options: Any) -> Socket:
+        try:
+            await super().sock_connect(*call, **options)
+        except BaseException:
+            self._opened.close()
+            raise
+        return self._opened
 
 
 class AdminClient(KafkaAdminClient):  # type: ignore[misc]  # kafka-python is not typed
@@ -23,6 +46,7 @@ class AdminClient(KafkaAdminClient):  # type: ignore[misc]  # kafka-python is no
                 client_id=CLIENT_ID,
                 bootstrap_timeout_ms=connect_ms,
                 request_timeout_ms=request_ms,
+                proxy_url="direct://",
             )
         except (KafkaError, OSError):
             self._closed = False  # what `close` looks at
