@@ -99,15 +99,13 @@ class QueryEncoder(Protocol):
 class Snapshot:
     """Both stores at one moment. A passage that is newer in `text` than in `graph` is found by its text only.
 
-    `at_hand` where all of it is in memory and not too much: a step of a search then takes less time than threads that
-    share one interpreter take to hand it over. `in_memory` where no search that shows passages reads a table.
+    `in_memory` where no search that shows passages reads a table.
     """
 
     generation: str
     text: TextSnapshot
     graph: GraphView
     documents_topic: str
-    at_hand: bool = False
     in_memory: bool = False
 
     @property

@@ -44,7 +44,7 @@ class PartSearch(Protocol):
         """What the question names; to be asked first."""
         ...
 
-    def stages(self) -> AsyncGenerator[Stage | Hit]: ...
+    def stages(self) -> AsyncGenerator[Stage]: ...
     async def order(self, needed: int) -> list[Place]:
         """So many places from the first one on, or more, if there are; a longer order begins with a shorter one."""
         ...
@@ -145,7 +145,7 @@ class Decomposed:
         """As the whole question has it."""
         return await self._searches[0].named()
 
-    async def stages(self) -> AsyncGenerator[Stage | Hit]:
+    async def stages(self) -> AsyncGenerator[Stage]:
         """The channels of all searches side by side; a stage for each once all have ended. Raises SearchFailed when
         none has an answer for one of them."""
         ended: dict[str, list[Stage]] = {}

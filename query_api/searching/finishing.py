@@ -4,11 +4,10 @@ from query_api.channels.question import Question
 from query_api.searching.following import Following
 from query_api.searching.fusing import Place
 from query_api.searching.results.choosing import distinct, likely_enough
-from query_api.searching.results.confidence import Asked, Evidence, with_confidence
+from query_api.searching.results.confidence import Evidence, with_confidence
 from query_api.searching.results.contexts import span_of, with_contexts
 from query_api.searching.results.explaining import factors_of
 from query_api.searching.results.hits import Texts
-from query_api.searching.results.leading import leading_place
 from query_api.searching.steps import TEXTS_OF_HITS, Account, Reading, read_texts
 from query_api.searching.text_channels import TextChannels
 from schemas.api import Hit
@@ -26,19 +25,11 @@ class Finishing:
         self._following = following
         self._account = account
 
-    def first_by_text(self, places: list[Place]) -> Place | None:
-        """The first of the places in the order by text and fields, with its confidence, where it is final before the
-        graph is followed: it leads, and is as likely as the request asks for. None where the graph is to decide."""
-        settings = self._reading.settings
-        leading = None if settings.lead is None else leading_place(places, settings.lead)
-        told = [] if leading is None else self._with_confidence([leading], "led")
-        return next(iter(likely_enough(told, self._reading.request.min_confidence)), None)
-
-    async def chosen(self, places: list[Place], *, led: bool) -> list[Place]:
+    async def chosen(self, places: list[Place]) -> list[Place]:
         """The places, from the first of the order on, with their confidence, without those that the request leaves
-        out; `led` by one that `first_by_text` gave. Raises SearchFailed."""
+        out. Raises SearchFailed."""
         reading, request = self._reading, self._reading.request
-        likely = likely_enough(self._with_confidence(places, request.mode, led=led), request.min_confidence)
+        likely = likely_enough(self._with_confidence(places), request.min_confidence)
         return await distinct_places(reading, self._question, likely, self._account)
 
     async def told(self, hits: list[Hit], texts: Texts) -> list[Hit]:
@@ -52,14 +43,14 @@ class Finishing:
         if request.context != "parent":
             chunks = {chunk.id: chunk for of_passage in texts.chunks.values() for chunk in of_passage}
             spans = [span_of(request, chunks[hit.chunk_id]) for hit in hits]
-            step = reading.run(lambda: reading.snapshot.text.chunks_in(spans), aside=True)
+            step = reading.run(lambda: reading.snapshot.text.chunks_in(spans))
             around = await read_texts(reading, "The texts around the hits", step, self._account)
             hits = with_contexts(hits, request, chunks, around)
         return hits
 
-    def _with_confidence(self, places: list[Place], mode: Asked, *, led: bool = False) -> list[Place]:
-        evidence, judge = self._evidence(), self._reading.settings.judge
-        return places if evidence is None or judge is None else with_confidence(places, mode, evidence, judge, led=led)
+    def _with_confidence(self, places: list[Place]) -> list[Place]:
+        evidence, judge, mode = self._evidence(), self._reading.settings.judge, self._reading.request.mode
+        return places if evidence is None or judge is None else with_confidence(places, mode, evidence, judge)
 
     def _evidence(self) -> Evidence | None:
         """How what was found compares with the question; None in a mode that does not compare, or where it failed."""
@@ -81,6 +72,5 @@ async def distinct_places(reading: Reading, question: Question, places: list[Pla
     request, text, passages = reading.request, reading.snapshot.text, reading.passages
     if request.duplicates == "keep":
         return places
-    semantic = request.duplicates == "semantic"  # which reads vectors
-    step = reading.run(lambda: distinct(places, request, question, text, passages), aside=semantic)
+    step = reading.run(lambda: distinct(places, request, question, text, passages))
     return await read_texts(reading, TEXTS_OF_HITS, step, account)

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable
-from functools import cached_property, partial
+from functools import cached_property
 
 from indexer.errors import TransientStoreError
 from query_api.channels.findings import NOTHING, Findings
 from query_api.channels.graph import graph_channel
-from query_api.channels.parents import ChosenParents, ParentReader, choose_parents
+from query_api.channels.parents import ParentReader
 from query_api.channels.query_links import Names, names_in
 from query_api.channels.question import Question, WordWeights
 from query_api.channels.residual import Residuals
@@ -16,8 +16,6 @@ from query_api.reading.comparing import Compared, Comparer, best_scores
 from query_api.searching.fusing import DEPTH
 from query_api.searching.steps import Account, Outcome, Reading, Value, within
 from query_api.searching.text_channels import TextChannels
-
-LIKELY_PARENTS = 20  # by words, among which the parents are guessed
 
 
 class Following:
@@ -34,22 +32,7 @@ class Following:
         self._question = question
         self._account = account
         self._names: asyncio.Future[Names] | None = None
-        self._ahead: asyncio.Task[None] | None = None
         self._residuals = Residuals(question, reading.snapshot.graph, reading.snapshot.text, reading.scope)
-
-    def read_ahead(self, channels: TextChannels) -> None:
-        """While the question is embedded and put to the vectors, begin to look up what it names, and to read what the
-        graph channel will most likely ask for: where that takes longer than the vectors do, since not all is at hand.
-        No further step begins once the vectors are there: it would keep the first hit from being sent."""
-        if self._reading.snapshot.at_hand:
-            return
-        ahead = self._ahead_within_budget(self.looking_up_names(), channels)
-        self._ahead = asyncio.create_task(ahead, name="ahead")
-
-    def close(self) -> None:
-        """End what is made ahead: it was made, or nobody needs it any more."""
-        if self._ahead is not None:
-            self._ahead.cancel()
 
     async def names(self) -> Names | None:
         """What the question names, where that was looked up."""
@@ -85,7 +68,6 @@ class Following:
             self.compared = compared if more.value is None else compared.followed_by(more.value)
 
     async def follow(self) -> Outcome[Findings]:
-        self.close()
         outcome = await self._within_budget("graph", self._reach())
         if outcome.value is not None:
             self.findings = outcome.value
@@ -99,7 +81,6 @@ class Following:
             reason = self._account.failed.get("compare", "it was not tried")
             raise TransientStoreError(f"What was found was not compared with the question: {reason}")
         names = await self.looking_up_names()
-        walking = reading.request.graph_method != "hop"
         return await reading.run(
             lambda: graph_channel(
                 self._question,
@@ -116,8 +97,7 @@ class Following:
                 weights=reading.settings.terms,
                 method=reading.request.graph_method,
                 hops=hops_of(reading.request),
-            ),
-            aside=walking,
+            )
         )
 
     def looking_up_names(self) -> asyncio.Future[Names]:
@@ -140,29 +120,6 @@ class Following:
         words = Comparer(reading.snapshot.text, reading.request.q, reading.request.collection, None, {}, words=True)
         weights = WordWeights.of(self._question, words.weights_of)
         return ParentReader(self._question, reading.snapshot.graph, reading.passages, weights)
-
-    async def _ahead_within_budget(self, naming: Awaitable[Names], channels: TextChannels) -> None:
-        await self._within_budget("ahead", self._read_ahead(naming, channels))
-
-    async def _read_ahead(self, naming: Awaitable[Names], channels: TextChannels) -> None:
-        """The parents as words and names alone would choose them: three of four turn out right."""
-        keyword = channels.keyword or ()
-        names = await asyncio.shield(naming)
-        fitting = {candidate.passage_id: candidate.score for candidate in keyword[:LIKELY_PARENTS]}
-        parents, view = self._parents, self._reading.snapshot.graph
-        parents.numbers.of(candidate.passage_id for candidate in keyword[:DEPTH])
-        chosen = choose_parents(view, parents.numbers, names.links, fitting)
-        for passage, weight in chosen.weights.items():
-            await asyncio.sleep(0)
-            if not channels.vectors_awaited:
-                return
-            await self._reading.run(partial(self._read_parent, chosen._replace(weights={passage: weight})))
-
-    def _read_parent(self, one: ChosenParents) -> None:
-        """Read it, and ask its residual query."""
-        for parent in self._parents.read(one):
-            if (hops := self._hops) is not None:
-                hops.hop(0, parent)
 
     async def _within_budget(self, name: str, step: Awaitable[Value]) -> Outcome[Value]:
         return await within(name, self._reading.settings.budgets.graph_seconds, step)

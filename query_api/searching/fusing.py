@@ -94,8 +94,6 @@ def places(
     weights: FusionWeights,
     first: int,
     limits: Sequence[Limit] = (),
-    covering: bool = True,
-    leading: Place | None = None,
 ) -> list[Place]:
     """The first places in the order of everything found; one channel alone keeps its own order and scores.
 
@@ -109,10 +107,7 @@ def places(
 
     `rerank` orders what the vector channel found by cosine + gate x graph score. `document_of` tells the document of a
     passage that only the graph found; `limits` leave out hits that have too much in common. More candidates of the same
-    lists give a longer order that begins with the shorter one. Without `covering`, `adaptive` is by scores alone.
-
-    `leading` is a place that was final before the graph was followed: it comes first, as it is, and the others behind
-    it in their order. Their scores are told as shares of the best there is, times its own, so scores fall.
+    lists give a longer order that begins with the shorter one.
     """
     units = {
         "vector": _units(found.vector, group),
@@ -144,25 +139,22 @@ def places(
 
     order = in_blocks(blocks, ties)
     if limits:
-        counted = [*([] if leading is None else [leading.passage_id]), *_behind(leading, order)]
-        kept = set(at_most(limits, counted, key_of, max(first, len(blocks[0]))))
+        kept = set(at_most(limits, order, key_of, max(first, len(blocks[0]))))
         order = [unit for unit in order if unit in kept]
-    if covering and mode == "hybrid" and fusion == "adaptive" and found.conclusiveness < 1:
+    if mode == "hybrid" and fusion == "adaptive" and found.conclusiveness < 1:
         pool = sum(unit in blocks[0] for unit in order[:COVERAGE_POOL])
         if units["keyword"]:
             order = _within(pool, units["keyword"][0].name, order)
         order = _covering(order, pool, final, found)
     rankings = {name: dict(zip(ranked(scores[name]), count(1))) for name in used}
-    placed = [] if leading is None else [leading]
-    scale = 1.0 if leading is None else leading.score / max(leading.score, *blocks[0].values())
-    for unit in _behind(leading, order)[: first - len(placed)]:
+    placed: list[Place] = []
+    for unit in order[:first]:
         candidate = candidates.get(unit)
-        own = scale * final[unit]
         placed.append(
             Place(
                 passage_id=unit if candidate is None else candidate.passage_id,
                 chunk_id=None if candidate is None else candidate.chunk_id,
-                score=min(own, placed[-1].score) if placed else own,
+                score=min(final[unit], placed[-1].score) if placed else final[unit],
                 scores={name: scores[name][unit] for name in used if unit in rankings[name]},
                 ranks={name: rankings[name][unit] for name in used if unit in rankings[name]},
                 key=key_of(unit),
@@ -177,10 +169,6 @@ def _first(units: Mapping[str, Sequence[_Unit]], depth: int | None) -> dict[str,
         name: {unit.name: unit.candidate.score for unit in of if depth is None or unit.position < depth}
         for name, of in units.items()
     }
-
-
-def _behind(leading: Place | None, order: Sequence[str]) -> list[str]:
-    return [unit for unit in order if leading is None or unit != leading.passage_id]
 
 
 def _used(mode: Mode, found: Found) -> list[str]:

@@ -32,7 +32,6 @@ from schemas.settings import EmbeddingSettings
 
 COLLECT_EVERY = (10_000, 10, 10)  # a search leaves fewer objects; Python's own 700 cost it .4 ms
 NOT_LOADED = ""
-MOST_AT_HAND = 200_000  # passages; a step of a search of so many blocks its event loop for some 10 ms
 
 
 class LoadedEngine:
@@ -82,9 +81,8 @@ class LoadedEngine:
         self, generation: Generation, reader: VectorReader, graph: GraphView, documents_topic: str
     ) -> Snapshot:
         text = reader.snapshot()
-        at_hand = text.holds_texts and text.resident.words.layers.rows <= MOST_AT_HAND
         in_memory = text.holds_texts and text.resident.vectors is not None
-        return Snapshot(generation.name, text, graph, documents_topic, at_hand, in_memory)
+        return Snapshot(generation.name, text, graph, documents_topic, in_memory)
 
     def rerank_by(self, reranker: ServedReranker) -> None:
         self._reranker = reranker

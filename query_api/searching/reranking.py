@@ -45,12 +45,12 @@ class Reranked:
     async def named(self) -> Named:
         return await self._inner.named()
 
-    async def stages(self) -> AsyncGenerator[Stage | Hit]:
+    async def stages(self) -> AsyncGenerator[Stage]:
         """The inner search's, then the model's; a page behind all that it reads does without it. Raises
         SearchFailed."""
         async with aclosing(self._inner.stages()) as stages:
-            async for part in stages:
-                yield part
+            async for stage in stages:
+                yield stage
         if self._reading.request.offset < self._reranker.depth:
             first = (await self._inner.order(self._reranker.depth))[: self._reranker.depth]
             outcome = await within(STEP, self._reranker.budget_seconds, self._scored(first))

@@ -2,8 +2,8 @@
 
 1. Embed the question; meanwhile ask the keyword index, and which documents have what the question names.
 2. Ask the vector index.
-3. Compare what was found with the question, whichever channel found it. A first place that leads by its text is final
-   now (`leading`), and its hit is handed out; then follow the graph from there and from what the question names.
+3. Compare what was found with the question, whichever channel found it; then follow the graph from there and from what
+   the question names.
 4. Fuse the channels into one order.
 5. Read the texts of a page of it, and hand out its hits, best first.
 
@@ -14,7 +14,7 @@ used, the first places of the order are read and scored before step 5 (`rerankin
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import aclosing, closing
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
@@ -29,11 +29,10 @@ from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.searching.decomposing import Decomposed, Named, PartSearch, parts_to_search
 from query_api.searching.finishing import Finishing
 from query_api.searching.following import Following
-from query_api.searching.fusing import DEPTH, Found, FusionWeights, Place, places
+from query_api.searching.fusing import Found, FusionWeights, Place, places
 from query_api.searching.reranking import Reranked, asks_reranker
 from query_api.searching.results.choosing import FLOOR_PLACES
 from query_api.searching.results.hits import Texts, hits_of
-from query_api.searching.results.leading import text_may_decide
 from query_api.searching.results.paths import Trail
 from query_api.searching.steps import (
     TEXTS_OF_HITS,
@@ -52,7 +51,6 @@ from schemas.search_request import Channel, SearchRequest
 
 FIRST_HITS = 20  # read and sent before the rest of a long page
 BATCH_HITS = 200
-TURNS_TO_SEND = 3  # of the event loop: a reader of the stream wakes and passes the frame on, and it is written
 ALL_CHANNELS: tuple[Channel, ...] = ("vector", "keyword", "structured", "graph")
 
 
@@ -64,8 +62,7 @@ async def search(
     executor: Executor,
     settings: SearchSettings,
 ) -> AsyncIterator[Meta | Stage | Hit | Done]:
-    """The parts of an answer, as each is final: Meta, Stages, Hits in rank order, Done. The first hit may come between
-    the stages.
+    """The parts of an answer, as each is final: Meta, Stages, Hits in rank order, Done.
 
     Everything is read from `snapshot`, so the same request gives the same hits as long as the snapshot is kept, and
     the hits of two pages are those of one page of both lengths. Closing the iterator ends the work that waits; a
@@ -76,9 +73,9 @@ async def search(
     understanding = understood(request.q, request.intent)
     parts = parts_to_search(request, understanding.parts)
     reranker = settings.reranker if asks_reranker(request) else None
-    searching: PartSearch = _Search(reading, led=reranker is None)
+    searching: PartSearch = _Search(reading)
     if parts:
-        searching = Decomposed(reading, {each.q: _Search(replace(reading, request=each), led=False) for each in parts})
+        searching = Decomposed(reading, {each.q: _Search(replace(reading, request=each)) for each in parts})
     if reranker is not None:
         searching = Reranked(reading, searching, reranker)
     decided = {
@@ -96,22 +93,19 @@ async def search(
         snapshot=snapshot.info(),
         budget_seconds=settings.budgets.total_seconds + (reranker.budget_seconds if reranker else 0.0),
     )
-    hits = 0
     async with aclosing(searching.stages()) as stages:  # 1, 2, 3
-        async for part in stages:
-            hits += isinstance(part, Hit)
-            yield part
+        async for stage in stages:
+            yield stage
     order = await searching.order(request.offset + request.k + 1)  # 4
     page = order[request.offset : request.offset + request.k]
-    for start, end in _batches(hits, len(page)):
+    for start, end in _batches(len(page)):
         ranks = range(request.offset + start + 1, request.offset + end + 1)
         for hit in await searching.hits(page[start:end], ranks):  # 5
-            hits += 1
             yield hit
     following = request.offset + len(page)
     yield Done(
         retrieval_id=retrieval_id,
-        hits=hits,
+        hits=len(page),
         timings=searching.account.timings,
         failed_channels=searching.account.failed,
         next_offset=following if len(order) > following else None,
@@ -119,9 +113,9 @@ async def search(
 
 
 class _Search:
-    """What one search knows so far. Its order is `led` by a first place that text decides, where there is one."""
+    """What one search knows so far."""
 
-    def __init__(self, reading: Reading, *, led: bool = True) -> None:
+    def __init__(self, reading: Reading) -> None:
         self.account = Account()
         self._reading = reading
         self._question = question_of(reading.request.q)
@@ -130,9 +124,6 @@ class _Search:
         self._channels = TextChannels(reading, self._asked | seeding)
         self._following = Following(reading, self._question, self.account)
         self._finishing = Finishing(reading, self._question, self._channels, self._following, self.account)
-        self._led = led
-        self._leading: Place | None = None
-        self._first_hit: Hit | None = None
 
     async def named(self) -> Named:
         """What the question names, where the channels are asked that go by it; it is embedded meanwhile."""
@@ -148,27 +139,18 @@ class _Search:
         outcome = await within("names", budget, asyncio.shield(self._following.looking_up_names()))
         return () if outcome.value is None else told(outcome.value, view)
 
-    async def stages(self) -> AsyncGenerator[Stage | Hit]:
-        """Run the channels the mode asks for; a stage as each ends, and the first hit where it is final before the
-        graph is followed. Raises SearchFailed when none has an answer."""
-        account, channels = self.account, self._channels
-        with closing(self._following) as following:
-            async with aclosing(channels.outcomes()) as outcomes:  # 1, 2
-                async for outcome in outcomes:
-                    if "graph" in self._asked and outcome.name == channels.last_by_words:
-                        following.read_ahead(channels)
-                    yield account.stage(outcome, _found_by(outcome))
-            account.blame_vector_for_embedding()
-            if self._reading.request.mode != "structured":  # 3
-                await following.compare(channels)
-            if "graph" in self._asked:
-                following.close()
-                await self._lead()
-                if self._first_hit is not None and self._reading.request.duplicates == "keep":
-                    yield self._first_hit
-                    await self._first_hit_sent()
-                followed = await following.follow()
-                yield account.stage(followed, len(following.findings.scores))
+    async def stages(self) -> AsyncGenerator[Stage]:
+        """Run the channels the mode asks for; a stage as each ends. Raises SearchFailed when none has an answer."""
+        account, channels, following = self.account, self._channels, self._following
+        async with aclosing(channels.outcomes()) as outcomes:  # 1, 2
+            async for outcome in outcomes:
+                yield account.stage(outcome, _found_by(outcome))
+        account.blame_vector_for_embedding()
+        if self._reading.request.mode != "structured":  # 3
+            await following.compare(channels)
+        if "graph" in self._asked:
+            followed = await following.follow()
+            yield account.stage(followed, len(following.findings.scores))
         needed = self._asked - {"graph", "structured"} or self._asked - {"graph"} or self._asked
         reached = following.findings.scores if self._reading.request.mode != "rerank" else {}
         if needed <= account.failed.keys() and not reached:
@@ -181,7 +163,7 @@ class _Search:
         while True:
             await self._following.compare_rest(self._channels)
             found = self._places(wanted)
-            chosen = await self._finishing.chosen(found, led=self._leading is not None)
+            chosen = await self._finishing.chosen(found)
             if len(chosen) >= needed or request.min_confidence is not None:
                 return chosen
             if len(found) >= wanted:  # what is left out makes room for as many more
@@ -193,28 +175,6 @@ class _Search:
 
     async def hits(self, page: Sequence[Place], ranks: Sequence[int]) -> list[Hit]:
         """The hits at these places, with their ranks and all their texts."""
-        if self._first_hit is not None and ranks[0] == 1:
-            first = self._first_hit.model_copy(update={"duplicates": list(page[0].duplicates)})
-            return [first, *(await self._hits(page[1:], ranks[1:]) if page[1:] else ())]
-        return await self._hits(page, ranks)
-
-    async def _lead(self) -> None:
-        """Fix the first place, where text decides it, for good: with its hit, where that is on this page."""
-        request = self._reading.request
-        if not self._led or not text_may_decide(request, self._asked, self.account.failed.keys()):
-            return
-        self._leading = self._finishing.first_by_text(self._places(2, by_text=True))
-        if self._leading is not None and not request.offset:
-            if request.explain:
-                await self._following.looking_up_names()
-            self._first_hit = next(iter(await self._hits([self._leading], [1])), None)
-
-    async def _first_hit_sent(self) -> None:
-        """Let the event loop send the hit just handed out: steps that need no thread would keep it from that."""
-        for _ in range(TURNS_TO_SEND):
-            await asyncio.sleep(0)
-
-    async def _hits(self, page: Sequence[Place], ranks: Sequence[int]) -> list[Hit]:
         snapshot, findings = self._reading.snapshot, self._following.findings
         trail = Trail(self._question, snapshot.graph, findings) if findings.gathered is not None else None
         wanted = list(dict.fromkeys(place.passage_id for place in page))
@@ -235,15 +195,13 @@ class _Search:
         keys = list(dict.fromkeys(passage.key for passage in passages.values()))
         return Texts(passages, chunks, await reading.run(lambda: text.documents(keys)))
 
-    def _places(self, first: int, *, by_text: bool = False) -> list[Place]:
-        """The first places; `by_text` of the first candidates, which are the same whatever the page, by score alone."""
-        depth = DEPTH if by_text else None
+    def _places(self, first: int) -> list[Place]:
         request, graph = self._reading.request, self._reading.snapshot.graph
         channels, findings, comparer = self._channels, self._following.findings, self._following.comparer
         return places(
             Found(
-                (channels.vector or [])[:depth],
-                (channels.keyword or [])[:depth],
+                channels.vector or [],
+                channels.keyword or [],
                 findings.scores,
                 channels.structured.candidates,
                 findings.gate,
@@ -258,8 +216,6 @@ class _Search:
             weights=_weights(self._reading.settings.fusion, request),
             first=first,
             limits=self._reading.limits,
-            covering=not by_text,
-            leading=self._leading,
         )
 
 
@@ -291,9 +247,9 @@ def _found_by(outcome: Outcome[Any]) -> int:
             return len(found or ())
 
 
-def _batches(start: int, count: int) -> Iterator[tuple[int, int]]:
+def _batches(count: int) -> Iterator[tuple[int, int]]:
     """The spans that the rest of a page is read in: a short one first, so that its first hits come early."""
-    size = FIRST_HITS
+    start, size = 0, FIRST_HITS
     while start < count:
         yield start, min(start + size, count)
         start, size = start + size, BATCH_HITS

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -17,15 +17,12 @@ from query_api.reranking.served import ServedReranker
 from query_api.searching.fusing import FusionWeights
 from query_api.searching.limiting import Limit
 from query_api.searching.results.confidence import Judge, fitted_judge
-from query_api.searching.results.leading import LEAD
 from schemas.frames import Stage
 from schemas.results import MAX_PER_VALUE
 from schemas.search_request import SearchRequest
 
 MAX_REASON_CHARACTERS = 300
 TEXTS_OF_HITS = "The texts of the hits"
-SHORT_QUESTION = 1_000  # characters
-SHORT_PAGE = 200  # hits from the first on
 
 Value = TypeVar("Value")
 
@@ -47,22 +44,19 @@ class SearchBudgets:
 
     @property
     def total_seconds(self) -> float:
-        """The longest a first page can take; comparing has as long as the graph. Steps that need no thread, where all
-        they read is at hand, are not cut short: they take milliseconds."""
+        """The longest a first page can take; comparing has as long as the graph."""
         beside = max(self.keyword_seconds + self.structured_seconds, self.embed_seconds + self.vector_seconds)
         return beside + 2 * self.graph_seconds + self.texts_seconds
 
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """All a search can be tuned by. `lead` is the share by which a first place must lead by its text to be final before
-    the graph is followed, None for never."""
+    """All a search can be tuned by."""
 
     budgets: SearchBudgets = field(default_factory=SearchBudgets)
     fusion: FusionWeights = field(default_factory=FusionWeights)
     terms: TermWeights = field(default_factory=TermWeights)
     judge: Judge | None = field(default_factory=fitted_judge)
-    lead: float | None = LEAD
     reranker: ServedReranker | None = None
 
 
@@ -105,12 +99,8 @@ class Reading:
             limits.append(Limit(request.max_per_value or MAX_PER_VALUE, lambda key: fields.values(field, key)))
         return tuple(limits)
 
-    def run(self, function: Callable[[], Value], *, aside: bool = False) -> Awaitable[Value]:
-        """Run a step: in a thread, unless all it reads is at hand and little is asked. `aside` for one that takes long
-        all the same: it encodes, walks far, or reads a table."""
-        short = len(self.request.q) <= SHORT_QUESTION and self.request.offset + self.request.k <= SHORT_PAGE
-        if self.snapshot.at_hand and short and not aside:
-            return _Here(function)
+    def run(self, function: Callable[[], Value]) -> Awaitable[Value]:
+        """Run a step in a thread."""
         return asyncio.get_running_loop().run_in_executor(self.executor, function)
 
 
@@ -121,17 +111,6 @@ async def read_texts(reading: Reading, what: str, step: Awaitable[Value], accoun
     if outcome.value is None:
         raise SearchFailed(f"{what}: {outcome.error}")
     return outcome.value
-
-
-class _Here(Generic[Value]):
-    """A step that runs where it is awaited; one that is not awaited does not run."""
-
-    def __init__(self, function: Callable[[], Value]) -> None:
-        self._function = function
-
-    def __await__(self) -> Generator[None, None, Value]:
-        yield from ()
-        return self._function()
 
 
 class Outcome(NamedTuple, Generic[Value]):

@@ -86,16 +86,6 @@ class TextChannels:
         return list(dict.fromkeys(candidate.passage_id for each in lists for candidate in each))
 
     @property
-    def last_by_words(self) -> str | None:
-        """The last of the channels that need no vector."""
-        return next((name for name in ("structured", "keyword") if name in self._asked), None)
-
-    @property
-    def vectors_awaited(self) -> bool:
-        """Whether the vector channel is still to answer."""
-        return self._nearest is not None and not self._nearest.done()
-
-    @property
     def may_give_more(self) -> bool:
         return self._depth < MAX_DEPTH and any(len(given or ()) >= self._depth for given in (self.vector, self.keyword))
 
@@ -169,4 +159,4 @@ class TextChannels:
 
     def _by_vector(self, vector: NDArray[np.float32]) -> Awaitable[list[Candidate]]:
         text, depth, scope = self._reading.snapshot.text, self._depth, self._reading.scope
-        return self._reading.run(lambda: vector_channel(text, vector, depth, scope), aside=True)
+        return self._reading.run(lambda: vector_channel(text, vector, depth, scope))

@@ -5,8 +5,7 @@ has loaded some of them; they are opened to read. Every question is searched in 
 hits of each are labelled by the judgements, and a logistic regression is fitted to what the engine knew of them, every
 hit counting the same. A third as many questions are strangers: asked of a collection of another subject, where nothing
 answers them. Without these a best hit would look likely however bad it is, for judged questions all have an answer.
-Of a search that text leads (`led`) only the first hit counts, for the others are hybrid's; hybrid's own numbers are
-fitted to orders that nothing leads. Each collection is left out in turn, to see what the numbers are worth for one they
+Each collection is left out in turn, to see what the numbers are worth for one they
 were not fitted on. `--ways` fits only some of the ways, and keeps the numbers of the others. Writes
 `query_api/searching/results/confidence.toml` and prints the errors; the last line is JSON.
 """
@@ -37,7 +36,6 @@ from query_api.searching.engine import tables_of
 from query_api.searching.loading import LoadedEngine
 from query_api.searching.results import confidence
 from query_api.searching.results.confidence import FEATURES, WITHOUT_MEANING, FittedWay, fitted_judge
-from query_api.searching.results.leading import LEAD
 from query_api.searching.search import search
 from query_api.searching.steps import SearchBudgets, SearchSettings
 from schemas.api import Hit
@@ -45,7 +43,6 @@ from schemas.search_request import Mode, SearchRequest
 from schemas.settings import EmbeddingSettings
 
 K = 10
-LED = "led"
 STRANGERS = 1 / 3  # for each question of a collection
 RIDGE = 1e-3
 STEPS = 50
@@ -58,7 +55,6 @@ WAYS: Mapping[str, tuple[Mode, bool]] = {
     "graph": ("graph", True),
     f"graph_{WITHOUT_MEANING}": ("graph", False),
     "rerank": ("rerank", True),
-    LED: ("hybrid", True),
 }
 
 
@@ -147,10 +143,9 @@ async def hits_of(
     for question in questions:
         judge = RecordingJudge(way, np.zeros((0, len(FEATURES))))
         request = SearchRequest(q=question.text, k=K, mode=mode, group="document", collection=collection)
-        settings = SearchSettings(budgets=PATIENT, judge=judge, lead=LEAD if way == LED else None)
+        settings = SearchSettings(budgets=PATIENT, judge=judge)
         answer = search(request, "r", served.snapshot, encoder, threads, settings)
         hits = [part async for part in answer if isinstance(part, Hit)]
-        hits = hits[:1] if way == LED else hits
         grades = judgements.get(question.id, {})
         relevant = np.array([float(grades.get(hit.document_id, 0) > 0) for hit in hits])
         rows = [hit.rank - 1 for hit in hits]

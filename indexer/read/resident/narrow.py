@@ -41,9 +41,6 @@ class Narrow:
     def kept(self, rows: NDArray[np.bool_]) -> "Narrow":
         return Narrow(self.rows[rows], self.steps[rows], self.error)
 
-    def at(self, rows: NDArray[np.intp]) -> "Narrow":
-        return Narrow(self.rows.take(rows, axis=0), self.steps.take(rows), self.error)
-
     def followed_by(self, other: "Narrow") -> "Narrow":
         return Narrow(
             np.concatenate([self.rows, other.rows]),

@@ -22,11 +22,7 @@ class VectorIndex:
         self._rows = ScopeRows(layers.stack)
 
     def search(self, vector: NDArray[np.float32], limit: int, scope: Scope = EVERYTHING) -> list[NearChunk]:
-        """The `limit` chunks with the highest cosine, best first, ties by id. `vector` is (dimension,) float32.
-
-        A longer list begins with the shorter one. In a scope of more than `ALL_COMPARED` chunks, what its signs hid
-        from the first of the list comes behind these, whatever its cosine.
-        """
+        """The `limit` chunks with the highest cosine, best first, ties by id. `vector` is (dimension,) float32."""
         length = float(np.linalg.norm(vector))
         if limit < 1 or not length or not np.isfinite(length):
             return []

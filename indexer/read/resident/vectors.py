@@ -1,4 +1,4 @@
-"""The vectors of chunks, in the three widths that they are searched by."""
+"""The vectors of chunks, in the two widths that they are searched by."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.read.resident.narrow import Narrow
-from indexer.read.resident.signs import Signs
 
 DECIMALS = 6
 
@@ -23,11 +22,10 @@ class Vectors:
     passage_ids: NDArray[np.object_]  # (n_rows,) str
     bounds: NDArray[np.int32]  # (n_rows, 3) ordinal, first character, the one behind the last
     narrow: Narrow
-    signs: Signs
 
     @classmethod
     def of(cls, matrix: NDArray[np.float32], passage_ids: NDArray[np.object_], bounds: NDArray[np.int32]) -> "Vectors":
-        return cls(matrix, passage_ids, bounds, Narrow.of(matrix), Signs.of(matrix))
+        return cls(matrix, passage_ids, bounds, Narrow.of(matrix))
 
     def kept(self, rows: NDArray[np.bool_]) -> "Vectors":
         if rows.all():
@@ -37,7 +35,6 @@ class Vectors:
             self.passage_ids[rows],
             self.bounds[rows],
             self.narrow.kept(rows),
-            self.signs.kept(rows),
         )
 
     def followed_by(self, other: "Vectors") -> "Vectors":
@@ -46,7 +43,6 @@ class Vectors:
             np.concatenate([self.passage_ids, other.passage_ids]),
             np.concatenate([self.bounds, other.bounds]),
             self.narrow.followed_by(other.narrow),
-            self.signs.followed_by(other.signs),
         )
 
     @cached_property

@@ -2,8 +2,7 @@
 
 P = 1 / (1 + exp(-(intercept + Σ coefficient x feature))). Its numbers stand in `confidence.toml`, which tells what they
 were fitted on; `python -m tests.bench.confidence` fits them anew. One set of numbers for each way of asking: what a
-cosine of .5 says depends on whether the hit was found by cosines. A hit that came first because it leads by its text,
-before the graph was followed (`searching/results/leading.py`), is `led`, and has numbers of its own too.
+cosine of .5 says depends on whether the hit was found by cosines.
 """
 
 import math
@@ -11,7 +10,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -27,8 +26,6 @@ WITHOUT_MEANING = "without_vector"
 MOST_GRAPH = 1.5
 MOST_RELATIVE = 2.0
 _DECIMALS = 4
-
-Asked = Mode | Literal["led"]
 
 
 class Evidence(NamedTuple):
@@ -91,44 +88,39 @@ def fitted_judge() -> FittedJudge:
     return msgspec.convert(tomllib.loads(text), FittedJudge)
 
 
-def with_confidence(
-    places: Sequence[Place], mode: Asked, evidence: Evidence, judge: Judge, *, led: bool = False
-) -> list[Place]:
+def with_confidence(places: Sequence[Place], mode: Mode, evidence: Evidence, judge: Judge) -> list[Place]:
     """The places, from the first of the order on, each with its confidence; None where nothing can be told of it.
 
-    A place's own depends on itself and on the first one only, so it is the same on any page. Where the order is `led`
-    by a place that was final before the graph was followed, that one keeps what it was told then, and the others
-    compare with the better of it and the second: one of them would be first without it.
+    A place's own depends on itself and on the first one only, so it is the same on any page.
     """
     rows = [evidence.compared.row_of.get(place.passage_id) for place in places]
     known = [at for at, row in enumerate(rows) if row is not None]
     if not known or known[0] != 0:
         return list(places)
-    firsts = 2 if led else 1
-    features = _features([places[at] for at in known], [at + 1 for at in known], evidence, firsts)
+    features = _features([places[at] for at in known], [at + 1 for at in known], evidence)
     told = judge.probabilities(way_of(mode, meaning=evidence.meaning), features)
     if told is None:
         return list(places)
     judged = list(places)
     for at, probability in zip(known, told.tolist(), strict=True):
-        if places[at].passage_id not in evidence.decided and not (led and at == 0):
+        if places[at].passage_id not in evidence.decided:
             judged[at] = places[at]._replace(confidence=round(probability, _DECIMALS))
     return judged
 
 
-def way_of(mode: Asked, *, meaning: bool) -> str:
+def way_of(mode: Mode, *, meaning: bool) -> str:
     return mode if meaning or mode == "keyword" else f"{mode}_{WITHOUT_MEANING}"
 
 
-def _features(places: Sequence[Place], ranks: Sequence[int], evidence: Evidence, firsts: int) -> NDArray[np.float64]:
+def _features(places: Sequence[Place], ranks: Sequence[int], evidence: Evidence) -> NDArray[np.float64]:
     """(n, 5): cosine; share of the question's idf that is held; gate x graph score, at most 1.5; text score + gate x
-    graph score, relative to the best of the `firsts` first places, at most 2; ln rank."""
+    graph score, relative to the first place, at most 2; ln rank."""
     compared, idf = evidence.compared, evidence.idf
     rows = np.array([compared.row_of[place.passage_id] for place in places], dtype=np.intp)
     total = float(idf.sum()) or 1.0
     graph = evidence.gate * np.array([evidence.graph.get(place.passage_id, 0.0) for place in places])
     sums = compared.text[rows] + graph
-    best = sums[:firsts].max()
+    best = sums[0]
     return np.column_stack(
         [
             compared.cosine[rows],

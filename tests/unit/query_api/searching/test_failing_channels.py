@@ -1,6 +1,5 @@
 """Channels that are late, broken or away: what the others answer, and what the answer says of it."""
 
-import asyncio
 import threading
 from concurrent.futures import Executor
 from typing import Any
@@ -8,10 +7,8 @@ from typing import Any
 import pytest
 
 from indexer.errors import EncoderUnavailable
-from query_api.searching.following import Following
 from query_api.searching.search import search
 from query_api.searching.steps import SearchBudgets, SearchFailed, SearchSettings
-from query_api.searching.text_channels import TextChannels
 from schemas.frames import Meta, Stage
 from schemas.search_request import SearchRequest
 from tests.unit.query_api.in_memory_text import InMemoryText, Page, world
@@ -138,43 +135,6 @@ async def test_a_closed_search_waits_for_nothing(executor: Executor) -> None:
         assert isinstance(await anext(parts), Stage)
         await parts.aclose()  # type: ignore[attr-defined]
         assert made[1].calls["passages"] == 0
-    finally:
-        release.set()
-
-
-async def test_a_keyword_index_that_failed_is_not_asked_by_what_is_made_ahead(
-    executor: Executor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The vector channel waits until all that is guessed was made."""
-    snapshot, text, words = world(PAGES)
-    text.broken.add("keyword_search")
-    text.hold["vector_search"] = made_ahead = threading.Event()
-    read_ahead = Following.read_ahead
-
-    def noted(following: Following, channels: TextChannels) -> None:
-        read_ahead(following, channels)
-        assert following._ahead is not None
-        following._ahead.add_done_callback(lambda _: made_ahead.set())
-
-    monkeypatch.setattr(Following, "read_ahead", noted)
-    answer = await ask((snapshot, text, words), executor, q="Was Jane Doe from Lisbon a director?")
-    assert made_ahead.is_set()
-    assert answer.done.failed_channels.keys() == {"keyword", "structured"}
-    assert text.calls["passages"]
-    assert text.calls["keyword_search"] == 2, "by the keyword and by the structured channel"
-
-
-async def test_a_closed_search_makes_nothing_ahead_any_more(executor: Executor) -> None:
-    made = world(PAGES)
-    made[1].hold["passages"] = release = threading.Event()
-    parts = search(SearchRequest(q=QUESTION), "r1", made[0], made[2], executor, SearchSettings())
-    try:
-        while not isinstance(part := await anext(parts), Stage) or part.name != "structured":
-            pass
-        [ahead] = [task for task in asyncio.all_tasks() if task.get_name() == "ahead"]
-        await parts.aclose()  # type: ignore[attr-defined]
-        await asyncio.wait([ahead])
-        assert ahead.cancelled()
     finally:
         release.set()
 

@@ -1,7 +1,5 @@
 """One order out of several channels, against numbers worked by hand."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
@@ -239,42 +237,6 @@ def test_what_has_all_the_fields_stays_before_what_holds_more_words_once_fields_
     exact = [found("all", 1.0), found("part", 0.8)]
     what = Found(vector, [], {}, exact, 0.0, conclusiveness, compared(rows), np.ones(2))
     assert names(what)[0] == first
-
-
-def test_a_place_that_was_final_before_stays_first_and_scores_still_fall() -> None:
-    """By the graph b (.8 + 1 = 1.8) stands before a (.9408) and c (.1224); their scores are shares of 1.8 of a's .9."""
-    leading = Place("a", None, 0.9, {"vector": 0.9}, {"vector": 1}, DocumentKey("c", "a"), 0.7)
-    order = of_led(Found(VECTOR, KEYWORD, {"b": 1.0}, gate=1.0), leading)
-    assert order[0] == leading
-    assert [(each.passage_id, each.score) for each in order[1:]] == [
-        ("b", pytest.approx(0.9)),
-        ("c", pytest.approx(0.1224 / 1.8 * 0.9)),
-    ]
-
-
-def test_the_document_of_a_place_that_was_final_before_is_in_the_order_once() -> None:
-    """The graph finds another passage of its document better: by document the first stays, and the other goes."""
-    two = [found("a", 0.9, document="d"), found("a2", 0.8, document="d"), found("b", 0.7)]
-    leading = Place("a", None, 0.9, {"vector": 0.9}, {"vector": 1}, DocumentKey("c", "d"))
-    what = Found(two, [], {"a2": 1.0}, gate=1.0)
-    assert names(what, group="document") == ["a2", "b"]
-    limits = [Limit.per_document(1)]
-    assert [each.passage_id for each in of_led(what, leading, limits)] == ["a", "b"]
-    assert [each.passage_id for each in of_led(what, leading)] == ["a", "a2", "b"]
-
-
-def of_led(what: Found, leading: Place, limits: Sequence[Limit] = ()) -> list[Place]:
-    return places(
-        what,
-        lambda passage: DocumentKey("c", passage),
-        mode="hybrid",
-        group="passage",
-        fusion="adaptive",
-        weights=WEIGHTS,
-        first=10,
-        limits=limits,
-        leading=leading,
-    )
 
 
 def test_equal_weighted_scores_stand_by_their_text() -> None:

@@ -17,7 +17,7 @@ async def test_the_parts_come_in_order_and_tell_which_state_was_read(executor: E
     assert isinstance(meta, Meta)
     assert (meta.snapshot.generation, meta.snapshot.graph_position, meta.snapshot.positions) == ("g0001", 3, "0:7")
     names = [type(part).__name__ for part in rest]
-    assert names == ["Stage"] * 4 + ["Hit", "Stage"] + ["Hit"] * 3 + ["Done"], "the first one leads by its text"
+    assert names == ["Stage"] * 5 + ["Hit"] * 4 + ["Done"]
     assert set(answer.stages) == {"embed", "vector", "keyword", "structured", "graph"}
     assert [hit.rank for hit in answer.hits] == [1, 2, 3, 4]
     assert answer.done.next_offset is None
@@ -31,7 +31,7 @@ async def test_a_hit_says_where_it_comes_from_and_how_each_channel_saw_it(execut
     assert first.parent_text.startswith("Alpha Film is a film of 1950. It was directed")
     assert first.text in first.parent_text
     assert (first.source.topic, first.source.partition, first.source.offset) == ("thalweg.documents.v1", 0, 5)
-    assert set(first.scores) == set(first.ranks) == set(first.channels) == {"vector", "keyword"}
+    assert set(first.scores) == set(first.ranks) == set(first.channels) == {"vector", "keyword", "graph"}
     assert set(answer.hits[1].scores) == {"vector", "keyword", "graph"}
     assert first.metadata == {"lang": "en"}
     assert [hit.score for hit in answer.hits] == sorted((hit.score for hit in answer.hits), reverse=True)

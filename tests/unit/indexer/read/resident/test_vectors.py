@@ -4,16 +4,15 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from indexer.read.resident import nearest
 from indexer.read.resident.layers import Layer, Layers
 from indexer.read.resident.nearest import MOST_RUNS, NearChunk
 from indexer.read.resident.scope import KEPT_SCOPES, Scope
 from indexer.read.resident.vector_index import VectorIndex
-from indexer.read.resident.vectors import Vectors, exact_cosines
+from indexer.read.resident.vectors import Vectors
 from schemas.ids import DocumentKey
 from tests.unit.indexer.read.resident.histories import COLLECTIONS, KEYS, State, Step, after, hash_of, steps
 
@@ -188,56 +187,3 @@ def test_one_collection_among_several_is_searched_by_its_runs_of_rows_as_one_by_
     assert [chunk.id for chunk in rows.search(query, 25, some)] == [
         chunk.id for chunk in plain_search(within, query, 25, None)
     ]
-
-
-@pytest.fixture
-def by_signs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As among very many chunks: by signs whatever their number, at first the 12 nearest of 48."""
-    monkeypatch.setattr(nearest, "ALL_COMPARED", 0)
-    monkeypatch.setattr(nearest, "BY_SIGNS", 4)
-    monkeypatch.setattr(nearest, "FIRST_ASKED", 12)
-
-
-@pytest.mark.usefixtures("by_signs")
-def test_by_signs_most_of_the_nearest_are_found_and_those_that_are_with_their_own_cosines() -> None:
-    """Nearest to the question are what has parts of it; of 600 rows, 48 are compared."""
-    rng = np.random.default_rng(5)
-    query = vector(1)
-    shares = rng.uniform(0, 1, 600)[:, None]
-    matrix = shares * query + (1 - shares) * rng.normal(size=(600, DIMENSION)) / np.sqrt(DIMENSION)
-    matrix = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
-    names = [f"{number:03d}" for number in range(600)]
-    keys = [DocumentKey("a" if number % 3 else "b", str(number)) for number in range(600)]
-    bounds = np.zeros((600, 3), dtype=np.int32)
-    content = Vectors.of(matrix, np.array(names, dtype=np.object_), bounds)
-    rows = VectorIndex(Layers[Vectors]().with_layer(Layer.of(names, keys, content)))
-    cosines = dict(zip(names, exact_cosines(matrix, query.astype(np.float64) / np.linalg.norm(query)), strict=True))
-    for scope in (Scope(), Scope("a"), Scope("b")):
-        inside = [name for name, key in zip(names, keys, strict=True) if scope.allows(key)]
-        nearest_of_all = sorted(inside, key=lambda name: (-cosines[name], name))[:12]
-        found = rows.search(query, 12, scope)
-        assert [chunk.score for chunk in found] == [cosines[chunk.id] for chunk in found]
-        assert [chunk.id for chunk in found] == sorted((chunk.id for chunk in found), key=lambda n: (-cosines[n], n))
-        assert {chunk.id for chunk in found} <= set(inside)
-        assert len({chunk.id for chunk in found} & set(nearest_of_all)) >= 10
-        assert found[0].id == nearest_of_all[0]
-
-
-@pytest.mark.usefixtures("by_signs")
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps(), st.integers(0, 20))
-def test_by_signs_a_longer_list_begins_with_the_shorter_and_the_longest_holds_all(
-    history: list[Step], seed: int
-) -> None:
-    layers, state = Layers[Vectors](), State()
-    for step in history:
-        layers = layers.without(step.moved).with_layer(layer({key: rows for key, rows in step.moved.items() if rows}))
-        state = after(state, step)
-    rows, query = VectorIndex(layers), vector(seed)
-    for collection in (None, *COLLECTIONS):
-        every = rows.search(query, 10_000, Scope(collection))
-        for limit in (1, 3, 12, 13, 40):
-            assert rows.search(query, limit, Scope(collection)) == every[:limit]
-        expected = plain_search(state, query, 10_000, collection)
-        assert sorted(chunk.id for chunk in every) == sorted(chunk.id for chunk in expected)
-        assert every == index(state).search(query, 10_000, Scope(collection)), "however the layers came to be"
