@@ -13,14 +13,16 @@ from schemas.exits import WrongSetting
 
 
 class Approach(msgspec.Struct, frozen=True):
-    """`parameters` are those of `/v1/search` that make it this approach; `single` says that it is one channel alone.
-    `needs` are the channels and steps, as `failed_channels` names them, without which an answer is another approach's.
+    """`parameters` are those of `/v1/search` that make it this approach; `single` says that it is one channel alone,
+    `baseline` that the full engine must not be worse than it. `needs` are the channels and steps, as `failed_channels`
+    names them, without which an answer is another approach's.
     """
 
     name: str
     about: str
     parameters: Mapping[str, str]
     single: bool = False
+    baseline: bool = False
     needs: tuple[str, ...] = ()
 
 
@@ -28,13 +30,16 @@ _KNOWN = (
     Approach(
         "hybrid", "the full engine: all channels, fused adaptively, as a search is by default", {"mode": "hybrid"}
     ),
-    Approach("vector", "nearest chunks by the model alone", {"mode": "vector"}, single=True, needs=("vector",)),
-    Approach("keyword", "BM25 alone", {"mode": "keyword"}, single=True, needs=("keyword",)),
+    Approach(
+        "vector", "nearest chunks by the model alone", {"mode": "vector"}, single=True, baseline=True, needs=("vector",)
+    ),
+    Approach("keyword", "BM25 alone", {"mode": "keyword"}, single=True, baseline=True, needs=("keyword",)),
     Approach(
         "structured",
         "fields and values of the documents alone",
         {"mode": "structured"},
         single=True,
+        baseline=True,
         needs=("structured",),
     ),
     Approach(
@@ -42,6 +47,7 @@ _KNOWN = (
         "the graph alone, started from what vector and keyword find",
         {"mode": "graph"},
         single=True,
+        baseline=True,
         needs=("graph",),
     ),
     Approach(
@@ -72,6 +78,7 @@ _KNOWN = (
         "rrf-2",
         "vector and keyword by reciprocal rank fusion",
         {"mode": "hybrid", "fusion": "rrf", "channels": "vector,keyword"},
+        baseline=True,
         needs=("vector", "keyword"),
     ),
     Approach(

@@ -63,6 +63,15 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     adjusted_p: float
 
 
+class AgainstBaselines(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean of the first approach minus that of the baseline that is best on this collection by this measure."""
+
+    measure: str
+    ours: str
+    best: str
+    difference: float
+
+
 class KindFindings(msgspec.Struct, frozen=True, kw_only=True):
     """The questions whose metadata name one `kind`: {approach: {measure: mean with its interval}}.
 
@@ -81,7 +90,8 @@ class CollectionFindings(msgspec.Struct, frozen=True, kw_only=True):
 
     `unfilled` documents have neither text nor title and were not published; `title_only` ones have no text.
     `loaded` tells of the collection in the service, which a pool shares. `kinds` are empty
-    where no question's metadata names one. `not_offered` is {approach: why the service refused it},
+    where no question's metadata names one. `against_baselines` is empty where no baseline was asked, or the first
+    approach is one. `not_offered` is {approach: why the service refused it},
     `not_measured` {approach: why most of its answers were not its own}; neither has figures.
     """
 
@@ -96,6 +106,7 @@ class CollectionFindings(msgspec.Struct, frozen=True, kw_only=True):
     approaches: tuple[ApproachFindings, ...]
     comparisons: tuple[Comparison, ...]
     kinds: tuple[KindFindings, ...]
+    against_baselines: tuple[AgainstBaselines, ...]
     not_offered: Mapping[str, str]
     not_measured: Mapping[str, str]
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from query_api.judging.figures.measures import judge
 from query_api.judging.figures.thresholds import thresholds
 from query_api.judging.figures.uncertainty import bootstrap, compare, holm
 from query_api.judging.findings import (
+    AgainstBaselines,
     ApproachFindings,
     CollectionFindings,
     Comparison,
@@ -26,6 +28,7 @@ from query_api.judging.labelled import LabelledCollection, Question
 
 COMPARED = ("nDCG@10", "R@5", "AllGold@5", "MRR@10")
 BEST_BY = ("R@5", "nDCG@10")
+LAW_MEASURES = ("nDCG@10", "R@5")
 KIND = "kind"
 
 Judgements = Mapping[str, Mapping[str, int]]
@@ -80,6 +83,7 @@ def judged(
         ),
         comparisons=comparisons(values),
         kinds=kinds(setting.questions, approaches, values),
+        against_baselines=against_baselines(approaches, values),
         not_offered=not_offered,
         not_measured=not_measured,
     )
@@ -107,6 +111,25 @@ def comparisons(values: Values) -> tuple[Comparison, ...]:
             Comparison(measure=measure, ours=first, theirs=other, difference=difference, adjusted_p=p)
             for other, difference, p in zip(others, differences, adjusted, strict=True)
         ]
+    return tuple(found)
+
+
+def against_baselines(approaches: Sequence[Approach], values: Values) -> tuple[AgainstBaselines, ...]:
+    """The first approach and the best baseline by each of the LAW_MEASURES."""
+    first, *others = approaches
+    baselines = [each.name for each in others if each.baseline]
+    if first.baseline or not baselines:
+        return ()
+    found = []
+    for measure in LAW_MEASURES:
+        if measure in values[first.name]:
+            means = {name: fmean(values[name][measure]) for name in (first.name, *baselines)}
+            best = max(baselines, key=means.__getitem__)
+            found.append(
+                AgainstBaselines(
+                    measure=measure, ours=first.name, best=best, difference=round(means[first.name] - means[best], 6)
+                )
+            )
     return tuple(found)
 
 

@@ -7,6 +7,7 @@ from query_api.judging.findings import ApproachFindings, CollectionFindings, Com
 
 HARDEST = 10
 SIGNIFICANT = 0.05
+LAW_MARGIN = 0.01  # how far the engine may be below the best of its channels (docs/ranking.md)
 
 
 class Table(NamedTuple):
@@ -45,12 +46,29 @@ def collection_facts(found: CollectionFindings) -> list[str]:
         sentences.append(f"{len(loaded.missing):,} documents were published and not indexed, such as {shown}.")
     sentences += [f"{name}: not offered by this service. {reason}" for name, reason in found.not_offered.items()]
     sentences += [f"{name}: not measured. {reason}" for name, reason in found.not_measured.items()]
+    if law := law_text(found):
+        sentences.append(law)
     for approach in found.approaches:
         sentences += [
             f"{approach.name}: {count:,} answers came without the {channel} channel."
             for channel, count in approach.failed_channels.items()
         ]
     return sentences
+
+
+def law_text(found: CollectionFindings) -> str:
+    """Whether the first approach is nowhere more than a point below the best baseline; empty where it was not asked."""
+    if not found.against_baselines:
+        return ""
+    holds = all(each.difference >= -LAW_MARGIN for each in found.against_baselines)
+    by_measure = ", ".join(
+        f"{each.measure} {100 * each.difference:+.1f} to {each.best}" for each in found.against_baselines
+    )
+    ours = found.against_baselines[0].ours
+    return (
+        f"The law {'holds' if holds else 'is broken'}: {ours} against the best single channel or rank fusion, "
+        f"{by_measure} points."
+    )
 
 
 def all_tables(found: CollectionFindings, level: float) -> tuple[Table, ...]:
