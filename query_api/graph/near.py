@@ -1,6 +1,6 @@
 """What lies next to entities: their names, who is about them and who mentions them, each entity looked up once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -69,7 +69,7 @@ def frequencies(located: Located, n_entities: int) -> Numbers:
     """(n_entities,) in how many live passages each is mentioned."""
     counts = np.zeros(n_entities, dtype=np.int64)
     for part, rows, local in located:
-        counts[rows] += part.segment.passage_frequencies.at(local)
+        counts[rows] += part.segment.passage_frequencies[local]
         if part.n_dead:
             which, _, passages = part.naming(local)
             gone = ~part.alive(passages)
@@ -89,7 +89,7 @@ def about(located: Located, entities: Keys) -> About:
                 rows[which][keep],
                 (documents + part.documents)[keep],
                 entities[rows[which]][keep],
-                part.segment.about_weights.at(edges[keep]),
+                part.segment.about_weights[edges[keep]],
             )
         )
     return About(*joined(found, About._fields))
@@ -97,30 +97,27 @@ def about(located: Located, entities: Keys) -> About:
 
 def mentions(located: Located, entities: Keys) -> Mentions:
     """Where these entities are mentioned."""
-    found: list[Mentions] = []
-    for part, rows, local in located:
-        which, edges, chunks = part.segment.mentions.entering(local)
-        passages = part.segment.chunk_passages.at(chunks)
-        keep = part.alive(passages) if part.n_dead else slice(None)
-        found.append(
-            Mentions(
-                rows[which][keep],
-                (chunks + part.chunks)[keep],
-                (passages + part.passages)[keep],
-                entities[rows[which]][keep],
-                part.segment.mention_counts.at(edges[keep]),
-                part.segment.first_sentences(edges[keep], chunks[keep]),
-            )
-        )
+    found = [
+        Mentions(*places, part.segment.times(edges), part.segment.first_sentences(edges))
+        for part, edges, places in _mentioning(located, entities)
+    ]
     return Mentions(*joined(found, Mentions._fields))
 
 
 def places(located: Located, entities: Keys) -> Places:
     """Where these entities are mentioned, without what stands beside the mentions."""
-    found: list[Places] = []
+    return Places(*joined([places for *_, places in _mentioning(located, entities)], Places._fields))
+
+
+def _mentioning(located: Located, entities: Keys) -> Iterator[tuple[Part, Numbers, Places]]:
+    """By part: the edges to these entities from live chunks, by their numbers in its segment, and where they are."""
     for part, rows, local in located:
-        which, chunks, passages = part.naming(local)
+        which, edges, chunks = part.segment.mentions.leaving(local)
+        passages = part.segment.passages_of(chunks)
         keep = part.alive(passages) if part.n_dead else slice(None)
         asked = rows[which[keep]]
-        found.append(Places(asked, chunks[keep] + part.chunks, passages[keep] + part.passages, entities[asked]))
-    return Places(*joined(found, Places._fields))
+        yield (
+            part,
+            edges[keep],
+            Places(asked, chunks[keep] + part.chunks, passages[keep] + part.passages, entities[asked]),
+        )

@@ -33,13 +33,13 @@ class Part:
     def alive(self, passages: NDArray[np.integer]) -> NDArray[np.bool_]:
         if not self.n_dead:
             return np.ones(len(passages), dtype=bool)
-        dead: Dead = self.dead[self.segment.passage_documents.at(passages)]
+        dead: Dead = self.dead[self.segment.passage_documents[passages]]
         return ~dead
 
     def naming(self, entities: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """(index into `entities`, chunk, passage) wherever the part mentions them, dead or alive."""
-        which, chunks = self.segment.mentions.naming(entities)
-        return which, chunks, self.segment.chunk_passages.at(chunks)
+        which, _, chunks = self.segment.mentions.leaving(entities)
+        return which, chunks, self.segment.passages_of(chunks)
 
     def names(self, entity: int) -> bool:
         """Whether a live document of the part mentions, states or is about the entity."""
@@ -50,13 +50,13 @@ class Part:
             return True
         if self.alive(self.naming(local)[2]).any():
             return True
-        chunks = segment.statement_chunks.at(segment.roles.entering(local).others)
-        return bool(self.alive(segment.chunk_passages.at(chunks)).any())
+        chunks = segment.statements.of_entries(segment.roles.entering(local).others)
+        return bool(self.alive(segment.passages_of(chunks)).any())
 
     def statements(self, asked: Numbers, statements: Numbers) -> Iterator[Statement]:
         """These statements of the part; `asked` has an index into what was asked for, for each."""
         segment = self.segment
-        chunks = segment.statement_chunks.at(statements)
+        chunks = segment.statements.of_entries(statements)
         which, edges, entities = segment.roles.leaving(statements)
         roles: list[list[Role]] = [[] for _ in statements]
         keys = segment.entity_keys[entities].tolist()
@@ -66,9 +66,9 @@ class Part:
             asked,
             segment.statement_keys[statements],
             chunks + self.chunks,
-            segment.chunk_passages.at(chunks) + self.passages,
-            segment.confidences.at(statements),
-            segment.statement_sentences.at(statements) - 1,
+            segment.passages_of(chunks) + self.passages,
+            segment.confidences[statements],
+            segment.statement_sentences[statements].astype(np.int64) - 1,
         )
         predicates = segment.predicates.of(statements)
         for (at, key, chunk, passage, confidence, sentence), predicate, of_one in zip(

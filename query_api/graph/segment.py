@@ -1,9 +1,7 @@
 """A segment: an immutable graph of some documents in compressed sparse rows, both directions, by local numbers.
 
-Documents stand in the order of their keys, passages by (document, ordinal), chunks by passage: so the passages of a
-document and the chunks of a passage are neighbours in memory and need no list of their own. Entities stand in the order
-in which the chunks first name them: most are named by one, which so needs no list either, and names of one text lie
-together. Numbers are kept in as many bits as they need, see `arrays`.
+Documents and entities stand in the order of their keys, passages by (document, ordinal), chunks by passage: so the
+passages of a document and the chunks of a passage are neighbours in memory and need no list of their own.
 """
 
 from dataclasses import dataclass
@@ -14,62 +12,59 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from query_api.graph.arrays.edges import Links, Naming, TwoWay, naming_order
-from query_api.graph.arrays.packed import Ascending, Packed, Skewed
-from query_api.graph.arrays.texts import Codes, Texts, texts_of
-from query_api.graph.arrays.weights import Weights
+from indexer.read.strings import Strings
 from query_api.graph.columns import GraphColumns, Keys
-from query_api.graph.identifiers import MISSING, Identifiers, KeyOrder, find, find_all
-
-Positions = NDArray[np.int64]
+from query_api.graph.csr import Edges, Indices, Positions, Rows, row_pointers
+from query_api.graph.dictionaries import Codes, Counts, Phrases, narrow
+from query_api.graph.identifiers import MISSING, Identifiers, find, find_all
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The arrays; see the module. Edge properties are in the order of their TwoWay's edges."""
+    """The arrays; see the module. Properties of edges are in the order of the edges; of their weights, only those of
+    `about` have more than three digits."""
 
     document_keys: Keys
     collections: Codes
-    document_ids: Texts
-    titles: Texts
-    document_passages: Ascending  # pointers: the passages of document d are [d]..[d + 1]
+    document_ids: Strings
+    titles: Strings
+    document_passages: Indices  # row pointers: the passages of document d are [d]..[d + 1]
 
     passage_ids: Identifiers
-    passage_documents: Ascending
-    passage_chunks: Ascending  # pointers
+    passage_documents: Indices
+    passage_chunks: Indices  # row pointers
 
     chunk_ids: Identifiers
-    chunk_passages: Ascending
+    chunk_passages: Indices
 
     entity_keys: Keys
-    by_entity_key: KeyOrder
     entity_collections: Codes
-    names: Texts
-    passage_frequencies: Skewed  # in how many passages an entity is mentioned
+    names: Phrases
+    passage_frequencies: Counts  # in how many passages an entity is mentioned
 
-    mentions: Naming  # chunk → entity
-    mention_counts: Skewed
-    mention_sentences: Skewed  # the first of each mention's, counted from the chunk's first; 0 where it is unknown
-    chunk_sentences: Packed  # the first sentence that a mention of the chunk is in
+    mentions: Edges  # entity → chunk, the way that has more to read
+    mention_counts: Counts
+    mention_sentences: Counts  # one more than the number of the first of each; 0 where it is unknown
 
-    about: TwoWay  # document → entity
-    about_weights: Weights
-    about_surfaces: Texts  # empty where it is the document's title
+    about: Edges  # document → entity
+    about_weights: NDArray[np.float32]
+    about_surfaces: Strings  # empty where it is the document's title
 
-    statement_chunks: Ascending
+    statements: Rows  # of chunks
     statement_keys: Keys
     predicates: Codes
-    confidences: Weights
-    statement_sentences: Packed  # one more than the number; 0 where it stands in none
-    roles: TwoWay  # statement → entity
+    confidences: NDArray[np.float16]
+    statement_sentences: Counts  # one more than the number; 0 where it stands in none
+    roles: Edges  # statement → entity
     role_names: Codes
 
-    edges: TwoWay  # chunk → chunk
-    edge_kinds: Packed
-    edge_weights: Weights  # to three digits, as those below and confidences
+    edges: Edges  # chunk → chunk
+    edge_kinds: NDArray[np.uint8]
+    edge_weights: NDArray[np.float16]
 
-    links: Links  # chunk → document
-    link_weights: Weights
+    linked_documents: Keys  # ascending; in this segment, in another, or not there yet
+    links: Edges  # chunk → linked document
+    link_weights: NDArray[np.float16]
 
     @property
     def n_documents(self) -> int:
@@ -117,19 +112,13 @@ class Segment:
             return _known(find_all(chunk_keys, keys), "chunk")
 
         named = _named_entities(columns)
+        n_entities = len(named.keys)
         mention_chunks = chunk(columns.mention_chunks)
-        mentions = naming_order(mention_chunks, named.of_mentions, len(named.keys))
-        entity_keys = np.empty_like(named.keys)
-        entity_keys[mentions.numbers] = named.keys
-        entity_rows = np.empty_like(named.rows)
-        entity_rows[mentions.numbers] = named.rows
-        naming_chunks = mention_chunks[mentions.edges]
-        naming_entities = mentions.numbers[named.of_mentions[mentions.edges]]
-        chunk_sentences, sentences = _sentences(columns.mention_sentences[mentions.edges], naming_chunks, n_chunks)
+        mentioned = np.argsort(named.of_mentions * n_chunks + mention_chunks)
+        mentions = Edges.build(named.of_mentions[mentioned], mention_chunks[mentioned], n_entities, n_chunks)
 
         about_documents = _found(document_keys, columns.about_documents, "document")
-        about_entities = mentions.numbers[named.of_documents]
-        about = np.lexsort((about_entities, about_documents))
+        about = np.lexsort((named.of_documents, about_documents))
         surfaces = _unlike_titles(
             columns.about_surfaces.take(pa.array(about)), titles.take(pa.array(about_documents[about]))
         )
@@ -138,58 +127,55 @@ class Segment:
         stated = np.lexsort((columns.statement_keys, statement_chunks))
         statement_keys = columns.statement_keys[stated]
         role_statements = _known(find_all(statement_keys, columns.role_statements), "statement")
-        role_entities = mentions.numbers[named.of_roles]
-        roles = np.lexsort((role_entities, role_statements))
+        roles = np.lexsort((named.of_roles, role_statements))
 
         sources, targets = chunk(columns.edge_sources), chunk(columns.edge_targets)
         edges = np.lexsort((columns.edge_kinds, targets, sources))
         link_chunks = chunk(columns.link_chunks)
-        links = np.lexsort((columns.link_documents, link_chunks))
+        linked_documents, link_targets = np.unique(columns.link_documents, return_inverse=True)
+        links = np.lexsort((link_targets, link_chunks))
 
         return cls(
             document_keys=document_keys,
             collections=Codes.build(columns.document_collections, documents),
-            document_ids=texts_of(columns.document_ids.take(pa.array(documents))),
-            titles=texts_of(titles),
-            document_passages=Ascending.pointers(placed.passage_documents, len(documents)),
+            document_ids=Strings(columns.document_ids.take(pa.array(documents))),
+            titles=Strings(titles),
+            document_passages=row_pointers(np.bincount(placed.passage_documents, minlength=len(documents))),
             passage_ids=Identifiers(placed.passage_ids),
-            passage_documents=Ascending(placed.passage_documents),
-            passage_chunks=Ascending.pointers(placed.chunk_passages, n_passages),
+            passage_documents=placed.passage_documents.astype(np.int32),
+            passage_chunks=row_pointers(np.bincount(placed.chunk_passages, minlength=n_passages)),
             chunk_ids=Identifiers(columns.chunk_ids[placed.chunks]),
-            chunk_passages=Ascending(placed.chunk_passages),
-            entity_keys=entity_keys,
-            by_entity_key=KeyOrder(entity_keys),
-            entity_collections=Codes.build(columns.entity_collections, entity_rows),
-            names=texts_of(columns.entity_names.take(pa.array(entity_rows))),
-            passage_frequencies=_passage_frequencies(
-                placed.chunk_passages[naming_chunks], naming_entities, len(entity_keys)
-            ),
-            mentions=Naming.build(naming_chunks, naming_entities, mentions.is_first, n_chunks, len(entity_keys)),
-            mention_counts=Skewed(columns.mention_counts[mentions.edges]),
-            mention_sentences=sentences,
-            chunk_sentences=chunk_sentences,
-            about=TwoWay.build(about_documents[about], about_entities[about], len(documents), len(entity_keys)),
-            about_weights=Weights.build(columns.about_weights[about]),
-            about_surfaces=texts_of(surfaces),
-            statement_chunks=Ascending(statement_chunks[stated]),
+            chunk_passages=placed.chunk_passages.astype(np.int32),
+            entity_keys=named.keys,
+            entity_collections=Codes.build(columns.entity_collections, named.rows),
+            names=Phrases.build(columns.entity_names.take(pa.array(named.rows))),
+            passage_frequencies=_passage_frequencies(mentions, placed.chunk_passages, n_entities),
+            mentions=mentions,
+            mention_counts=narrow(columns.mention_counts[mentioned]),
+            mention_sentences=narrow(columns.mention_sentences[mentioned] + 1),
+            about=Edges.build(about_documents[about], named.of_documents[about], len(documents), n_entities),
+            about_weights=columns.about_weights[about],
+            about_surfaces=Strings(surfaces),
+            statements=Rows.build(statement_chunks[stated], n_chunks),
             statement_keys=statement_keys,
             predicates=Codes.build(columns.statement_predicates, stated),
-            confidences=_rounded(columns.statement_confidences[stated]),
-            statement_sentences=Packed(columns.statement_sentences[stated] + 1),
-            roles=TwoWay.build(role_statements[roles], role_entities[roles], len(stated), len(entity_keys)),
+            confidences=columns.statement_confidences[stated].astype(np.float16),
+            statement_sentences=narrow(columns.statement_sentences[stated] + 1),
+            roles=Edges.build(role_statements[roles], named.of_roles[roles], len(stated), n_entities),
             role_names=Codes.build(columns.role_names, roles),
-            edges=TwoWay.build(sources[edges], targets[edges], n_chunks, n_chunks),
-            edge_kinds=Packed(columns.edge_kinds[edges]),
-            edge_weights=_rounded(columns.edge_weights[edges]),
-            links=Links.build(link_chunks[links], columns.link_documents[links]),
-            link_weights=_rounded(columns.link_weights[links]),
+            edges=Edges.build(sources[edges], targets[edges], n_chunks, n_chunks),
+            edge_kinds=columns.edge_kinds[edges],
+            edge_weights=columns.edge_weights[edges].astype(np.float16),
+            linked_documents=linked_documents,
+            links=Edges.build(link_chunks[links], link_targets[links], n_chunks, len(linked_documents)),
+            link_weights=columns.link_weights[links].astype(np.float16),
         )
 
     def find_documents(self, keys: Keys) -> Positions:
         return find(self.document_keys, keys)
 
     def find_entities(self, keys: Keys) -> Positions:
-        return self.by_entity_key.find(self.entity_keys, keys)
+        return find(self.entity_keys, keys)
 
     def called(self, entities: Positions) -> list[tuple[str, str]]:
         """(collection, normalised name) of each of these entities."""
@@ -199,10 +185,17 @@ class Segment:
         """How a document writes the name of what it is about."""
         return self.about_surfaces[about] or self.titles[document]
 
-    def first_sentences(self, mentions: Positions, chunks: Positions) -> Positions:
-        """The first sentence number of each of these mentions, which are in these chunks; MISSING where unknown."""
-        above = self.mention_sentences.at(mentions)
-        return np.where(above > 0, self.chunk_sentences.at(chunks) + above - 1, MISSING)
+    def passages_of(self, chunks: Positions) -> Positions:
+        """The passage of each of these chunks."""
+        return self.chunk_passages[chunks].astype(np.int64)
+
+    def times(self, mentions: Positions) -> Positions:
+        """How often each of these mentions is made in its chunk."""
+        return self.mention_counts[mentions].astype(np.int64)
+
+    def first_sentences(self, mentions: Positions) -> Positions:
+        """The number of the first sentence of each of these mentions, -1 where it is unknown."""
+        return self.mention_sentences[mentions].astype(np.int64) - 1
 
 
 class _Placed(NamedTuple):
@@ -259,25 +252,10 @@ def _unlike_titles(surfaces: pa.Array, titles: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(surfaces, titles), pa.scalar("", pa.string()), surfaces)
 
 
-def _sentences(firsts: NDArray[np.int32], chunks: Positions, n_chunks: int) -> tuple[Packed, Skewed]:
-    """`chunk_sentences` and `mention_sentences` from the first sentence of each mention, -1 where it is unknown; the
-    chunks ascend."""
-    known = firsts >= 0
-    of_chunks, begins = np.unique(chunks[known], return_index=True)
-    lowest = np.zeros(n_chunks, dtype=np.int64)
-    if len(begins):
-        lowest[of_chunks] = np.minimum.reduceat(firsts[known], begins)
-    return Packed(lowest), Skewed(np.where(known, firsts - lowest[chunks] + 1, 0))
-
-
-def _passage_frequencies(passages: Positions, entities: Positions, n_entities: int) -> Skewed:
+def _passage_frequencies(mentions: Edges, chunk_passages: Positions, n_entities: int) -> Counts:
     """How many different passages mention each entity."""
-    pairs = np.sort(entities * (1 + passages.max(initial=0)) + passages)
-    fresh = np.ones(len(pairs), dtype=bool)
-    fresh[1:] = pairs[1:] != pairs[:-1]
-    return Skewed(np.bincount(pairs[fresh] // (1 + passages.max(initial=0)), minlength=n_entities))
-
-
-def _rounded(weights: NDArray[np.float32]) -> Weights:
-    """To the 11 bits of a 16-bit number: few are different then."""
-    return Weights.build(weights.astype(np.float16))
+    entities, chunks = mentions.ends()
+    passages = chunk_passages[chunks]
+    fresh = np.ones(len(entities), dtype=bool)  # mentions of an entity are in the order of chunks, so of passages
+    fresh[1:] = (entities[1:] != entities[:-1]) | (passages[1:] != passages[:-1])
+    return narrow(np.bincount(entities[fresh], minlength=n_entities))

@@ -26,10 +26,10 @@ from query_api.graph.answers import (
     joined,
     rows_of,
 )
-from query_api.graph.arrays.rows import entries_between, entries_of
 from query_api.graph.arrow_columns import columns_of_tables
 from query_api.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of, entity_keys_of
-from query_api.graph.identifiers import MISSING
+from query_api.graph.csr import entries_of
+from query_api.graph.identifiers import MISSING, find
 from query_api.graph.near import Near
 from query_api.graph.parts import Part, Parts
 from query_api.graph.segment import Segment
@@ -142,7 +142,7 @@ class GraphView:
 
     def document_of_passage(self, passage: int) -> int:
         part = self._parts.of_passage(passage)
-        return part.segment.passage_documents[passage - part.passages] + part.documents
+        return int(part.segment.passage_documents[passage - part.passages]) + part.documents
 
     def collection_of_passage(self, passage: int) -> str:
         part = self._parts.of_passage(passage)
@@ -152,7 +152,7 @@ class GraphView:
         """(n_passages,) the document of each."""
         documents = np.empty(len(passages), dtype=np.int64)
         for part, rows, local in self._parts.holding(passages, "passages"):
-            documents[rows] = part.segment.passage_documents.at(local) + part.documents
+            documents[rows] = part.segment.passage_documents[local] + part.documents
         return documents
 
     def live_documents(self) -> Numbers:
@@ -171,7 +171,7 @@ class GraphView:
         for part in self._parts:
             held = part.segment.chunk_ids.positions_of(chunk_ids)
             rows = np.flatnonzero(held != MISSING)
-            rows = rows[part.alive(part.segment.chunk_passages.at(held[rows]))]
+            rows = rows[part.alive(part.segment.passages_of(held[rows]))]
             numbers[rows] = held[rows] + part.chunks
         return numbers
 
@@ -181,7 +181,7 @@ class GraphView:
 
     def passage_of_chunk(self, chunk: int) -> int:
         part = self._parts.of_chunk(chunk)
-        return part.segment.chunk_passages[chunk - part.chunks] + part.passages
+        return int(part.segment.chunk_passages[chunk - part.chunks]) + part.passages
 
     def chunks_of_passage(self, passage: int) -> range:
         part = self._parts.of_passage(passage)
@@ -220,7 +220,7 @@ class GraphView:
         best: dict[int, tuple[float, str]] = {}
         for part, _, local in self._parts.knowing(np.array(list(names), dtype=np.uint64)):
             which, edges, documents = part.segment.about.entering(local)
-            weights = part.segment.about_weights.at(edges)
+            weights = part.segment.about_weights[edges]
             for at, edge, document, weight in rows_of(which, edges, documents, weights):
                 if not part.dead[document]:
                     candidate = (-weight, part.segment.surface(edge, document))
@@ -233,8 +233,8 @@ class GraphView:
     def mentions_in(self, passages: Numbers) -> Mentions:
         """What these passages mention: chunk → entity edges of their chunks, in the order of the text."""
         found = [
-            Mentions(*places, part.segment.mention_counts.at(edges), part.segment.first_sentences(edges, chunks))
-            for part, edges, chunks, places in self._mentioned(passages)
+            Mentions(*places, part.segment.times(edges), part.segment.first_sentences(edges))
+            for part, edges, places in self._mentioned(passages)
         ]
         return Mentions(*joined(found, Mentions._fields))
 
@@ -242,20 +242,19 @@ class GraphView:
         """`mentions_in` for less."""
         return Places(*joined([places for *_, places in self._mentioned(passages)], Places._fields))
 
-    def _mentioned(self, passages: Numbers) -> Iterator[tuple[Part, Numbers, Numbers, Places]]:
-        """By part: the edges from the passages' chunks to entities, and these chunks, both counted in its segment; and
-        what they mention."""
+    def _mentioned(self, passages: Numbers) -> Iterator[tuple[Part, Numbers, Places]]:
+        """By part: the edges from the passages' chunks to entities, by their numbers in its segment, and what they
+        mention."""
         for part, rows, local in self._parts.holding(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
-            at, edges, entities = part.segment.mentions.leaving(chunks)
-            of_edges = chunks[at]
+            at, edges, entities = part.segment.mentions.entering(chunks)
             places = Places(
                 rows[which[at]],
-                of_edges + part.chunks,
+                chunks[at] + part.chunks,
                 local[which[at]] + part.passages,
                 part.segment.entity_keys[entities],
             )
-            yield part, edges, of_edges, places
+            yield part, edges, places
 
     def mentions_of(self, entities: Keys) -> Mentions:
         """Where these entities are mentioned."""
@@ -288,7 +287,7 @@ class GraphView:
                     rows[which],
                     local[which] + part.documents,
                     part.segment.entity_keys[entities],
-                    part.segment.about_weights.at(edges),
+                    part.segment.about_weights[edges],
                 )
             )
         return About(*joined(found, About._fields))
@@ -298,8 +297,8 @@ class GraphView:
         found: list[Links] = []
         for part, rows, local in self._parts.holding(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
-            at, edges, keys = part.segment.links.leaving(chunks)
-            documents = self._parts.documents_of_keys(keys)
+            at, edges, linked = part.segment.links.leaving(chunks)
+            documents = self._parts.documents_of_keys(part.segment.linked_documents[linked])
             keep = documents != MISSING
             found.append(
                 Links(
@@ -307,7 +306,7 @@ class GraphView:
                     (chunks[at] + part.chunks)[keep],
                     (local[which[at]] + part.passages)[keep],
                     documents[keep],
-                    part.segment.link_weights.at(edges[keep]),
+                    part.segment.link_weights[edges[keep]].astype(np.float32),
                 )
             )
         return Links(*joined(found, Links._fields))
@@ -319,8 +318,11 @@ class GraphView:
             keys[rows] = part.segment.document_keys[local]
         found: list[Links] = []
         for part in self._parts:
-            which, edges, chunks = part.segment.links.entering(keys)
-            passages = part.segment.chunk_passages.at(chunks)
+            linked = find(part.segment.linked_documents, keys)
+            known = np.flatnonzero(linked != MISSING)
+            which, edges, chunks = part.segment.links.entering(linked[known])
+            which = known[which]
+            passages = part.segment.passages_of(chunks)
             keep = part.alive(passages)
             found.append(
                 Links(
@@ -328,7 +330,7 @@ class GraphView:
                     (chunks + part.chunks)[keep],
                     (passages + part.passages)[keep],
                     documents[which][keep],
-                    part.segment.link_weights.at(edges[keep]),
+                    part.segment.link_weights[edges[keep]].astype(np.float32),
                 )
             )
         return Links(*joined(found, Links._fields))
@@ -344,8 +346,8 @@ class GraphView:
                     rows[asked],
                     local[asked] + part.chunks,
                     far + part.chunks,
-                    part.segment.edge_kinds.at(edges).astype(np.uint8),
-                    part.segment.edge_weights.at(edges),
+                    part.segment.edge_kinds[edges],
+                    part.segment.edge_weights[edges].astype(np.float32),
                 )
             )
         return ChunkEdges(*joined(found, ChunkEdges._fields))
@@ -355,7 +357,7 @@ class GraphView:
         found: list[Statement] = []
         for part, rows, local in self._parts.holding(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
-            at, statements = entries_between(part.segment.statement_chunks, chunks)
+            at, statements = part.segment.statements.entries(chunks)
             found.extend(part.statements(rows[which[at]], statements))
         return found
 
@@ -364,7 +366,7 @@ class GraphView:
         found: list[Statement] = []
         for part, rows, local in self._parts.knowing(entities):
             which, _, statements = part.segment.roles.entering(local)
-            chunks = part.segment.statement_chunks.at(statements)
-            keep = part.alive(part.segment.chunk_passages.at(chunks))
+            chunks = part.segment.statements.of_entries(statements)
+            keep = part.alive(part.segment.passages_of(chunks))
             found.extend(part.statements(rows[which][keep], statements[keep]))
         return found

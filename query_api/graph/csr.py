@@ -1,0 +1,115 @@
+"""Compressed sparse rows (Saad 2003, section 3.4): entries sorted by row, and pointers to where each row begins."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query_api.graph.identifiers import MISSING, find
+
+Indices = NDArray[np.int32]
+Positions = NDArray[np.int64]
+
+
+def row_pointers(counts: NDArray[np.integer[Any]]) -> Indices:
+    """(n_rows + 1,): of rows with so many entries, those of row r stand at `pointers[r]` to `pointers[r + 1]`."""
+    pointers = np.zeros(len(counts) + 1, dtype=np.int32)
+    np.cumsum(counts, out=pointers[1:])
+    return pointers
+
+
+def entries_of(pointers: Indices, rows: NDArray[np.integer[Any]]) -> tuple[Positions, Positions]:
+    """(index into `rows`, position) of every entry of these rows, row after row."""
+    begins = pointers[rows]
+    counts = pointers[rows + 1] - begins
+    which = np.repeat(np.arange(len(begins)), counts)
+    return which, np.arange(len(which)) + np.repeat(begins - (np.cumsum(counts) - counts), counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Row pointers of all rows; or, where most rows are empty, of those that `filled` names (doubly compressed: Buluç
+    and Gilbert 2008)."""
+
+    pointers: Indices
+    filled: Indices | None
+
+    @classmethod
+    def build(cls, rows: Positions, n_rows: int) -> Self:
+        """`rows` is the row of each entry, ascending."""
+        counts = np.bincount(rows, minlength=n_rows)
+        filled = np.flatnonzero(counts)
+        if 2 * len(filled) > n_rows:
+            return cls(row_pointers(counts), None)
+        return cls(row_pointers(counts[filled]), filled.astype(np.int32))
+
+    @property
+    def nbytes(self) -> int:
+        return self.pointers.nbytes + (0 if self.filled is None else self.filled.nbytes)
+
+    def entries(self, rows: NDArray[np.integer[Any]]) -> tuple[Positions, Positions]:
+        """(index into `rows`, position) of every entry of these rows, row after row."""
+        if self.filled is None:
+            return entries_of(self.pointers, rows)
+        numbers = find(self.filled, rows)
+        known = np.flatnonzero(numbers != MISSING)
+        which, positions = entries_of(self.pointers, numbers[known])
+        return known[which], positions
+
+    def of_entries(self, positions: NDArray[np.integer[Any]]) -> Positions:
+        """The row of each of these entries."""
+        rows = self.pointers.searchsorted(positions.astype(np.int32), "right") - 1
+        return rows if self.filled is None else self.filled[rows].astype(np.int64)
+
+
+class Reached(NamedTuple):
+    """Columns of equal length: index into the nodes asked for, edge number, number of the node at the other end."""
+
+    asked: Positions
+    edges: Positions
+    others: Positions
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Edges in compressed sparse rows in both directions. They are numbered in the order of their sources; an array of
+    a property holds that of edge i at place i."""
+
+    by_source: Rows
+    targets: Indices
+    by_target: Rows
+    order: Indices  # the edges in the order of their targets, those of one target by source
+
+    @classmethod
+    def build(cls, sources: Positions, targets: Positions, n_sources: int, n_targets: int) -> Self:
+        """`sources` ascending."""
+        order = np.argsort(targets, kind="stable")
+        return cls(
+            Rows.build(sources, n_sources),
+            targets.astype(np.int32),
+            Rows.build(targets[order], n_targets),
+            order.astype(np.int32),
+        )
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    @property
+    def nbytes(self) -> int:
+        return self.by_source.nbytes + self.targets.nbytes + self.by_target.nbytes + self.order.nbytes
+
+    def leaving(self, sources: NDArray[np.integer[Any]]) -> Reached:
+        """The edges that begin at these nodes, node after node."""
+        which, edges = self.by_source.entries(sources)
+        return Reached(which, edges, self.targets[edges].astype(np.int64))
+
+    def entering(self, targets: NDArray[np.integer[Any]]) -> Reached:
+        """The edges that end at these nodes, node after node."""
+        which, positions = self.by_target.entries(targets)
+        edges = self.order[positions].astype(np.int64)
+        return Reached(which, edges, self.by_source.of_entries(edges))
+
+    def ends(self) -> tuple[Positions, Positions]:
+        """The source and the target of every edge."""
+        return self.by_source.of_entries(np.arange(len(self))), self.targets.astype(np.int64)

@@ -1,0 +1,51 @@
+"""Edges in compressed sparse rows are found from both ends, be they many or few."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from query_api.graph.csr import Edges, Reached, Rows, entries_of, row_pointers
+
+N = 40
+EDGES = st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, N - 1)), max_size=120).map(sorted)
+
+
+def of_node(reached: Reached, node: int) -> list[tuple[int, int]]:
+    mine = reached.asked == node
+    return list(zip(reached.edges[mine].tolist(), reached.others[mine].tolist(), strict=True))
+
+
+@given(EDGES)
+def test_edges_are_found_from_both_ends_parallel_ones_too(pairs: list[tuple[int, int]]) -> None:
+    sources, targets = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    edges, every = Edges.build(sources, targets, N, N), np.arange(N)
+    leaving, entering = edges.leaving(every), edges.entering(every)
+    for node in range(N):
+        assert of_node(leaving, node) == [(at, target) for at, (source, target) in enumerate(pairs) if source == node]
+        assert of_node(entering, node) == [(at, source) for at, (source, target) in enumerate(pairs) if target == node]
+    assert list(zip(*(ends.tolist() for ends in edges.ends()), strict=True)) == pairs
+    assert len(edges) == len(pairs)
+
+
+@pytest.mark.parametrize("n_rows", [1, 16, 50, 1_000])
+def test_rows_and_their_entries_find_each_other_whether_most_rows_are_empty_or_not(n_rows: int) -> None:
+    rows = np.sort(np.random.default_rng(n_rows).integers(0, n_rows, 40))
+    compressed, wanted = Rows.build(rows, n_rows), np.array([n_rows - 1, 0, rows[7], n_rows // 2, rows[7]])
+    assert (compressed.filled is not None) == (n_rows == 1_000)
+    which, entries = compressed.entries(wanted)
+    assert [entries[which == at].tolist() for at in range(5)] == [
+        np.flatnonzero(rows == row).tolist() for row in wanted
+    ]
+    assert compressed.of_entries(np.arange(40)).tolist() == rows.tolist()
+
+
+def test_entries_come_row_after_row_as_asked() -> None:
+    pointers = row_pointers(np.array([2, 0, 1]))
+    assert pointers.tolist() == [0, 2, 2, 3]
+    which, positions = entries_of(pointers, np.array([2, 1, 0]))
+    assert (which.tolist(), positions.tolist()) == ([0, 2, 2], [2, 0, 1])
+
+
+def test_a_row_of_few_entries_takes_no_pointer_for_each_empty_row() -> None:
+    assert Rows.build(np.array([5, 900_000]), 1_000_000).nbytes == 4 * (3 + 2)
