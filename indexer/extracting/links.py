@@ -13,7 +13,6 @@ from schemas.ids import DocumentKey, link_key
 
 LINK_WEIGHT = 1.0
 MAX_TARGET_CHARACTERS = 1_000
-_PAGES = (".html", ".htm", ".xhtml")
 
 
 def resolve_links(
@@ -21,10 +20,10 @@ def resolve_links(
 ) -> tuple[DocumentLink, ...]:
     """Links to documents, each target once, at the first chunk that links to it; by chunk, then by target.
 
-    A target is the id a document would have that is named like this one: a link without an extension, or to a web page,
-    takes this document's. Readers match ids by `schemas.ids.link_key`. Links of the envelope stand at chunk 0. Web
-    addresses count only where they name a sibling: on the host and in the folder of the document's own `uri`, or a
-    number of the document's own series. At most 2,000 links.
+    A target is the path that the link names. Readers look for the document of that id, else for one that has the same
+    `schemas.ids.link_key`, whichever is there when they look. Links of the envelope stand at chunk 0. Web addresses
+    count only where they name a sibling: on the host and in the folder of the document's own `uri`, or a number of the
+    document's own series. At most 2,000 links.
     """
     if not chunked.chunks:
         return ()
@@ -45,7 +44,7 @@ def _targets(upsert: DocumentUpsert, parsed: ParsedDocument, places: Places) -> 
     for text_link in parsed.links:
         path = _document_path(text_link.target, upsert)
         if path:
-            yield DocumentKey(upsert.key.collection, _named_alike(path, upsert)), places.chunk_from(text_link.start)
+            yield DocumentKey(upsert.key.collection, path.rstrip("/")), places.chunk_from(text_link.start)
 
 
 def _named(link: str, key: DocumentKey) -> DocumentKey:
@@ -56,15 +55,6 @@ def _named(link: str, key: DocumentKey) -> DocumentKey:
     head, _, rest = link.partition("/")
     own_folder = key.document_id.partition("/")[0] if "/" in key.document_id else None
     return DocumentKey(head, rest) if rest and head and head != own_folder else DocumentKey(key.collection, link)
-
-
-def _named_alike(path: str, upsert: DocumentUpsert) -> str:
-    """The path with the extension that this document's id has."""
-    extension = posixpath.splitext(upsert.key.document_id)[1]
-    stem, written = posixpath.splitext(path)
-    if not written:
-        return path.rstrip("/") + extension
-    return stem + extension if written in _PAGES and extension not in _PAGES else path
 
 
 def _document_path(target: str, upsert: DocumentUpsert) -> str | None:
