@@ -32,6 +32,8 @@ def upsert(document_id: str, links: list[str] | None = None, uri: str | None = N
         ("guide/intro.md", "install.md#linux", "guide/install.md"),
         ("guide/intro.md", "../api/index.html", "api/index.html"),
         ("guide/intro.md", "/api/search.md", "api/search.md"),
+        ("guide/intro.md", "/api/", "api"),
+        ("guide/intro.md", "./", "guide"),
         ("guide/intro.md", "./My%20File.md", "guide/My File.md"),
         ("guide/a/b.md", "../../../../c.md", "c.md"),
     ],
@@ -66,6 +68,27 @@ def test_a_page_beside_the_documents_own_is_a_document_beside_it(document: Make)
     parsed, chunked = document("see there", links=(TextLink("https://x.org/docs/setup", "there", 4),))
     [link] = resolve_links(upsert("a/intro.md", uri="https://x.org/docs/intro"), parsed, chunked)
     assert link.target.document_id == "a/setup"
+
+
+@pytest.mark.parametrize(
+    ("target", "resolved"),
+    [
+        ("https://x.org/docs/api/search.html#top", ["api/search.html"]),
+        ("https://x.org/docs/guide/", ["guide"]),
+        ("https://x.org/docs/My%20File", ["My File"]),
+        ("https://x.org/docs/", []),
+        ("https://x.org/blog/post.html", []),
+        ("https://y.org/docs/api/search.html", []),
+    ],
+)
+def test_an_address_under_that_of_the_loaded_folder_is_a_document_of_it(
+    document: Make, target: str, resolved: list[str]
+) -> None:
+    parsed, chunked = document("see there", links=(TextLink(target, "there", 4),))
+    made = upsert("guide/intro.md", uri="https://x.org/docs/guide/intro.md")
+    assert [link.target.document_id for link in resolve_links(made, parsed, chunked)] == resolved
+    odd = upsert("guide/intro.md", uri="https://[x/guide/intro.md")
+    assert resolve_links(odd, parsed, chunked) == ()
 
 
 @pytest.mark.parametrize(
