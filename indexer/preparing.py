@@ -26,7 +26,7 @@ from schemas.events import DocumentUpsert
 from schemas.ids import sha256_hex
 from schemas.metadata import PAGE_STARTS
 
-EXTRACTOR_VERSION = "rules-4"
+EXTRACTOR_VERSION = "rules-5"
 MAX_METADATA_BYTES = 64 * 1024  # unless given
 
 

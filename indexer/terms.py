@@ -11,6 +11,7 @@ import re
 import threading
 import unicodedata
 import zlib
+from collections.abc import Container, Iterator
 from functools import lru_cache
 from itertools import chain
 
@@ -42,6 +43,18 @@ def terms_of(text: str) -> list[int]:
     if max(map(len, words), default=0) > MAX_WORD_CHARACTERS:
         words = [word[:MAX_WORD_CHARACTERS] for word in words]
     return list(chain.from_iterable(map(_terms_of_word, words)))
+
+
+def words_with_terms(
+    text: str, start: int, end: int, wanted: Container[int]
+) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    """(start, end, terms) of each word of `text[start:end]` that has a wanted term, counted in characters of `text`."""
+    for word in _WORD.finditer(text, start, end):
+        terms = _terms_of_word(word[0][:MAX_WORD_CHARACTERS])
+        for term in terms:
+            if term in wanted:
+                yield word.start(), word.end(), terms
+                break
 
 
 @lru_cache(KEPT_QUESTIONS)

@@ -285,8 +285,9 @@ class Service:
                 f"Generation {served.generation.name} was made by {made.embedding_provider} with "
                 f"{made.embedding_model!r} ({made.embedding_digest[-12:]}, {made.dimension} numbers each), not with "
                 f"{encoder.model!r} ({encoder.digest[-12:]}, {encoder.dimension}): set THALWEG_EMBEDDING__PROVIDER, "
-                "THALWEG_EMBEDDING__MODEL and THALWEG_EMBEDDING__DIMENSION as the worker has them. If they are, "
-                "another version made it: 'thalweg worker' on this data directory tells how to go on."
+                "THALWEG_EMBEDDING__MODEL, THALWEG_EMBEDDING__DIMENSION, __QUERY_PREFIX and __PASSAGE_PREFIX as the "
+                "worker has them. If they are, another version made it: 'thalweg worker' on this data directory tells "
+                "how to go on."
             )
         return None
 

@@ -90,6 +90,13 @@ class PathEdge(BaseModel):
     chunk_id: str | None = Field(None, description="The chunk that holds the evidence.")
 
 
+class TextSpan(BaseModel):
+    """A part of a hit's `text`, in Unicode characters from its beginning."""
+
+    start: int
+    end: int = Field(description="Exclusive.")
+
+
 class HitSource(BaseModel):
     """The record the hit was made from."""
 
@@ -106,16 +113,27 @@ class Hit(BaseModel):
     document_id: str
     collection: str
     title: str
-    text: str = Field(description="The chunk that matched.")
+    text: str = Field(description="The chunk that matched, in whole sentences.")
     parent_text: str = Field(description="The passage around it.")
+    highlights: list[TextSpan] = Field(
+        default_factory=list,
+        description="The words of `text` that the question has too, stemmed and without stop words.",
+    )
+    answer: TextSpan | None = Field(
+        None,
+        description="The sentence of `text` that covers most of what the question's words tell (their idf); null where "
+        "it holds none of them.",
+    )
     start: int = Field(
-        description="Where the chunk begins in the text that was read from its document, in Unicode characters; in "
+        description="Where `text` begins in the text that was read from its document, in Unicode characters; in "
         "`parent_text` it begins at `start - parent_start`.",
     )
     end: int = Field(description="Where it ends, exclusive.")
     parent_start: int = Field(description="Where the passage begins.")
     section: list[str] = Field(description="The headings above it, outermost first.")
-    page: int | None = Field(None, description="The page it begins on, from 1, in a format with pages.")
+    page: int | None = Field(
+        None, description="The page of the answer, else the one `text` begins on, from 1, in a format with pages."
+    )
     uri: str | None = None
     score: float
     scores: dict[str, float] = Field(description="Each channel's own score.")

@@ -24,6 +24,7 @@ from schemas.visible import is_blank, is_visible
 ENVELOPE_TYPE = "application/vnd.thalweg.document+json"
 DEFAULT_CONTENT_TYPE = "text/markdown"
 METADATA_HEADER_PREFIX = "thalweg-"
+URI_HEADER = "content-location"  # of raw content, as RFC 9110 has it
 
 JSONValue = Any  # what msgspec makes of JSON: None, bool, int, float, str, list, dict
 
@@ -146,7 +147,13 @@ def _decode_value(
         return _from_cloudevent(document, binary_cloudevent(value, fields), _metadata_in(fields), limits)
     if media_type == ENVELOPE_TYPE:
         return upsert_from_envelope(decode_envelope(value, limits), limits, expected=document)
-    upsert = DocumentUpsert(key=document, content=value, content_type=content_type, metadata=_metadata_in(fields))
+    upsert = DocumentUpsert(
+        key=document,
+        content=value,
+        content_type=content_type,
+        uri=fields.get(URI_HEADER),
+        metadata=_metadata_in(fields),
+    )
     return checked(upsert, limits)
 
 

@@ -18,7 +18,8 @@ _REFERENCE = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});")
 _BRACKETED = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
 _POSSESSIVE = re.compile(r"['’][sS]\b")
 _NOT_WORD = re.compile(r"[^\w\s+#.&/-]+")
-_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{0,7}$")
+_PAGE_EXTENSION = re.compile(r"\.(?:md|markdown|mdown|html?|xhtml|rst|rest|txt|text)$")
+_PAGE_OF_FOLDER = ("index", "readme")
 _EDGE_PUNCTUATION = " .-/&_"
 
 
@@ -121,14 +122,15 @@ def document_node_id(key: DocumentKey) -> str:
 
 
 def link_key(document_id: str) -> str:
-    """The form under which links find documents: lower case, without extension, closing slash and index page.
+    """The form under which links find documents: lower case, without a page's extension, closing slash and the name of
+    a folder's page.
 
-    `Guide/Intro.md`, `guide/intro` and `guide/intro/index.html` are one. A link names its target by this key.
+    `Guide/Intro.md`, `guide/intro.html`, `guide/intro/`, `guide/intro/index.html` and `guide/intro/README.md` are one.
+    What is no page, such as `logo.png`, keeps its extension.
     """
-    path = document_id.strip().strip("/").lower()
-    stem = _EXTENSION.sub("", path)
+    stem = _PAGE_EXTENSION.sub("", document_id.strip().strip("/").lower())
     folder, _, name = stem.rpartition("/")
-    return folder if folder and name == "index" else stem
+    return folder if folder and name in _PAGE_OF_FOLDER else stem
 
 
 def entity_id(collection: str, name: str) -> str:

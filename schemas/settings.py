@@ -123,8 +123,20 @@ class EmbeddingSettings(BaseModel):
         None,
         ge=1,
         le=65_536,
-        description="Length of the vectors. Other than what the encoder gives, it is refused; `openai` asks the "
-        "endpoint for it, which not every model can shorten. Unset: the model's own.",
+        description="Length of the vectors: the first so many numbers of the model's, for models that were trained to "
+        "be cut so (Matryoshka). `openai` asks the endpoint for it. Unset: the model's own.",
+    )
+    query_prefix: str | None = Field(
+        None,
+        max_length=2_000,
+        description="What stands before each question, as the model wants it: `query: ` for e5, `search_query: ` for "
+        "nomic-embed. Unset: what the model's `config_sentence_transformers.json` names, else nothing.",
+    )
+    passage_prefix: str | None = Field(
+        None,
+        max_length=2_000,
+        description="The same before each passage, such as `passage: ` or `search_document: `. A change of either "
+        "needs stores made anew.",
     )
     timeout_seconds: float = Field(
         30.0,

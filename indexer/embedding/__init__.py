@@ -7,7 +7,7 @@ of equal token counts together, and neither pads. An endpoint keeps it as far as
 
 import hashlib
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,16 @@ from numpy.typing import NDArray
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
+if TYPE_CHECKING:
+    from indexer.embedding.prompts import PromptedEncoder, Prompts
+
 MAX_CHARACTERS_PER_TEXT = 8_000
 
 
 class Encoder(Protocol):
     """Turns texts into vectors. Safe to call from several threads; calls may wait for each other.
 
+    The worker gives it passages; what turns questions into vectors is the query service's own port.
     `batch_texts` is how many it best gets at a time, so that a call that fails loses no more; None for any number.
     """
 
@@ -50,20 +54,32 @@ class Kept(Protocol):
     def dimension(self) -> int: ...
 
 
-def load_encoder(settings: EmbeddingSettings, kept: Kept | None = None) -> Encoder:
+def load_encoder(settings: EmbeddingSettings, kept: Kept | None = None) -> "PromptedEncoder":
     """The encoder the settings name. `auto` means the provider that is `kept`, else the fastest this machine runs.
 
     Takes a second; ten for `sentence-transformers`, whose libraries are large. Raises IncompatibleGeneration when
     there is no such model, or when the provider cannot run it; EncoderFailure when an endpoint has to be asked how
     long its vectors are and does not say.
     """
-    encoder = _load(settings, kept)
-    if settings.dimension not in (None, encoder.dimension):
+    from indexer.embedding.prompts import PromptedEncoder
+
+    model = _load(settings, kept)
+    if (settings.dimension or 0) > model.dimension:
         raise IncompatibleGeneration(
-            f"The model {encoder.model!r} gives vectors of {encoder.dimension} numbers, not of {settings.dimension}: "
-            "unset THALWEG_EMBEDDING__DIMENSION, or name another model."
+            f"The model {model.model!r} gives vectors of {model.dimension} numbers, not of {settings.dimension}: "
+            "set THALWEG_EMBEDDING__DIMENSION to no more, or name another model."
         )
-    return encoder
+    return PromptedEncoder(model, _prompts(settings, model.provider), settings.dimension)
+
+
+def _prompts(settings: EmbeddingSettings, provider: EmbeddingProvider) -> "Prompts":
+    """Those of the settings; where these say nothing, the model's own."""
+    from indexer.embedding.model_files import model_folder
+    from indexer.embedding.prompts import Prompts, prompts_in
+
+    own = Prompts() if provider in ("openai", "hashing") else prompts_in(model_folder(settings.model))
+    query, passage = settings.query_prefix, settings.passage_prefix
+    return Prompts(own.query if query is None else query, own.passage if passage is None else passage)
 
 
 def _load(settings: EmbeddingSettings, kept: Kept | None) -> Encoder:

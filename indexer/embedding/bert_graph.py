@@ -188,6 +188,8 @@ class _Graph:
 
 
 def _pooling(config: dict[str, Any]) -> Literal["mean", "first"]:
+    if config.get("include_prompt") is False:
+        raise UnsupportedModel("its pooling leaves the prompt out")
     chosen = sorted(name for name, value in config.items() if name.startswith("pooling_mode_") and value is True)
     if chosen == ["pooling_mode_mean_tokens"]:
         return "mean"

@@ -45,6 +45,11 @@ class SentenceTransformerEncoder:
         torch.set_num_threads(1)
         self._torch = torch
         self._model: SentenceTransformer = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+        self._model.default_prompt_name = None  # prompts are given with the texts
+        if not all(getattr(module, "include_prompt", True) for module in self._model):
+            raise IncompatibleGeneration(
+                f"The model {model!r} leaves its prompt out when it pools, which no provider here does: name another."
+            )
         self._threads = ThreadPoolExecutor(threads or usable_processors(), thread_name_prefix="encoder")
         self.model = model
         self.digest = model_digest(folder)

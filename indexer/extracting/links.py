@@ -13,7 +13,6 @@ from schemas.ids import DocumentKey, link_key
 
 LINK_WEIGHT = 1.0
 MAX_TARGET_CHARACTERS = 1_000
-_PAGES = (".html", ".htm", ".xhtml")
 
 
 def resolve_links(
@@ -21,10 +20,10 @@ def resolve_links(
 ) -> tuple[DocumentLink, ...]:
     """Links to documents, each target once, at the first chunk that links to it; by chunk, then by target.
 
-    A target is the id a document would have that is named like this one: a link without an extension, or to a web page,
-    takes this document's. Readers match ids by `schemas.ids.link_key`. Links of the envelope stand at chunk 0. Web
-    addresses count only where they name a sibling: on the host and in the folder of the document's own `uri`, or a
-    number of the document's own series. At most 2,000 links.
+    A target is the path that the link names. Readers look for the document of that id, else for one that has the same
+    `schemas.ids.link_key`, whichever is there when they look. Links of the envelope stand at chunk 0. Web addresses
+    count only where they name a document beside this one: under the address that its `uri` has before its id, in the
+    folder of its `uri`, or of its own series. At most 2,000 links.
     """
     if not chunked.chunks:
         return ()
@@ -45,7 +44,7 @@ def _targets(upsert: DocumentUpsert, parsed: ParsedDocument, places: Places) -> 
     for text_link in parsed.links:
         path = _document_path(text_link.target, upsert)
         if path:
-            yield DocumentKey(upsert.key.collection, _named_alike(path, upsert)), places.chunk_from(text_link.start)
+            yield DocumentKey(upsert.key.collection, path.rstrip("/")), places.chunk_from(text_link.start)
 
 
 def _named(link: str, key: DocumentKey) -> DocumentKey:
@@ -58,29 +57,20 @@ def _named(link: str, key: DocumentKey) -> DocumentKey:
     return DocumentKey(head, rest) if rest and head and head != own_folder else DocumentKey(key.collection, link)
 
 
-def _named_alike(path: str, upsert: DocumentUpsert) -> str:
-    """The path with the extension that this document's id has."""
-    extension = posixpath.splitext(upsert.key.document_id)[1]
-    stem, written = posixpath.splitext(path)
-    if not written:
-        return path.rstrip("/") + extension
-    return stem + extension if written in _PAGES and extension not in _PAGES else path
-
-
 def _document_path(target: str, upsert: DocumentUpsert) -> str | None:
     """The path of the document that a link in the text means; None when it leads elsewhere."""
     try:
-        parts = urlsplit(target.strip()[:MAX_TARGET_CHARACTERS])
+        parts, own = urlsplit(target.strip()[:MAX_TARGET_CHARACTERS]), urlsplit(upsert.uri or "")
     except ValueError:
         return None
     path = unquote(parts.path)
     folder = posixpath.dirname(upsert.key.document_id)
     if parts.scheme or parts.netloc:
-        return _sibling(parts, path, folder, upsert)
+        return _sibling(parts, own, upsert.key.document_id)
     if path.startswith("/"):
-        bare = path.strip("/")
-        return bare if "/" in bare else posixpath.join(folder, bare)
-    resolved = posixpath.normpath(posixpath.join(folder, path)) if path else ""
+        resolved = path.strip("/")
+    else:
+        resolved = posixpath.normpath(posixpath.join(folder, path)) if path else ""
     while resolved.startswith("../"):
         resolved = resolved[3:]
     if series_of_path(resolved) and "/" not in resolved:  # pages that are folders on their site: `../pep-0008/`
@@ -88,12 +78,17 @@ def _document_path(target: str, upsert: DocumentUpsert) -> str | None:
     return None if resolved in {"", ".", ".."} else resolved
 
 
-def _sibling(parts: SplitResult, path: str, folder: str, upsert: DocumentUpsert) -> str | None:
+def _sibling(parts: SplitResult, own: SplitResult, document_id: str) -> str | None:
+    """The document that a web address means, for the document of this id whose address is `own`."""
+    path, own_path = unquote(parts.path), unquote(own.path)
     parent, name = posixpath.split(path.rstrip("/"))
     if parts.scheme not in ("http", "https", "") or not name:
         return None
-    own = urlsplit(upsert.uri or "")
-    beside = own.netloc and own.netloc == parts.netloc and posixpath.dirname(own.path.rstrip("/")) == parent
-    series, own_series = series_of_path(name), series_of_path(upsert.key.document_id)
+    same_host = own.netloc and own.netloc == parts.netloc
+    root = own_path.removesuffix(document_id)
+    if same_host and root != own_path and path.startswith(root):
+        return path.removeprefix(root).strip("/")
+    beside = same_host and posixpath.dirname(own_path.rstrip("/")) == parent
+    series, own_series = series_of_path(name), series_of_path(document_id)
     alike = series and own_series and series.series == own_series.series
-    return posixpath.join(folder, name) if beside or alike else None
+    return posixpath.join(posixpath.dirname(document_id), name) if beside or alike else None

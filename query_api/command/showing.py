@@ -1,5 +1,7 @@
 """How hits and the service's state look on a terminal; plain text when it is none."""
 
+import re
+from itertools import pairwise
 from typing import Any
 
 from rich.console import Console
@@ -13,8 +15,8 @@ JSONObject = dict[str, Any]
 
 
 def show_hit(console: Console, hit: JSONObject) -> None:
-    """Rank, title, section, how likely it is relevant, score by channel, a snippet, what was asked of its fields, which
-    parts of the question found it, what was left out for it, and how the graph came to it."""
+    """Rank, title, section, address, how likely it is relevant, score by channel, what answers, what was asked of its
+    fields, which parts of the question found it, what was left out for it, and how the graph came to it."""
     section = " › ".join(heading for heading in hit["section"] if heading != hit["title"])
     scores = "  ".join(f"{channel} {score:.3g}" for channel, score in hit["scores"].items())
     sure = "" if hit.get("confidence") is None else f"{hit['confidence']:.0%} sure   "
@@ -27,7 +29,9 @@ def show_hit(console: Console, hit: JSONObject) -> None:
         f"{sure}score {hit['score']:.4g}   ({escape(scores)})[/dim]",
         highlight=False,
     )
-    console.print(f"     {escape(snippet(hit['text']))}", highlight=False)
+    if hit.get("uri"):
+        console.print(f"     [dim]{escape(hit['uri'])}[/dim]", highlight=False)
+    console.print(f"     {marked_text(hit)}", highlight=False)
     if hit.get("matches"):
         console.print(f"     [cyan]has {escape(', '.join(hit['matches']))}[/cyan]", highlight=False)
     if hit.get("parts"):
@@ -168,6 +172,38 @@ def lag_text(status: JSONObject) -> str:
     if records == 0:
         return "none"
     return f"{records:,} records, the oldest for {status['lag_seconds']:.1f} s"
+
+
+def marked_text(hit: JSONObject) -> str:
+    """Markup for one line of some SNIPPET_CHARACTERS of a hit's text, its answer among them: words of the question are
+    bold, what stands around the answer is dim."""
+    text, answer = hit["text"], hit.get("answer")
+    first, last = _around(text, answer)
+    bold = [(span["start"], span["end"]) for span in hit.get("highlights", ())]
+    bounds = {first, last, *((answer["start"], answer["end"]) if answer else ()), *(at for span in bold for at in span)}
+    cuts = sorted(at for at in bounds if first <= at <= last)
+    pieces = ["… "] if first else []
+    for begin, end in pairwise(cuts):
+        piece = escape(re.sub(r"\s+", " ", text[begin:end]))
+        if (begin, end) in bold:
+            piece = f"[bold]{piece}[/bold]"
+        is_beside = answer and not answer["start"] <= begin < answer["end"]
+        pieces.append(f"[dim]{piece}[/dim]" if is_beside else piece)
+    return "".join(pieces) + (" …" if last < len(text) else "")
+
+
+def _around(text: str, answer: JSONObject | None) -> tuple[int, int]:
+    """What is shown of a text: all of a short one, else as much as has room with the answer, up to a blank. An answer
+    is whole unless it is longer than two snippets."""
+    if len(text) <= SNIPPET_CHARACTERS:
+        return 0, len(text)
+    begin, end = (answer["start"], answer["end"]) if answer else (0, 0)
+    first = 0 if end <= SNIPPET_CHARACTERS else begin
+    last = max(first + SNIPPET_CHARACTERS, min(end, first + 2 * SNIPPET_CHARACTERS))
+    if last >= len(text) or last == end:
+        return first, min(last, len(text))
+    blank = max(text.rfind(sign, min(end, last), last) for sign in " \n")
+    return first, last if blank < 0 else blank
 
 
 def snippet(text: str) -> str:

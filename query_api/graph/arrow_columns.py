@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from query_api.graph.columns import CHUNK_EDGE_KINDS, GraphColumns, Keys, halves
+from query_api.graph.columns import CHUNK_EDGE_KINDS, GraphColumns, Keys, halves, link_name_of
+from schemas.ids import DocumentKey
 
 if TYPE_CHECKING:
     from indexer.read.graph import GraphTables
@@ -17,8 +18,17 @@ if TYPE_CHECKING:
 def columns_of_tables(tables: "GraphTables") -> GraphColumns:
     """Raises ValueError when an id is no id, or an edge's kind is unknown."""
     return GraphColumns(
-        **{name: read(getattr(tables, table)[column]) for name, (table, column, read) in _SOURCES.items()}
+        **{name: read(getattr(tables, table)[column]) for name, (table, column, read) in _SOURCES.items()},
+        document_names=_link_names(tables.documents),
+        link_names=_link_names(tables.links),
     )
+
+
+def _link_names(table: pa.Table) -> Keys:
+    """The keys of the names under which links find the documents of these rows; each document's is made once."""
+    rows = list(zip(table["collection"].to_pylist(), table["document_id"].to_pylist(), strict=True))
+    known = {row: link_name_of(DocumentKey(*row)) for row in set(rows)}
+    return np.fromiter((known[row] for row in rows), dtype=np.uint64, count=len(rows))
 
 
 def _array(column: pa.ChunkedArray) -> pa.Array:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from schemas.contributions import Contribution
-from schemas.ids import DocumentKey, document_node_id, entity_id, entity_ids
+from schemas.ids import DocumentKey, digest, document_node_id, entity_id, entity_ids, link_key
 
 Keys = NDArray[np.uint64]
 
@@ -25,14 +25,15 @@ class GraphColumns:
     """Nodes and edges as columns of equal length by prefix; strings are Arrow arrays.
 
     `chunk_ids` and `passage_ids` are (n, 2) uint64: the two halves of the 128-bit id; the first half is the key.
-    `mention_sentences` are the first sentence numbers of the mentions, -1 for none. Chunk edges' kinds index
-    CHUNK_EDGE_KINDS.
+    `document_names` and `link_names` are keys too, of the names under which links find documents. `mention_sentences`
+    are the first sentence numbers of the mentions, -1 for none. Chunk edges' kinds index CHUNK_EDGE_KINDS.
     """
 
     document_keys: Keys
     document_collections: pa.Array
     document_ids: pa.Array
     document_titles: pa.Array
+    document_names: Keys
 
     chunk_ids: Keys
     chunk_documents: Keys
@@ -71,6 +72,7 @@ class GraphColumns:
 
     link_chunks: Keys
     link_documents: Keys
+    link_names: Keys
     link_weights: NDArray[np.float32]
 
 
@@ -95,6 +97,11 @@ def key_of(identifier: str) -> int:
 
 def document_key_of(key: DocumentKey) -> int:
     return key_of(document_node_id(key))
+
+
+def link_name_of(key: DocumentKey) -> int:
+    """The key of the name under which links find this document; pages that are named alike have the same one."""
+    return key_of(digest("link name", key.collection, link_key(key.document_id)))
 
 
 def entity_key_of(collection: str, name: str) -> int:
@@ -155,6 +162,7 @@ class _Rows:
             collections=document.collection,
             ids=document.document_id,
             titles=contribution.title,
+            names=link_name_of(document),
         )
         chunk_keys = [key_of(chunk.id) for chunk in contribution.chunks]
         for ordinal, chunk in enumerate(contribution.chunks):
@@ -213,7 +221,13 @@ class _Rows:
             )
         for link in contribution.links:
             target = DocumentKey(link.target_collection, link.target_id)
-            self._put("link", chunks=chunk_keys[link.chunk], documents=document_key_of(target), weights=link.weight)
+            self._put(
+                "link",
+                chunks=chunk_keys[link.chunk],
+                documents=document_key_of(target),
+                names=link_name_of(target),
+                weights=link.weight,
+            )
 
 
 _DTYPES: dict[str, type] = {

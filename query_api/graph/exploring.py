@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from query_api.graph.view import GraphView
 
 ID_DIGITS = 32
+BOTH_WAYS = ("related_to",)
 MOST_FROM_ONE_NODE = 2_000
 
 
@@ -64,7 +65,7 @@ class Explorer:
         return None if named is None else Place("entity", named)
 
     def around(self, place: Place, kinds: frozenset[EdgeKind] | None, limit: int) -> NodeDetail:
-        """The node with at most `limit` neighbours, the heaviest edges first."""
+        """The node with at most `limit` neighbours, the heaviest edges first; equal ones in the order of the text."""
         edges, truncated = self._heaviest(place, kinds, limit)
         others = [other for other, _ in edges]
         nodes = self._nodes([place, *others])
@@ -111,7 +112,7 @@ class Explorer:
         if outward:
             here = self.node_id(place)
             edges = [each for each in edges if each[1].source == here]
-        edges.sort(key=lambda each: (-each[1].weight, each[1].kind, each[1].source, each[1].target))
+        edges.sort(key=_by_weight)
         return edges[:limit], len(edges) > limit
 
     def _edges(self, place: Place) -> Iterator[tuple[Place, GraphEdge]]:
@@ -144,19 +145,12 @@ class Explorer:
         document = Place("document", view.document_of_passage(int(passage[0])))
         yield document, _edge(self.node_id(document), here, "has_chunk")
         around = view.chunk_edges(np.array([place.at]))
-        for other_chunk, kind, weight in zip(
-            around.other.tolist(), around.kind.tolist(), around.weight.tolist(), strict=True
-        ):
-            other = Place("chunk", other_chunk)
-            yield (
-                other,
-                _edge(
-                    here,
-                    self.node_id(other),
-                    CHUNK_EDGE_KINDS[kind],
-                    weight=weight,
-                ),
-            )
+        rows = zip(around.other.tolist(), around.kind.tolist(), around.weight.tolist(), strict=True)
+        for other_chunk, kind, weight in dict.fromkeys(rows):  # one that leads both ways is there twice
+            other, name = Place("chunk", other_chunk), CHUNK_EDGE_KINDS[kind]
+            there = self.node_id(other)
+            leaves = name in BOTH_WAYS or place.at < other_chunk  # the others lead on in the text
+            yield other, _edge(here, there, name, weight) if leaves else _edge(there, here, name, weight)
         mentions = view.mentions_in(passage)
         for chunk, entity, count in zip(
             mentions.chunk.tolist(), mentions.entity.tolist(), mentions.times.tolist(), strict=True
@@ -245,6 +239,12 @@ class Explorer:
 
     def _document_of_chunk(self, chunk: int) -> int:
         return self._view.document_of_passage(self._view.passage_of_chunk(chunk))
+
+
+def _by_weight(each: tuple[Place, GraphEdge]) -> tuple[float, str, int, str, str]:
+    """The heaviest first, then by kind; what leads to chunks in the order of their text."""
+    other, edge = each
+    return -edge.weight, edge.kind, other.at if other.kind == "chunk" else 0, edge.source, edge.target
 
 
 def _possible_keys(identifier: str, collection: str) -> Iterator[DocumentKey]:

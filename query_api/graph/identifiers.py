@@ -14,6 +14,28 @@ MISSING = -1
 BLOCK = 16
 
 
+class Names:
+    """Keys of which several may be equal, in an order of one's own choosing, 16 bytes each. Immutable."""
+
+    __slots__ = ("_order", "keys")
+
+    def __init__(self, keys: Keys) -> None:
+        self.keys = keys
+        self._order = np.argsort(keys, kind="stable")  # in 64 bits, as NumPy's search wants it
+
+    @property
+    def nbytes(self) -> int:
+        return self.keys.nbytes + self._order.nbytes
+
+    def find(self, wanted: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(index into `wanted`, position in the keys) of every key that is wanted."""
+        first = np.searchsorted(self.keys, wanted, "left", sorter=self._order)
+        counts = np.searchsorted(self.keys, wanted, "right", sorter=self._order) - first
+        which = np.repeat(np.arange(len(wanted)), counts)
+        within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return which, self._order[first[which] + within]
+
+
 class Identifiers:
     """Ids in an order of one's own choosing, 20.5 bytes each. Lookups are vectorised; unknown ids give MISSING."""
 

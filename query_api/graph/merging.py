@@ -48,6 +48,7 @@ def columns_of_segment(segment: Segment, dead: Dead) -> GraphColumns:
         document_collections=segment.collections.texts(documents),
         document_ids=segment.document_ids.array.take(documents),
         document_titles=segment.titles.array.take(documents),
+        document_names=segment.document_names.keys[documents],
         chunk_ids=np.column_stack((firsts[chunks], segment.chunk_ids.seconds[chunks])),
         chunk_documents=segment.document_keys[chunk_documents[chunks]],
         chunk_passage_ids=np.column_stack(
@@ -80,6 +81,7 @@ def columns_of_segment(segment: Segment, dead: Dead) -> GraphColumns:
         edge_weights=segment.edge_weights[edges].astype(np.float32),
         link_chunks=firsts[link_sources[links]],
         link_documents=segment.linked_documents[link_targets[links]],
+        link_names=segment.linked_names.keys[link_targets[links]],
         link_weights=segment.link_weights[links].astype(np.float32),
     )
 

@@ -168,6 +168,29 @@ class Parts(tuple[Part, ...]):
             numbers[rows] = held[rows] + part.documents
         return numbers
 
+    def linked(self, keys: Keys, names: Keys) -> Numbers:
+        """The live documents that links lead to: that of the key, else one that links find by the name, of several the
+        one with the shortest id; MISSING where there is none."""
+        found = self.documents_of_keys(keys)
+        missing = np.flatnonzero(found == MISSING)
+        if not len(missing):
+            return found
+        named = []
+        for part in self:
+            which, local = part.segment.document_names.find(names[missing])
+            live = ~part.dead[local]
+            named.append((missing[which[live]], local[live] + part.documents))
+        rows, documents = (np.concatenate(column) for column in zip(*named, strict=True))
+        found[rows] = documents
+        for row in np.flatnonzero(np.bincount(rows) > 1).tolist():
+            found[row] = min(documents[rows == row].tolist(), key=self._by_id)
+        return found
+
+    def _by_id(self, document: int) -> tuple[int, str]:
+        part = self.of_document(document)
+        identifier = part.segment.document_ids[document - part.documents]
+        return len(identifier), identifier
+
 
 def _alive(segment: Segment) -> tuple[Segment, Dead]:
     return segment, np.zeros(segment.n_documents, dtype=bool)

@@ -16,7 +16,7 @@ from indexer.read.strings import Strings
 from query_api.graph.columns import GraphColumns, Keys
 from query_api.graph.csr import Edges, Indices, Positions, Rows, row_pointers
 from query_api.graph.dictionaries import Codes, Counts, Phrases, narrow
-from query_api.graph.identifiers import MISSING, Identifiers, find, find_all
+from query_api.graph.identifiers import MISSING, Identifiers, Names, find, find_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,7 @@ class Segment:
     collections: Codes
     document_ids: Strings
     titles: Strings
+    document_names: Names
     document_passages: Indices  # row pointers: the passages of document d are [d]..[d + 1]
 
     passage_ids: Identifiers
@@ -63,6 +64,7 @@ class Segment:
     edge_weights: NDArray[np.float16]
 
     linked_documents: Keys  # ascending; in this segment, in another, or not there yet
+    linked_names: Names  # under which links find them
     links: Edges  # chunk → linked document
     link_weights: NDArray[np.float16]
 
@@ -132,7 +134,9 @@ class Segment:
         sources, targets = chunk(columns.edge_sources), chunk(columns.edge_targets)
         edges = np.lexsort((columns.edge_kinds, targets, sources))
         link_chunks = chunk(columns.link_chunks)
-        linked_documents, link_targets = np.unique(columns.link_documents, return_inverse=True)
+        linked_documents, linked, link_targets = np.unique(
+            columns.link_documents, return_index=True, return_inverse=True
+        )
         links = np.lexsort((link_targets, link_chunks))
 
         return cls(
@@ -140,6 +144,7 @@ class Segment:
             collections=Codes.build(columns.document_collections, documents),
             document_ids=Strings(columns.document_ids.take(pa.array(documents))),
             titles=Strings(titles),
+            document_names=Names(columns.document_names[documents]),
             document_passages=row_pointers(np.bincount(placed.passage_documents, minlength=len(documents))),
             passage_ids=Identifiers(placed.passage_ids),
             passage_documents=placed.passage_documents.astype(np.int32),
@@ -167,6 +172,7 @@ class Segment:
             edge_kinds=columns.edge_kinds[edges],
             edge_weights=columns.edge_weights[edges].astype(np.float16),
             linked_documents=linked_documents,
+            linked_names=Names(columns.link_names[linked]),
             links=Edges.build(link_chunks[links], link_targets[links], n_chunks, len(linked_documents)),
             link_weights=columns.link_weights[links].astype(np.float16),
         )

@@ -29,7 +29,7 @@ from query_api.graph.answers import (
 from query_api.graph.arrow_columns import columns_of_tables
 from query_api.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of, entity_keys_of
 from query_api.graph.csr import entries_of
-from query_api.graph.identifiers import MISSING, find
+from query_api.graph.identifiers import MISSING
 from query_api.graph.near import Near
 from query_api.graph.parts import Part, Parts
 from query_api.graph.segment import Segment
@@ -297,8 +297,8 @@ class GraphView:
         found: list[Links] = []
         for part, rows, local in self._parts.holding(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
-            at, edges, linked = part.segment.links.leaving(chunks)
-            documents = self._parts.documents_of_keys(part.segment.linked_documents[linked])
+            at, edges, targets = part.segment.links.leaving(chunks)
+            documents = self._linked(part, targets)
             keep = documents != MISSING
             found.append(
                 Links(
@@ -313,15 +313,15 @@ class GraphView:
 
     def links_to(self, documents: Numbers) -> Links:
         """The passages that link to these documents."""
-        keys = np.zeros(len(documents), dtype=np.uint64)
+        names = np.zeros(len(documents), dtype=np.uint64)
         for part, rows, local in self._parts.holding(documents, "documents"):
-            keys[rows] = part.segment.document_keys[local]
+            names[rows] = part.segment.document_names.keys[local]
         found: list[Links] = []
         for part in self._parts:
-            linked = find(part.segment.linked_documents, keys)
-            known = np.flatnonzero(linked != MISSING)
-            which, edges, chunks = part.segment.links.entering(linked[known])
-            which = known[which]
+            asked, targets = part.segment.linked_names.find(names)
+            leads = self._linked(part, targets) == documents[asked]
+            at, edges, chunks = part.segment.links.entering(targets[leads])
+            which = asked[leads][at]
             passages = part.segment.passages_of(chunks)
             keep = part.alive(passages)
             found.append(
@@ -334,6 +334,11 @@ class GraphView:
                 )
             )
         return Links(*joined(found, Links._fields))
+
+    def _linked(self, part: Part, targets: Numbers) -> Numbers:
+        """The documents that links of a part with these targets lead to; MISSING where there is none."""
+        segment = part.segment
+        return self._parts.linked(segment.linked_documents[targets], segment.linked_names.keys[targets])
 
     def chunk_edges(self, chunks: Numbers) -> ChunkEdges:
         """Edges that leave or reach these chunks within their documents; `other` is the far end."""

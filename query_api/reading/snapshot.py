@@ -90,7 +90,7 @@ class TextSnapshot(Protocol):
 class QueryEncoder(Protocol):
     """Turns a question into a vector."""
 
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(n_texts, dimension) float32, each row of L2 norm 1. Raises EncoderFailure when there is none just now."""
         ...
 

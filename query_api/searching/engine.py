@@ -19,7 +19,7 @@ from schemas.settings import EmbeddingSettings
 
 if TYPE_CHECKING:
     from indexer.damage import Damage
-    from indexer.embedding import Encoder
+    from indexer.embedding.prompts import PromptedEncoder
     from indexer.read.vectors import VectorReader, VectorSnapshot
     from query_api.graph.view import GraphView
     from query_api.reading.snapshot import QueryEncoder, Snapshot
@@ -51,7 +51,7 @@ class GraphFile(NamedTuple):
 class Engine(Protocol):
     """What the service needs of it. All but `search` may block for seconds: call them in a thread."""
 
-    def load_encoder(self, settings: EmbeddingSettings, data_dir: Path) -> "Encoder":
+    def load_encoder(self, settings: EmbeddingSettings, data_dir: Path) -> "PromptedEncoder":
         """Raises IncompatibleGeneration when there is no such model, EncoderUnavailable when an endpoint has to be
         asked about its model and is away."""
         ...

@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 from functools import cached_property
 
 from indexer.errors import TransientStoreError
+from indexer.terms import terms_of_question
 from query_api.channels.findings import NOTHING, Findings
 from query_api.channels.graph import graph_channel
 from query_api.channels.parents import ParentReader
@@ -37,6 +38,13 @@ class Following:
     async def names(self) -> Names | None:
         """What the question names, where that was looked up."""
         return None if self._names is None else await self._names
+
+    @property
+    def idf(self) -> dict[int, float]:
+        """What each term of the question tells; all the same where nothing was compared."""
+        if self.comparer is None:
+            return dict.fromkeys(terms_of_question(self._question.text), 1.0)
+        return dict(zip(self.comparer.terms, self.comparer.idf.tolist(), strict=True))
 
     async def compare(self, channels: TextChannels) -> None:
         """Compare the first candidates of every channel with the question."""

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import cast
 
 from indexer.damage import Damage
-from indexer.embedding import Encoder, load_encoder
+from indexer.embedding import load_encoder
+from indexer.embedding.prompts import PromptedEncoder
 from indexer.errors import EncoderFailure
 from indexer.generations import Generation, kept_manifest
 from indexer.graph_schema import SCHEMA_VERSION
@@ -42,15 +43,15 @@ class LoadedEngine:
         self._judge = fitted_judge().for_model(NOT_LOADED)  # what needs no model is answered before it is there
         self._reranker: ServedReranker | None = None
 
-    def load_encoder(self, settings: EmbeddingSettings, data_dir: Path) -> Encoder:
+    def load_encoder(self, settings: EmbeddingSettings, data_dir: Path) -> PromptedEncoder:
         """The garbage collector rests meanwhile, which saves a fifth of the time, and from then on passes over the
         objects the model's libraries have made, and looks more seldom: its pauses were paid by searches."""
         gc.disable()
         try:
             encoder = load_encoder(settings, kept_manifest(data_dir))
             with suppress(EncoderFailure):  # an endpoint that is away is asked again by each search
-                encoder.encode(["The first text a model encodes takes longest."])
-            self._judge = fitted_judge().for_model(encoder.model)
+                encoder.encode_queries(["The first text a model encodes takes longest."])
+            self._judge = fitted_judge().for_model(encoder.model if encoder.is_plain else encoder.digest)
             gc.freeze()
             gc.set_threshold(*COLLECT_EVERY)
         finally:

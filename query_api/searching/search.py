@@ -180,7 +180,8 @@ class _Search:
         wanted = list(dict.fromkeys(place.passage_id for place in page))
         evidence = trail.passages_of_evidence(wanted) if trail else set()
         texts = await read_texts(self._reading, TEXTS_OF_HITS, self._texts(wanted, evidence), self.account)
-        found = hits_of(page, ranks, texts, self._question, trail, snapshot.documents_topic)
+        idf = self._following.idf
+        found = hits_of(page, ranks, texts, self._question, idf, trail, snapshot.documents_topic)
         matches = self._channels.structured.matches
         matched = [hit.model_copy(update={"matches": list(matches.get(hit.passage_id, ()))}) for hit in found]
         return await self._finishing.told(matched, texts)

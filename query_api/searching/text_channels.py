@@ -131,7 +131,7 @@ class TextChannels:
         embedded: asyncio.Future[NDArray[np.float32]] = loop.create_future()
 
         def run() -> list[Candidate]:
-            vector: NDArray[np.float32] = reading.encoder.encode([reading.request.q])[0]
+            vector: NDArray[np.float32] = reading.encoder.encode_queries([reading.request.q])[0]
             loop.call_soon_threadsafe(lambda: None if embedded.done() else embedded.set_result(vector))
             unheard = embedded.cancelled()
             return [] if unheard else vector_channel(reading.snapshot.text, vector, depth, reading.scope)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from indexer.embedding import Encoder
+    from indexer.embedding.prompts import PromptedEncoder
 
 PROBE = "Is the encoder there?"
 
@@ -21,7 +21,7 @@ class NotLoaded:
 
     provider = "none"
 
-    def encode(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+    def encode_queries(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         """Raises EncoderUnavailable."""
         del texts
         raise EncoderUnavailable("The model is not loaded yet.")
@@ -36,7 +36,11 @@ class RestingEncoder:
     """
 
     def __init__(
-        self, encoder: "Encoder", *, rest_seconds: float = REST_SECONDS, clock: Callable[[], float] = time.monotonic
+        self,
+        encoder: "PromptedEncoder",
+        *,
+        rest_seconds: float = REST_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.provider = encoder.provider
         self.model = encoder.model
@@ -50,12 +54,12 @@ class RestingEncoder:
         """Why it does not answer; None while it does."""
         return self._rest.problem
 
-    def encode(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+    def encode_queries(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         """(n_texts, dimension) float32, each row of L2 norm 1. Raises EncoderFailure, while it rests at once."""
         if rests := self._rest.reason():
             raise EncoderUnavailable(rests[0])
         try:
-            vectors = self._encoder.encode(texts)
+            vectors = self._encoder.encode_queries(texts)
         except TextNotEncoded:
             raise
         except EncoderFailure as failure:
@@ -68,7 +72,7 @@ class RestingEncoder:
     def look_again(self) -> None:
         """Ask a few words of it; `problem` then tells how it went. May block as long as the encoder's time-out."""
         try:
-            self.encode([PROBE])
+            self.encode_queries([PROBE])
         except EncoderFailure:
             return
 

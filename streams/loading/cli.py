@@ -34,6 +34,9 @@ def load(
     charset: Annotated[
         str | None, typer.Option(help="Of text files that are not UTF-8 and declare none, such as iso-8859-1.")
     ] = None,
+    base_uri: Annotated[
+        str | None, typer.Option(help="Gives each file an address: this, and its path. Hits show it as `uri`.")
+    ] = None,
     wait: Wait = True,
     patience: Patience = 120.0,
     as_json: Json = False,
@@ -51,7 +54,7 @@ def load(
     from streams.loading.sources import Selection
 
     loader = Loader.of(data_dir, wait=wait, patience_seconds=patience, quiet=as_json)
-    loaded = loader.load(paths, Selection(collection, include or (), exclude or (), charset))
+    loaded = loader.load(paths, Selection(collection, include or (), exclude or (), charset, base_uri))
     loaded.show(as_json=as_json)
     if loaded.refused:
         raise typer.Exit(Exit.FAILED)

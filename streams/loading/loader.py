@@ -26,6 +26,7 @@ from streams.loading.sources import (
     Selection,
     Sizes,
     read_sources,
+    require_base_uri,
     require_charset,
     require_matches,
     require_paths,
@@ -129,11 +130,12 @@ class Loader:
     def load(self, paths: Sequence[str], selection: Selection) -> Loaded:
         """Every document the paths hold. What would end as a dead letter is not published but listed as refused.
 
-        Raises Failure when a path does not exist, WrongSetting for what cannot be a collection's name or is no
-        character set, and where folders hold no file that is selected.
+        Raises Failure when a path does not exist, WrongSetting for what cannot be a collection's name, is no character
+        set or begins no address, and where folders hold no file that is selected.
         """
         require_paths(paths)
         require_charset(selection)
+        require_base_uri(selection)
         _key(selection.collection, "any")
         refused: list[Refused] = []
         sizes = Sizes(self.settings.limits, self.settings.kafka.max_record_bytes)

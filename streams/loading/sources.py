@@ -16,12 +16,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import IO, cast
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from indexer.parsing import is_known_charset, media_type_of, with_charset
+from schemas.bounds import check_bounds
 from schemas.errors import MalformedEvent
-from schemas.events import ENVELOPE_TYPE, decode_envelope, upsert_from_envelope
+from schemas.events import ENVELOPE_TYPE, URI_HEADER, decode_envelope, upsert_from_envelope
 from schemas.exits import Failure, WrongSetting
 from schemas.ids import DocumentKey
 from schemas.settings import LimitSettings
@@ -58,12 +60,19 @@ class Refused:
 @dataclass(frozen=True)
 class Selection:
     """Which files of a folder are taken: any `include` glob and no `exclude` glob matches the relative path or name.
-    `charset` is that of text files that declare none and are not UTF-8; None leaves it to be recognised."""
+    `charset` is that of text files that declare none and are not UTF-8; None leaves it to be recognised. `base_uri` is
+    what stands before a file's id in its document's `uri`; None gives it none."""
 
     collection: str = "default"
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
     charset: str | None = None
+    base_uri: str | None = None
+
+    def uri_of(self, document_id: str) -> str | None:
+        if self.base_uri is None:
+            return None
+        return self.base_uri + ("" if self.base_uri.endswith(("/", "=", "#")) else "/") + quote(document_id)
 
     def takes(self, relative: str) -> bool:
         name = relative.rpartition("/")[2]
@@ -130,6 +139,18 @@ def require_charset(selection: Selection) -> None:
         )
 
 
+def require_base_uri(selection: Selection) -> None:
+    """Raises WrongSetting for what no address can begin with."""
+    try:
+        scheme = "any" if selection.base_uri is None else urlsplit(selection.base_uri).scheme
+    except ValueError:
+        scheme = ""
+    if not scheme:
+        raise WrongSetting(
+            f"{selection.base_uri!r} begins no address; give one such as https://docs.example.org/ or file:///srv/docs/."
+        )
+
+
 def require_matches(paths: Sequence[str], selection: Selection) -> None:
     """Raises WrongSetting where all paths are folders and no file in them is taken; an empty input is none of these."""
     if all(Path(path).is_dir() for path in paths) and not any(
@@ -159,14 +180,14 @@ def _files(place: Path, selection: Selection) -> Iterator[tuple[Path, str]]:
 
 def _document(file: Path, document_id: str, selection: Selection, limits: LimitSettings) -> Record | Refused:
     try:
-        return _raw_record(file, DocumentKey.checked(selection.collection, document_id), limits, selection.charset)
+        return _raw_record(file, DocumentKey.checked(selection.collection, document_id), limits, selection)
     except MalformedEvent as error:
         return Refused(str(file), error.reason, str(error))
     except OSError as error:
         return Refused(str(file), "unreadable", f"The file cannot be read: {error.strerror}.")
 
 
-def _raw_record(file: Path, key: DocumentKey, limits: LimitSettings, charset: str | None) -> Record:
+def _raw_record(file: Path, key: DocumentKey, limits: LimitSettings, selection: Selection) -> Record:
     if _SURROGATES.search(str(key)):
         raise MalformedEvent("bad_key", "The file's name is not UTF-8; rename it.")
     media_type = media_type_of(file.name)
@@ -178,8 +199,12 @@ def _raw_record(file: Path, key: DocumentKey, limits: LimitSettings, charset: st
     content = file.read_bytes()
     if is_blank(content):
         raise MalformedEvent("empty_content", "The file is empty.")
+    charset = selection.charset
     content_type = media_type if charset is None else with_charset(media_type, charset, content)
-    return Record(key, content, (("content-type", content_type.encode()),), str(file))
+    uri = selection.uri_of(key.document_id)
+    check_bounds(title=None, uri=uri, content_type=content_type, links=())
+    headers = {"content-type": content_type} | ({} if uri is None else {URI_HEADER: uri})
+    return Record(key, content, tuple((name, text.encode()) for name, text in headers.items()), str(file))
 
 
 def _is_json_lines(file: Path) -> bool:

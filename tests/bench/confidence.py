@@ -88,17 +88,17 @@ class RememberingEncoder:
         self._encoder = encoder
         self._known: dict[str, NDArray[np.float32]] = {}
 
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         for text in texts:
             if text not in self._known:
-                self._known[text] = self._encoder.encode([text])[0]
+                self._known[text] = self._encoder.encode_queries([text])[0]
         return np.stack([self._known[text] for text in texts])
 
 
 class AbsentEncoder:
     """One that is away: what the service goes on with then is a way of asking too."""
 
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         raise EncoderUnavailable(f"There is no encoder for {len(texts)} texts.")
 
 

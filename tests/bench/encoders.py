@@ -27,7 +27,7 @@ def measured(folder: Path, provider: EmbeddingProvider) -> dict[str, float]:
     started = time.perf_counter()
     passages = encoder.encode([f"{document.title or ''}. {document.text or ''}" for document in corpus])
     encoded = time.perf_counter()
-    asked = np.concatenate([encoder.encode([question.text]) for question in questions])
+    asked = np.concatenate([encoder.encode_queries([question.text]) for question in questions])
     answered = time.perf_counter()
     best = np.argsort(-(asked @ passages.T), axis=1, kind="stable")[:, :10]
     ranked = {asking.id: [corpus[at].id for at in order] for asking, order in zip(questions, best, strict=True)}

@@ -64,7 +64,7 @@ async def test_an_endpoint_may_be_away_at_the_start_and_later_and_no_document_pa
         ({"THALWEG_EMBEDDING__API_KEY": "sk-another"}, "THALWEG_EMBEDDING__API_KEY"),
         ({"THALWEG_EMBEDDING__MODEL": "unknown"}, "THALWEG_EMBEDDING__MODEL"),
         ({"THALWEG_EMBEDDING__BASE_URL": ""}, "THALWEG_EMBEDDING__BASE_URL"),
-        ({"THALWEG_EMBEDDING__DIMENSION": "16", "THALWEG_EMBEDDING__PROVIDER": "hashing"}, "__DIMENSION"),
+        ({"THALWEG_EMBEDDING__DIMENSION": "385", "THALWEG_EMBEDDING__PROVIDER": "hashing"}, "__DIMENSION"),
     ],
 )
 def test_what_only_a_person_can_mend_stops_the_worker_at_its_start(

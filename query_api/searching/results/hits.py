@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from query_api.channels.question import Question
 from query_api.searching.fusing import Place
 from query_api.searching.results.paths import Trail
+from query_api.searching.results.snippets import snippet_of
 from schemas.api import Hit, HitSource
 from schemas.ids import DocumentKey
 
@@ -35,15 +36,22 @@ def best_child(question: Question, chunks: Sequence["ChunkRow"], wanted: str | N
 
 
 def hits_of(
-    places: Sequence[Place], ranks: Sequence[int], texts: Texts, question: Question, trail: Trail | None, topic: str
+    places: Sequence[Place],
+    ranks: Sequence[int],
+    texts: Texts,
+    question: Question,
+    idf: Mapping[int, float],
+    trail: Trail | None,
+    topic: str,
 ) -> Iterator[Hit]:
-    """The hits at these places, each with its rank; `topic` is where the documents came from.
+    """The hits at these places, each with its rank; `idf` are the weights of the question's terms, `topic` is where the
+    documents came from.
 
     A place is left empty when the text stores do not hold its passage, which the graph may know a moment longer.
     """
     chunk_texts = texts.of_chunks() if trail else {}
     for rank, place in zip(ranks, places, strict=True):
-        hit = _hit(place, rank, texts, question, trail, chunk_texts, topic)
+        hit = _hit(place, rank, texts, question, idf, trail, chunk_texts, topic)
         if hit is not None:
             yield hit
 
@@ -53,6 +61,7 @@ def _hit(
     rank: int,
     texts: Texts,
     question: Question,
+    idf: Mapping[int, float],
     trail: Trail | None,
     chunk_texts: Mapping[str, str],
     topic: str,
@@ -63,6 +72,7 @@ def _hit(
     if passage is None or not chunks or document is None:
         return None
     child = best_child(question, chunks, place.chunk_id)
+    shown = snippet_of(passage.text, child.start - passage.start, child.end - passage.start, idf)
     return Hit(
         rank=rank,
         chunk_id=child.id,
@@ -70,10 +80,12 @@ def _hit(
         document_id=document.key.document_id,
         collection=document.key.collection,
         title=document.title,
-        text=child.text,
+        text=passage.text[shown.start : shown.end],
         parent_text=passage.text,
-        start=child.start,
-        end=child.end,
+        highlights=shown.highlights,
+        answer=shown.answer,
+        start=passage.start + shown.start,
+        end=passage.start + shown.end,
         parent_start=passage.start,
         section=list(passage.section),
         uri=document.uri,
@@ -84,7 +96,7 @@ def _hit(
         channels=list(place.ranks),
         duplicates=list(place.duplicates),
         source=HitSource(topic=topic, partition=document.partition, offset=document.offset, version=document.version),
-        page=document.page_at(child.start),
+        page=document.page_at(passage.start + shown.matched_at),
         metadata=document.own_metadata,
         path=[] if trail is None else trail.path(place.passage_id, chunk_texts.get, child.id),
     )

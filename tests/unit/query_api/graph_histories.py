@@ -21,7 +21,8 @@ from tests.statements import statement
 Batch = list[tuple[DocumentKey, Contribution | None]]
 
 COLLECTIONS = ("a", "b")
-IDS = tuple(f"d{number}" for number in range(5))
+IDS = ("d0", "d1.md", "d1.html", "d2/index.md", "d2/README.md")
+LINKED = (*IDS, "d1", "d1.rst", "d2", "d2/index.html", "d9")
 NAMES = tuple(f"name {number}" for number in range(6))
 PREDICATES = ("author", "replaces")
 
@@ -60,7 +61,7 @@ def contributions(draw: st.DrawFn, key: DocumentKey) -> Contribution:
         for source, target_chunk in draw(st.lists(st.tuples(numbers, numbers), max_size=3)):
             edges["similar_to", source, target_chunk] = ChunkEdge("similar_to", source, target_chunk, 0.75)
         for chunk, collection, target in draw(
-            st.lists(st.tuples(numbers, st.sampled_from(COLLECTIONS), st.sampled_from(IDS)), max_size=3)
+            st.lists(st.tuples(numbers, st.sampled_from(COLLECTIONS), st.sampled_from(LINKED)), max_size=3)
         ):
             links[chunk, collection, target] = LinkEdge(chunk, collection, target, 0.5)
     about = draw(st.lists(names, max_size=2, unique=True))

@@ -116,6 +116,8 @@ class WordCounts:
         normalised: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         return normalised
 
+    encode_queries = encode
+
 
 @dataclass
 class InMemoryText:

@@ -136,7 +136,7 @@ class Words:
     dimension: int = 8
     failure: Exception | None = None
 
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         if self.failure is not None:
             raise self.failure
         return np.zeros((len(texts), self.dimension), dtype=np.float32)

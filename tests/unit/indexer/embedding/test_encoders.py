@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from indexer.embedding import Encoder, load_encoder, text_hash
+from indexer.embedding.bert_encoder import BertEncoder
 from indexer.embedding.hashing import HashingEncoder
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
@@ -52,9 +53,9 @@ def test_what_the_stored_vectors_were_made_with_goes_before_what_is_fastest() ->
 
 
 @pytest.mark.parametrize("provider", ["hashing", "onnx"])
-def test_another_dimension_than_the_settings_name_is_refused(provider: EmbeddingProvider) -> None:
-    with pytest.raises(IncompatibleGeneration, match=r"384 numbers, not of 12.*THALWEG_EMBEDDING__DIMENSION"):
-        load_encoder(EmbeddingSettings(provider=provider, dimension=12))
+def test_more_numbers_than_the_model_gives_are_refused(provider: EmbeddingProvider) -> None:
+    with pytest.raises(IncompatibleGeneration, match=r"384 numbers, not of 385.*THALWEG_EMBEDDING__DIMENSION"):
+        load_encoder(EmbeddingSettings(provider=provider, dimension=385))
 
 
 def test_a_model_that_is_no_bert_is_left_to_torch(tmp_path: Path) -> None:
@@ -80,7 +81,7 @@ def test_a_vector_does_not_depend_on_its_neighbours(encoder: Encoder) -> None:
 
 
 def test_one_text_that_fails_fails_the_call_and_no_thread_takes_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = load_encoder(EmbeddingSettings(provider="onnx", threads=2))
+    encoder = BertEncoder("all-MiniLM-L6-v2", "onnx", threads=2)
     taken: list[str] = []
 
     def failing(text: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from query_api.command.console import PlainConsole
-from query_api.command.showing import show_collections, show_dead_letters, show_hit, worker_text
+from query_api.command.showing import SNIPPET_CHARACTERS, show_collections, show_dead_letters, show_hit, worker_text
 
 HIT: dict[str, Any] = {
     "rank": 1,
@@ -24,7 +24,7 @@ HIT: dict[str, Any] = {
 
 def shown(**more: Any) -> str:
     output = io.StringIO()
-    show_hit(Console(file=output, width=200), HIT | more)
+    show_hit(Console(file=output, width=2_000), HIT | more)
     return output.getvalue()
 
 
@@ -33,6 +33,45 @@ def test_a_hit_tells_how_likely_it_is_and_what_says_the_same() -> None:
     text = shown(confidence=0.873, duplicates=[copy])
     assert "87% sure   score 1.25" in text
     assert "also in wiki/copy" in text
+
+
+BEFORE, ANSWER, AFTER = "Before it. " * 30, "A weir holds the river back.", " After it." * 30
+
+
+def test_a_long_text_is_cut_around_its_answer_and_the_questions_words_are_bold() -> None:
+    start = len(BEFORE)
+    hit = HIT | {"text": BEFORE + ANSWER + AFTER, "uri": "https://x.org/[a]"}
+    hit |= {
+        "answer": {"start": start, "end": start + len(ANSWER)},
+        "highlights": [{"start": 0, "end": 6}, {"start": start + 2, "end": start + 6}],
+    }
+    output = io.StringIO()
+    show_hit(Console(file=output, width=400, force_terminal=True), hit)
+    line = output.getvalue().splitlines()[3]
+    assert "A \x1b[1mweir\x1b[0m holds the river back.\x1b[2m After it." in line
+    plain = shown(**hit).splitlines()
+    assert plain[2].strip() == "https://x.org/[a]"
+    assert plain[3].startswith(f"     … {ANSWER} After it.")
+    assert plain[3].endswith(" After it. …")
+    assert SNIPPET_CHARACTERS - 12 < len(plain[3].strip("… ")) <= SNIPPET_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    ("length", "shown_of_it"),
+    [(2 * SNIPPET_CHARACTERS - 8, 2 * SNIPPET_CHARACTERS - 8), (9 * SNIPPET_CHARACTERS, 2 * SNIPPET_CHARACTERS - 8)],
+)
+def test_an_answer_is_whole_unless_it_is_very_long(length: int, shown_of_it: int) -> None:
+    text = BEFORE + "longwords " * (length // 10) + "end."
+    answer = {"start": len(BEFORE), "end": len(text)}
+    line = shown(text=text, answer=answer).splitlines()[2]
+    assert abs(len(line.strip("… ")) - shown_of_it) < 12
+
+
+def test_a_text_without_an_answer_is_shown_from_its_beginning() -> None:
+    assert shown(text="A weir\n[holds]  it.").splitlines()[2] == "     A weir [holds] it."
+    line = shown(text="word " * 100).splitlines()[2]
+    assert line.endswith("word …")
+    assert len(line.strip()) <= SNIPPET_CHARACTERS + 2
 
 
 def test_a_document_cannot_steer_the_terminal() -> None:

@@ -1,12 +1,15 @@
 """The graph in memory: an overlay shows exactly what a graph built from scratch shows, whatever came in which order."""
 
+from itertools import permutations
+
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from query_api.graph.columns import entity_key_of
 from query_api.graph.view import GraphView
-from schemas.contributions import AboutEdge, ChunkNode, Contribution, MentionEdge
+from schemas.contributions import AboutEdge, ChunkNode, Contribution, LinkEdge, MentionEdge
 from schemas.ids import DocumentKey, chunk_id, passage_id
 from tests.unit.query_api.encyclopedia import encyclopedia
 from tests.unit.query_api.graph_histories import Batch, everything, histories
@@ -139,3 +142,56 @@ def test_documents_that_are_there_and_those_of_passages_are_told_across_base_and
     passages = np.array([view.passages_of_document(number)[0] for number in reversed(live.tolist())])
     assert view.documents_of_passages(passages).tolist() == live.tolist()[::-1]
     assert GraphView.empty().live_documents().tolist() == []
+
+
+def linking(identifier: str, *targets: str) -> Contribution:
+    links = [LinkEdge(0, "a", target, 1.0) for target in targets]
+    return msgspec.structs.replace(document(identifier), links=links)
+
+
+@pytest.mark.parametrize(
+    ("there", "target", "found"),
+    [
+        (["guide/setup.md"], "guide/setup.html", "guide/setup.md"),
+        (["guide/setup.md"], "guide/setup", "guide/setup.md"),
+        (["guide/setup.md"], "Guide/Setup/", "guide/setup.md"),
+        (["guide/setup.html"], "guide/setup.md", "guide/setup.html"),
+        (["guide/index.md"], "guide", "guide/index.md"),
+        (["guide/README.md"], "guide/index.html", "guide/README.md"),
+        (["guide/setup.md", "guide/setup.html"], "guide/setup.html", "guide/setup.html"),
+        (["guide/setup.html", "guide/setup.md"], "guide/setup", "guide/setup.md"),
+        (["guide/setup/index.md", "guide/setup.md"], "guide/setup.html", "guide/setup.md"),
+        (["guide/setup.md"], "guide/setup.png", None),
+        (["guide/setup.py"], "guide/setup.html", None),
+        (["guide/setup.md"], "setup.md", None),
+    ],
+)
+def test_a_link_leads_to_the_document_that_is_there_in_whatever_order_they_come(
+    there: list[str], target: str, found: str | None
+) -> None:
+    """Both ways, and to nothing once it is gone."""
+    for order in permutations(["from.md", *there]):
+        view = GraphView.empty()
+        for position, identifier in enumerate(order):
+            change = linking(identifier, target) if identifier == "from.md" else linking(identifier)
+            view = view.with_changes([(DocumentKey("a", identifier), change)], position)
+        for each in (view, view.compacted()):
+            assert linked(each) == ({("from.md", found)} if found else set()), order
+    if found:
+        gone = view.with_changes([(DocumentKey("a", found), None)], 9)
+        assert found not in {end for link in linked(gone) for end in link}
+
+
+def linked(view: GraphView) -> set[tuple[str, str]]:
+    """(from, to) of all links, found from both ends."""
+    documents = view.live_documents()
+    passages = np.array([passage for each in documents.tolist() for passage in view.passages_of_document(each)])
+    both = [
+        {
+            (view.document_key(view.document_of_passage(passage)).document_id, view.document_key(to).document_id)
+            for passage, to in zip(links.passage.tolist(), links.document.tolist(), strict=True)
+        }
+        for links in (view.links_from(passages), view.links_to(documents))
+    ]
+    assert both[0] == both[1]
+    return both[0]

@@ -18,11 +18,11 @@ def test_an_endpoint_that_is_away_is_loaded_from_what_the_generation_says_and_as
     open_generation(tmp_path, msgspec.structs.replace(MANIFEST, **made_with))
     with embeddings_endpoint() as endpoint:
         settings = endpoint.settings(provider="auto")
-        assert LoadedEngine().load_encoder(settings, tmp_path).encode(["a question"]).shape == (1, 384)
+        assert LoadedEngine().load_encoder(settings, tmp_path).encode_queries(["a question"]).shape == (1, 384)
     encoder = LoadedEngine().load_encoder(settings, tmp_path)
     assert (encoder.digest, encoder.dimension) == ("openai/words/384", 384)
     with pytest.raises(EncoderUnavailable, match="cannot be reached"):
-        encoder.encode(["a question"])
+        encoder.encode_queries(["a question"])
     with pytest.raises(EncoderUnavailable):
         LoadedEngine().load_encoder(endpoint.settings(), tmp_path / "nothing stored yet")
 

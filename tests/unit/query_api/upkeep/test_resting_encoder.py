@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.prompts import PromptedEncoder
 from indexer.errors import EncoderBusy, EncoderFailure, EncoderRefused, EncoderUnavailable, TextNotEncoded
 from query_api.upkeep.resting_encoder import RestingEncoder
 
@@ -38,7 +39,7 @@ class Clock:
 @pytest.fixture
 def made() -> tuple[RestingEncoder, FailingEncoder, Clock]:
     encoder, clock = FailingEncoder(), Clock()
-    return RestingEncoder(encoder, rest_seconds=5, clock=clock), encoder, clock
+    return RestingEncoder(PromptedEncoder(encoder), rest_seconds=5, clock=clock), encoder, clock
 
 
 @pytest.mark.parametrize("failure", [EncoderUnavailable("It is away."), EncoderRefused("Not with this key.")])
@@ -48,14 +49,14 @@ def test_while_it_rests_searches_fail_at_once_and_then_one_of_them_looks(made: A
     for now, asked in ((0.0, 1), (1.0, 1), (4.9, 1), (5.0, 2), (9.9, 2), (10.0, 3)):
         clock.now = now
         with pytest.raises(EncoderFailure, match=str(failure)):
-            resting.encode(["q"])
+            resting.encode_queries(["q"])
         assert encoder.asked == asked
     assert resting.problem == str(failure)
     encoder.failure = None
     clock.now = 15.0
     resting.look_again()
     assert resting.problem is None
-    assert resting.encode(["q"]).shape == (1, 384)
+    assert resting.encode_queries(["q"]).shape == (1, 384)
 
 
 def test_a_rate_limit_is_respected(made: Any) -> None:
@@ -72,5 +73,5 @@ def test_a_question_it_cannot_take_does_not_make_it_rest(made: Any) -> None:
     encoder.failure = TextNotEncoded("It is too long.")
     for _ in range(2):
         with pytest.raises(TextNotEncoded):
-            resting.encode(["q"])
+            resting.encode_queries(["q"])
     assert (encoder.asked, resting.problem) == (2, None)

@@ -15,7 +15,7 @@ from indexer.parsing import parse
 from schemas.events import DocumentDelete, DocumentUpsert, decode_document_event
 from schemas.exits import WrongSetting
 from schemas.settings import LimitSettings
-from streams.loading.sources import Record, Refused, Selection, Sizes, read_sources, require_charset
+from streams.loading.sources import Record, Refused, Selection, Sizes, read_sources, require_base_uri, require_charset
 
 SIZES = Sizes(LimitSettings(max_document_bytes=1_000), 20_000)
 
@@ -124,6 +124,28 @@ def test_a_json_file_is_a_document_and_no_envelope(folder: Path) -> None:
 def test_globs_choose_among_a_folders_files_and_may_be_repeated(folder: Path) -> None:
     records, _ = read(folder, selection=Selection("c", include=["*.md", "deep/*"], exclude=["*.rs", "*.json"]))
     assert set(records) == {"c/guide.md", "c/deep/er/page.HTML"}
+
+
+@pytest.mark.parametrize("base", ["https://docs.example.org/v2", "https://docs.example.org/v2/"])
+def test_a_base_uri_and_its_path_are_a_files_address(folder: Path, base: str) -> None:
+    (folder / "deep" / "a b#c.md").write_bytes(b"# Odd")
+    records, _ = read(folder, selection=Selection(base_uri=base))
+    events = {key: decoded(record) for key, record in records.items()}
+    assert {key: event.uri for key, event in events.items() if isinstance(event, DocumentUpsert)} == {
+        "default/guide.md": "https://docs.example.org/v2/guide.md",
+        "default/deep/a b#c.md": "https://docs.example.org/v2/deep/a%20b%23c.md",
+        "default/deep/er/page.HTML": "https://docs.example.org/v2/deep/er/page.HTML",
+        "default/deep/data.json": "https://docs.example.org/v2/deep/data.json",
+        "default/deep/main.rs": "https://docs.example.org/v2/deep/main.rs",
+    }
+    _, refused = read(folder / "guide.md", selection=Selection(base_uri="https://x.org/" + "x" * 4_000))
+    assert refused == {"guide.md": "uri_too_large"}
+
+
+@pytest.mark.parametrize("base", ["", "docs/v2", "/docs", "https://[x"])
+def test_what_begins_no_address_is_refused_before_anything_is_sent(base: str) -> None:
+    with pytest.raises(WrongSetting, match="begins no address"):
+        require_base_uri(Selection(base_uri=base))
 
 
 def test_two_files_of_one_id_are_not_mixed_up(folder: Path) -> None:

@@ -1,0 +1,131 @@
+"""What stands before a text, how long its vector is, and that no two ways of making vectors are taken for one."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from indexer.embedding import load_encoder
+from indexer.embedding.bert_encoder import BertEncoder
+from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.model_files import model_folder
+from indexer.embedding.prompts import CONFIG, PromptedEncoder, Prompts, prompts_in
+from indexer.errors import IncompatibleGeneration
+from schemas.settings import EmbeddingSettings
+from tests.embeddings_endpoint import embeddings_endpoint
+from tests.unit.indexer.embedding.tiny_bert import WIDTH, write_model
+
+E5 = {"prompts": {"query": "river ", "passage": "sea "}, "default_prompt_name": None}
+
+
+def with_config(folder: Path, config: object) -> Path:
+    (folder / CONFIG).write_text(config if isinstance(config, str) else json.dumps(config))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (E5, Prompts("river ", "sea ")),
+        ({"prompts": {"query": "q", "document": "d", "passage": "p"}}, Prompts("q", "d")),
+        ({"prompts": {"query": "q", "document": "", "passage": "p"}}, Prompts("q", "p")),
+        ({"prompts": {"query": "", "document": ""}, "default_prompt_name": "query"}, Prompts()),
+        ({"prompts": {"clustering": "c", "query": "q"}, "default_prompt_name": "clustering"}, Prompts("q", "c")),
+        ({"prompts": {"search": "s"}, "default_prompt_name": "search"}, Prompts("s", "s")),
+        ({"prompts": {}, "default_prompt_name": None}, Prompts()),
+        ({"prompts": None}, Prompts()),
+        ({}, Prompts()),
+    ],
+)
+def test_a_models_prompts_are_read_from_its_folder(tmp_path: Path, config: object, expected: Prompts) -> None:
+    assert prompts_in(tmp_path) == Prompts()
+    assert prompts_in(with_config(tmp_path, config)) == expected
+
+
+@pytest.mark.parametrize("config", ["{", "[]", {"prompts": "query: "}, {"prompts": {"query": ["a"]}}])
+def test_prompts_that_cannot_be_read_are_refused(tmp_path: Path, config: object) -> None:
+    with pytest.raises(IncompatibleGeneration, match=CONFIG):
+        prompts_in(with_config(tmp_path, config))
+
+
+def test_questions_and_passages_have_each_their_prompt_and_settings_go_before_the_models_own(tmp_path: Path) -> None:
+    folder = str(with_config(write_model(tmp_path), E5))
+    plain = BertEncoder(folder, "onnx")
+    own = load_encoder(EmbeddingSettings(provider="onnx", model=folder))
+    set_ = load_encoder(EmbeddingSettings(provider="onnx", model=folder, query_prefix="hill ", passage_prefix=""))
+    for encoder, query, passage in ((own, "river ", "sea "), (set_, "hill ", "")):
+        np.testing.assert_array_equal(encoder.encode_queries(["bank"]), plain.encode([f"{query}bank"]))
+        np.testing.assert_array_equal(
+            encoder.encode(["bank", "hill"]), plain.encode([f"{passage}bank", f"{passage}hill"])
+        )
+
+
+def test_an_endpoint_is_sent_the_prompts() -> None:
+    with embeddings_endpoint() as endpoint:
+        encoder = load_encoder(endpoint.settings(query_prefix="query: ", passage_prefix="passage: ", dimension=16))
+        assert encoder.encode_queries(["weirs"]).shape == encoder.encode(["A weir."]).shape == (1, 16)
+    assert endpoint.requests == [["query: weirs"], ["passage: A weir."]]
+    assert [body["dimensions"] for body in endpoint.bodies] == [16, 16]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_torch_makes_of_prompts_what_their_own_library_does(tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    for file in model_folder("all-MiniLM-L6-v2").iterdir():
+        if file.name != CONFIG:
+            (tmp_path / file.name).symlink_to(file)
+    config = {"prompts": {"query": "query: ", "document": "passage: "}, "default_prompt_name": "document"}
+    theirs: Any = SentenceTransformer(str(with_config(tmp_path, config)), device="cpu", local_files_only=True)
+    ours = load_encoder(EmbeddingSettings(provider="sentence-transformers", model=str(tmp_path), dimension=64))
+    expected = theirs.encode_query(["a weir"], truncate_dim=64, normalize_embeddings=True)
+    np.testing.assert_allclose(ours.encode_queries(["a weir"]), expected, atol=1e-6)
+    expected = theirs.encode_document(["a weir"], truncate_dim=64, normalize_embeddings=True)
+    np.testing.assert_allclose(ours.encode(["a weir"]), expected, atol=1e-6)
+
+
+def test_a_prompt_that_pooling_leaves_out_is_refused(tmp_path: Path) -> None:
+    folder = write_model(tmp_path)
+    pooling = folder / "1_Pooling" / "config.json"
+    pooling.write_text(json.dumps(json.loads(pooling.read_text()) | {"include_prompt": False}))
+    with pytest.raises(IncompatibleGeneration, match="leaves the prompt out"):
+        load_encoder(EmbeddingSettings(provider="onnx", model=str(folder)))
+
+
+@pytest.mark.parametrize("provider", ["onnx", "onnx-int8", "hashing"])
+def test_vectors_are_cut_to_their_first_numbers_and_have_length_1(tmp_path: Path, provider: Any) -> None:
+    folder = str(write_model(tmp_path))
+    whole, cut = (
+        load_encoder(EmbeddingSettings(provider=provider, model=folder, dimension=dimension)) for dimension in (None, 3)
+    )
+    assert cut.dimension == 3
+    texts = ["river sea", "hill", "bank bank river"]
+    expected = whole.encode(texts)[:, :3]
+    some = np.linalg.norm(expected, axis=1) > 0
+    vectors = cut.encode(texts)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-6)
+    scaled = expected[some] / np.linalg.norm(expected[some], axis=1, keepdims=True)
+    np.testing.assert_allclose(vectors[some], scaled, rtol=1e-6)
+    np.testing.assert_array_equal(vectors, np.concatenate([cut.encode([text]) for text in texts]))
+    assert cut.encode([]).shape == (0, 3)
+
+
+def test_whatever_makes_other_vectors_has_another_digest(tmp_path: Path) -> None:
+    def digest(**settings: Any) -> str:
+        return load_encoder(EmbeddingSettings(provider="onnx", model=str(folder), **settings)).digest
+
+    folder = write_model(tmp_path)
+    plain = BertEncoder(str(folder), "onnx").digest
+    assert digest() == digest(dimension=WIDTH) == digest(query_prefix="", passage_prefix="") == plain
+    different = [
+        {"query_prefix": "a"},
+        {"passage_prefix": "a"},
+        {"dimension": 4},
+        {"dimension": 5},
+        {"query_prefix": "b"},
+    ]
+    assert len({plain, *(digest(**settings) for settings in different)}) == 6
+    assert not PromptedEncoder(HashingEncoder(), Prompts("a")).is_plain
+    assert PromptedEncoder(HashingEncoder()).is_plain
