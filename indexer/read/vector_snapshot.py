@@ -50,7 +50,7 @@ from indexer.tables import (
     store_errors,
     unpacked,
 )
-from indexer.terms import terms_of_question
+from indexer.terms import terms_of, terms_of_question
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, decode_retrieval
 
@@ -186,6 +186,11 @@ class VectorSnapshot:
         """The BM25 of these passages, as `keyword_search` gives it, which of the question's terms each holds, and the
         idf of those terms. Costs a fraction of a search."""
         return self.resident.words.compare(terms_of_question(query), passage_ids, collection)
+
+    def passages_holding(self, names: Sequence[str], collection: str | None = None) -> list[int]:
+        """For each name, how many passages of the collection hold all its words, in any case and anywhere; 0 for one
+        of stop words only."""
+        return [self.resident.words.holding(terms_of(name), collection) for name in names]
 
     def bm25_of(
         self, queries: Sequence[str], passage_ids: Sequence[str], collection: str | None = None

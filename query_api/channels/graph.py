@@ -15,7 +15,7 @@ from indexer.read.resident.scope import Scope
 from query_api.channels import terms
 from query_api.channels.adding_up import MAX_BESIDE, MAX_REACHED, Sums, open_shares, reached_passages
 from query_api.channels.findings import NOTHING, Findings, Gathered
-from query_api.channels.gating import connected_share, opening
+from query_api.channels.gating import connected_share, name_use, opening
 from query_api.channels.parents import ParentReader, choose_parents
 from query_api.channels.query_links import Names
 from query_api.channels.question import Question
@@ -80,8 +80,8 @@ def graph_channel(
     """
     fitting = dict(zip(found.row_of, found.text.tolist(), strict=True))
     chosen = choose_parents(view, reader.numbers, names.links, fitting)  # 2
-    connected = 1.0 if names.links else connected_share(view, chosen.prior)
-    gate = opening(names.links, names.entities, connected)
+    use = name_use(view, text)
+    gate = opening(names, use, lambda: connected_share(view, chosen.prior, use))
     if not gate and not always:
         return NOTHING._replace(compared=found)
     parents = reader.read(chosen)  # 3

@@ -43,10 +43,12 @@ Link = TypeVar("Link", QueryLink, NamedEntity)
 
 
 class Names(NamedTuple):
-    """What a question names: titles, and entities that are no title; longest names first."""
+    """What a question names: titles, and entities that are no title; longest names first. `given` where the caller said
+    what it names."""
 
     links: list[QueryLink]
     entities: list[NamedEntity]
+    given: bool = False
 
 
 def names_in(question: Question, view: GraphView, collection: str | None, given: Sequence[str] | None = None) -> Names:
@@ -81,7 +83,7 @@ def names_in(question: Question, view: GraphView, collection: str | None, given:
             elif not wanted_titles and not reached:
                 used[span.first : span.last] = [True] * (span.last - span.first)
                 entities.extend(NamedEntity(surface, key) for key in known[span.name])
-    return Names(links, entities)
+    return Names(links, entities, given is not None)
 
 
 def told(names: Names, view: GraphView) -> tuple[NamedInQuestion, ...]:

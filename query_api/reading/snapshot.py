@@ -57,6 +57,10 @@ class TextSnapshot(Protocol):
         """The BM25 of these passages over the collection, which of the question's terms each holds, the terms' idf."""
         ...
 
+    def passages_holding(self, names: Sequence[str], collection: str | None) -> Sequence[int]:
+        """For each name, how many passages of the collection hold all its words; 0 for one of stop words only."""
+        ...
+
     def bm25_of(
         self, queries: Sequence[str], passage_ids: Sequence[str], collection: str | None
     ) -> Sequence[NDArray[np.float64]]:

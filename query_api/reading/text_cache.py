@@ -98,6 +98,9 @@ class CachedText:
     def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None) -> "ComparedRows":
         return self._text.compare_words(query, passage_ids, collection)
 
+    def passages_holding(self, names: Sequence[str], collection: str | None) -> Sequence[int]:
+        return self._text.passages_holding(names, collection)
+
     def bm25_of(
         self, queries: Sequence[str], passage_ids: Sequence[str], collection: str | None
     ) -> Sequence[NDArray[np.float64]]:

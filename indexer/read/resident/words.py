@@ -5,7 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -224,6 +224,13 @@ class WordIndex:
             _at(scored, found, len(ids)), np.array(list(scored.idf.values()), dtype=np.float64), holding
         )
 
+    def holding(self, terms: Iterable[int], collection: str | None = None) -> int:
+        """How many rows of the collection hold all of these terms; 0 without terms."""
+        counted = self._counts(collection)
+        of_terms = [self._term(counted, term).layers for term in dict.fromkeys(terms)]
+        rows_of_layers = ([weighed.rows for weighed in of_layer] for of_layer in zip(*of_terms, strict=True))
+        return sum(len(reduce(_in_both, rows)) for rows in rows_of_layers)
+
     def bm25(
         self, texts: Sequence[Sequence[int]], ids: Sequence[str], collection: str | None = None
     ) -> list[NDArray[np.float64]]:
@@ -325,6 +332,10 @@ class WordIndex:
         """Searches under way keep what they hold."""
         self._counted = {}
         self._postings = 0
+
+
+def _in_both(some: NDArray[np.int32], others: NDArray[np.int32]) -> NDArray[np.int32]:
+    return np.intersect1d(some, others, assume_unique=True)
 
 
 def _at(scored: _Scored, found: Sequence[_Places], n_rows: int) -> NDArray[np.float64]:

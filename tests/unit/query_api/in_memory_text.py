@@ -167,6 +167,11 @@ class InMemoryText:
         idf = np.array([float(term in known) for term in wanted])
         return ComparedRows(of_terms @ idf, idf, lambda: of_terms)
 
+    def passages_holding(self, names: Sequence[str], collection: str | None) -> list[int]:
+        held = [terms for page in self._pages(Scope(collection)) for _, terms in _terms(page)]
+        wanted = [set(terms_of(name)) for name in names]
+        return [sum(bool(each) and each <= terms for terms in held) for each in wanted]
+
     def bm25_of(
         self, queries: Sequence[str], passage_ids: Sequence[str], collection: str | None
     ) -> list[NDArray[np.float64]]:

@@ -1,18 +1,19 @@
 """Each way through the graph by itself, on worlds of a few documents, against scores worked by hand."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from query_api.channels import terms
-from query_api.channels.gating import connected_share, opening
-from query_api.channels.query_links import NamedEntity, QueryLink, names_in, strength
+from query_api.channels.gating import connected_share, name_use, opening
+from query_api.channels.query_links import NamedEntity, Names, QueryLink, names_in, strength
 from query_api.channels.question import Question
 from query_api.channels.terms import Reach
 from query_api.graph.view import GraphView
 from tests.unit.query_api.channels.small_world import ALPHA, HARBOUR, JANE, parent_of, view_of
-from tests.unit.query_api.in_memory_text import Page
+from tests.unit.query_api.in_memory_text import Page, world
 
 
 def by_title(view: GraphView, reaches: list[Reach]) -> dict[str, float]:
@@ -109,20 +110,50 @@ def test_statements_lead_to_their_other_part() -> None:
     assert unasked == {"Jane Doe": pytest.approx(terms.FLOOR_OF_VALUE)}
 
 
-def test_the_gate_opens_for_a_title_or_where_documents_lead_to_each_other() -> None:
+def test_the_gate_opens_for_a_name_or_where_documents_lead_to_each_other() -> None:
     link, entity = QueryLink("Alpha", 1, 1, 0.6), NamedEntity("Lisbon", 2)
-    assert opening([link], [], 0.0) == 1.0
-    assert opening([], [entity], 1 / 3) == pytest.approx(2 / 3)
-    assert opening([], [], 1 / 3) == pytest.approx(1 / 3)
-    assert opening([], [entity], 2 / 3) == 1.0, "where every second text leads on, documents are a web"
-    assert opening([], [], 2 / 3) == 0.5
-    assert opening([], [entity], 0.0) == 0.0
+
+    def opened(links: list[QueryLink], entities: list[NamedEntity], use: float, web: float) -> float:
+        return opening(Names(links, entities), lambda asked: dict.fromkeys(asked, use), lambda: web)
+
+    assert opened([link], [], 1.0, 0.0) == 1.0
+    assert opened([link], [], 0.25, 0.0) == 0.25, "a word that is mostly none opens it little"
+    assert opened([link], [], 0.25, 1 / 3) == pytest.approx(2 / 3)
+    assert opening(Names([link], [], given=True), lambda asked: dict.fromkeys(asked, 0.0), lambda: 0.0) == 1.0
+    assert opened([], [entity], 0.0, 1 / 3) == pytest.approx(2 / 3)
+    assert opened([], [], 0.0, 1 / 3) == pytest.approx(1 / 3)
+    assert opened([], [entity], 0.0, 2 / 3) == 1.0, "where every second text leads on, documents are a web"
+    assert opened([], [], 0.0, 2 / 3) == 0.5
+    assert opened([], [entity], 0.0, 0.0) == 0.0
+
+
+def test_a_word_is_as_surely_a_name_as_the_collection_uses_it_so() -> None:
+    """`String` names a document, is mentioned by name once, and stands in 39 passages as an ordinary word."""
+    pages = [
+        Page("string", "String", [["String is a function."]], ["String"]),
+        *(Page(f"use{number}", f"Use {number}", [[f"Joins the string number {number}."]]) for number in range(39)),
+        Page("lisbon", "Lisbon", [["Lisbon lies on the river."]], ["Lisbon"]),
+    ]
+    snapshot, text, _ = world(pages)
+    found = snapshot.graph.entities_named(["string", "lisbon"], None)
+    use = name_use(snapshot.graph, text)([*found["string"], *found["lisbon"]])
+    assert use[found["string"][0]] == 0.0
+    assert use[found["lisbon"][0]] == 1.0
 
 
 def test_connected_passages_mention_other_titles_or_link() -> None:
     linking = Page("linking", "Linking", [["See there."]], links=["wiki/jane", "wiki/linking"])
     view = view_of(ALPHA, JANE, HARBOUR, linking)
     parents = [parent_of(view, page).passage for page in (ALPHA, HARBOUR, linking)]
-    assert connected_share(view, dict.fromkeys(parents, 1.0)) == pytest.approx(2 / 3), "the harbour leads nowhere"
-    assert connected_share(view, {parents[1]: 1.0}) == 0.0
-    assert connected_share(view, {}) == 0.0
+
+    def surely(entities: Sequence[int]) -> dict[int, float]:
+        return dict.fromkeys(entities, 1.0)
+
+    assert connected_share(view, dict.fromkeys(parents, 1.0), lambda asked: dict.fromkeys(asked, 0.0)) == pytest.approx(
+        1 / 3
+    ), "what is mentioned is no name"
+    assert connected_share(view, dict.fromkeys(parents, 1.0), surely) == pytest.approx(2 / 3), (
+        "the harbour leads nowhere"
+    )
+    assert connected_share(view, {parents[1]: 1.0}, surely) == 0.0
+    assert connected_share(view, {}, surely) == 0.0
