@@ -196,9 +196,11 @@ class DocumentIndex:
 
     def keys(self, rows: NDArray[np.int64]) -> list[DocumentKey]:
         """The documents of these rows."""
-        firsts, layers = zip(*self._numbered(), strict=True) if len(rows) else ((), ())
-        places = zip(rows.tolist(), (np.searchsorted(firsts, rows, side="right") - 1).tolist(), strict=True)
-        return [layers[at].names.keys[row - firsts[at]] for row, at in places]
+        return [layer.names.keys[row] for layer, row in self._placed(rows)]
+
+    def titles(self, rows: NDArray[np.int64]) -> list[str]:
+        """The titles of these rows' documents."""
+        return [str(layer.content.stored["title"][row]) for layer, row in self._placed(rows)]
 
     def called(self, phrases: Sequence[str], live: NDArray[np.bool_]) -> list[Called]:
         """The documents among the live rows that these phrases stand for."""
@@ -322,6 +324,12 @@ class DocumentIndex:
         return MalformedFilter(
             f"No document of {where} has a field {field[:80]!r}; there are {', '.join(named[:MAX_NAMED_FIELDS])}{more}."
         )
+
+    def _placed(self, rows: NDArray[np.int64]) -> Iterator[tuple[Layer[Records], int]]:
+        """Each row's layer, and its number there."""
+        firsts, layers = zip(*self._numbered(), strict=True) if len(rows) else ((), ())
+        places = zip(rows.tolist(), (np.searchsorted(firsts, rows, side="right") - 1).tolist(), strict=True)
+        return ((layers[at], row - firsts[at]) for row, at in places)
 
     def _numbered(self) -> Iterator[tuple[int, Layer[Records]]]:
         """Each layer with the number of its first row."""
