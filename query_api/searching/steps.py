@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from indexer.errors import DamagedStore, EncoderFailure, TransientStoreError
 from indexer.read.resident.scope import Scope
+from query_api.channels.edge_choice import check_edges
 from query_api.channels.graph import TermWeights
 from query_api.reading.passages import PassageReader
 from query_api.reading.snapshot import QueryEncoder, Snapshot
@@ -81,8 +82,9 @@ class Reading:
         executor: Executor,
         settings: SearchSettings,
     ) -> "Reading":
-        """Raises MalformedFilter for filters, and a field for diversity, that this snapshot's documents do not have."""
+        """Raises MalformedFilter for filters, a field for diversity, and edges, that this snapshot does not have."""
         fields = snapshot.text.fields
+        check_edges(request.edges, snapshot.graph)
         if request.diversity is not None:
             fields.check_field(request.diversity, request.collection)
         scope = fields.scope(request.collection, request.conditions)
