@@ -78,11 +78,12 @@ class PathEdge(BaseModel):
     source: str = Field(alias="from")
     edge: str
     target: str = Field(alias="to")
+    inverse: bool = Field(False, description="Whether the fact reads the other way round: `to` has it of `from`.")
     by: StepBy = Field(
         "graph",
         description="`question`: the question names or fits what the step leads to. `graph`: an edge that documents "
         "state. `words`: no edge at all; the passage has words that the question still asks for after the one before, "
-        "or names from there. It may be of the same document.",
+        "or names from there.",
     )
     evidence: str | None = Field(
         None, description="The sentence that carries the step; by `words`, the one that holds most of these words."

@@ -49,10 +49,10 @@ def show_hit(console: Console, hit: JSONObject) -> None:
 
 def step_text(step: JSONObject) -> str:
     """A step of a path; one that is no edge of the graph is not drawn as if it were."""
+    if step.get("inverse"):
+        return f"{step['from']} ←{step['edge']}─ {step['to']}"
     if step.get("by") != "words":
         return f"{step['from']} ─{step['edge']}→ {step['to']}"
-    if step["from"] == step["to"]:
-        return f"{step['from']}, another passage, by words (no link)"
     return f"{step['from']}, then {step['to']}, by words (no link)"
 
 

@@ -106,10 +106,10 @@ def test_what_cannot_be_told_is_not_shown() -> None:
         ({"from": "A", "edge": "continues", "to": "B", "by": "graph"}, "A ─continues→ B"),
         ({"from": "question", "edge": "names", "to": "B", "by": "question"}, "question ─names→ B"),
         ({"from": "A", "edge": "continues", "to": "B", "by": "words"}, "A, then B, by words (no link)"),
-        ({"from": "A", "edge": "continues", "to": "A", "by": "words"}, "A, another passage, by words (no link)"),
+        ({"from": "A", "edge": "requires", "to": "B", "by": "graph", "inverse": True}, "A ←requires─ B"),
     ],
 )
-def test_only_an_edge_is_drawn_as_one(step: dict[str, str], line: str) -> None:
+def test_only_an_edge_is_drawn_as_one(step: dict[str, object], line: str) -> None:
     assert line in shown(path=[step]).splitlines()[3]
 
 
