@@ -36,6 +36,16 @@ class FieldInQuestion(BaseModel):
     value: str = Field(examples=["2001"])
 
 
+class PeriodInQuestion(BaseModel):
+    """A time that a question tells from today, as a filter on documents' own dates, else on when they arrived."""
+
+    words: str = Field(description="As the question has it.", examples=["last week"])
+    since: str | None = Field(description="RFC 3339 time that it begins with; null for any.")
+    before: str | None = Field(description="RFC 3339 time that it ends before; null for any.")
+    fields: tuple[str, ...] = Field(description="The fields with the documents' own dates.")
+    documents: int = Field(description="How many documents are of that time. Where none is, all are searched.")
+
+
 class Understanding(BaseModel):
     """How a question was read, by rules and by the names that the graph knows, and what was decided for it."""
 
@@ -47,6 +57,10 @@ class Understanding(BaseModel):
         (),
         description="What it asks of documents' own fields: ids, titles, values, dates; two for a range of time. "
         "Looked for where the structured channel is asked, in what the searched documents have.",
+    )
+    period: PeriodInQuestion | None = Field(None, description="A time told from today, such as `last week`.")
+    newest_first: bool = Field(
+        False, description="Whether it asks for what is newest, so that newer documents are raised among the first."
     )
     channels: tuple[Channel, ...] = Field((), description="The channels that are asked.")
     hops: int | None = Field(None, description="How many steps through the graph; null for one bounded hop or a walk.")

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from indexer.read.fields.phrases import LITERAL, MAX_WORDS, Fit, best_fits
 from indexer.read.fields.words import Word, phrase_of, words_of
 from indexer.read.resident.documents import Called, DocumentIndex
 from query_api.channels.structured.cues import ASKING, CUES, FINDING, TOPICAL, Speaking
+from query_api.channels.structured.relative_times import time_words
 from query_api.channels.structured.times import times_in
 from schemas.filters import Operator
 
@@ -81,7 +82,7 @@ def recognise(question: str, documents: DocumentIndex, live: NDArray[np.bool_], 
         if not span & taken:
             taken |= span
             kept.append(each)
-    return Recognised(tuple(sorted(kept, key=lambda c: c.first)), _covered(words, kept))
+    return Recognised(tuple(sorted(kept, key=lambda c: c.first)), _covered(words, kept, _of_time(question, words)))
 
 
 def _by_literal_id(
@@ -122,7 +123,7 @@ def _by_time(speaking: Speaking, documents: DocumentIndex, live: NDArray[np.bool
         if not inside:
             continue
         wanted = [field for field in dated if speaking.cued(field.field, inside[0], inside[-1] + 1)]
-        wanted = wanted or [field for field in dated if len(field.rows) == len(np.unique(field.rows))]
+        wanted = wanted or documents.own_dates(live)
         by_field = {
             field.field: np.unique(
                 field.rows[(field.spans[:, 0] >= time.span.start) & (field.spans[:, 1] <= time.span.end)]
@@ -216,15 +217,21 @@ def _telling(having: int, total: int) -> float:
     return max(LEAST_WEIGHT, 1.0 - math.log(having) / math.log(total)) if total > 1 else 1.0
 
 
-def _covered(words: Sequence[Word], kept: Sequence[Constraint]) -> float:
-    """The share of the words that say what is sought, that are part of a constraint.
+def _of_time(question: str, words: Sequence[Word]) -> frozenset[int]:
+    """The words that tell a time from today, which is a filter, or ask for what is newest."""
+    spans = time_words(question)
+    return frozenset(at for at, word in enumerate(words) if any(start <= word.start < end for start, end in spans))
+
+
+def _covered(words: Sequence[Word], kept: Sequence[Constraint], of_time: Set[int]) -> float:
+    """The share of the words that say what is sought, but for those `of_time`, that are part of a constraint.
 
     Constraints that are not sure count beside a sure one. A name counts where it is all that was asked.
     """
     if not kept:
         return 0.0
     anchored = any(each.sure for each in kept)
-    taken = {at for each in kept for at in range(each.first, each.last)}
+    taken = {at for each in kept for at in range(each.first, each.last)} | of_time
     alone = all(word.text in STOP_WORDS | FINDING for at, word in enumerate(words) if at not in taken)
     counting = [each for each in kept if each.sure or (alone if each.identity else anchored)]
     taken = {at for each in counting for at in range(each.first, each.last)}
@@ -232,5 +239,9 @@ def _covered(words: Sequence[Word], kept: Sequence[Constraint]) -> float:
     spoken = {word.text for field in fields for word in words_of(field)}
     spoken |= {cue for begin, cues in CUES.items() if any(field.startswith(begin) for field in fields) for cue in cues}
     idle = STOP_WORDS | ASKING | spoken
-    telling = [at for at, word in enumerate(words) if at in taken or (word.text not in idle and len(word.text) > 1)]
+    telling = [
+        at
+        for at, word in enumerate(words)
+        if at in taken or (word.text not in idle and len(word.text) > 1 and at not in of_time)
+    ]
     return sum(at in taken for at in telling) / len(telling) if telling else 0.0
