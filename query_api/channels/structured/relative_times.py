@@ -43,10 +43,7 @@ _HAPPENED = re.compile(
     r"|published|released|wrote|written|arrived|came|went|sent|made|from\s+today|today['’]s)\b",
     re.IGNORECASE,
 )
-_NEWEST = re.compile(
-    r"\b(?:most\s+recent(?:ly)?|latest|newest|recent(?:ly)?|last\s+(?:changed|updated|modified)|what(?:['’]s|\s+is)\s+new)\b",
-    re.IGNORECASE,
-)
+_NEWEST = re.compile(r"(?<!\bmore\s)\b(?:recent(?:ly)?|latest|newest|what(?:['’]s|\s+is)\s+new)\b", re.IGNORECASE)
 
 
 class RelativeTime(NamedTuple):

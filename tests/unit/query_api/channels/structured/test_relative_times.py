@@ -73,6 +73,7 @@ def test_what_restricts_nothing_is_left_alone(question: str) -> None:
         ("What was most recently decided?", True),
         ("the newest of all", True),
         ("a recentred lens", False),
+        ("Which film was made more recently, Alpha or Beta?", False),
         ("the new cluster", False),
     ],
 )
