@@ -67,11 +67,22 @@ def show_end(console: Console, done: JSONObject, meta: JSONObject) -> None:
         highlight=False,
         style="dim",
     )
+    if period := (meta.get("understanding") or {}).get("period"):
+        console.print(escape(period_text(period)), highlight=False, style="dim")
     for channel, reason in done["failed_channels"].items():
         what = "re-ranker" if channel == "rerank" else f"{channel} channel"
         console.print(f"Without the {what}: {escape(reason)}", highlight=False, style="yellow")
     for note in done.get("notes", []):
         console.print(escape(note), highlight=False, style="yellow")
+
+
+def period_text(period: JSONObject) -> str:
+    """What a time in the question let through."""
+    if not period["documents"]:
+        return f"No document is from “{period['words']}”: all were searched."
+    dated = " or ".join([*period["fields"], "arrival"])
+    noun = "document" if period["documents"] == 1 else "documents"
+    return f"Only {period['documents']} {noun} from “{period['words']}”, by {dated}."
 
 
 def show_status(console: Console, status: JSONObject) -> None:

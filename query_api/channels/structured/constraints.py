@@ -161,7 +161,7 @@ def _by_phrase(
             if len(ids[0].rows) <= MAX_CALLED_BY_ID:
                 yield _identity(first, last, said, ids[0])
             continue
-        single, marked = last - first == 1, speaking.marked(first, last)
+        single, marked, named_so = last - first == 1, speaking.marked(first, last), speaking.called(first)
         if single and (words[first].text in STOP_WORDS or len(words[first].text) < 2):
             continue
         values = [each for each in everything if each.field not in IDENTITY]
@@ -169,7 +169,9 @@ def _by_phrase(
         topical = [each for each in values if each.field.rpartition(".")[2].lower() in TOPICAL]
         named = {each.field for each in everything if _are_names(each, phrases[each.phrase], documents)}
         selecting = [each for each in values if each.field not in named | {of.field for of in topical}]
-        names = [each for each in everything if each.field in named and (marked or (not single and first == 0))]
+        names = [
+            each for each in everything if each.field in named and (marked or named_so or (not single and first == 0))
+        ]
         chosen = spoken_of or selecting or names or topical
         if not chosen or (chosen is names and any(len(each.rows) > MAX_CALLED_BY_ID for each in names)):
             continue
@@ -178,7 +180,7 @@ def _by_phrase(
         if chosen is selecting:
             tells = marked and 2 * len(rows) <= total and not is_common(said, rows)
             sure = tells or speaking.before_documents(last)
-        if chosen is names and single and is_common(said, rows):
+        if chosen is names and single and not named_so and is_common(said, rows):
             continue
         certainty = 1.0 if sure or (not single and chosen is not topical) else UNCERTAIN
         weight = max(LEAST_WEIGHT, certainty * _telling(len(rows), total))

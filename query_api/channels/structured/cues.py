@@ -32,6 +32,7 @@ ASKING = FINDING | word_set(
 )
 # Fields that say what a document is about, which its text says better.
 TOPICAL = word_set("keyword keywords tag tags topic topics subject subjects category categories label labels")
+_CALLED = word_set("title titled called named")
 _WHO = word_set("who whose whom")  # then a person is asked for, and none is given, but behind `by`
 
 
@@ -54,6 +55,10 @@ class Speaking:
             return True
         said = self.said & {"by"} if self.said & _WHO else self.said
         return any(name.lower().startswith(begin) and cues & said for begin, cues in CUES.items())
+
+    def called(self, first: int) -> bool:
+        """Whether the word before is one that names are behind, as in `the page titled Terms`."""
+        return first > 0 and self.words[first - 1].text in _CALLED
 
     def before_documents(self, last: int) -> bool:
         """Whether the word behind is one for documents, as in `withdrawn proposals`."""

@@ -7,7 +7,14 @@ import pytest
 from rich.console import Console
 
 from query_api.command.console import PlainConsole
-from query_api.command.showing import SNIPPET_CHARACTERS, show_collections, show_dead_letters, show_hit, worker_text
+from query_api.command.showing import (
+    SNIPPET_CHARACTERS,
+    period_text,
+    show_collections,
+    show_dead_letters,
+    show_hit,
+    worker_text,
+)
 
 HIT: dict[str, Any] = {
     "rank": 1,
@@ -72,6 +79,12 @@ def test_a_text_without_an_answer_is_shown_from_its_beginning() -> None:
     line = shown(text="word " * 100).splitlines()[2]
     assert line.endswith("word …")
     assert len(line.strip()) <= SNIPPET_CHARACTERS + 2
+
+
+def test_a_time_in_the_question_tells_what_it_let_through() -> None:
+    period = {"words": "last week", "fields": ["date", "created"], "documents": 1}
+    assert period_text(period) == "Only 1 document from “last week”, by date or created or arrival."
+    assert period_text(period | {"documents": 0}) == "No document is from “last week”: all were searched."
 
 
 def test_a_document_cannot_steer_the_terminal() -> None:

@@ -50,6 +50,8 @@ async def test_an_ordinary_question_is_answered_by_a_text(executor: Executor, qu
         ("group: list", {"lpush"}),
         ("weight 91", {"licence"}),
         ("the page Streams in depth", {"streams"}),
+        ("the page titled security", {"security"}),
+        ("show the document called Lists", {"lists"}),
         ("pages of Bo Ek", {"streams", "python-guide"}),
         ("what was published in 2018?", {"licence"}),
     ],
