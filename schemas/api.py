@@ -156,6 +156,11 @@ class Hit(BaseModel):
     confidence: float | None = Field(
         None, description="How likely it is relevant, from 0 to 1; null where that cannot be told."
     )
+    unlikely: bool = Field(
+        False,
+        description="Whether next to nothing supports it: it is less than 1 % likely relevant. It stays, for one in "
+        "fifty of the answers to labelled questions is such a hit; `min_confidence` leaves out what is unlikely.",
+    )
     factors: Factors | None = Field(None, description="What speaks for it; with `explain`.")
     channels: list[str]
     parts: dict[str, int] = Field(

@@ -20,6 +20,7 @@ def show_hit(console: Console, hit: JSONObject) -> None:
     section = " › ".join(heading for heading in hit["section"] if heading != hit["title"])
     scores = "  ".join(f"{channel} {score:.3g}" for channel, score in hit["scores"].items())
     sure = "" if hit.get("confidence") is None else f"{hit['confidence']:.0%} sure   "
+    sure = "unlikely   " if hit.get("unlikely") else sure
     title = escape(hit["title"])
     if section:
         title += f" [dim]› {escape(section)}[/dim]"

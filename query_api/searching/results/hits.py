@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from indexer.read.rows import ChunkRow, PassageRow
     from indexer.tables import DocumentRow
 
+UNLIKELY_BELOW = (
+    0.01  # of 537 answers among the first ten to 354 questions of four collections 10 are, of all hits 19 %
+)
+
 
 class Texts(NamedTuple):
     """What the hits of a page need from the stores."""
@@ -93,6 +97,7 @@ def _hit(
         scores=place.scores,
         ranks=place.ranks,
         confidence=place.confidence,
+        unlikely=place.confidence is not None and place.confidence < UNLIKELY_BELOW,
         channels=list(place.ranks),
         duplicates=list(place.duplicates),
         source=HitSource(topic=topic, partition=document.partition, offset=document.offset, version=document.version),

@@ -40,6 +40,7 @@ def test_a_hit_tells_how_likely_it_is_and_what_says_the_same() -> None:
     text = shown(confidence=0.873, duplicates=[copy])
     assert "87% sure   score 1.25" in text
     assert "also in wiki/copy" in text
+    assert "unlikely   score 1.25" in shown(confidence=0.007, unlikely=True)
 
 
 BEFORE, ANSWER, AFTER = "Before it. " * 30, "A weir holds the river back.", " After it." * 30
