@@ -100,7 +100,9 @@ class PathEdge(BaseModel):
         "or names from there.",
     )
     evidence: str | None = Field(
-        None, description="The sentence that carries the step; by `words`, the one that holds most of these words."
+        None,
+        description="The sentence that carries the step; by `words`, the one that holds most of these words. "
+        "Null for what fits by its meaning alone.",
     )
     chunk_id: str | None = Field(None, description="The chunk that holds the evidence.")
 

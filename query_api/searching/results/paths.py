@@ -124,16 +124,16 @@ class Trail:
         return [*self._way_to(before, text), *step]
 
     def _to_parent(self, parent: Parent, title: str, text: ChunkTexts) -> PathEdge:
-        """The question names the parent's title, or its best sentence matches."""
+        """The question names the parent's title, or a sentence of it, else its title, holds words of the question."""
         if parent.link is not None:
             return _named(parent.link, title)
         chunks = [self._view.chunk_id(chunk) for chunk in self._view.chunks_of_passage(parent.passage)]
-        telling = [sentence for sentence in parent.best_sentences(len(parent.sentences)) if sentence.share > 0]
-        for sentence in telling:
-            for chunk in chunks:
+        for sentence in parent.best_sentences(len(parent.sentences)):
+            for chunk in chunks if sentence.share > 0 else ():
                 if sentence.text in (text(chunk) or ""):
                     return _edge(QUESTION, "matches", title, sentence.text, chunk, by="question")
-        return _edge(QUESTION, "matches", title, by="question")
+        held = self._question.stems_in(title)
+        return _edge(QUESTION, "matches", title, title if held else None, by="question")
 
     def _from_parent(
         self,
