@@ -19,6 +19,8 @@ CUES = {
     "delegate": word_set("delegate delegates delegated"),
     "sponsor": word_set("sponsor sponsors sponsored"),
     "editor": word_set("edited editor editors"),
+    "tag": word_set("tagged"),
+    "label": word_set("labelled labeled"),
 }
 # Words that ask for documents rather than say what they are about.
 DOCUMENTS = word_set(

@@ -48,6 +48,7 @@ async def test_an_ordinary_question_is_answered_by_a_text(executor: Executor, qu
         ("accepted pages by Ann Lee", {"failover"}),
         ("pages with the linktitle Tern", {"index"}),
         ("group: list", {"lpush"}),
+        ("pages tagged clients", {"clients", "python-guide"}),
         ("weight 91", {"licence"}),
         ("the page Streams in depth", {"streams"}),
         ("the page titled security", {"security"}),
