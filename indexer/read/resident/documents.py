@@ -243,7 +243,7 @@ class DocumentIndex:
         else when its record arrived."""
         if key.collection not in self._date_fields:
             dated = self.own_dates(self.live(Scope(key.collection)))
-            self._date_fields[key.collection] = tuple(field.field for field in dated)
+            self._date_fields[key.collection] = tuple(f"{OF_METADATA}{field.field}" for field in dated)
         spans = [date_span(value) for field in self._date_fields[key.collection] for value in self.values(field, key)]
         own = [span.start for span in spans if span is not None and span.start <= before_ms]
         return max(own) if own else max(map(int, self.values("updated", key)), default=0)
