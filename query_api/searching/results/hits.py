@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from indexer.read.rows import ChunkRow, PassageRow
     from indexer.tables import DocumentRow
 
-UNLIKELY_BELOW = (
-    0.01  # of 537 answers among the first ten to 354 questions of four collections 10 are, of all hits 19 %
-)
+UNLIKELY_BELOW = 0.01  # as are, among the first ten of 642 questions of seven sets, 12 of 1,111 answers, 16 % of hits
 
 
 class Texts(NamedTuple):
