@@ -19,7 +19,7 @@ _LISTED = re.compile(
     r"(?P<value>\S.*?)(?:  |\\)?"
 )
 _HEADING = re.compile(r"#{1,6}[ \t]|[^\n]+\n(?:=+|-+)[ \t]*(?:\n|$)")
-_MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]+")
+_MARKUP = re.compile(r"!?\[([^][]*)\]\([^()]*\)|[*`]+")
 # One of these is what tells a list of statements about a document from any other list, such as one of features.
 _OF_DOCUMENTS = frozenset({
     "approved_by", "approver", "author", "authors", "created", "creator", "date", "decided", "decider", "deciders",
