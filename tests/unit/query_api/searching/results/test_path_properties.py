@@ -75,3 +75,37 @@ def check(hit: Hit, question: str) -> None:
         assert normalise_text(first.evidence or "") in normalise_text(question)
     elif first.evidence is not None:
         assert question_of(question).stems_in(first.evidence)
+
+
+@pytest.mark.parametrize(
+    ("made", "question", "title", "way"),
+    [
+        pytest.param(
+            [
+                Page("1", "PEP 1", [["How it is done."]]),
+                Page("index", "Index", [["PEP 2 requires PEP 1."]], facts=[("PEP 2", "requires", "PEP 1")]),
+            ],
+            "What needs PEP 1?",
+            "Index",
+            [("names", "PEP 1", False), ("requires", "PEP 2", True), ("mentioned_in", "Index", False)],
+            id="a document that states a fact of two others",
+        ),
+        pytest.param(
+            [
+                Page("1", "PEP 1", [["PEP 1 is short."], ["It has been done."]], ["PEP 1"]),
+                Page("2", "PEP 2", [["Other things."]]),
+            ],
+            "How is PEP 1 done?",
+            "PEP 1",
+            [("names", "PEP 1", False)],
+            id="another passage of the document that is named",
+        ),
+    ],
+)
+async def test_the_way_to_a_hit(
+    threads: Executor, made: list[Page], question: str, title: str, way: list[tuple[str, str, bool]]
+) -> None:
+    answer = await ask(world(made), threads, question, mode="graph")
+    ways = [hit.path for hit in answer.hits if hit.title == title]
+    assert ways
+    assert all([(edge.edge, edge.target, edge.inverse) for edge in path] == way for path in ways)
