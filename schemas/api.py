@@ -36,6 +36,16 @@ class FieldInQuestion(BaseModel):
     value: str = Field(examples=["2001"])
 
 
+class PeriodInQuestion(BaseModel):
+    """A time that a question tells from today, as a filter on documents' own dates, else on when they arrived."""
+
+    words: str = Field(description="As the question has it.", examples=["last week"])
+    since: str | None = Field(description="RFC 3339 time that it begins with; null for any.")
+    before: str | None = Field(description="RFC 3339 time that it ends before; null for any.")
+    fields: tuple[str, ...] = Field(description="The fields with the documents' own dates.")
+    documents: int = Field(description="How many documents are of that time. Where none is, all are searched.")
+
+
 class Understanding(BaseModel):
     """How a question was read, by rules and by the names that the graph knows, and what was decided for it."""
 
@@ -47,6 +57,10 @@ class Understanding(BaseModel):
         (),
         description="What it asks of documents' own fields: ids, titles, values, dates; two for a range of time. "
         "Looked for where the structured channel is asked, in what the searched documents have.",
+    )
+    period: PeriodInQuestion | None = Field(None, description="A time told from today, such as `last week`.")
+    newest_first: bool = Field(
+        False, description="Whether it asks for what is newest, so that newer documents are raised among the first."
     )
     channels: tuple[Channel, ...] = Field((), description="The channels that are asked.")
     hops: int | None = Field(None, description="How many steps through the graph; null for one bounded hop or a walk.")
@@ -78,14 +92,17 @@ class PathEdge(BaseModel):
     source: str = Field(alias="from")
     edge: str
     target: str = Field(alias="to")
+    inverse: bool = Field(False, description="Whether the fact reads the other way round: `to` has it of `from`.")
     by: StepBy = Field(
         "graph",
         description="`question`: the question names or fits what the step leads to. `graph`: an edge that documents "
         "state. `words`: no edge at all; the passage has words that the question still asks for after the one before, "
-        "or names from there. It may be of the same document.",
+        "or names from there.",
     )
     evidence: str | None = Field(
-        None, description="The sentence that carries the step; by `words`, the one that holds most of these words."
+        None,
+        description="The sentence that carries the step; by `words`, the one that holds most of these words. "
+        "Null for what fits by its meaning alone.",
     )
     chunk_id: str | None = Field(None, description="The chunk that holds the evidence.")
 
@@ -140,6 +157,11 @@ class Hit(BaseModel):
     ranks: dict[str, int] = Field(default_factory=dict, description="Each channel's own rank, from 1.")
     confidence: float | None = Field(
         None, description="How likely it is relevant, from 0 to 1; null where that cannot be told."
+    )
+    unlikely: bool = Field(
+        False,
+        description="Whether next to nothing supports it: it is less than 1 % likely relevant. It stays, for one in "
+        "ninety of the answers to labelled questions is such a hit; `min_confidence` leaves out what is unlikely.",
     )
     factors: Factors | None = Field(None, description="What speaks for it; with `explain`.")
     channels: list[str]

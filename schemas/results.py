@@ -28,7 +28,7 @@ class Factors(BaseModel):
 
     semantic: float = Field(description="Cosine of the question with its nearest chunk.")
     exact: float = Field(description="Share of the question's telling words, or of the fields asked for, that it has.")
-    recency: float = Field(description="Halves with each year since its document's record.")
+    recency: float = Field(description="Halves with each year since its document's own date, else its record.")
     centrality: float = Field(description="n / (n + 10), where n passages of other documents name or link to its own.")
     relationship: float = Field(description="How strongly the graph's edges lead from the question to it.")
     entity: float = Field(description="Share of the names in the question that it mentions or is about.")

@@ -1,6 +1,6 @@
 """The request of a search, with the limits and choices it knows."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
@@ -39,7 +39,7 @@ def _checked_filter(text: str) -> str:
 Filter = Annotated[str, StringConstraints(max_length=MAX_FILTER_CHARACTERS), AfterValidator(_checked_filter)]
 
 
-def _split(value: object) -> object:
+def split_list(value: object) -> object:
     """`a,b` as well as a list; repeated parameters may hold commas too. Of very many, the rest stays unsplit and is
     refused as one."""
     given = [value] if isinstance(value, str) else value
@@ -48,6 +48,7 @@ def _split(value: object) -> object:
     return value
 
 
+EdgeName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Weight = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)]
 
 
@@ -73,8 +74,11 @@ class SearchRequest(StrictNumbers):
         "`content_type`, `uri`, `updated`, `version`. Dates are as long as they say: `updated>=2026`.",
         examples=[["status=Final|Active", "created>=2001-01"]],
     )
-    edges: tuple[Edge, ...] = Field(
-        (), description="The kinds of edges the graph channel may follow; all when left out."
+    edges: Annotated[tuple[EdgeName, ...], BeforeValidator(split_list), Field(max_length=MAX_NAMES)] = Field(
+        (),
+        description="What the graph channel may follow, with commas between; all when left out: the kinds "
+        f"{', '.join(get_args(Edge))}, and predicates of statements (`is_a`).",
+        examples=[["link", "requires"]],
     )
     graph_method: GraphMethod = Field(
         "hop",
@@ -85,7 +89,7 @@ class SearchRequest(StrictNumbers):
         "hybrid",
         description="All channels fused, or one alone; `rerank` orders what the vector channel finds by the graph.",
     )
-    channels: Annotated[tuple[Channel, ...], BeforeValidator(_split)] = Field(
+    channels: Annotated[tuple[Channel, ...], BeforeValidator(split_list)] = Field(
         (), description="What `hybrid` asks, with commas between; all four when left out.", examples=["vector,keyword"]
     )
     fusion: Fusion = Field(

@@ -1,4 +1,4 @@
-"""Statements at the head of a document: header blocks as in mail (RFC 2822) and YAML front matter."""
+"""Statements at the head of a document: header blocks as in mail (RFC 2822), YAML front matter, lists of Markdown."""
 
 import re
 from collections.abc import Iterator
@@ -8,11 +8,25 @@ import yaml
 
 MAX_YAML_CHARACTERS = 64 * 1024
 MAX_FIELDS = 500
+MAX_LIST_CHARACTERS = 16 * 1024
 MAX_PROBLEM_CHARACTERS = 200
 
 Fields = list[tuple[str, str]]
 
 _HEADER = re.compile(r"([A-Z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*):(?:[ \t]+(.*))?")
+_LISTED = re.compile(
+    r"(?:[-*+][ \t]+(?:\*\*|__)?|\*\*|__)(?P<name>[A-Za-z][\w-]*(?: [\w-]+){0,3})(?:(?:\*\*|__)?:|:(?:\*\*|__))[ \t]+"
+    r"(?P<value>\S.*?)(?:  |\\)?"
+)
+_HEADING = re.compile(r"#{1,6}[ \t]|[^\n]+\n(?:=+|-+)[ \t]*(?:\n|$)")
+_MARKUP = re.compile(r"!?\[([^][]*)\]\([^()]*\)|[*`]+")
+# One of these is what tells a list of statements about a document from any other list, such as one of features.
+_OF_DOCUMENTS = frozenset({
+    "approved_by", "approver", "author", "authors", "created", "creator", "date", "decided", "decider", "deciders",
+    "decision_date", "editor", "editors", "last_modified", "last_updated", "modified", "owner", "owners", "published",
+    "reviewed", "reviewer", "reviewers", "revised", "state", "status", "superseded_by", "supersedes", "type", "updated",
+    "version",
+})  # fmt: skip
 _NOT_NAME = re.compile(r"[^\w.]+")
 _STATES_BY_NAME = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[\w.-]+[ \t]*:(?=\s|$)")  # blank lines and comments aside
 
@@ -58,6 +72,39 @@ def split_header_block(text: str) -> tuple[Fields, str]:
     if len(fields) < 2:
         return [], text
     return [field for field in fields if field[1]], text[at:]
+
+
+def listed_header(text: str) -> Fields:
+    """What the list or the bold lines state that a Markdown text begins with, at once or behind its first heading:
+    `- Status: Accepted`, `**Date:** 2024-01-02`; values without markup. Nothing where a line of the list states nothing
+    by name, or where none of the names is one that documents have in their headers."""
+    fields: Fields = []
+    lines = iter(_behind_heading(text.lstrip("\n"))[:MAX_LIST_CHARACTERS].split("\n"))
+    for line in lines:
+        match = _LISTED.fullmatch(line.rstrip("\r"))
+        if match is not None and len(fields) < MAX_FIELDS:
+            fields.append((field_name(match["name"]), _plain(match["value"])))
+        elif line.startswith(("- ", "* ", "+ ")):
+            return []
+        elif fields and line[:1] in (" ", "\t") and line.strip():
+            if line.lstrip().startswith(("- ", "* ", "+ ")):
+                continue  # a list within it
+            name, value = fields[-1]
+            fields[-1] = (name, f"{value} {_plain(line)}")
+        elif line.strip():
+            break
+    return fields if any(name in _OF_DOCUMENTS for name, _ in fields) else []
+
+
+def _plain(text: str) -> str:
+    return _MARKUP.sub(r"\1", text).strip()
+
+
+def _behind_heading(text: str) -> str:
+    heading = _HEADING.match(text)
+    if heading is None:
+        return text
+    return text[heading.end() :] if "\n" in heading[0] else text.partition("\n")[2]
 
 
 def named(fields: Fields) -> Fields:

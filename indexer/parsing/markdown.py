@@ -13,7 +13,7 @@ import pyromark
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
 from indexer.parsing.assembling import TextAssembler
-from indexer.parsing.header_blocks import FrontMatter, first_value, read_front_matter
+from indexer.parsing.header_blocks import FrontMatter, first_value, listed_header, read_front_matter
 from indexer.parsing.html import write_fragment
 from indexer.parsing.limits import MAX_MARKDOWN_DEPTH
 from indexer.parsing.text import write_linked
@@ -30,7 +30,8 @@ _CONTAINERS = ("BlockQuote", "List", "Item")
 
 
 def parse(text: str) -> ParsedDocument:
-    """The title is the front matter's, else the first heading of the first level."""
+    """The title is the front matter's, else the first heading of the first level. A list at the top that states
+    something of the document becomes fields too, and stays in the text."""
     read = FrontMatter([])
     if matter := _FRONT_MATTER.match(text):
         read = read_front_matter(matter[2].removesuffix("\n"))
@@ -41,7 +42,9 @@ def parse(text: str) -> ParsedDocument:
     for event, place in pyromark.events_with_range(text, options=_OPTIONS):
         reader.take(event, place)
     reader.flush()
-    return reader.assembler.finish(first_value(read.fields, "title") or reader.first_heading, read.fields, read.notes)
+    stated = {name for name, _ in read.fields}
+    fields = [*read.fields, *(field for field in listed_header(text) if field[0] not in stated)]
+    return reader.assembler.finish(first_value(read.fields, "title") or reader.first_heading, fields, read.notes)
 
 
 class _Reader:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from indexer.read.resident.scope import Scope
 from query_api.channels import terms
 from query_api.channels.adding_up import MAX_BESIDE, MAX_REACHED, Sums, open_shares, reached_passages
+from query_api.channels.edge_choice import follows, looks_at
 from query_api.channels.findings import NOTHING, Findings, Gathered
 from query_api.channels.gating import connected_share, name_use, opening
 from query_api.channels.parents import ParentReader, choose_parents
@@ -74,9 +75,9 @@ def graph_channel(
 
     `found` is what the text channels found. With `always` the graph is followed whatever the gate says: it is asked
     alone. Else a closed gate ends the work before it reads anything. Without `residuals` there is no step 4: the
-    keyword index has failed before. `edges` are the kinds to follow, all when empty. By another `method` than `hop` the
-    graph is walked from the parents, in place of steps 4 to 6, and `weights` do not count; `hops` bound an expansion.
-    Raises TransientStoreError.
+    keyword index has failed before. `edges` are the kinds and predicates to follow, all when empty. By another `method`
+    than `hop` the graph is walked from the parents, in place of steps 4 to 6, and `weights` do not count; `hops` bound
+    an expansion. Raises TransientStoreError.
     """
     fitting = dict(zip(found.row_of, found.text.tolist(), strict=True))
     chosen = choose_parents(view, reader.numbers, names.links, fitting)  # 2
@@ -90,7 +91,7 @@ def graph_channel(
         beginning = Beginning(question, view, gathered, comparer, found, scope, gate, edges, always, hops or MAX_HOPS)
         return expansion(beginning) if method == "expansion" else personalised_pagerank(beginning)
     followed = [residuals.hop(at, parent) for at, parent in enumerate(parents)] if residuals is not None else []  # 4
-    leading = [hop for hop in followed if hop is not None] if not edges or "residual" in edges else []
+    leading = [hop for hop in followed if hop is not None] if looks_at("residual", edges) else []
     reaches = _followed(question, view, gathered, weights, alone=always, edges=edges)  # 5
     most = MAX_REACHED if always else MAX_BESIDE
     reached = reached_passages(view, reader.numbers, scope, found, reaches, leading, most)  # 6
@@ -134,5 +135,9 @@ def _followed(
         ("link", weights.linked, terms.linked(view, parents, enter)),
         ("statement", weights.stated, terms.stated(view, parents, enter, asks)),
     ]
-    wanted = [(weight, list(reaches)) for kind, weight, reaches in kinds if weight and (not edges or kind in edges)]
+    wanted = [
+        (weight, [reach for reach in reaches if follows(kind, reach.reason.predicate, edges)])
+        for kind, weight, reaches in kinds
+        if weight and looks_at(kind, edges)
+    ]
     return [*wanted, (weights.seed_alone if alone else weights.seed, list(terms.seeds(parents)))]

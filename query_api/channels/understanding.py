@@ -43,15 +43,25 @@ _PATTERNS = [(intent, re.compile(pattern, re.IGNORECASE)) for intent, pattern in
 
 _THING = r"[^,;:?!]{2,120}?"
 _END = r"\s*(?:[?!.;:,]|$)"
+
+
+def _series(joined_by: str) -> str:
+    """`A and B`, `A, B and C`: the things of a list, the last of which is joined by one of these words."""
+    return rf"(?P<first>{_THING}(?:,{_THING}){{0,8}}?),?\s+(?:{joined_by})\s+(?P<last>{_THING})"
+
+
 _COMPARISONS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\bcompar(?:e|ing|ison (?:of|between))\s+(?P<a>{_THING})\s+(?:and|with|to|against)\s+(?P<b>{_THING}){_END}",
-        rf"\bdifferences?\s+between\s+(?P<a>{_THING})\s+and\s+(?P<b>{_THING}){_END}",
-        rf"(?:^|[?!.;:,]\s*|\bis\s+|\bare\s+)(?P<a>{_THING})\s+(?:vs\.?|versus)\s+(?P<b>{_THING}){_END}",
-        rf"\bhow\s+(?:is|are|does|do)\s+(?P<a>{_THING})\s+differ(?:ent)?\s+from\s+(?P<b>{_THING}){_END}",
+        rf"\bcompar(?:e|ing|ison (?:of|between))\s+{_series('and|or|with|to|against')}{_END}",
+        rf"\bdifferences?\s+(?:between|of)\s+{_series('and')}{_END}",
+        rf"\bhow\s+(?:is|are|does|do)\s+{_series('differ from|different from')}{_END}",
+        rf"\bhow\s+(?:do|are)\s+{_series('and|or')}\s+(?:differ(?:ent)?|compare[d]?)\b",
     )
 )
+_VERSUS = re.compile(r"\s+(?:vs\.?|versus)\s+", re.IGNORECASE)
+_BEFORE_A_THING = re.compile(r"[?!.;:,]\s*|\b(?:is|are)\s+", re.IGNORECASE)
+_BEHIND_A_THING = re.compile(r"[?!.;:,]")
 
 
 def understood(question: str, intent: Intent | None = None) -> Understanding:
@@ -72,13 +82,25 @@ def intent_of(question: str) -> Intent:
 
 
 def parts_of(question: str) -> tuple[str, ...]:
-    """The two things compared, else the questions and sentences of three words or more where there are several; at most
+    """The things compared, else the questions and sentences of three words or more where there are several; at most
     four."""
-    for pattern in _COMPARISONS:
-        match = pattern.search(question)
-        if match is not None:
-            return match["a"].strip(), match["b"].strip()
+    compared = _compared(question)
+    if compared:
+        return tuple(compared[:MAX_PARTS])
     sentences = [question[start:end] for start, end in sentence_spans(question)]
     clauses = [clause for sentence in sentences for clause in question_clauses(sentence)]
     whole = [clause for clause in clauses if len(clause.split()) >= LEAST_WORDS_OF_A_SENTENCE]
     return tuple(whole[:MAX_PARTS]) if len(whole) > 1 else ()
+
+
+def _compared(question: str) -> list[str]:
+    """The things that a question compares, two or more; none where it does not."""
+    things = _VERSUS.split(question)
+    if len(things) > 1:
+        things[0] = _BEFORE_A_THING.split(things[0])[-1]
+        things[-1] = _BEHIND_A_THING.split(things[-1])[0]
+        things = [thing.strip() for thing in things]
+        if all(re.fullmatch(_THING, thing) for thing in things):
+            return things
+    match = next(filter(None, (pattern.search(question) for pattern in _COMPARISONS)), None)
+    return [] if match is None else [thing.strip() for thing in (*match["first"].split(","), match["last"])]

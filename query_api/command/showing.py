@@ -20,6 +20,7 @@ def show_hit(console: Console, hit: JSONObject) -> None:
     section = " › ".join(heading for heading in hit["section"] if heading != hit["title"])
     scores = "  ".join(f"{channel} {score:.3g}" for channel, score in hit["scores"].items())
     sure = "" if hit.get("confidence") is None else f"{hit['confidence']:.0%} sure   "
+    sure = "unlikely   " if hit.get("unlikely") else sure
     title = escape(hit["title"])
     if section:
         title += f" [dim]› {escape(section)}[/dim]"
@@ -49,10 +50,10 @@ def show_hit(console: Console, hit: JSONObject) -> None:
 
 def step_text(step: JSONObject) -> str:
     """A step of a path; one that is no edge of the graph is not drawn as if it were."""
+    if step.get("inverse"):
+        return f"{step['from']} ←{step['edge']}─ {step['to']}"
     if step.get("by") != "words":
         return f"{step['from']} ─{step['edge']}→ {step['to']}"
-    if step["from"] == step["to"]:
-        return f"{step['from']}, another passage, by words (no link)"
     return f"{step['from']}, then {step['to']}, by words (no link)"
 
 
@@ -67,11 +68,22 @@ def show_end(console: Console, done: JSONObject, meta: JSONObject) -> None:
         highlight=False,
         style="dim",
     )
+    if period := (meta.get("understanding") or {}).get("period"):
+        console.print(escape(period_text(period)), highlight=False, style="dim")
     for channel, reason in done["failed_channels"].items():
         what = "re-ranker" if channel == "rerank" else f"{channel} channel"
         console.print(f"Without the {what}: {escape(reason)}", highlight=False, style="yellow")
     for note in done.get("notes", []):
         console.print(escape(note), highlight=False, style="yellow")
+
+
+def period_text(period: JSONObject) -> str:
+    """What a time in the question let through."""
+    if not period["documents"]:
+        return f"No document is from “{period['words']}”: all were searched."
+    dated = " or ".join([*period["fields"], "arrival"])
+    noun = "document" if period["documents"] == 1 else "documents"
+    return f"Only {period['documents']} {noun} from “{period['words']}”, by {dated}."
 
 
 def show_status(console: Console, status: JSONObject) -> None:

@@ -357,6 +357,10 @@ class GraphView:
             )
         return ChunkEdges(*joined(found, ChunkEdges._fields))
 
+    def predicates(self) -> list[str]:
+        """Those of all statements, in alphabetical order."""
+        return sorted({predicate for part in self._parts for predicate in part.segment.predicates.values})
+
     def statements_in(self, passages: Numbers) -> list[Statement]:
         """What these passages state."""
         found: list[Statement] = []

@@ -1,5 +1,6 @@
 """What makes two searches the same: the question, and the state of the stores it was put to."""
 
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -22,12 +23,13 @@ class SnapshotIdentity(NamedTuple):
 
 
 class AnswerKey(NamedTuple):
-    """What decides an answer down to its last hit."""
+    """What decides an answer down to its last hit; `day` is what `yesterday` is told from, in UTC."""
 
     snapshot: SnapshotIdentity
     question: str
     offset: int
     k: int
+    day: date
 
 
 def snapshot_identity(snapshot: "Snapshot") -> SnapshotIdentity:
@@ -43,4 +45,5 @@ def question_of(request: SearchRequest) -> str:
 
 def answer_key(request: SearchRequest, snapshot: "Snapshot") -> AnswerKey:
     """`request` has its offset, not a cursor."""
-    return AnswerKey(snapshot_identity(snapshot), question_of(request), request.offset, request.k)
+    today = datetime.now(UTC).date()
+    return AnswerKey(snapshot_identity(snapshot), question_of(request), request.offset, request.k, today)

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Depends, Query
+from pydantic import BeforeValidator
 
 from query_api.problems import ApiProblem, problem_responses
 from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
+from schemas.search_request import split_list
 from schemas.service import EdgeKind, NodeDetail, Subgraph
 
 if TYPE_CHECKING:
@@ -24,7 +26,9 @@ NODE_IS = (
 ServiceOf = Annotated[Service, Depends(service_of)]
 Collection = Annotated[str, Query(max_length=128, description="Where an id or a name alone is looked up.")]
 Kinds = Annotated[
-    list[EdgeKind] | None, Query(description="Only edges of these kinds; all when left out. May stand several times.")
+    list[EdgeKind] | None,
+    BeforeValidator(split_list),
+    Query(description="Only edges of these kinds, with commas between; all when left out. May stand several times."),
 ]
 
 

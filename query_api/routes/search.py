@@ -139,14 +139,17 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
     await turn.begin()
     snapshot = await service.snapshot_for(search)
 
-    def look_at_fields() -> None:
+    def look_at_names() -> None:
+        from query_api.channels.edge_choice import check_edges  # numpy and Arrow: loaded by now, not at the start
+
+        check_edges(search.edges, snapshot.graph)
         if search.diversity is not None:
             snapshot.text.fields.check_field(search.diversity, search.collection)
         snapshot.text.fields.scope(search.collection, search.conditions)
 
-    if search.filter or search.diversity is not None:
+    if search.filter or search.edges or search.diversity is not None:
         try:
-            await service.read(look_at_fields)
+            await service.read(look_at_names)
         except MalformedFilter as error:
             raise ApiProblem(422, "Request does not fit", str(error)) from error
     return snapshot

@@ -37,8 +37,8 @@ class Finishing:
         reading, request = self._reading, self._reading.request
         if request.explain:
             names, findings, evidence = await self._following.names(), self._following.findings, self._evidence()
-            view, opened_at = reading.snapshot.graph, reading.snapshot.text.opened_at
-            factors = await reading.run(lambda: factors_of(hits, texts, view, names, findings, evidence, opened_at))
+            snapshot, now = reading.snapshot, reading.now
+            factors = await reading.run(lambda: factors_of(hits, texts, snapshot, names, findings, evidence, now))
             hits = [hit.model_copy(update={"factors": each}) for hit, each in zip(hits, factors, strict=True)]
         if request.context != "parent":
             chunks = {chunk.id: chunk for of_passage in texts.chunks.values() for chunk in of_passage}

@@ -26,10 +26,11 @@ from query_api.channels.structured.channel import Structured
 from query_api.channels.structured.telling import told_fields
 from query_api.channels.understanding import hops_of, understood
 from query_api.reading.snapshot import QueryEncoder, Snapshot
+from query_api.searching.asked_time import newest_first, within_asked_time
 from query_api.searching.decomposing import Decomposed, Named, PartSearch, parts_to_search
 from query_api.searching.finishing import Finishing
 from query_api.searching.following import Following
-from query_api.searching.fusing import Found, FusionWeights, Place, places
+from query_api.searching.fusing import DEPTH, Found, FusionWeights, Place, places
 from query_api.searching.reranking import Reranked, asks_reranker
 from query_api.searching.results.choosing import FLOOR_PLACES
 from query_api.searching.results.hits import Texts, hits_of
@@ -69,7 +70,9 @@ async def search(
     thread that has begun a store call finishes it unheard. Raises SearchFailed when no channel could answer,
     MalformedFilter for filters that this snapshot's documents cannot answer.
     """
-    reading = Reading.of(request, snapshot, encoder, executor, settings)
+    reading, period = Reading.of(request, snapshot, encoder, executor, settings), None
+    if "structured" in _asked(request):
+        reading, period = await within_asked_time(reading)
     understanding = understood(request.q, request.intent)
     parts = parts_to_search(request, understanding.parts)
     reranker = settings.reranker if asks_reranker(request) else None
@@ -82,6 +85,8 @@ async def search(
         "decomposed": bool(parts),
         "channels": tuple(filter(_asked(request).__contains__, ALL_CHANNELS)),
         "hops": hops_of(request),
+        "period": period,
+        "newest_first": reading.newest_first,
     }
     named = await searching.named()
     yield Meta(
@@ -163,6 +168,8 @@ class _Search:
         while True:
             await self._following.compare_rest(self._channels)
             found = self._places(wanted)
+            if self._reading.newest_first:
+                found = newest_first(self._places(max(wanted, DEPTH)), self._reading)[:wanted]
             chosen = await self._finishing.chosen(found)
             if len(chosen) >= needed or request.min_confidence is not None:
                 return chosen

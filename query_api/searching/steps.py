@@ -5,10 +5,12 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from indexer.errors import DamagedStore, EncoderFailure, TransientStoreError
 from indexer.read.resident.scope import Scope
+from query_api.channels.edge_choice import check_edges
 from query_api.channels.graph import TermWeights
 from query_api.reading.passages import PassageReader
 from query_api.reading.snapshot import QueryEncoder, Snapshot
@@ -51,18 +53,20 @@ class SearchBudgets:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """All a search can be tuned by."""
+    """All a search can be tuned by. `clock` tells now: what `yesterday` is, and how old a document."""
 
     budgets: SearchBudgets = field(default_factory=SearchBudgets)
     fusion: FusionWeights = field(default_factory=FusionWeights)
     terms: TermWeights = field(default_factory=TermWeights)
     judge: Judge | None = field(default_factory=fitted_judge)
     reranker: ServedReranker | None = None
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What one search reads, and with what. `scope` is what the request's collection and filters leave."""
+    """What one search reads, and with what. `scope` is what the request's collection and filters leave, and the time
+    that its question names; `newest_first` is whether it asks for the newest."""
 
     request: SearchRequest
     snapshot: Snapshot
@@ -71,6 +75,8 @@ class Reading:
     settings: SearchSettings
     scope: Scope
     passages: PassageReader
+    now: datetime
+    newest_first: bool = False
 
     @classmethod
     def of(
@@ -81,12 +87,14 @@ class Reading:
         executor: Executor,
         settings: SearchSettings,
     ) -> "Reading":
-        """Raises MalformedFilter for filters, and a field for diversity, that this snapshot's documents do not have."""
+        """Raises MalformedFilter for filters, a field for diversity, and edges, that this snapshot does not have."""
         fields = snapshot.text.fields
+        check_edges(request.edges, snapshot.graph)
         if request.diversity is not None:
             fields.check_field(request.diversity, request.collection)
         scope = fields.scope(request.collection, request.conditions)
-        return cls(request, snapshot, encoder, executor, settings, scope, PassageReader(snapshot.text))
+        passages, now = PassageReader(snapshot.text), settings.clock()
+        return cls(request, snapshot, encoder, executor, settings, scope, passages, now)
 
     @property
     def limits(self) -> tuple[Limit, ...]:

@@ -1,6 +1,6 @@
 """The live documents' own fields in memory: which documents a filter lets through, and which a text names."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from indexer.read.fields.columns import Column, flattened, matching, number_in
+from indexer.read.fields.dates import Span, date_span
 from indexer.read.fields.phrases import Phrases, best_fits, hashes_of
 from indexer.read.resident.layers import Layer, Layers
 from indexer.read.resident.scope import KEPT_SCOPES, Scope, ScopeRows
@@ -38,6 +39,7 @@ RECORD_COLUMNS = [
 OF_METADATA = "metadata."
 MAX_NAMED_FIELDS = 40
 MOSTLY = 0.5  # of a field's values
+A_DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,7 @@ class DocumentIndex:
         self.layers = layers
         self.rows = ScopeRows(layers.stack)
         self._scopes: dict[tuple[str | None, tuple[Condition, ...]], Scope] = {}
+        self._date_fields: dict[str, tuple[str, ...]] = {}
 
     def position(self, key: DocumentKey) -> tuple[int, int] | None:
         """Partition and offset of the record a live document comes from."""
@@ -196,9 +199,11 @@ class DocumentIndex:
 
     def keys(self, rows: NDArray[np.int64]) -> list[DocumentKey]:
         """The documents of these rows."""
-        firsts, layers = zip(*self._numbered(), strict=True) if len(rows) else ((), ())
-        places = zip(rows.tolist(), (np.searchsorted(firsts, rows, side="right") - 1).tolist(), strict=True)
-        return [layers[at].names.keys[row - firsts[at]] for row, at in places]
+        return [layer.names.keys[row] for layer, row in self._placed(rows)]
+
+    def titles(self, rows: NDArray[np.int64]) -> list[str]:
+        """The titles of these rows' documents."""
+        return [str(layer.content.stored["title"][row]) for layer, row in self._placed(rows)]
 
     def called(self, phrases: Sequence[str], live: NDArray[np.bool_]) -> list[Called]:
         """The documents among the live rows that these phrases stand for."""
@@ -228,6 +233,39 @@ class DocumentIndex:
             for field, are in told
             if are.sum() > MOSTLY * len(are)
         ]
+
+    def own_dates(self, live: NDArray[np.bool_]) -> list[Dated]:
+        """The fields that hold one date a document: its own, and not those of what it tells of."""
+        return [field for field in self.dated(live) if len(field.rows) == len(np.unique(field.rows))]
+
+    def date_of(self, key: DocumentKey, before_ms: int) -> int:
+        """When a live document is from, in milliseconds since 1970: the newest of its own dates that do not lie ahead,
+        else when its record arrived."""
+        if key.collection not in self._date_fields:
+            dated = self.own_dates(self.live(Scope(key.collection)))
+            self._date_fields[key.collection] = tuple(f"{OF_METADATA}{field.field}" for field in dated)
+        spans = [date_span(value) for field in self._date_fields[key.collection] for value in self.values(field, key)]
+        own = [span.start for span in spans if span is not None and span.start <= before_ms]
+        return max(own) if own else max(map(int, self.values("updated", key)), default=0)
+
+    def within(self, span: Span, scope: Scope, wanted: Callable[[str], bool]) -> tuple[Scope, tuple[str, ...]]:
+        """The documents of a scope that are from a span of time, by their own dates in the `wanted` fields, all where
+        none of these is; one without a date by when its record arrived. And the fields that were looked at."""
+        live = self.live(scope)
+        dated = self.own_dates(live)
+        looked_at = [field for field in dated if wanted(field.field)] or dated
+        has_own, inside = np.zeros(len(live), dtype=np.bool_), np.zeros(len(live), dtype=np.bool_)
+        for field in looked_at:
+            starts, ends = field.spans.T
+            contained = (starts >= span.start) & (ends <= span.end)
+            touching = (ends - starts <= A_DAY_MS) & (starts < span.end) & (ends > span.start)
+            has_own[field.rows] = True
+            inside[field.rows[contained | touching]] = True
+        stored = [layer.content.stored["timestamp_ms"] for _, layer in self._numbered()]
+        arrived = np.concatenate(stored) if stored else np.zeros(0)
+        inside |= ~has_own & (arrived >= span.start) & (arrived < span.end)
+        rows = np.flatnonzero(inside & live)
+        return Scope(scope.collection, frozenset(self.keys(rows))), tuple(field.field for field in looked_at)
 
     def collections(self) -> dict[str, Holding]:
         """Those that hold a live document, by name."""
@@ -322,6 +360,12 @@ class DocumentIndex:
         return MalformedFilter(
             f"No document of {where} has a field {field[:80]!r}; there are {', '.join(named[:MAX_NAMED_FIELDS])}{more}."
         )
+
+    def _placed(self, rows: NDArray[np.int64]) -> Iterator[tuple[Layer[Records], int]]:
+        """Each row's layer, and its number there."""
+        firsts, layers = zip(*self._numbered(), strict=True) if len(rows) else ((), ())
+        places = zip(rows.tolist(), (np.searchsorted(firsts, rows, side="right") - 1).tolist(), strict=True)
+        return ((layers[at], row - firsts[at]) for row, at in places)
 
     def _numbered(self) -> Iterator[tuple[int, Layer[Records]]]:
         """Each layer with the number of its first row."""

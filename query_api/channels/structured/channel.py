@@ -20,6 +20,7 @@ from schemas.ids import DocumentKey
 LEAST_SHARE = 0.5  # of what was asked, that a candidate has
 MOST_ALIKE = 2_000  # documents with one score; what more of them share decides nothing
 PASSAGES_A_DOCUMENT = 4
+LOOKED_AT = 256  # passages, to see whether words are used elsewhere
 SILENT_BELOW, SURE_FROM = 0.5, 0.8  # shares of the question's words that are covered
 NAMED_BY_ID = 0.1
 SHARE_OF_FIT = np.array([1.0, 1.0, 0.5, 0.5])  # by Fit: what leaves the choice open, or is nearly it, has half of it
@@ -39,7 +40,20 @@ NOTHING_ASKED = Structured((), 0.0, {})
 
 def recognised_fields(text: TextSnapshot, question: str, scope: Scope) -> Recognised:
     """What a question asks of the fields of the scope's documents. Blocks: for a thread."""
-    return recognise(question, text.fields, text.fields.live(scope))
+
+    def is_common(said: str, rows: NDArray[np.int64]) -> bool:
+        return _is_common(text, said, rows, scope)
+
+    return recognise(question, text.fields, text.fields.live(scope), is_common)
+
+
+def _is_common(text: TextSnapshot, said: str, rows: NDArray[np.int64], scope: Scope) -> bool:
+    """Whether more other documents hold all these words in one passage than these are."""
+    own = set(text.fields.keys(rows))
+    found = text.keyword_search(said, LOOKED_AT + PASSAGES_A_DOCUMENT * len(own), scope)
+    held = text.compare_words(said, [passage.passage_id for passage in found], scope.collection).held
+    using = {passage.key for passage, of_passage in zip(found, held, strict=True) if of_passage.all()}
+    return len(using - own) > len(own)
 
 
 def structured_channel(

@@ -23,7 +23,7 @@ _PLAIN = re.compile(
     re.IGNORECASE,
 )
 _BARE_YEAR = re.compile(r"[12]\d{3}")
-_EARLIEST, _LATEST = -(2**53), 2**53
+EARLIEST, LATEST = -(2**53), 2**53
 
 
 class TimeExpression(NamedTuple):
@@ -58,10 +58,10 @@ def _span_of(pattern: re.Pattern[str], match: re.Match[str]) -> Span | None:
     if date is None or (pattern is _PLAIN and _BARE_YEAR.fullmatch(match["date"]) and not match["lead"]):
         return None
     if pattern is _BEFORE:
-        return Span(_EARLIEST, date.start)
+        return Span(EARLIEST, date.start)
     if pattern is _AFTER:
-        return Span(date.end, _LATEST)
-    return Span(date.start, _LATEST) if pattern is _SINCE else date
+        return Span(date.end, LATEST)
+    return Span(date.start, LATEST) if pattern is _SINCE else date
 
 
 def _bounds_of(pattern: re.Pattern[str], match: re.Match[str]) -> tuple[tuple[Operator, str], ...]:

@@ -4,13 +4,15 @@ Nodes are whole numbers: a passage is its number in the view, an entity is -1, -
 edge has the same weight from both its ends. What more than 40 passages have in common joins nothing.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
+from query_api.channels.edge_choice import follows, looks_at
 from query_api.channels.query_links import MAX_TARGETS
 from query_api.channels.terms import MAX_SHARED, MIN_SHARED
 from query_api.channels.walking.push import Adjacent, Floats, Numbers
+from query_api.graph.answers import Statement
 from query_api.graph.columns import Keys
 from query_api.graph.view import GraphView
 
@@ -45,7 +47,8 @@ class PassagesAndEntities:
             ({"statement"}, self._stated_about),
             ({"statement"}, self._stating),
         ]
-        self._ways = [way for names, way in kinds if not edges or names & set(edges)]
+        self._ways = [way for names, way in kinds if any(looks_at(name, edges) for name in names)]
+        self._edges = edges
 
     def neighbours(self, nodes: Numbers) -> Adjacent:
         """The edges of these nodes; see Neighbours."""
@@ -120,7 +123,7 @@ class PassagesAndEntities:
         return first[links.asked[few]], links.passage[few], links.weight[few] / np.sqrt(crowd[few])
 
     def _stated_about(self, passages: Numbers) -> _Edges:
-        facts = self._view.statements_in(passages)
+        facts = self._followed(self._view.statements_in(passages))
         parts = [(fact.asked, fact.confidence, role.entity) for fact in facts for role in fact.roles]
         entities = np.array([entity for _, _, entity in parts], dtype=np.uint64)
         at, document, weight = self._titled(entities)
@@ -132,13 +135,16 @@ class PassagesAndEntities:
 
     def _stating(self, passages: Numbers) -> _Edges:
         first, entities, weight = self._own_titles(passages)
-        facts = self._view.statements_with(entities)
+        facts = self._followed(self._view.statements_with(entities))
         row = np.array([fact.asked for fact in facts], dtype=np.int64)
         crowd = np.bincount(row, minlength=len(entities))[row]
         few = crowd <= MAX_SHARED
         passage = np.array([fact.passage for fact in facts], dtype=np.int64)
         confidence = np.array([fact.confidence for fact in facts], dtype=np.float64)
         return first[row[few]], passage[few], (confidence * weight[row] / np.sqrt(crowd))[few]
+
+    def _followed(self, facts: Sequence[Statement]) -> list[Statement]:
+        return [fact for fact in facts if follows("statement", fact.predicate, self._edges)]
 
     def _facts(self, entities: Keys) -> Numbers:
         """In how many statements each of these has a part."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from query_api.channels import terms
+from query_api.channels.edge_choice import follows, looks_at
 from query_api.channels.terms import Entrances, Held, Parent, Reach, Reason
 from query_api.graph.view import GraphView
 
@@ -30,7 +31,11 @@ def steps_from(
         "statement": lambda: terms.stated(view, whole, enter, asks),
     }
     return [
-        reach for kind, reaches in kinds.items() if not edges or kind in edges for reach in reaches() if reach.score
+        reach
+        for kind, reaches in kinds.items()
+        if looks_at(kind, edges)
+        for reach in reaches()
+        if reach.score and follows(kind, reach.reason.predicate, edges)
     ]
 
 

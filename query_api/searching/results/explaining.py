@@ -9,6 +9,7 @@ from query_api.channels.findings import Findings
 from query_api.channels.query_links import Names
 from query_api.graph.identifiers import MISSING
 from query_api.graph.view import GraphView
+from query_api.reading.snapshot import Snapshot
 from query_api.searching.results.confidence import Evidence
 from query_api.searching.results.hits import Texts
 from schemas.api import Hit
@@ -25,6 +26,7 @@ WEIGHTS = {
     "source": 0.05,
 }
 HALF_LIFE_DAYS = 365
+A_DAY_SECONDS = 86_400
 MIDDLING = 10  # passages elsewhere that name or link to a document of centrality one half
 _DECIMALS = 4
 
@@ -32,15 +34,16 @@ _DECIMALS = 4
 def factors_of(
     hits: Sequence[Hit],
     texts: Texts,
-    view: GraphView,
+    snapshot: Snapshot,
     names: Names | None,
     findings: Findings,
     evidence: Evidence | None,
-    opened_at: datetime,
+    now: datetime,
 ) -> list[Factors]:
     """One for each hit. What is not known counts 0: a question without a vector has no semantic factor, one without
-    names no entity, a document that the graph does not hold no centrality. `opened_at` is the snapshot's time, by whole
-    days. Blocks for some milliseconds on a long page: for a thread."""
+    names no entity, a document that the graph does not hold no centrality. `now` counts by whole days. Blocks
+    for some milliseconds on a long page: for a thread."""
+    view, today = snapshot.graph, int(now.timestamp()) // A_DAY_SECONDS
     central = _centralities(view, [DocumentKey(hit.collection, hit.document_id) for hit in hits])
     named = _named_shares(view, names, [hit.passage_id for hit in hits])
     told = []
@@ -51,8 +54,8 @@ def factors_of(
         if evidence is not None and row is not None:
             semantic = float(evidence.compared.cosine[row])
             exact = float(evidence.compared.held[row] @ evidence.idf) / (float(evidence.idf.sum()) or 1.0)
-        taken = datetime.fromtimestamp(document.timestamp_ms / 1000, opened_at.tzinfo)
-        days = max(0, (opened_at.date() - taken.date()).days)
+        dated = snapshot.text.fields.date_of(document.key, int(now.timestamp() * 1000))
+        days = max(0, today - dated // 1000 // A_DAY_SECONDS)
         carried = (document.uri is not None, document.version is not None, bool(document.own_metadata))
         values = {
             "semantic": semantic,

@@ -1,7 +1,11 @@
-"""A hit's path: from the question, over what it names or what fits it, to the passage; each step with its evidence."""
+"""A hit's path: from the question, over what it names or what fits it, to the passage; each step with its evidence.
+
+It ends at the hit's document, comes by no document or entity twice, and goes by another document only where the
+question names that one, or it fits the question better than the hit does.
+"""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from indexer.sentences import sentence_spans
@@ -33,6 +37,7 @@ class Trail:
         self._links = findings.gathered.links if findings.gathered else []
         self._entities = findings.gathered.entities if findings.gathered else []
         self._parents = findings.gathered.parents if findings.gathered else []
+        self._parent_of = {parent.passage: at for at, parent in enumerate(self._parents) if parent.reached is None}
         self._names: dict[int, str] = {}
         self._labels: dict[int, str] = {}
 
@@ -40,8 +45,8 @@ class Trail:
         """The passages whose chunks carry the evidence of these passages' paths; what the paths name is looked up."""
         needed: set[int] = set()
         named: set[int] = set()
-        reached = [self._reasons[passage_id] for passage_id in passage_ids if passage_id in self._reasons]
-        for reason in (step for last in reached for step in self._steps_to(last)):
+        reached = [self._reason(passage_id) for passage_id in passage_ids]
+        for reason in (step for last in reached if last is not None for step in self._steps_to(last)):
             if reason.entity:
                 named.add(reason.entity)
             if reason.chunk >= 0:
@@ -65,16 +70,34 @@ class Trail:
             yield step
             step = None if step.term in WITHOUT_PARENT else self._parents[step.origin].reached
 
+    def _reason(self, passage_id: str) -> Reason | None:
+        """Why a passage was reached: from a parent that the question names or that fits it better than the passage
+        itself does; else because it fits itself."""
+        reason = self._reasons.get(passage_id)
+        own = None if reason is None else self._parent_of.get(self._numbers[passage_id])
+        if reason is None or own is None:
+            return reason
+        *_, first = self._steps_to(reason)
+        if first.term in WITHOUT_PARENT:
+            return reason
+        before = self._parents[first.origin]
+        if before.link is not None or before.weight > self._parents[own].weight:
+            return reason
+        return Reason("matches", own)
+
     def path(self, passage_id: str, text: ChunkTexts, best_chunk: str) -> list[PathEdge]:
         """The path to a passage; empty for one that the graph did not reach.
 
         `text` gives the text of a chunk of the passages that `passages_of_evidence` named; `best_chunk` is the chunk
         the hit shows.
         """
-        reason = self._reasons.get(passage_id)
+        reason = self._reason(passage_id)
         if reason is None:
             return []
         title = self._view.title(self._view.document_of_passage(self._numbers[passage_id]))
+        return without_loops(self._edges(passage_id, reason, title, text, best_chunk), title)
+
+    def _edges(self, passage_id: str, reason: Reason, title: str, text: ChunkTexts, best_chunk: str) -> list[PathEdge]:
         match reason.term:
             case "names":
                 return [_named(self._links[reason.origin], title)]
@@ -101,15 +124,16 @@ class Trail:
         return [*self._way_to(before, text), *step]
 
     def _to_parent(self, parent: Parent, title: str, text: ChunkTexts) -> PathEdge:
-        """The question names the parent's title, or its best sentence matches."""
+        """The question names the parent's title, or a sentence of it, else its title, holds words of the question."""
         if parent.link is not None:
             return _named(parent.link, title)
         chunks = [self._view.chunk_id(chunk) for chunk in self._view.chunks_of_passage(parent.passage)]
         for sentence in parent.best_sentences(len(parent.sentences)):
-            for chunk in chunks:
+            for chunk in chunks if sentence.share > 0 else ():
                 if sentence.text in (text(chunk) or ""):
                     return _edge(QUESTION, "matches", title, sentence.text, chunk, by="question")
-        return _edge(QUESTION, "matches", title, by="question")
+        held = self._question.stems_in(title)
+        return _edge(QUESTION, "matches", title, title if held else None, by="question")
 
     def _from_parent(
         self,
@@ -144,19 +168,18 @@ class Trail:
     def _stated(
         self, parent_title: str, title: str, passage_id: str, reason: Reason, text: ChunkTexts
     ) -> list[PathEdge]:
-        """The fact, read in its own direction, and the document about its other part unless that names itself. A fact
-        of the metadata alone, such as a date in front matter, has no sentence."""
+        """The fact, and the document that states it or is about its other part unless that is its title. A fact of the
+        metadata alone, such as a date in front matter, has no sentence."""
         label = self._label(reason.entity, reason.chunk, text)
         chunk = self._view.chunk_id(reason.chunk)
         shown = text(chunk)
         evidence = None
         if shown is not None:
             evidence = sentence_stating(shown, reason.predicate) or sentence_naming(shown, normalise_text(label))
-        ends = (label, parent_title) if reason.inverse else (parent_title, label)
-        fact = _edge(ends[0], reason.predicate, ends[1], evidence, chunk)
+        fact = _edge(parent_title, reason.predicate, label, evidence, chunk, inverse=reason.inverse)
         stating = self._view.passage_id(self._view.passage_of_chunk(reason.chunk))
-        if stating == passage_id or normalise_text(label) == normalise_text(title):
-            return [fact]
+        if stating == passage_id:
+            return [fact, _edge(label, "mentioned_in", title, evidence, chunk)]
         return [fact, _edge(label, "title_of", title)]
 
     def _label(self, entity: int, chunk: int, text: ChunkTexts) -> str:
@@ -179,6 +202,23 @@ class Trail:
         name = self._names.get(entity, "")
         evidence = sentence_naming(shown, name) or _most_telling(shown, self._question)
         return _edge(source, edge, target, evidence, identifier)
+
+
+def without_loops(edges: Sequence[PathEdge], title: str) -> list[PathEdge]:
+    """The edges without those between two visits of the same document or entity, by its name; the last leads to the
+    title."""
+    kept: list[PathEdge] = []
+    reached: list[str | None] = [None]
+    for edge in edges:
+        target = normalise_text(edge.target)
+        if target in reached:
+            del kept[reached.index(target) :], reached[reached.index(target) + 1 :]
+        else:
+            kept.append(edge)
+            reached.append(target)
+    if kept and kept[-1].target != title:
+        kept[-1] = kept[-1].model_copy(update={"target": title})
+    return kept
 
 
 def written_in(text: str, name: str) -> str | None:
@@ -235,8 +275,9 @@ def _edge(
     chunk_id: str | None = None,
     *,
     by: StepBy = "graph",
+    inverse: bool = False,
 ) -> PathEdge:
     shortened = None if evidence is None else evidence[:MAX_EVIDENCE_CHARACTERS]
-    return PathEdge.model_validate(
-        {"from": source, "edge": edge, "to": target, "by": by, "evidence": shortened, "chunk_id": chunk_id}
+    return PathEdge(
+        source=source, edge=edge, target=target, inverse=inverse, by=by, evidence=shortened, chunk_id=chunk_id
     )

@@ -182,3 +182,50 @@ def test_nesting_without_end_is_refused_and_nothing_is_dropped(mark: str) -> Non
         with pytest.raises(UnparsableDocument) as caught:
             read(mark * depth + "deep\n\nend")
         assert caught.value.reason == "too_deep"
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        (
+            "# ADR 7: Queues\n\n- Status: Accepted\n- Date: 2024-01-02\n\nWe use queues.\n",
+            [("status", "Accepted"), ("date", "2024-01-02")],
+        ),
+        (
+            "* Status: superseded by [ADR 9](0009-logs.md)\n* Deciders: Ann Lee, Bo Ek\n",
+            [("status", "superseded by ADR 9"), ("deciders", "Ann Lee, Bo Ek")],
+        ),
+        (
+            "ADR 7\n=====\n\n**Status:** Accepted  \n**Decision Date**: `2024-01-02`\\\n**Owner:** Ann\n\nText.\n",
+            [("status", "Accepted"), ("decision_date", "2024-01-02"), ("owner", "Ann")],
+        ),
+        ("# One\n\n**Status:** Draft\n\n**Version:** 2\n", [("status", "Draft"), ("version", "2")]),
+        (
+            "+ __Status:__ Accepted by\n  the board\n  - of Ek\n+ Author: Ann\n",
+            [("status", "Accepted by the board"), ("author", "Ann")],
+        ),
+        ("---\nstatus: Draft\n---\n# One\n- Status: Final\n- Owner: Ann\n", [("status", "Draft"), ("owner", "Ann")]),
+    ],
+)
+def test_a_list_at_the_top_that_states_something_of_the_document_becomes_fields(
+    text: str, fields: list[tuple[str, str]]
+) -> None:
+    assert list(read(text).fields) == fields
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Tool\n\n- Fast: it takes a moment\n- Small: it takes no room\n",
+        "# Tool\n\n- Status: Accepted\n- and much else\n",
+        "# Tool\n\nIt is good.\n\n- Status: Accepted\n",
+        "# Tool\n\nStatus: nobody knows.\n",
+        "# Tool\n\n- Status:\n- Date:\n",
+    ],
+)
+def test_any_other_list_is_text_alone(text: str) -> None:
+    assert list(read(text).fields) == []
+
+
+def test_a_list_that_becomes_fields_stays_in_the_text() -> None:
+    assert "Status: Accepted" in read("# ADR\n\n- Status: Accepted\n- Date: 2024-01-02\n").text

@@ -7,7 +7,14 @@ import pytest
 from rich.console import Console
 
 from query_api.command.console import PlainConsole
-from query_api.command.showing import SNIPPET_CHARACTERS, show_collections, show_dead_letters, show_hit, worker_text
+from query_api.command.showing import (
+    SNIPPET_CHARACTERS,
+    period_text,
+    show_collections,
+    show_dead_letters,
+    show_hit,
+    worker_text,
+)
 
 HIT: dict[str, Any] = {
     "rank": 1,
@@ -33,6 +40,7 @@ def test_a_hit_tells_how_likely_it_is_and_what_says_the_same() -> None:
     text = shown(confidence=0.873, duplicates=[copy])
     assert "87% sure   score 1.25" in text
     assert "also in wiki/copy" in text
+    assert "unlikely   score 1.25" in shown(confidence=0.007, unlikely=True)
 
 
 BEFORE, ANSWER, AFTER = "Before it. " * 30, "A weir holds the river back.", " After it." * 30
@@ -74,6 +82,12 @@ def test_a_text_without_an_answer_is_shown_from_its_beginning() -> None:
     assert len(line.strip()) <= SNIPPET_CHARACTERS + 2
 
 
+def test_a_time_in_the_question_tells_what_it_let_through() -> None:
+    period = {"words": "last week", "fields": ["date", "created"], "documents": 1}
+    assert period_text(period) == "Only 1 document from “last week”, by date or created or arrival."
+    assert period_text(period | {"documents": 0}) == "No document is from “last week”: all were searched."
+
+
 def test_a_document_cannot_steer_the_terminal() -> None:
     output = io.StringIO()
     evil = "evil \x1b[31mRED\x1b]0;pwn\x07 \x9b2J\rgone \u202egnp.exe"
@@ -106,10 +120,10 @@ def test_what_cannot_be_told_is_not_shown() -> None:
         ({"from": "A", "edge": "continues", "to": "B", "by": "graph"}, "A ─continues→ B"),
         ({"from": "question", "edge": "names", "to": "B", "by": "question"}, "question ─names→ B"),
         ({"from": "A", "edge": "continues", "to": "B", "by": "words"}, "A, then B, by words (no link)"),
-        ({"from": "A", "edge": "continues", "to": "A", "by": "words"}, "A, another passage, by words (no link)"),
+        ({"from": "A", "edge": "requires", "to": "B", "by": "graph", "inverse": True}, "A ←requires─ B"),
     ],
 )
-def test_only_an_edge_is_drawn_as_one(step: dict[str, str], line: str) -> None:
+def test_only_an_edge_is_drawn_as_one(step: dict[str, object], line: str) -> None:
     assert line in shown(path=[step]).splitlines()[3]
 
 

@@ -1,5 +1,7 @@
 """The cache of results: within its number, age and size, and honest about how often it helped."""
 
+from datetime import date
+
 from query_api.repeating.identity import AnswerKey, SnapshotIdentity
 from query_api.repeating.result_cache import ResultCache, told_again
 from query_api.searching.engine import SearchPart
@@ -18,7 +20,7 @@ class Clock:
 
 
 def key(question: str, version: int = 1) -> AnswerKey:
-    return AnswerKey(SnapshotIdentity("g0001", 1, (("chunks", version),)), question, 0, 10)
+    return AnswerKey(SnapshotIdentity("g0001", 1, (("chunks", version),)), question, 0, 10, date(2026, 1, 1))
 
 
 def answer(text: str = "The river is high.") -> list[SearchPart]:

@@ -36,6 +36,8 @@ async def test_outward_leaves_out_what_links_here(running: Running) -> None:
     """Ada links to the river: followed outward, only the river's own chunks are around it."""
     kinds = ["has_chunk", "links_to"]
     around = (await running.get("/v1/graph", node="a/notes/river.md", kinds=kinds)).json()
-    outward = (await running.get("/v1/graph", node="a/notes/river.md", kinds=kinds, outward=True)).json()
+    outward = (
+        await running.get("/v1/graph", node="a/notes/river.md", kinds="has_chunk, links_to", outward=True)
+    ).json()
     assert {edge["kind"] for edge in around["edges"]} == {"has_chunk", "links_to"}
     assert {(edge["from"], edge["kind"]) for edge in outward["edges"]} == {("a/notes/river.md", "has_chunk")}

@@ -134,6 +134,12 @@ async def test_hits_below_the_floor_are_left_out_and_the_answer_ends(executor: E
     assert answer.done.next_offset is None
 
 
+async def test_what_next_to_nothing_supports_is_marked_and_stays(executor: Executor) -> None:
+    settings = SearchSettings(judge=ByRank({1: 0.9, 2: 0.0099, 3: 0.01}))
+    answer = await ask(world(COPIES), executor, q=QUESTION, settings=settings)
+    assert [(hit.confidence, hit.unlikely) for hit in answer.hits[:3]] == [(0.9, False), (0.0099, True), (0.01, False)]
+
+
 async def test_without_a_floor_each_hit_tells_its_confidence(executor: Executor) -> None:
     for mode in ("hybrid", "vector", "keyword", "graph", "rerank"):
         answer = await ask(world(PAGES), executor, mode=mode)

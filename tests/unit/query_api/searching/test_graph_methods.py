@@ -5,8 +5,9 @@ from typing import get_args
 
 import pytest
 
+from schemas.errors import MalformedFilter
 from schemas.search_request import GraphMethod
-from tests.unit.query_api.in_memory_text import world
+from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.searching.asking import PAGES, ask
 
 METHODS = get_args(GraphMethod)
@@ -32,6 +33,47 @@ async def test_a_filter_holds_by_each(executor: Executor, method: str) -> None:
     )
     assert "Alpha Film" not in answer.titles
     assert "Jane Doe" in answer.titles
+
+
+PROPOSALS = [
+    Page(
+        "1",
+        "PEP 1",
+        [["How proposals are made."]],
+        facts=[("PEP 1", "requires", "PEP 2"), ("PEP 1", "is_a", "PEP 3")],
+    ),
+    Page("2", "PEP 2", [["Nothing but rivers."]]),
+    Page("3", "PEP 3", [["Nothing but lakes."]]),
+    Page("4", "Kept", [["How proposals are kept."]]),
+    Page("5", "Read", [["How proposals are read."]]),
+]
+
+
+@pytest.mark.parametrize(
+    ("edges", "found"),
+    [
+        ("statement", {"PEP 2", "PEP 3"}),
+        ("requires", {"PEP 2"}),
+        ("is_a", {"PEP 3"}),
+        (["requires", "is_a,link"], {"PEP 2", "PEP 3"}),
+        ("link", set()),
+    ],
+)
+@pytest.mark.parametrize("method", METHODS)
+async def test_statements_of_the_predicates_that_are_asked_for_are_followed(
+    executor: Executor, method: str, edges: str | list[str], found: set[str]
+) -> None:
+    answer = await ask(
+        world(PROPOSALS), executor, "How are proposals made?", mode="graph", graph_method=method, edges=edges
+    )
+    assert {hit.title for hit in answer.hits} & {"PEP 2", "PEP 3"} == found
+
+
+async def test_an_edge_that_is_not_there_is_refused_with_those_that_are(executor: Executor) -> None:
+    with pytest.raises(MalformedFilter, match=r"'need' is no kind .* takes named, .*, residual; .* is_a, requires"):
+        await ask(world(PROPOSALS), executor, edges="need")
+    with pytest.raises(MalformedFilter, match="of statements none yet"):
+        await ask(world(PAGES), executor, edges="need")
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -150,7 +150,7 @@ async def test_the_same_search_gives_the_same_hits(executor: Executor) -> None:
     assert [hit.model_dump() for hit in first.hits] == [hit.model_dump() for hit in second.hits]
 
 
-async def test_a_fact_is_told_in_its_own_direction_with_the_line_that_states_it(executor: Executor) -> None:
+async def test_a_fact_that_reads_the_other_way_round_leads_to_its_subject_and_says_so(executor: Executor) -> None:
     made = world(
         [
             Page(
@@ -161,9 +161,9 @@ async def test_a_fact_is_told_in_its_own_direction_with_the_line_that_states_it(
     )
     answer = await ask(made, executor, q="What replaces PEP 102?", mode="graph")
     replacing = next(hit for hit in answer.hits if hit.title == "PEP 101")
-    assert [(edge.source, edge.edge, edge.target) for edge in replacing.path] == [
-        ("question", "names", "PEP 102"),
-        ("PEP 101", "replaces", "PEP 102"),
+    assert [(edge.source, edge.edge, edge.target, edge.inverse) for edge in replacing.path] == [
+        ("question", "names", "PEP 102", False),
+        ("PEP 102", "replaces", "PEP 101", True),
     ]
 
 
