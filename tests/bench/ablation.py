@@ -1,0 +1,176 @@
+"""Leaves parts of the ranking out, one at a time: `python -m tests.bench.ablation --data-dir DIR FOLDER[=COLLECTION]…`.
+
+The folders are labelled collections as `thalweg evaluate` takes them; the data directory is one into which it has
+loaded them, or the named collection of it. It is opened to read. Every question is searched in process, by each
+channel alone, by rank fusion and by the whole engine; then by the whole engine without one part. For each set nDCG@10
+and R@5 in percent, and whether the law holds: the engine nowhere more than a point below the best of the others. The
+last line is JSON.
+"""
+
+import argparse
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import fields, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+from query_api.channels import gating
+from query_api.channels.graph import TermWeights
+from query_api.evaluation.corpus import corpus_of
+from query_api.evaluation.reporting.tables import LAW_MARGIN
+from query_api.judging.approaches import APPROACHES
+from query_api.judging.figures.measures import judge
+from query_api.judging.judged import LAW_MEASURES
+from query_api.judging.labelled import LabelledCollection, Question, read_folder, spread_out
+from query_api.searching import fusing
+from query_api.searching.search import search
+from query_api.searching.steps import SearchSettings
+from schemas.api import Hit
+from schemas.search_request import SearchRequest
+from tests.bench.confidence import PATIENT, Served, opened
+
+K = 10
+WHOLE = "hybrid"
+Rankings = Mapping[str, Sequence[str]]
+Figures = Mapping[str, float]
+
+
+class LabelledSet(NamedTuple):
+    """A labelled collection, the questions asked of it, and where it is in the store."""
+
+    labelled: LabelledCollection
+    questions: Sequence[Question]
+    collection: str
+
+
+@contextmanager
+def without_coverage() -> Iterator[None]:
+    """The first twenty stay in the order of their scores."""
+    with patch.object(fusing, "_covering", lambda order, *_: list(order)):
+        yield
+
+
+@contextmanager
+def without_graph() -> Iterator[None]:
+    """The gate is shut whatever is asked."""
+    with patch("query_api.channels.graph.opening", lambda *_: 0.0):
+        yield
+
+
+@contextmanager
+def without_gate() -> Iterator[None]:
+    """It is open whatever is asked."""
+    with patch("query_api.channels.graph.opening", lambda *_: 1.0):
+        yield
+
+
+@contextmanager
+def without_name_use() -> Iterator[None]:
+    """Whatever is a title somewhere is surely a name."""
+    with patch("query_api.channels.graph.name_use", lambda *_: lambda asked: dict.fromkeys(asked, 1.0)):
+        yield
+
+
+@contextmanager
+def without_web() -> Iterator[None]:
+    """Only a name opens the gate."""
+    with patch.object(gating, "WEB", 0.0):
+        yield
+
+
+PARTS: Mapping[str, Callable[[], Any]] = {
+    "coverage": without_coverage,
+    "graph": without_graph,
+    "gate": without_gate,
+    "name_use": without_name_use,
+    "web": without_web,
+}
+TERMS = tuple(field.name for field in fields(TermWeights))
+
+
+async def rankings_of(
+    one: LabelledSet, parameters: Mapping[str, str], weights: TermWeights, served: Served, threads: ThreadPoolExecutor
+) -> Rankings:
+    settings = SearchSettings(budgets=PATIENT, terms=weights)
+    found = {}
+    for question in one.questions:
+        request = SearchRequest.model_validate(
+            {"q": question.text, "k": K, "group": "document", "collection": one.collection, **parameters}
+        )
+        answer = search(request, "r", served.snapshot, served.encoder, threads, settings)
+        found[question.id] = [part.document_id async for part in answer if isinstance(part, Hit)]
+    return found
+
+
+def figures_of(one: LabelledSet, rankings: Rankings) -> Figures:
+    judgements = {question.id: one.labelled.judgements[question.id] for question in one.questions}
+    values = judge(rankings, judgements, K)
+    return {measure: round(100 * fmean(values[measure]), 2) for measure in LAW_MEASURES}
+
+
+def law_of(figures: Mapping[str, Figures]) -> str:
+    """What the whole engine is above the best baseline, by each measure."""
+    told = []
+    for measure in LAW_MEASURES:
+        best = max((name for name in figures if name != WHOLE), key=lambda name: figures[name][measure])
+        difference = figures[WHOLE][measure] - figures[best][measure]
+        sign = "holds" if difference >= -100 * LAW_MARGIN else "BROKEN"
+        told.append(f"{measure} {difference:+.1f} to {best} ({sign})")
+    return ", ".join(told)
+
+
+def labelled_set(argument: str, most: int | None) -> LabelledSet:
+    folder, _, collection = argument.partition("=")
+    labelled = read_folder(Path(folder))
+    return LabelledSet(labelled, spread_out(labelled.questions, most), collection or corpus_of([labelled]).collection)
+
+
+def line(name: str, figures: Figures) -> str:
+    return f"  {name:<28}" + "  ".join(f"{measure} {value:5.1f}" for measure, value in figures.items())
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure the ranking without one of its parts.")
+    parser.add_argument("folders", nargs="+", help="A folder, or FOLDER=COLLECTION for what is there already.")
+    parser.add_argument("--data-dir", required=True, type=Path)
+    parser.add_argument("--questions", type=int, help="At most so many of each folder.")
+    parser.add_argument(
+        "--without",
+        default=",".join([*PARTS, *TERMS]),
+        help="Parts and terms, with commas between; 'nothing' for none.",
+    )
+    asked = parser.parse_args()
+    left_out = [name for name in asked.without.split(",") if name in PARTS or name in TERMS]
+    served, threads = opened(asked.data_dir), ThreadPoolExecutor(2)
+    found: dict[str, dict[str, Figures]] = {}
+    whole = TermWeights()
+    for argument in asked.folders:
+        one = labelled_set(argument, asked.questions)
+        print(f"{one.labelled.name}: {len(one.questions)} questions")
+        of_set = found[one.labelled.name] = {}
+        for name, approach in APPROACHES.items():
+            if approach.baseline or name == WHOLE:
+                of_set[name] = figures_of(one, await rankings_of(one, approach.parameters, whole, served, threads))
+                print(line(name, of_set[name]), flush=True)
+        print(f"  the law: {law_of(of_set)}", flush=True)
+        for part in left_out:
+            weights = replace(whole, **{part: 0.0}) if part in TERMS else whole
+            with PARTS[part]() if part in PARTS else nullcontext():
+                of_part = figures_of(
+                    one, await rankings_of(one, APPROACHES[WHOLE].parameters, weights, served, threads)
+                )
+            of_set[f"without {part}"] = of_part
+            print(line(f"without {part}", of_part), flush=True)
+    for part in left_out:
+        gains = [fmean(of[WHOLE].values()) - fmean(of[f"without {part}"].values()) for of in found.values()]
+        print(f"{part:<24} gains {fmean(gains):+.2f} on the mean, from {min(gains):+.2f} to {max(gains):+.2f}")
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
