@@ -14,7 +14,7 @@ from tests.bench.bodies import JSON, empty_objects, envelope_of_empty_lists, ful
 from tests.service_process import MIB, Probe, ServiceProcess, service_process
 from tests.waiting import wait_until
 
-OTHERS_WAIT_SECONDS = 2.0
+OTHERS_WAIT_SECONDS = 8.0  # a busy machine takes two
 KEPT_BYTES = 100 * MIB
 
 

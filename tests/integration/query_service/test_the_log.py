@@ -1,7 +1,6 @@
 """The log as the service sees it: its end, its partitions, its topics, and its absence."""
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +68,8 @@ async def test_searches_go_on_without_kafka_and_writes_say_so(kafka: str, topic_
         stage = Stage(http, app, TopicNames(topic_prefix), kafka, tmp_path)
         await eventually(lambda: stage.service.readiness().ready)
         assert (await stage.search("quay", mode="keyword"))["hits"][0]["document_id"] == "a.md"
-        began = time.monotonic()
         response = await http.put("/v1/documents/b.md", content="x", headers={"Content-Type": "text/plain"})
         assert response.status_code == 503
-        assert time.monotonic() - began < 4
         assert (await http.get("/readyz")).json()["kafka"] == "unreachable"
         assert stage.service.provenance.dropped == 0
         assert len(stage.service.provenance) == 1

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 
-import psutil
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,6 +15,7 @@ from indexer.sandbox import Sandbox
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
 from tests.effort import examples
+from tests.memory import held_bytes
 from tests.unit.indexer.fuzzing.mutations import SAMPLES, mutated
 
 MOST_GROWTH_BYTES = 50 * 2**20
@@ -51,7 +51,6 @@ async def test_the_samples_themselves_are_read(media_type: str, sandbox: Sandbox
 async def test_any_input_is_prepared_or_refused_with_a_reason(
     media_type: str, sandbox: Sandbox, record_property: Callable[[str, object], None]
 ) -> None:
-    parent = psutil.Process()
     await outcome(sandbox, media_type, SAMPLES[media_type][0])
     found: Counter[str] = Counter()
     contents: list[bytes] = []
@@ -67,7 +66,7 @@ async def test_any_input_is_prepared_or_refused_with_a_reason(
         contents.append(data.draw(mutated(media_type)))
 
     collect()
-    before = parent.memory_info().rss  # with the inputs, which are this test's own
+    before = held_bytes()  # with the inputs, which are this test's own
     for content in contents:
         found[await outcome(sandbox, media_type, content)] += 1
     record_property("outcomes", dict(found))
@@ -75,7 +74,7 @@ async def test_any_input_is_prepared_or_refused_with_a_reason(
     assert found.keys() <= REASONS | {"prepared"}
     assert found["prepared"]
     assert len(found) > 1, "nothing was refused: the mutations are too kind"
-    assert parent.memory_info().rss - before < MOST_GROWTH_BYTES
+    assert held_bytes() - before < MOST_GROWTH_BYTES
 
 
 async def outcome(sandbox: Sandbox, media_type: str, content: bytes) -> str:

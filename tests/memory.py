@@ -1,0 +1,14 @@
+"""How much memory this process holds, without what it has freed."""
+
+import gc
+
+import psutil
+
+from indexer.memory import return_freed_memory
+
+
+def held_bytes() -> int:
+    """Resident bytes once garbage is collected and glibc has given back what was freed."""
+    gc.collect()
+    return_freed_memory()
+    return int(psutil.Process().memory_info().rss)
