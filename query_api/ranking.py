@@ -8,7 +8,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-BM25_WEIGHT = 0.0136  # best from .01 to .02 on every set tried; .03 where BM25 is written without its factor k1 + 1
+BM25_WEIGHT = 0.01
+COORDINATION_WEIGHT = 0.2
 COVERAGE_WEIGHT = 0.5
 COVERAGE_POOL = 20
 RRF_K = 60  # Cormack, Clarke, Büttcher 2009, section 2: found once, on pilot data, and not critical
@@ -95,22 +96,25 @@ def in_blocks(
 Scores = TypeVar("Scores", float, NDArray[np.float64])
 
 
-def text_score(cosine: Scores, bm25: Scores) -> Scores:
-    """cosine + .0136 x BM25, neither of them normalised.
+def text_score(cosine: Scores, bm25: Scores, share: Scores) -> Scores:
+    """cosine + .01 x BM25 + .2 x share⁴, none of them normalised; `share` is that of the question's idf which a passage
+    holds, in [0, 1].
 
-    How high BM25 is says how far it is to be trusted: a question whose words are rare in the collection, and stand
-    together in a passage, has a high one. Normalising by the best of a list throws that away. After Bruch, Gai, Ingber:
-    "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023, which finds convex combinations of scores better
-    than fusion by rank; that leaving out the normalisation is better still was measured here (docs/ranking.md).
+    How high BM25 is says how far it is to be trusted: a question whose words are rare in the collection has a high one.
+    Normalising by the best of a list throws that away. After Bruch, Gai, Ingber: "An Analysis of Fusion Functions for
+    Hybrid Retrieval", TOIS 2023, which finds convex combinations of scores better than fusion by rank; that leaving out
+    the normalisation is better still was measured here (docs/ranking.md). BM25 gives half of the words, said often, as
+    much as all of them, and where words tell little that misleads; all of them together seldom do. So the share counts
+    as a soft conjunction, of which the extended Boolean model is the first (Salton, Fox, Wu, CACM 1983).
     """
-    return cosine + BM25_WEIGHT * bm25
+    return cosine + BM25_WEIGHT * bm25 + COORDINATION_WEIGHT * share**4
 
 
 def by_coverage(
     scores: Sequence[float],
     held: NDArray[np.bool_],
     idf: NDArray[np.float64],
-    weight: float = COVERAGE_WEIGHT,
+    weight: float,
     pool: int = COVERAGE_POOL,
 ) -> list[int]:
     """An order in which the first hits together hold as many of the question's words as can be.

@@ -22,7 +22,7 @@ Fusion = Literal["adaptive", "rrf", "weighted"]
 Channel = Literal["vector", "keyword", "structured", "graph"]
 Intent = Literal["explain", "compare", "find", "summarise", "path", "quiz", "relation", "general"]
 GraphMethod = Literal["hop", "expansion", "pagerank"]
-Edge = Literal["named", "title_mention", "mentioned_by", "mentioning", "shared_entity", "link", "statement", "residual"]
+Edge = Literal["named", "title_mention", "mentioned_by", "shared_entity", "link", "statement", "residual"]
 
 RERANKED_MODES: frozenset[Mode] = frozenset({"hybrid", "vector", "keyword", "graph"})
 MAX_QUERY_CHARACTERS = 10_000

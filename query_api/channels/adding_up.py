@@ -19,9 +19,7 @@ from query_api.reading.comparing import Compared, Comparer
 MAX_REACHED = 300  # where the graph is asked alone, and walks
 MAX_BESIDE = 100  # beside other channels, which find the rest; the first ten hits are those of 300
 OPEN_WORDS_COUNT = 1.0
-OPEN_WORDS_DECIDE = ("mentioned_by",)  # who mentions a parent mostly says something else of it
-NOTHING_OPEN_COUNTS = 0.05
-BESIDE_PARENTS = ("names", "mentioned_in", "matches")  # reasons that leave no parent behind
+BESIDE_PARENTS = ("names", "matches")  # reasons that leave no parent behind
 NO_EDGES = ("matches", "continues")  # what the graph holds explains more than what a search found
 
 Weighted = Sequence[tuple[float, Sequence[Reach]]]
@@ -66,7 +64,7 @@ def open_shares(
 
 class Sums:
     """Score = Σ weight x strongest reach of each term. An edge from a parent counts by up to as much again, by the open
-    share of the passage it leads to; the way back over a mention counts by that share alone."""
+    share of the passage it leads to."""
 
     def __init__(self, reached: Mapping[str, int], compared: Compared) -> None:
         """`compared` holds every reached passage."""
@@ -84,7 +82,7 @@ class Sums:
     def add_edges(self, reaches: Weighted, shares: NDArray[np.float64]) -> None:
         """`shares` is (n_parents, n_compared)."""
         held = shares[:, self._rows]
-        raised, deciding = 1.0 + OPEN_WORDS_COUNT * held, NOTHING_OPEN_COUNTS + held
+        raised = 1.0 + OPEN_WORDS_COUNT * held
         for weight, of_term in reaches:
             strongest: dict[int, tuple[float, Reason]] = {}
             for passage, reached, reason in of_term:
@@ -93,8 +91,7 @@ class Sums:
                     continue
                 score = reached
                 if reason.term not in BESIDE_PARENTS:
-                    factors = deciding if reason.term in OPEN_WORDS_DECIDE else raised
-                    score *= float(factors[reason.origin, place])
+                    score *= float(raised[reason.origin, place])
                 if place not in strongest or score > strongest[place][0]:
                     strongest[place] = score, reason
             for place, (score, reason) in strongest.items():

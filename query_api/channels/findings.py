@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from query_api.channels.query_links import NamedEntity, QueryLink
+from query_api.channels.query_links import QueryLink
 from query_api.channels.terms import Parent, Reason
 from query_api.reading.comparing import Compared
 
@@ -14,7 +14,6 @@ class Gathered(NamedTuple):
     """
 
     links: list[QueryLink]
-    entities: list[NamedEntity]
     prior: dict[int, float]
     parents: list[Parent]
 

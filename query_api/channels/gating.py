@@ -51,15 +51,20 @@ def name_use(view: GraphView, text: TextSnapshot) -> NameUse:
 def opening(names: Names, use: NameUse, connected: Callable[[], float]) -> float:
     """How surely the question names a title, by the surest of the names; and at least twice the share of what fits it
     that leads on by an explicit edge (`connected`), at most 1, in full when the question names anything at all, by half
-    otherwise. Where every second text leads on, documents are a web."""
+    otherwise. Where every second text leads on, documents are a web; where one in fifteen does, chance is as likely."""
     surest = 0.0
     if names.links:
         entities = [link.entity for link in names.links]
         surest = 1.0 if names.given else max(use(entities).values())
     if surest >= 1.0:
         return surest
-    web = min(1.0, WEB * connected())
+    web = smoothstep(min(1.0, WEB * connected()))
     return max(surest, web if names.links or names.entities else WITHOUT_NAMES * web)
+
+
+def smoothstep(share: float) -> float:
+    """3 x² - 2 x³, the cubic from 0 at 0 to 1 at 1 that is level at both."""
+    return share * share * (3 - 2 * share)
 
 
 def connected_share(view: GraphView, fitting: Mapping[int, float], use: NameUse) -> float:

@@ -47,8 +47,6 @@ class TermWeights:
     sharp_residual: float = 0.2
     linked: float = 0.4
     stated: float = 0.4
-    mentioned_by: float = 0.4
-    mentioning: float = 0.1
     seed: float = 0.2
     seed_alone: float = 0.5
     prior: float = 0.5
@@ -86,7 +84,7 @@ def graph_channel(
     if not gate and not always:
         return NOTHING._replace(compared=found)
     parents = reader.read(chosen)  # 3
-    gathered = Gathered(names.links, names.entities, chosen.prior, parents)
+    gathered = Gathered(names.links, chosen.prior, parents)
     if method != "hop":
         beginning = Beginning(question, view, gathered, comparer, found, scope, gate, edges, always, hops or MAX_HOPS)
         return expansion(beginning) if method == "expansion" else personalised_pagerank(beginning)
@@ -127,10 +125,9 @@ def _followed(
 
     kinds: list[tuple[str, float, Iterable[Reach]]] = [
         ("named", weights.named, terms.named(gathered.links, enter)),
-        ("mentioning", weights.mentioning, terms.mentioning(gathered.entities, view)),
         ("title_mention", weights.title_mention, plain),
         ("title_mention", weights.telling_title_mention, telling),
-        ("mentioned_by", weights.mentioned_by, terms.mentioned_by(view, parents)),
+        ("mentioned_by", weights.linked if edges else 0.0, terms.mentioned_by(view, parents)),  # gains nothing unasked
         ("shared_entity", weights.shared, terms.shared(parents, around)),
         ("link", weights.linked, terms.linked(view, parents, enter)),
         ("statement", weights.stated, terms.stated(view, parents, enter, asks)),

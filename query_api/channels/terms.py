@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.channels.query_links import MAX_TARGETS, NamedEntity, QueryLink
+from query_api.channels.query_links import MAX_TARGETS, QueryLink
 from query_api.graph.answers import rows_of
 from query_api.graph.near import Near
 from query_api.graph.view import GraphView
@@ -152,17 +152,6 @@ def seeds(parents: Sequence[Parent]) -> Iterator[Reach]:
     """The parents themselves: w."""
     for at, parent in enumerate(parents):
         yield Reach(parent.passage, parent.weight, Reason("matches", at))
-
-
-def mentioning(entities: Sequence[NamedEntity], view: GraphView) -> Iterator[Reach]:
-    """Passages that mention an entity of the question that no document is about: 1 / sqrt(df)."""
-    keys = np.array([entity.entity for entity in entities], dtype=np.uint64)
-    frequencies = view.passage_frequencies(keys)
-    known = np.flatnonzero((frequencies > 0) & (frequencies <= MAX_SHARED))
-    mentions = view.places_of(keys[known])
-    for asked, chunk, passage in rows_of(mentions.asked, mentions.chunk, mentions.passage):
-        at = int(known[asked])
-        yield Reach(passage, 1 / math.sqrt(frequencies[at]), Reason("mentioned_in", at, int(keys[at]), chunk))
 
 
 class Surroundings(NamedTuple):

@@ -21,11 +21,12 @@ class Compared(NamedTuple):
     cosine: NDArray[np.float64]  # (n,)
     bm25: NDArray[np.float64]  # (n,)
     held: NDArray[np.bool_]  # (n, n_terms)
+    share: NDArray[np.float64]  # (n,) of the question's idf that each holds
 
     @property
     def text(self) -> NDArray[np.float64]:
         """(n,) how well each fits by its text."""
-        return text_score(self.cosine, self.bm25)
+        return text_score(self.cosine, self.bm25, self.share)
 
     def followed_by(self, other: "Compared") -> "Compared":
         if not other.row_of:
@@ -36,6 +37,7 @@ class Compared(NamedTuple):
             np.concatenate([self.cosine, other.cosine]),
             np.concatenate([self.bm25, other.bm25]),
             np.concatenate([self.held, other.held]),
+            np.concatenate([self.share, other.share]),
         )
 
 
@@ -68,11 +70,17 @@ class Comparer:
         """These passages, each once; `known_cosines` are further ones. Raises TransientStoreError."""
         names = list(dict.fromkeys(passage_ids))
         if not names:
-            return Compared({}, np.zeros(0), np.zeros(0), np.zeros((0, len(self.terms)), dtype=np.bool_))
+            return Compared({}, np.zeros(0), np.zeros(0), np.zeros((0, len(self.terms)), dtype=np.bool_), np.zeros(0))
         words = self._text.compare_words(self._query, names, self._collection)
-        bm25 = words.bm25 if self._words else np.zeros(len(names))
+        bm25, share = words.bm25, words.held @ self.idf / (float(self.idf.sum()) or 1.0)
+        if not self._words:
+            bm25, share = np.zeros(len(names)), np.zeros(len(names))
         return Compared(
-            dict(zip(names, range(len(names)), strict=True)), self._cosines(names, known_cosines), bm25, words.held
+            row_of=dict(zip(names, range(len(names)), strict=True)),
+            cosine=self._cosines(names, known_cosines),
+            bm25=bm25,
+            held=words.held,
+            share=share,
         )
 
     def weights_of(self, words: Sequence[str]) -> list[float]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from query_api.ranking import (
     COVERAGE_POOL,
+    COVERAGE_WEIGHT,
     by_coverage,
     in_blocks,
     min_max,
@@ -99,8 +100,8 @@ def places(
 
     Hybrid, by `fusion`; to each is added structured weight x conclusiveness x that channel's score:
 
-    - `adaptive`: text score + gate x graph score, and the first twenty by what they cover together (`by_coverage`),
-      unless the structured channel decides.
+    - `adaptive`: text score + gate x graph score, and the first twenty by what they cover together (`by_coverage`), as
+      far as the gate is open, unless the structured channel decides.
     - `rrf`: reciprocal rank fusion of the lists, the graph's among them where its gate is open.
     - `weighted`: weight x min-max of the scores, of vector, keyword and graph; equal ones by their text score, such as
       those that only a channel of weight 0 found.
@@ -143,8 +144,6 @@ def places(
         order = [unit for unit in order if unit in kept]
     if mode == "hybrid" and fusion == "adaptive" and found.conclusiveness < 1:
         pool = sum(unit in blocks[0] for unit in order[:COVERAGE_POOL])
-        if units["keyword"]:
-            order = _within(pool, units["keyword"][0].name, order)
         order = _covering(order, pool, final, found)
     rankings = {name: dict(zip(ranked(scores[name]), count(1))) for name in used}
     placed: list[Place] = []
@@ -218,27 +217,22 @@ def _by_text(lists: Mapping[str, Scores], evidence: Scores, found: Found) -> dic
     vector, keyword = lists["vector"], lists["keyword"]
     exact = lists["structured"] if found.conclusiveness else {}
     return {
-        unit: text[row_of[unit]] if unit in row_of else text_score(vector.get(unit, 0.0), keyword.get(unit, 0.0))
+        unit: text[row_of[unit]] if unit in row_of else text_score(vector.get(unit, 0.0), keyword.get(unit, 0.0), 0.0)
         for unit in {**vector, **keyword, **exact, **evidence}
     }
 
 
-def _within(pool: int, unit: str, order: Sequence[str]) -> list[str]:
-    """The order with this unit within the first `pool`, at their end if it stood behind them: among many texts that are
-    all alike, the one that holds a word of the question must be seen by `by_coverage` to come first."""
-    if unit in order[:pool] or unit not in order:
-        return list(order)
-    return [*order[: pool - 1], unit, *(each for each in order[pool - 1 :] if each != unit)]
-
-
 def _covering(order: Sequence[str], pool: int, final: Scores, found: Found) -> list[str]:
     """The order, its first `pool` places taken so that they cover the question; as it is where one of them cannot be
-    compared. Of the first block's units alone, so that deeper ones only append."""
+    compared. Of the first block's units alone, so that deeper ones only append.
+
+    It counts as far as the gate is open: several documents answer together where they lead to each other.
+    """
     rows = [] if found.compared is None else [found.compared.row_of.get(unit) for unit in order[:pool]]
     if found.compared is None or None in rows:
         return list(order)
     held = found.compared.held[np.array(rows, dtype=np.intp)]
-    chosen = by_coverage([final[unit] for unit in order[: len(rows)]], held, found.idf)
+    chosen = by_coverage([final[unit] for unit in order[: len(rows)]], held, found.idf, COVERAGE_WEIGHT * found.gate)
     return [*(order[at] for at in chosen), *order[len(rows) :]]
 
 

@@ -21,7 +21,6 @@ QUESTION = "question"
 MAX_EVIDENCE_CHARACTERS = 500
 KEPT_CHUNKS = 2_048
 _LETTERS = re.compile(r"\w+")
-WITHOUT_PARENT = ("names", "mentioned_in")
 
 ChunkTexts = Callable[[str], str | None]
 
@@ -35,7 +34,6 @@ class Trail:
         self._reasons = findings.reasons
         self._numbers = findings.numbers
         self._links = findings.gathered.links if findings.gathered else []
-        self._entities = findings.gathered.entities if findings.gathered else []
         self._parents = findings.gathered.parents if findings.gathered else []
         self._parent_of = {parent.passage: at for at, parent in enumerate(self._parents) if parent.reached is None}
         self._names: dict[int, str] = {}
@@ -51,7 +49,7 @@ class Trail:
                 named.add(reason.entity)
             if reason.chunk >= 0:
                 needed.add(self._view.passage_of_chunk(reason.chunk))
-            if reason.term not in WITHOUT_PARENT:
+            if reason.term != "names":
                 needed.add(self._parents[reason.origin].passage)
         self._look_up(named)
         return {self._view.passage_id(passage) for passage in needed}
@@ -68,7 +66,7 @@ class Trail:
         step: Reason | None = last
         while step is not None:
             yield step
-            step = None if step.term in WITHOUT_PARENT else self._parents[step.origin].reached
+            step = None if step.term == "names" else self._parents[step.origin].reached
 
     def _reason(self, passage_id: str) -> Reason | None:
         """Why a passage was reached: from a parent that the question names or that fits it better than the passage
@@ -78,7 +76,7 @@ class Trail:
         if reason is None or own is None:
             return reason
         *_, first = self._steps_to(reason)
-        if first.term in WITHOUT_PARENT:
+        if first.term == "names":
             return reason
         before = self._parents[first.origin]
         if before.link is not None or before.weight > self._parents[own].weight:
@@ -98,14 +96,8 @@ class Trail:
         return without_loops(self._edges(passage_id, reason, title, text, best_chunk), title)
 
     def _edges(self, passage_id: str, reason: Reason, title: str, text: ChunkTexts, best_chunk: str) -> list[PathEdge]:
-        match reason.term:
-            case "names":
-                return [_named(self._links[reason.origin], title)]
-            case "mentioned_in":
-                entity = self._entities[reason.origin]
-                label = self._label(entity.entity, reason.chunk, text) or entity.surface
-                names = _edge(QUESTION, "names", label, entity.surface, by="question")
-                return [names, self._step(label, "mentioned_in", title, reason.chunk, entity.entity, text)]
+        if reason.term == "names":
+            return [_named(self._links[reason.origin], title)]
         parent = self._parents[reason.origin]
         parent_title = self._view.title(parent.document)
         return [

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from query_api.ranking import (
+    COVERAGE_WEIGHT,
     by_coverage,
     in_blocks,
     min_max,
@@ -68,15 +69,24 @@ def test_a_deeper_block_appends_and_never_reorders() -> None:
 
 
 def test_a_text_score_adds_bm25_as_it_is() -> None:
-    assert text_score(0.5, 10.0) == pytest.approx(0.636)
-    assert text_score(np.array([0.5, 0.0, -0.1]), np.array([0.0, 25.0, 0.0])) == pytest.approx([0.5, 0.34, -0.1])
+    assert text_score(0.5, 10.0, 0.0) == pytest.approx(0.6)
+    assert text_score(np.array([0.5, 0.0, -0.1]), np.array([0.0, 25.0, 0.0]), np.zeros(3)) == pytest.approx(
+        [0.5, 0.25, -0.1]
+    )
+
+
+def test_words_that_stand_together_count_beyond_their_number() -> None:
+    """.2 x 1, and .2 x 1/16 for half of what the question's words weigh."""
+    assert text_score(0.0, 0.0, 1.0) == pytest.approx(0.2)
+    assert text_score(0.0, 0.0, 0.5) == pytest.approx(0.0125)
 
 
 FIRST_WORD, SECOND_WORD, BOTH = [True, False], [False, True], [True, True]
 
 
 def covered(scores: list[float], held: list[list[bool]], idf: list[float], **how: float) -> list[int]:
-    return by_coverage(scores, np.array(held, dtype=bool).reshape(len(scores), len(idf)), np.array(idf), **how)
+    rows = np.array(held, dtype=bool).reshape(len(scores), len(idf))
+    return by_coverage(scores, rows, np.array(idf), **{"weight": COVERAGE_WEIGHT, **how})
 
 
 def test_what_holds_a_word_that_none_before_held_comes_forward() -> None:

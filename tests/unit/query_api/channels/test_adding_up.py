@@ -22,7 +22,11 @@ NO_SHARES = np.zeros((2, 5))
 def compared(*names: str) -> Compared:
     rows = len(names)
     return Compared(
-        dict(zip(names, range(rows), strict=True)), np.ones(rows), np.zeros(rows), np.zeros((rows, 0), dtype=bool)
+        dict(zip(names, range(rows), strict=True)),
+        np.ones(rows),
+        np.zeros(rows),
+        np.zeros((rows, 0), dtype=bool),
+        np.zeros(rows),
     )
 
 
@@ -32,11 +36,11 @@ def sums() -> Sums:
 
 
 def scores(of: Sums) -> dict[str, float]:
-    return of.findings(1.0, Gathered([], [], {}, PARENTS)).scores
+    return of.findings(1.0, Gathered([], {}, PARENTS)).scores
 
 
 def reasons(of: Sums) -> dict[str, Reason]:
-    return of.findings(1.0, Gathered([], [], {}, PARENTS)).reasons
+    return of.findings(1.0, Gathered([], {}, PARENTS)).reasons
 
 
 def test_of_each_term_the_strongest_reach_counts_times_its_weight() -> None:
@@ -58,15 +62,6 @@ def test_an_edge_to_what_holds_the_open_words_counts_up_to_as_much_again() -> No
     made.add_edges([(0.4, mentions), (1.0, [Reach(11, 0.8, Reason("names", 0))])], shares)
     assert scores(made) == {"q": pytest.approx(0.8), "p": pytest.approx(0.32)}, "a name leaves no parent behind"
     assert reasons(made)["p"] == Reason("mentions", 1)
-
-
-def test_who_mentions_a_parent_counts_by_what_it_holds_of_the_open_words() -> None:
-    """p holds half of what is open: .5 x (.05 + .5); q nothing: .5 x .05, which is found still."""
-    shares = NO_SHARES.copy()
-    shares[0, 4] = 0.5
-    made = sums()
-    made.add_edges([(1.0, [Reach(passage, 0.5, Reason("mentioned_by", 0)) for passage in (10, 11)])], shares)
-    assert scores(made) == {"p": pytest.approx(0.275), "q": pytest.approx(0.025)}
 
 
 def test_hops_count_by_their_parent_and_never_lead_to_it() -> None:

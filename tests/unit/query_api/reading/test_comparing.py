@@ -38,7 +38,7 @@ def test_passages_are_compared_by_their_nearest_chunk_and_by_their_words(
     assert compared.cosine[1] == pytest.approx(nearest)
     assert compared.bm25.tolist() == [0.0, 3.0]
     assert compared.held.tolist() == [[False] * 3, [True] * 3]
-    assert compared.text[1] == pytest.approx(nearest + 0.0136 * 3)
+    assert compared.text[1] == pytest.approx(nearest + 0.01 * 3 + 0.2)
 
 
 def test_a_question_without_a_vector_is_compared_by_words(stores: tuple[InMemoryText, WordCounts]) -> None:

@@ -18,7 +18,7 @@ JANE = Page("jane", "Jane Doe", [["Jane Doe came from Lisbon."]], ["Jane Doe", "
 LISBON = Page("lisbon", "Lisbon", [["Lisbon lies on the Tagus."]], ["Lisbon", "Tagus"])
 WIKI = Scope("wiki")
 CHAIN = (ALPHA, JANE, LISBON)
-NOTHING_FOUND = Compared({}, np.zeros(0), np.zeros(0), np.zeros((0, 1), dtype=bool))
+NOTHING_FOUND = Compared({}, np.zeros(0), np.zeros(0), np.zeros((0, 1), dtype=bool), np.zeros(0))
 
 
 def beginning_at(
@@ -32,7 +32,7 @@ def beginning_at(
     """A walk from one passage of weight 1, all of whose entities tell; the question has one word, `made`."""
     snapshot, text, _ = world(pages)
     comparer = Comparer(text, q, "wiki", None, {}, words=True)
-    gathered = Gathered([], [], {}, [parent_of(snapshot.graph, seed)])
+    gathered = Gathered([], {}, [parent_of(snapshot.graph, seed)])
     return Beginning(Question(q), snapshot.graph, gathered, comparer, NOTHING_FOUND, scope, 1.0, edges, alone)
 
 

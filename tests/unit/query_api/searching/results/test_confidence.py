@@ -23,6 +23,7 @@ COMPARED = Compared(
     np.array([0.5, 0.25]),
     np.array([0.0, 0.0]),
     np.array([[True, True], [True, False]]),
+    np.zeros(2),
 )
 IDF = np.array([3.0, 1.0])
 
