@@ -120,8 +120,8 @@ def _followed(
     around = terms.surroundings(view, parents)
     plain, telling = terms.title_mentions(parents, around, enter)
 
-    def asks(predicate: str) -> float:
-        return 1.0 if question.stems_in(predicate.replace("_", " ")) else 0.0
+    def strength(predicate: str) -> float:
+        return terms.value(1.0 if question.stems_in(predicate.replace("_", " ")) else 0.0)
 
     kinds: list[tuple[str, float, Iterable[Reach]]] = [
         ("named", weights.named, terms.named(gathered.links, enter)),
@@ -130,7 +130,7 @@ def _followed(
         ("mentioned_by", weights.linked if edges else 0.0, terms.mentioned_by(view, parents)),  # gains nothing unasked
         ("shared_entity", weights.shared, terms.shared(parents, around)),
         ("link", weights.linked, terms.linked(view, parents, enter)),
-        ("statement", weights.stated, terms.stated(view, parents, enter, asks)),
+        ("statement", weights.stated, terms.stated(view, parents, enter, strength)),
     ]
     wanted = [
         (weight, [reach for reach in reaches if follows(kind, reach.reason.predicate, edges)])

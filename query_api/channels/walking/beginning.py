@@ -90,10 +90,7 @@ class Beginning:
 
     def _steps(self, parents: Sequence[Parent]) -> list[Reach]:
         enter = terms.entrances(self.view, self.gathered.prior)
-        return steps_from(self.view, parents, enter, self._asks, self.edges)
-
-    def _asks(self, predicate: str) -> float:
-        return 1.0 if self.question.stems_in(predicate.replace("_", " ")) else 0.0
+        return steps_from(self.view, parents, enter, self.edges)
 
     def _values(self, passages: Sequence[int]) -> dict[int, float]:
         """What each passage tells about the question: the v of the share of its words' idf that the passage holds."""
