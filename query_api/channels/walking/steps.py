@@ -16,8 +16,11 @@ from query_api.graph.view import GraphView
 from schemas.predicates import strength
 
 
-def steps_from(view: GraphView, parents: Iterable[Parent], enter: Entrances, edges: Collection[str]) -> list[Reach]:
-    """Every passage one step away from each of these, both directions, over the kinds in `edges`, all when empty.
+def steps_from(
+    view: GraphView, parents: Iterable[Parent], enter: Entrances, edges: Collection[str], *, between_chunks: bool
+) -> list[Reach]:
+    """Every passage one step away from each of these, both directions, over the kinds in `edges`, all when empty; over
+    edges between chunks only if asked to.
 
     A reach's score is the weight of the edge, in (0, 1], whatever its parent weighs; its `origin` the index of the
     parent.
@@ -32,8 +35,9 @@ def steps_from(view: GraphView, parents: Iterable[Parent], enter: Entrances, edg
         "shared_entity": lambda: terms.shared(whole, around),
         "link": lambda: terms.linked(view, whole, enter),
         "statement": lambda: terms.stated(view, whole, enter, strength),
-        **{kind: partial(between_chunks, view, whole, kind) for kind in CHUNK_EDGE_KINDS},
     }
+    if between_chunks:
+        kinds |= {kind: partial(within_document, view, whole, kind) for kind in CHUNK_EDGE_KINDS}
     return [
         reach
         for kind, reaches in kinds.items()
@@ -43,7 +47,7 @@ def steps_from(view: GraphView, parents: Iterable[Parent], enter: Entrances, edg
     ]
 
 
-def between_chunks(view: GraphView, parents: Sequence[Parent], kind: str) -> Iterator[Reach]:
+def within_document(view: GraphView, parents: Sequence[Parent], kind: str) -> Iterator[Reach]:
     """Other passages of a parent's document, over the edges of one of CHUNK_EDGE_KINDS between its chunks and theirs;
     once for each such edge: its weight."""
     chunks = [view.chunks_of_passage(parent.passage) for parent in parents]

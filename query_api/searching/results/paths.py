@@ -22,6 +22,7 @@ MAX_EVIDENCE_CHARACTERS = 500
 KEPT_CHUNKS = 2_048
 _LETTERS = re.compile(r"\w+")
 WITHIN_DOCUMENT = {"next_chunk": "next_to", "similar_to": "similar_text", "related_to": "similar_text"}
+SHOWN_AS = {**WITHIN_DOCUMENT, "similar_across": "similar_text"}
 
 ChunkTexts = Callable[[str], str | None]
 
@@ -157,7 +158,7 @@ class Trail:
                 ]
             case "states":
                 return self._stated(parent_title, title, passage_id, reason, text)
-        edge = WITHIN_DOCUMENT.get(reason.term, reason.term)
+        edge = SHOWN_AS.get(reason.term, reason.term)
         return [self._step(parent_title, edge, title, reason.chunk, reason.entity, text)]
 
     def _stated(

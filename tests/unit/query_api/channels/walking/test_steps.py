@@ -31,7 +31,7 @@ LONG = Page(
 
 def steps(view: GraphView, passage: int, *edges: str) -> list[Reach]:
     parent = terms.Parent(passage, view.document_of_passage(passage), 0.5, None, (), {})
-    return steps_from(view, [parent], terms.entrances(view, {}), edges)
+    return steps_from(view, [parent], terms.entrances(view, {}), edges, between_chunks=True)
 
 
 @pytest.mark.parametrize(
