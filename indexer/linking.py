@@ -44,6 +44,8 @@ class LinkingRules:
     related_above: float = 0.75
     related: float = 0.75
     max_related: int = 8
+    similar_across: float = 0.9  # between documents: not stored, looked up while searching
+    max_across: int = 0
 
     def with_choice(self, choice: LinkingChoice) -> "LinkingRules":
         """These, with what a collection has chosen for itself."""

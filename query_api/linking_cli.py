@@ -15,7 +15,10 @@ from schemas.terminal import plain, say
 app = typer.Typer()
 
 POLL_SECONDS = 0.5
-RULES = ("next_chunk", "next_chunk_raise", "similar_above", "similar", "related_above", "related", "max_related")
+RULES = (
+    "next_chunk", "next_chunk_raise", "similar_above", "similar", "related_above", "related", "max_related",
+    "similar_across", "max_across",
+)  # fmt: skip
 
 
 @collections_app.command("linking")
@@ -29,6 +32,8 @@ def collection_linking(
     related_above: Annotated[float | None, typer.Option(help="Cosine above which others are related.")] = None,
     related: Annotated[float | None, typer.Option(help="Weight of related_to, times the cosine.")] = None,
     max_related: Annotated[int | None, typer.Option(help="Related chunks of a chunk, at most.")] = None,
+    similar_across: Annotated[float | None, typer.Option(help="Weight of similar passages elsewhere.")] = None,
+    max_across: Annotated[int | None, typer.Option(help="Similar passages of other documents, at most.")] = None,
     reset: Annotated[bool, typer.Option("--reset", help="Back to the defaults.")] = False,
     as_json: Json = False,
     url: Url = None,
@@ -36,7 +41,8 @@ def collection_linking(
 ) -> None:
     """Show how a collection's chunks are linked, or choose it: what is not given is the default. It counts for
     documents indexed from then on, and with `thalweg relink` for all."""
-    values = (next_chunk, next_chunk_raise, similar_above, similar, related_above, related, max_related)
+    within = (next_chunk, next_chunk_raise, similar_above, similar, related_above, related, max_related)
+    values = (*within, similar_across, max_across)
     asked = dict(zip(RULES, values, strict=True))
     answer, changed = setting_of(collection, "linking", asked, reset=reset, url=url, data_dir=data_dir)
     if as_json:

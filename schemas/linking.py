@@ -30,6 +30,16 @@ class LinkingChoice(BaseModel):
     max_related: int | None = Field(
         None, ge=0, le=64, description="A chunk is related to at most so many, the best of each other."
     )
+    similar_across: float | None = Field(
+        None, gt=0, le=1, description="Weight of a passage of another document that is like one: this times c."
+    )
+    max_across: int | None = Field(
+        None,
+        ge=0,
+        le=64,
+        description="Searches by `graph_method=expansion` go on to so many passages of other documents, those with the "
+        "highest c above `similar_above`; 0, the default, for none. They are looked up as a search goes: no `relink`.",
+    )
 
 
 class CollectionLinking(BaseModel):
@@ -43,6 +53,8 @@ class CollectionLinking(BaseModel):
     related_above: float
     related: float
     max_related: int
+    similar_across: float
+    max_across: int
     chosen: LinkingChoice = Field(description="What was chosen for this collection; null where it was not.")
     position: str | None = Field(None, description="Where the choice stands on the curation topic; null for none.")
     documents: int | None = Field(None, description=DOCUMENTS)

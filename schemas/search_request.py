@@ -22,7 +22,10 @@ Fusion = Literal["adaptive", "rrf", "weighted"]
 Channel = Literal["vector", "keyword", "structured", "graph"]
 Intent = Literal["explain", "compare", "find", "summarise", "path", "quiz", "relation", "general"]
 GraphMethod = Literal["hop", "expansion", "pagerank"]
-Edge = Literal["named", "title_mention", "mentioned_by", "shared_entity", "link", "statement", "residual"]
+Edge = Literal[
+    "named", "title_mention", "mentioned_by", "shared_entity", "link", "statement", "residual",
+    "next_chunk", "similar_to", "related_to",
+]  # fmt: skip
 
 RERANKED_MODES: frozenset[Mode] = frozenset({"hybrid", "vector", "keyword", "graph"})
 MAX_QUERY_CHARACTERS = 10_000
@@ -77,7 +80,8 @@ class SearchRequest(StrictNumbers):
     edges: Annotated[tuple[EdgeName, ...], BeforeValidator(split_list), Field(max_length=MAX_NAMES)] = Field(
         (),
         description="What the graph channel may follow, with commas between; all when left out: the kinds "
-        f"{', '.join(get_args(Edge))}, and predicates of statements (`is_a`).",
+        f"{', '.join(get_args(Edge))} (the last three by `graph_method=expansion` alone), and predicates of statements "
+        "(`is_a`).",
         examples=[["link", "requires"]],
     )
     graph_method: GraphMethod = Field(

@@ -3,20 +3,27 @@
 from collections.abc import Collection
 from typing import get_args
 
+from query_api.graph.columns import CHUNK_EDGE_KINDS
 from query_api.graph.view import GraphView
 from schemas.errors import MalformedFilter
-from schemas.search_request import Edge
+from schemas.search_request import Edge, SearchRequest
 
 KINDS: frozenset[str] = frozenset(get_args(Edge))
 MAX_NAMED = 40
 
 
-def check_edges(edges: Collection[str], view: GraphView) -> None:
-    """Raises MalformedFilter for what is neither a kind of edge nor a predicate that the graph holds."""
-    if KINDS.issuperset(edges):
+def check_edges(request: SearchRequest, view: GraphView) -> None:
+    """Raises MalformedFilter for what is neither a kind of edge that the method follows nor a predicate that the graph
+    holds."""
+    kinds = KINDS if request.graph_method == "expansion" else KINDS.difference(CHUNK_EDGE_KINDS)
+    if kinds.issuperset(request.edges):
         return
     predicates = view.predicates()
-    unknown = next((name for name in edges if name not in KINDS and name not in predicates), None)
+    unknown = next((name for name in request.edges if name not in kinds and name not in predicates), None)
+    if unknown in KINDS:
+        raise MalformedFilter(
+            f"{unknown!r} is followed by graph_method=expansion alone: ask for that, or leave it out."
+        )
     if unknown is not None:
         more = f" and {len(predicates) - MAX_NAMED} more" if len(predicates) > MAX_NAMED else ""
         raise MalformedFilter(
@@ -26,8 +33,9 @@ def check_edges(edges: Collection[str], view: GraphView) -> None:
 
 
 def looks_at(kind: str, edges: Collection[str]) -> bool:
-    """Whether edges of a kind are looked at, all kinds where `edges` is empty; statements also for a predicate."""
-    return not edges or kind in edges or (kind == "statement" and not KINDS.issuperset(edges))
+    """Whether edges of a kind are looked at, all kinds where `edges` is empty. Statements always: one of `edges` may be
+    a predicate, `related_to` both."""
+    return not edges or kind in edges or kind == "statement"
 
 
 def follows(kind: str, predicate: str, edges: Collection[str]) -> bool:

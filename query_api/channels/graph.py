@@ -8,8 +8,10 @@
 6. Compare what was reached with the question, and add up.
 """
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
 
 from indexer.read.resident.scope import Scope
 from query_api.channels import terms
@@ -22,13 +24,17 @@ from query_api.channels.query_links import Names
 from query_api.channels.question import Question
 from query_api.channels.residual import Residuals
 from query_api.channels.terms import Reach
+from query_api.channels.walking.across import similar_across
 from query_api.channels.walking.beginning import Beginning
 from query_api.channels.walking.expansion import expansion
 from query_api.channels.walking.pagerank import personalised_pagerank
 from query_api.graph.view import GraphView
 from query_api.reading.comparing import Compared, Comparer
 from query_api.reading.snapshot import TextSnapshot
+from schemas.linking import LinkingChoice
 from schemas.search_request import MAX_HOPS, GraphMethod
+
+NOT_CHOSEN: Mapping[str, LinkingChoice] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,7 @@ def graph_channel(
     weights: TermWeights = TermWeights(),
     method: GraphMethod = "hop",
     hops: int | None = None,
+    linking: Mapping[str, LinkingChoice] = NOT_CHOSEN,
 ) -> Findings:
     """Reach passages from the question, whose names (step 1) are looked up before. Blocks: for a thread.
 
@@ -75,7 +82,7 @@ def graph_channel(
     alone. Else a closed gate ends the work before it reads anything. Without `residuals` there is no step 4: the
     keyword index has failed before. `edges` are the kinds and predicates to follow, all when empty. By another `method`
     than `hop` the graph is walked from the parents, in place of steps 4 to 6, and `weights` do not count; `hops` bound
-    an expansion. Raises TransientStoreError.
+    an expansion, and `linking` is what collections chose for it. Raises TransientStoreError.
     """
     fitting = dict(zip(found.row_of, found.text.tolist(), strict=True))
     chosen = choose_parents(view, reader.numbers, names.links, fitting)  # 2
@@ -87,7 +94,9 @@ def graph_channel(
     gathered = Gathered(names.links, chosen.prior, parents)
     if method != "hop":
         beginning = Beginning(question, view, gathered, comparer, found, scope, gate, edges, always, hops or MAX_HOPS)
-        return expansion(beginning) if method == "expansion" else personalised_pagerank(beginning)
+        if method == "pagerank":
+            return personalised_pagerank(beginning)
+        return expansion(replace(beginning, across=partial(similar_across, view, text, linking)))
     followed = [residuals.hop(at, parent) for at, parent in enumerate(parents)] if residuals is not None else []  # 4
     leading = [hop for hop in followed if hop is not None] if looks_at("residual", edges) else []
     reaches = _followed(question, view, gathered, weights, alone=always, edges=edges)  # 5
@@ -120,8 +129,8 @@ def _followed(
     around = terms.surroundings(view, parents)
     plain, telling = terms.title_mentions(parents, around, enter)
 
-    def asks(predicate: str) -> float:
-        return 1.0 if question.stems_in(predicate.replace("_", " ")) else 0.0
+    def strength(predicate: str) -> float:
+        return terms.value(1.0 if question.stems_in(predicate.replace("_", " ")) else 0.0)
 
     kinds: list[tuple[str, float, Iterable[Reach]]] = [
         ("named", weights.named, terms.named(gathered.links, enter)),
@@ -130,7 +139,7 @@ def _followed(
         ("mentioned_by", weights.linked if edges else 0.0, terms.mentioned_by(view, parents)),  # gains nothing unasked
         ("shared_entity", weights.shared, terms.shared(parents, around)),
         ("link", weights.linked, terms.linked(view, parents, enter)),
-        ("statement", weights.stated, terms.stated(view, parents, enter, asks)),
+        ("statement", weights.stated, terms.stated(view, parents, enter, strength)),
     ]
     wanted = [
         (weight, [reach for reach in reaches if follows(kind, reach.reason.predicate, edges)])

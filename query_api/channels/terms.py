@@ -256,12 +256,12 @@ def linked(view: GraphView, parents: Sequence[Parent], enter: Entrances) -> Iter
 
 
 def stated(
-    view: GraphView, parents: Sequence[Parent], enter: Entrances, asks: Callable[[str], float]
+    view: GraphView, parents: Sequence[Parent], enter: Entrances, strength: Callable[[str], float]
 ) -> Iterator[Reach]:
     """Over statements about a parent's document: the passage that states one, and documents about its other part.
 
-    Score w x confidence x v / sqrt(statements of the entity), v from the share of the question that the predicate
-    covers (`asks`). An entity in more than 40 statements counts only with those that its own document makes.
+    Score w x confidence x `strength` of the predicate / sqrt(statements of the entity). An entity in more than 40
+    statements counts only with those that its own document makes.
     """
     about = view.about_of(_documents(parents))
     whole = about.weight >= 1
@@ -277,7 +277,7 @@ def stated(
         parent, fan = parents[at], fans[fact.asked]
         if not others or (fan > MAX_SHARED and view.document_of_passage(fact.passage) != parent.document):
             continue
-        edge = parent.weight * fact.confidence * value(asks(fact.predicate))
+        edge = parent.weight * fact.confidence * strength(fact.predicate)
         of_parent = any(role.name == "subject" for role in fact.roles if role.entity in own[at])
         reason = Reason("states", at, others[0], fact.chunk, fact.predicate, not of_parent)
         if fact.passage != parent.passage:

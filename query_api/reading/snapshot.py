@@ -1,7 +1,7 @@
 """One consistent state of both stores for a whole search, and what a search needs to read from it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -12,6 +12,7 @@ from indexer.read.resident.scope import Scope
 from query_api.graph.view import GraphView
 from schemas.api import SnapshotInfo
 from schemas.ids import DocumentKey, format_positions
+from schemas.linking import LinkingChoice
 
 if TYPE_CHECKING:
     from indexer.read.resident.documents import DocumentIndex
@@ -103,7 +104,7 @@ class QueryEncoder(Protocol):
 class Snapshot:
     """Both stores at one moment. A passage that is newer in `text` than in `graph` is found by its text only.
 
-    `in_memory` where no search that shows passages reads a table.
+    `in_memory` where no search that shows passages reads a table. `linking` is what collections chose, by name.
     """
 
     generation: str
@@ -111,6 +112,7 @@ class Snapshot:
     graph: GraphView
     documents_topic: str
     in_memory: bool = False
+    linking: Mapping[str, LinkingChoice] = field(default_factory=dict)
 
     @property
     def reached(self) -> dict[int, int]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from schemas.ids import digest
+from schemas.linking import LinkingChoice
 from schemas.search_request import SearchRequest
 
 if TYPE_CHECKING:
@@ -15,11 +16,12 @@ BESIDE_THE_QUESTION = frozenset({"k", "offset", "cursor", "after", "wait_seconds
 
 
 class SnapshotIdentity(NamedTuple):
-    """Two snapshots of one identity give the same answers: both stores are functions of these."""
+    """Two snapshots of one identity give the same answers: both stores are functions of the first three."""
 
     generation: str
     graph_position: int
     table_versions: tuple[tuple[str, int], ...]
+    linking: frozenset[tuple[str, LinkingChoice]] = frozenset()
 
 
 class AnswerKey(NamedTuple):
@@ -34,7 +36,7 @@ class AnswerKey(NamedTuple):
 
 def snapshot_identity(snapshot: "Snapshot") -> SnapshotIdentity:
     versions = tuple(sorted(snapshot.text.table_versions.items()))
-    return SnapshotIdentity(snapshot.generation, snapshot.graph.position, versions)
+    return SnapshotIdentity(snapshot.generation, snapshot.graph.position, versions, frozenset(snapshot.linking.items()))
 
 
 def question_of(request: SearchRequest) -> str:

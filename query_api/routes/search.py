@@ -142,7 +142,7 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
     def look_at_names() -> None:
         from query_api.channels.edge_choice import check_edges  # numpy and Arrow: loaded by now, not at the start
 
-        check_edges(search.edges, snapshot.graph)
+        check_edges(search, snapshot.graph)
         if search.diversity is not None:
             snapshot.text.fields.check_field(search.diversity, search.collection)
         snapshot.text.fields.scope(search.collection, search.conditions)

@@ -105,6 +105,7 @@ class Following:
                 weights=reading.settings.terms,
                 method=reading.request.graph_method,
                 hops=hops_of(reading.request),
+                linking=reading.snapshot.linking,
             )
         )
 

@@ -89,7 +89,7 @@ class Reading:
     ) -> "Reading":
         """Raises MalformedFilter for filters, a field for diversity, and edges, that this snapshot does not have."""
         fields = snapshot.text.fields
-        check_edges(request.edges, snapshot.graph)
+        check_edges(request, snapshot.graph)
         if request.diversity is not None:
             fields.check_field(request.diversity, request.collection)
         scope = fields.scope(request.collection, request.conditions)

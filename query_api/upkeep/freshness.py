@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -22,6 +23,7 @@ from query_api.searching.engine import LazyEngine, tables_of
 from query_api.settings import ServiceSettings
 from query_api.upkeep.damage_watch import DamageWatch
 from query_api.upkeep.index_freshness import IndexFreshness
+from query_api.upkeep.linking_choices import LinkingChoices
 from query_api.upkeep.recent_receipts import RecentReceipts
 from query_api.upkeep.served_generation import OpenedGeneration, ServedGeneration
 from query_api.upkeep.tailing import LocateBroker, Span, TailedRecord, TopicTail
@@ -91,6 +93,7 @@ class SnapshotKeeper:
         self._receipt_at = 0.0
         self._news = asyncio.Event()
         self._swapped = asyncio.Event()
+        self._linking = LinkingChoices(self._topics.curation, locate_broker, self._publish_again, skip)
         self._changed = asyncio.Event()
         self.changes = 0
         self._waiters = 0
@@ -113,6 +116,7 @@ class SnapshotKeeper:
         """Open what there is, keep it up, follow `CURRENT`; for ever. What fails stands in `problem` for so long."""
         tailing = asyncio.create_task(self.receipts_tail.run(), name="tail of receipts")
         watching = asyncio.create_task(self.damage.run(), name="damage watch")
+        linking = asyncio.create_task(self._linking.run(), name="tail of linking choices")
         try:
             while True:
                 try:
@@ -126,6 +130,7 @@ class SnapshotKeeper:
         finally:
             tailing.cancel()
             watching.cancel()
+            linking.cancel()
             if self.served is not None:
                 await self.served.stop()
             self._threads.shutdown(wait=False, cancel_futures=True)
@@ -234,9 +239,13 @@ class SnapshotKeeper:
         """Make the newest text and graph the current snapshot, and tell those who wait."""
         if served is not self.served:
             return
-        self.current = served.snapshot()
+        self.current = replace(served.snapshot(), linking=self._linking.by_collection)
         self._index_freshness.shows(self.current.reached)
         self._wake()
+
+    def _publish_again(self) -> None:
+        if self.served is not None:
+            self._publish(self.served)
 
     def _wake(self) -> None:
         swapped, self._swapped = self._swapped, asyncio.Event()

@@ -1,15 +1,26 @@
 """Stored documents linked again by a real worker: from the graph topic and the stored vectors, to the graph topic."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from indexer.generations import current_generation
+from indexer.read.vectors import VectorReader
+from query_api.graph.view import GraphView
+from query_api.reading.snapshot import Snapshot
+from query_api.searching.engine import load_engine
+from query_api.searching.search import search
+from query_api.searching.steps import SearchSettings
+from schemas.api import Hit
 from schemas.contributions import Contribution, decode_contribution
 from schemas.curation import RelinkEvent, decode_curation, encode_choice, linking_key, relink_key
 from schemas.linking import LinkingChoice, Relinking
+from schemas.search_request import SearchRequest
+from schemas.settings import EmbeddingSettings
 from tests.integration.worker_process import Client, WorkerProcess, client, running_worker, wait_for
 
-TEXT = " ".join(f"Sentence {number} says that river {number} flows to the sea in its bed." for number in range(30))
+TEXT = " ".join(f"Sentence {number} says that river {number} flows to the sea in its bed." for number in range(60))
 
 
 async def contributed(user: Client, worker: WorkerProcess) -> dict[str, Contribution]:
@@ -31,12 +42,28 @@ async def relinked(user: Client, order: str, worker: Any) -> Relinking:
     return last
 
 
+async def found_by_expansion(worker: WorkerProcess, graph: dict[str, Contribution]) -> dict[str, float]:
+    """{passage: score} of a search of the stored texts and this graph, over edges between similar chunks alone."""
+    generation = current_generation(worker.data_dir)
+    assert generation is not None
+    view = GraphView.from_contributions(graph.values(), 0)
+    snapshot = Snapshot(generation.name, VectorReader.open(generation).snapshot(), view, worker.prefix)
+    request = SearchRequest(
+        q="river 5 flows", collection="rivers", mode="graph", graph_method="expansion", edges=("similar_to",)
+    )
+    encoder = load_engine().load_encoder(EmbeddingSettings(provider="hashing"), worker.data_dir)
+    with ThreadPoolExecutor(1) as threads:
+        parts = [part async for part in search(request, "r", snapshot, encoder, threads, SearchSettings())]
+    return {part.passage_id: part.scores["graph"] for part in parts if isinstance(part, Hit)}
+
+
 async def test_rules_reach_what_is_stored_and_come_back_to_where_they_were(kafka: str, tmp_path: Path) -> None:
     with running_worker(kafka, f"relink-{uuid4().hex[:8]}.", tmp_path / "data") as worker:
         async with client(kafka, worker.prefix) as user:
             keys = [f"rivers/{name}" for name in ("rhine", "elbe")] + ["seas/north"]
             await user.receipts_of(await user.publish_all([(key, TEXT) for key in keys]))
             before = await contributed(user, worker)
+            found = await found_by_expansion(worker, before)
             assert await relinked(user, "same", worker) == Relinking(state="done", documents=2, of=2)
             assert await contributed(user, worker) == before
             choice = encode_choice(LinkingChoice(similar_above=0.0, similar=0.5))
@@ -46,6 +73,9 @@ async def test_rules_reach_what_is_stored_and_come_back_to_where_they_were(kafka
             similar = [edge for edge in after["rivers/rhine"].edges if edge.kind == "similar_to"]
             assert len(similar) == len(after["rivers/rhine"].chunks) - 1
             assert after["seas/north"] == before["seas/north"]
+            beside = await found_by_expansion(worker, after)
+            assert beside.keys() == found.keys()
+            assert beside != found, "what a search finds follows the rules"
             again = await user.receipt(await user.publish("rivers/rhine", TEXT))
             assert again.outcome == "unchanged", "how a document is linked is no part of its revision"
             await user.producer.send_and_wait(user.names.curation, None, key=linking_key("rivers"), partition=0)

@@ -1,6 +1,6 @@
 """Where a walk through the graph begins, and what it comes to: the passages it reached, scored beside the best."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from indexer.read.resident.scope import EVERYTHING, Scope
 from query_api.channels import terms
 from query_api.channels.adding_up import MAX_REACHED
+from query_api.channels.edge_choice import looks_at
 from query_api.channels.findings import Findings, Gathered
 from query_api.channels.question import Question
 from query_api.channels.terms import Parent, Reach, Reason
@@ -26,7 +27,8 @@ PRIOR_ALONE = 0.5
 class Beginning:
     """What one question has led to: its parents in `gathered`, all that the text channels found in `found`, the kinds
     of `edges` to follow, all when empty. `alone` where the graph is the only channel that counts. `hops` are what an
-    expansion goes."""
+    expansion goes; `across` finds what is like parents in other documents, None where edges between chunks are not
+    walked."""
 
     question: Question
     view: GraphView
@@ -38,10 +40,13 @@ class Beginning:
     edges: Collection[str]
     alone: bool
     hops: int = 2
+    across: Callable[[Sequence[Parent]], Iterable[Reach]] | None = None
 
     def first_steps(self) -> list[Reach]:
         """What the parents lead to."""
-        return self._steps(self.gathered.parents)
+        parents = self.gathered.parents
+        like = self.across(parents) if self.across is not None and looks_at("similar_to", self.edges) else ()
+        return [*self._steps(parents), *like]
 
     def second_steps(self, ring: Sequence[int], first: Iterable[Reach]) -> tuple[list[Parent], list[Reach]]:
         """The passages of the ring that were gone on from, and what they lead to: batch after batch, the first ones
@@ -90,10 +95,7 @@ class Beginning:
 
     def _steps(self, parents: Sequence[Parent]) -> list[Reach]:
         enter = terms.entrances(self.view, self.gathered.prior)
-        return steps_from(self.view, parents, enter, self._asks, self.edges)
-
-    def _asks(self, predicate: str) -> float:
-        return 1.0 if self.question.stems_in(predicate.replace("_", " ")) else 0.0
+        return steps_from(self.view, parents, enter, self.edges, between_chunks=self.across is not None)
 
     def _values(self, passages: Sequence[int]) -> dict[int, float]:
         """What each passage tells about the question: the v of the share of its words' idf that the passage holds."""

@@ -1,23 +1,29 @@
 """Single steps between passages over what the graph holds, from parents and from what these lead to."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import chain
+
+import numpy as np
 
 from query_api.channels import terms
 from query_api.channels.edge_choice import follows, looks_at
 from query_api.channels.terms import Entrances, Held, Parent, Reach, Reason
+from query_api.graph.answers import rows_of
+from query_api.graph.columns import CHUNK_EDGE_KINDS
 from query_api.graph.view import GraphView
-
-Asks = Callable[[str], float]
+from schemas.predicates import strength
 
 
 def steps_from(
-    view: GraphView, parents: Iterable[Parent], enter: Entrances, asks: Asks, edges: Collection[str]
+    view: GraphView, parents: Iterable[Parent], enter: Entrances, edges: Collection[str], *, between_chunks: bool
 ) -> list[Reach]:
-    """Every passage one step away from each of these, both directions, over the kinds in `edges`, all when empty.
+    """Every passage one step away from each of these, both directions, over the kinds in `edges`, all when empty; over
+    edges between chunks only if asked to.
 
     A reach's score is the weight of the edge, in (0, 1], whatever its parent weighs; its `origin` the index of the
-    parent. `asks` tells the share of the question that a predicate covers.
+    parent.
     """
     whole = [replace(parent, weight=1.0) for parent in parents]
     if not whole:
@@ -28,8 +34,10 @@ def steps_from(
         "mentioned_by": lambda: terms.mentioned_by(view, whole),
         "shared_entity": lambda: terms.shared(whole, around),
         "link": lambda: terms.linked(view, whole, enter),
-        "statement": lambda: terms.stated(view, whole, enter, asks),
+        "statement": lambda: terms.stated(view, whole, enter, strength),
     }
+    if between_chunks:
+        kinds |= {kind: partial(within_document, view, whole, kind) for kind in CHUNK_EDGE_KINDS}
     return [
         reach
         for kind, reaches in kinds.items()
@@ -37,6 +45,19 @@ def steps_from(
         for reach in reaches()
         if reach.score and follows(kind, reach.reason.predicate, edges)
     ]
+
+
+def within_document(view: GraphView, parents: Sequence[Parent], kind: str) -> Iterator[Reach]:
+    """Other passages of a parent's document, over the edges of one of CHUNK_EDGE_KINDS between its chunks and theirs;
+    once for each such edge: its weight."""
+    chunks = [view.chunks_of_passage(parent.passage) for parent in parents]
+    owners = [at for at, of_parent in enumerate(chunks) for _ in of_parent]
+    around = view.chunk_edges(np.array(list(chain.from_iterable(chunks)), dtype=np.int64))
+    wanted = around.kind == CHUNK_EDGE_KINDS.index(kind)
+    for asked, chunk, weight in rows_of(around.asked[wanted], around.other[wanted], around.weight[wanted]):
+        at, passage = owners[asked], view.passage_of_chunk(chunk)
+        if passage != parents[at].passage:
+            yield Reach(passage, weight, Reason(kind, at, chunk=chunk))
 
 
 def passed_through(view: GraphView, reached: Mapping[int, Reason], values: Mapping[int, float]) -> list[Parent]:

@@ -1,7 +1,7 @@
 """A hit's path: from the question, over what it names or what fits it, to the passage; each step with its evidence.
 
-It ends at the hit's document, comes by no document or entity twice, and goes by another document only where the
-question names that one, or it fits the question better than the hit does.
+It ends at the hit's document, comes by no document or entity twice but for steps between passages of one document, and
+goes by another document only where the question names that one, or it fits the question better than the hit does.
 """
 
 import re
@@ -21,6 +21,8 @@ QUESTION = "question"
 MAX_EVIDENCE_CHARACTERS = 500
 KEPT_CHUNKS = 2_048
 _LETTERS = re.compile(r"\w+")
+WITHIN_DOCUMENT = {"next_chunk": "next_to", "similar_to": "similar_text", "related_to": "similar_text"}
+SHOWN_AS = {**WITHIN_DOCUMENT, "similar_across": "similar_text"}
 
 ChunkTexts = Callable[[str], str | None]
 
@@ -69,8 +71,8 @@ class Trail:
             step = None if step.term == "names" else self._parents[step.origin].reached
 
     def _reason(self, passage_id: str) -> Reason | None:
-        """Why a passage was reached: from a parent that the question names or that fits it better than the passage
-        itself does; else because it fits itself."""
+        """Why a passage was reached: from a parent that fits the question better than the passage itself does, or in
+        another document that the question names; else because it fits itself."""
         reason = self._reasons.get(passage_id)
         own = None if reason is None else self._parent_of.get(self._numbers[passage_id])
         if reason is None or own is None:
@@ -79,7 +81,8 @@ class Trail:
         if first.term == "names":
             return reason
         before = self._parents[first.origin]
-        if before.link is not None or before.weight > self._parents[own].weight:
+        named = before.link is not None and reason.term not in WITHIN_DOCUMENT
+        if first.origin != own and (named or before.weight > self._parents[own].weight):
             return reason
         return Reason("matches", own)
 
@@ -155,7 +158,8 @@ class Trail:
                 ]
             case "states":
                 return self._stated(parent_title, title, passage_id, reason, text)
-        return [self._step(parent_title, reason.term, title, reason.chunk, reason.entity, text)]
+        edge = SHOWN_AS.get(reason.term, reason.term)
+        return [self._step(parent_title, edge, title, reason.chunk, reason.entity, text)]
 
     def _stated(
         self, parent_title: str, title: str, passage_id: str, reason: Reason, text: ChunkTexts
@@ -197,13 +201,13 @@ class Trail:
 
 
 def without_loops(edges: Sequence[PathEdge], title: str) -> list[PathEdge]:
-    """The edges without those between two visits of the same document or entity, by its name; the last leads to the
-    title."""
+    """The edges without those between two visits of the same document or entity, by its name, but for steps within a
+    document; the last leads to the title."""
     kept: list[PathEdge] = []
     reached: list[str | None] = [None]
     for edge in edges:
         target = normalise_text(edge.target)
-        if target in reached:
+        if target in reached and not (edge.edge in WITHIN_DOCUMENT.values() and target == reached[-1]):
             del kept[reached.index(target) :], reached[reached.index(target) + 1 :]
         else:
             kept.append(edge)

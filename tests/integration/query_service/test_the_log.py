@@ -36,6 +36,29 @@ async def test_lag_is_told_against_the_end_of_the_log(stage: Stage) -> None:
     assert status["graph_position"] == 0
 
 
+async def test_a_choice_of_linking_reaches_searches_and_their_cache_as_it_is_made_and_taken_back(stage: Stage) -> None:
+    await stage.put("weirs.md", "# Weirs\n\nWho built the old weir of stone beside the mill on the river?")
+    token = await stage.put("dams.md", "# Dams\n\nThe old weir of stone beside the mill on the river.")
+    await stage.search("weir", after=token)
+
+    async def steps() -> set[str]:
+        answer = await stage.search("Who built the weir?", mode="graph", graph_method="expansion", edges="similar_to")
+        return {step["edge"] for hit in answer["hits"] for step in hit["path"]}
+
+    async def eventually_steps(edges: set[str]) -> None:
+        found: set[str] = set()
+        async with asyncio.timeout(20):
+            while found != edges:
+                found = await steps()
+
+    await eventually_steps({"matches"})
+    choice = {"max_across": 3, "similar_above": 0.2}
+    assert (await stage.http.put("/v1/collections/default/linking", json=choice)).status_code == 202
+    await eventually_steps({"matches", "similar_text"})
+    assert (await stage.http.delete("/v1/collections/default/linking")).status_code == 202
+    await eventually_steps({"matches"})
+
+
 async def test_a_token_of_a_partition_that_is_not_there_is_refused(stage: Stage) -> None:
     await eventually(lambda: stage.service.log_watch.partition_count(stage.names.documents) == 2)
     response = await stage.http.get("/v1/search", params={"q": "x", "after": "7:1"})

@@ -24,6 +24,7 @@ from query_api.graph.view import GraphView
 from query_api.reading.snapshot import Snapshot
 from schemas.contributions import (
     AboutEdge,
+    ChunkEdge,
     ChunkNode,
     Contribution,
     LinkEdge,
@@ -36,7 +37,7 @@ from tests.statements import statement
 @dataclass(frozen=True)
 class Page:
     """A document in plain words. `passages` are lists of chunk texts, `names` are looked for in them, `links`
-    are document keys."""
+    are document keys, `edges` go by the numbers of chunks."""
 
     id: str
     title: str
@@ -47,6 +48,7 @@ class Page:
     collection: str = "wiki"
     revision: str = "1"
     metadata: Mapping[str, Any] = field(default_factory=lambda: {"lang": "en"})
+    edges: Sequence[ChunkEdge] = ()
 
     @property
     def key(self) -> DocumentKey:
@@ -93,7 +95,7 @@ class Page:
             about=[AboutEdge(normalise_name(self.title), self.title, 1.0)],
             mentions=mentions,
             statements=statements,
-            edges=[],
+            edges=list(self.edges),
             links=[LinkEdge(0, *DocumentKey.parse(target), 1.0) for target in self.links],
         )
 

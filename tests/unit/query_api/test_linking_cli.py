@@ -61,8 +61,8 @@ def shown(*arguments: str) -> str:
 
 
 def test_a_choice_is_sent_and_shown(client: LinkingClient) -> None:
-    assert "0:5" in shown("collections", "linking", "a b", "--similar-above", "0.5", "--max-related", "2")
-    assert client.sent == [("put", "/v1/collections/a%20b/linking", {"similar_above": 0.5, "max_related": 2})]
+    assert "0:5" in shown("collections", "linking", "a b", "--similar-above", "0.5", "--max-across", "2")
+    assert client.sent == [("put", "/v1/collections/a%20b/linking", {"similar_above": 0.5, "max_across": 2})]
     lines = {line.split()[0]: line for line in shown("collections", "linking", "a").splitlines()}
     assert "chosen at 0:4" in lines["similar"]
     assert "default" in lines["related"]

@@ -10,7 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from query_api.channels.question import normalise_text, question_of
+from query_api.graph.columns import CHUNK_EDGE_KINDS
+from query_api.searching.results.paths import WITHIN_DOCUMENT
 from schemas.api import Hit
+from schemas.contributions import ChunkEdge
 from schemas.search_request import GraphMethod
 from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.searching.asking import ask
@@ -28,19 +31,26 @@ QUESTIONS = (
 
 @st.composite
 def pages(draw: st.DrawFn) -> list[Page]:
-    """Up to six documents, some of one title, whose passages name each other, with facts and links among them."""
+    """Up to six documents, some of one title, whose passages name each other, with facts and links among them
+    and edges between their chunks."""
     titles = draw(st.lists(st.sampled_from(NAMES), min_size=2, max_size=6))
     keys = [f"wiki/{at}" for at in range(len(titles))]
     texts = st.lists(st.sampled_from(NAMES), max_size=2).map(lambda named: " and ".join([*named, COMMON]))
     facts = st.tuples(st.sampled_from(NAMES), st.sampled_from(PREDICATES), st.sampled_from(NAMES))
+    kinds, weights = st.sampled_from(CHUNK_EDGE_KINDS), st.floats(0.01, 1)
     return [
         Page(
             str(at),
             title,
-            draw(st.lists(st.lists(texts, min_size=1, max_size=2), min_size=1, max_size=2)),
+            passages := draw(st.lists(st.lists(texts, min_size=1, max_size=2), min_size=1, max_size=3)),
             NAMES,
             draw(st.lists(facts, max_size=2)),
             draw(st.lists(st.sampled_from(keys), max_size=2)),
+            edges=[
+                ChunkEdge(draw(kinds), at, at + 1, draw(weights))
+                for at in range(sum(map(len, passages)) - 1)
+                if draw(st.booleans())
+            ],
         )
         for at, title in enumerate(titles)
     ]
@@ -68,7 +78,8 @@ def check(hit: Hit, question: str) -> None:
     first = hit.path[0]
     assert first.source == "question"
     assert hit.path[-1].target == hit.title
-    visited = [normalise_text(edge.target) for edge in hit.path]
+    visited = [normalise_text(edge.target) for edge in hit.path if edge.edge not in WITHIN_DOCUMENT.values()]
+    assert all(edge.source == edge.target for edge in hit.path if edge.edge in WITHIN_DOCUMENT.values())
     assert len(set(visited)) == len(visited)
     assert all(before.target == edge.source for before, edge in zip(hit.path, hit.path[1:], strict=False))
     if first.edge == "names":
@@ -109,3 +120,16 @@ async def test_the_way_to_a_hit(
     ways = [hit.path for hit in answer.hits if hit.title == title]
     assert ways
     assert all([(edge.edge, edge.target, edge.inverse) for edge in path] == way for path in ways)
+
+
+async def test_the_way_to_a_passage_beside_one_that_matches(threads: Executor) -> None:
+    edges = [ChunkEdge("next_chunk", 0, 1, 0.9)]
+    made = Page("1", "Rivers", [["Who builds dams?"], ["Nobody knows."], ["It rains."]], edges=edges)
+    answer = await ask(world([made]), threads, "Who builds dams?", mode="graph", graph_method="expansion")
+    ways = {hit.passage_id: [(edge.edge, edge.target, edge.evidence) for edge in hit.path] for hit in answer.hits}
+    matches = ("matches", "Rivers", "Who builds dams?")
+    assert [ways[passage] for passage in made.passage_ids()] == [
+        [matches],
+        [matches, ("next_to", "Rivers", "Nobody knows.")],
+        [("matches", "Rivers", None)],
+    ]
