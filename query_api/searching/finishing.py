@@ -59,7 +59,7 @@ class Finishing:
             return None
         return Evidence(
             following.compared,
-            following.comparer.idf,
+            following.comparer.asked_idf,
             following.findings.gate,
             following.findings.scores,
             meaning=self._channels.question_vector is not None,

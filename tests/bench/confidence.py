@@ -1,13 +1,21 @@
-"""Fits hits' confidence anew: `python -m tests.bench.confidence --data-dir DIR… [--alike A,B] [--ways W,W] FOLDER…`.
+"""Fits hits' confidence anew: `python -m tests.bench.confidence --data-dir DIR… [--alike A,B] FOLDER[=COLLECTION]…`.
 
 The folders are labelled collections as `thalweg evaluate` takes them, and each data directory is one into which it
-has loaded some of them; they are opened to read. Every question is searched in process, in every way of asking; the ten
-hits of each are labelled by the judgements, and a logistic regression is fitted to what the engine knew of them, every
-hit counting the same. A third as many questions are strangers: asked of a collection of another subject, where nothing
-answers them. Without these a best hit would look likely however bad it is, for judged questions all have an answer.
-Each collection is left out in turn, to see what the numbers are worth for one they
-were not fitted on. `--ways` fits only some of the ways, and keeps the numbers of the others. Writes
-`query_api/searching/results/confidence.toml` and prints the errors; the last line is JSON.
+has loaded some of them, or which holds the named collection; they are opened to read. Of each at most 200 questions
+are searched in process, in every way of asking; the ten hits of each are labelled by the judgements, and a logistic
+regression is fitted to what the engine knew of them, every hit counting the same. Without questions that nothing
+answers a best hit would look likely however bad it is, for judged questions all have an answer; so for each question
+there is one of these, in turn of three kinds:
+
+- a stranger, asked of a collection of another subject;
+- a stranger that names a document of the collection by its title;
+- a question of the collection's own, its answers left out of the search: what is near, and is none.
+
+Each collection is left out in turn, to see what the numbers are worth for one they were not fitted on. `--ways` fits
+only some of the ways, and keeps the numbers of the others. Writes `query_api/searching/results/confidence.toml`, or
+the file named by `--output`, and prints the errors; how many answers are marked unlikely; and for `--unanswered
+FILE=COLLECTION`, questions that nothing in the collection answers, how likely their first hits are said to be. Without
+folders nothing is fitted and these are measured as they are. The last line is JSON.
 """
 
 import argparse
@@ -29,13 +37,14 @@ from indexer.generations import current_generation, read_manifest
 from indexer.read.vectors import VectorReader
 from query_api.evaluation.corpus import corpus_of
 from query_api.judging.figures.calibration import calibrate
-from query_api.judging.labelled import Question, read_folder, spread_out
+from query_api.judging.labelled import LabelledCollection, Question, read_folder, spread_out
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.reading.text_cache import CachedText, TextCache
 from query_api.searching.engine import tables_of
 from query_api.searching.loading import LoadedEngine
 from query_api.searching.results import confidence
 from query_api.searching.results.confidence import FEATURES, WITHOUT_MEANING, FittedWay, fitted_judge
+from query_api.searching.results.hits import UNLIKELY_BELOW
 from query_api.searching.search import search
 from query_api.searching.steps import SearchBudgets, SearchSettings
 from schemas.api import Hit
@@ -43,7 +52,11 @@ from schemas.search_request import Mode, SearchRequest
 from schemas.settings import EmbeddingSettings
 
 K = 10
-STRANGERS = 1 / 3  # for each question of a collection
+QUESTIONS = 200  # of one collection, evenly spaced
+KINDS = 3  # of questions that nothing answers; a third of the number of judged ones each
+TITLE_WORDS = 4  # what a person would name a document by
+HALF, FOUR_FIFTHS = 0.5, 0.8
+HIGHEST = 5  # shown of the unanswered
 RIDGE = 1e-3
 STEPS = 50
 PATIENT = SearchBudgets(30, 30, 30, 30, 30, 30)
@@ -128,26 +141,51 @@ def opened(data_dir: Path) -> Served:
     return Served(cached, encoder, read_manifest(generation).embedding_model, tables_of(snapshot).holds)
 
 
+class Asked(NamedTuple):
+    """A question, the grades of the documents that answer it, and the documents left out of its search."""
+
+    text: str
+    grades: Mapping[str, int]
+    without: Sequence[str] = ()
+
+    def request(self, mode: Mode, collection: str) -> SearchRequest:
+        left_out = "|".join(identifier.replace("|", r"\|") for identifier in self.without)
+        conditions = (f"document!={left_out}",) if left_out else ()
+        return SearchRequest(q=self.text, k=K, mode=mode, group="document", collection=collection, filter=conditions)
+
+
+def without_answer(
+    labelled: LabelledCollection, questions: Sequence[Question], strange: tuple[Question, ...]
+) -> list[Asked]:
+    """As many that nothing answers: a third strangers, a third strangers that name a title, a third near misses."""
+    count = len(questions) // KINDS
+    strangers = spread_out(strange, 2 * count)
+    titles = [title for each in labelled.documents if (title := each.title) and len(title.split()) <= TITLE_WORDS]
+    naming = [
+        f"{each.text.rstrip(' ?.!')} {titles[at * len(titles) // count]}?"
+        for at, each in enumerate(strangers[1::2])
+        if titles
+    ]
+    near = [
+        Asked(each.text, {}, [name for name, grade in labelled.judgements[each.id].items() if grade > 0])
+        for each in questions[::KINDS]
+    ]
+    return [*(Asked(each.text, {}) for each in strangers[::2]), *(Asked(text, {}) for text in naming), *near]
+
+
 async def hits_of(
-    questions: Sequence[Question],
-    judgements: Mapping[str, Mapping[str, int]],
-    collection: str,
-    served: Served,
-    way: str,
-    threads: ThreadPoolExecutor,
+    questions: Sequence[Asked], collection: str, served: Served, way: str, threads: ThreadPoolExecutor
 ) -> Labelled:
-    """The first hits of every question, asked in one way; a question without judgements is a stranger."""
+    """The first hits of every question, asked in one way."""
     mode, meaning = WAYS[way]
     encoder = served.encoder if meaning else AbsentEncoder()
     parts = [Labelled(np.zeros((0, len(FEATURES))), np.zeros(0))]
     for question in questions:
         judge = RecordingJudge(way, np.zeros((0, len(FEATURES))))
-        request = SearchRequest(q=question.text, k=K, mode=mode, group="document", collection=collection)
         settings = SearchSettings(budgets=PATIENT, judge=judge)
-        answer = search(request, "r", served.snapshot, encoder, threads, settings)
+        answer = search(question.request(mode, collection), "r", served.snapshot, encoder, threads, settings)
         hits = [part async for part in answer if isinstance(part, Hit)]
-        grades = judgements.get(question.id, {})
-        relevant = np.array([float(grades.get(hit.document_id, 0) > 0) for hit in hits])
+        relevant = np.array([float(question.grades.get(hit.document_id, 0) > 0) for hit in hits])
         rows = [hit.rank - 1 for hit in hits]
         if len(judge.features):
             parts.append(Labelled(judge.features[rows], relevant))
@@ -180,25 +218,56 @@ def expected_error(likely: NDArray[np.float64], relevant: NDArray[np.float64]) -
     return float("nan") if found is None else round(found.expected_error, 4)
 
 
-def left_out(own: Mapping[str, Labelled], strangers: Mapping[str, Labelled]) -> dict[str, float]:
+def first_hits(labelled: Labelled) -> NDArray[np.float64]:
+    return labelled.features[labelled.features[:, FEATURES.index("first")] > 0]
+
+
+def left_out(own: Mapping[str, Labelled], unanswered: Mapping[str, Labelled]) -> dict[str, float]:
     """The expected calibration error of the questions of each collection by what the others teach, and of all these
-    questions together; what the first hits of strangers are told to be, on the mean."""
+    questions together; the share of first hits of unanswered questions that is told to be more likely than not."""
     errors: dict[str, float] = {}
     told: list[NDArray[np.float64]] = []
-    told_strangers: list[NDArray[np.float64]] = []
+    told_unanswered = [np.zeros(0)]
     for name, held_out in own.items():
-        others = fit(Labelled.joined([each for of in (own, strangers) for other, each in of.items() if other != name]))
+        others = fit(Labelled.joined([each for of in (own, unanswered) for other, each in of.items() if other != name]))
         told.append(others.of(held_out.features))
         errors[name] = expected_error(told[-1], held_out.relevant)
-        first = strangers[name].features[:, FEATURES.index("log_rank")] == 0
-        told_strangers.append(others.of(strangers[name].features[first]))
+        told_unanswered.append(others.of(first_hits(unanswered[name])))
     together = Labelled.joined(list(own.values()))
-    first_hits = np.concatenate(told_strangers)
+    first = np.concatenate(told_unanswered)
     return {
         "all": expected_error(np.concatenate(told), together.relevant),
         **errors,
-        "first_hits_of_strangers": round(float(first_hits.mean()), 4) if len(first_hits) else 0.0,
+        "unanswered_above_half": round(float((first > HALF).mean()), 4) if len(first) else 0.0,
     }
+
+
+def marked_unlikely(way: FittedWay, own: Mapping[str, Labelled]) -> str:
+    """What `UNLIKELY_BELOW` marks, of hits and of answers."""
+    every = Labelled.joined(list(own.values()))
+    unlikely, right = way.of(every.features) < UNLIKELY_BELOW, every.relevant > 0
+    return f"unlikely: {(unlikely & right).sum()} of {right.sum()} answers, {unlikely.mean():.0%} of {len(right)} hits"
+
+
+def lines_of(file: Path) -> list[str]:
+    """One question a line; lines that begin with # are none."""
+    lines = map(str.strip, file.read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+async def told_of_unanswered(
+    texts: Sequence[str], collection: str, served: Served, way: str, fitted: FittedWay, threads: ThreadPoolExecutor
+) -> dict[str, float]:
+    """How likely the first hits are told to be for questions that nothing answers; the highest are printed."""
+    told: dict[str, float] = {}
+    for text in texts:
+        first = first_hits(await hits_of([Asked(text, {})], collection, served, way, threads))
+        told[text] = float(fitted.of(first)[0]) if len(first) else 0.0
+    above = {f"above_{floor}": sum(each > floor for each in told.values()) for floor in (HALF, FOUR_FIFTHS)}
+    say(f"{collection}, {way}, {len(told)} questions that nothing answers: {above}")
+    for text in sorted(told, key=lambda each: -told[each])[:HIGHEST]:
+        say(f"  {told[text]:.2f}  {text}")
+    return {"questions": len(told), **above}
 
 
 def as_toml(model: str, questions: Mapping[str, int], ways: Mapping[str, tuple[FittedWay, Mapping[str, float]]]) -> str:
@@ -210,9 +279,10 @@ def as_toml(model: str, questions: Mapping[str, int], ways: Mapping[str, tuple[F
     lines = [
         "# Written by `python -m tests.bench.confidence`; not by hand. What the features are: confidence.py.",
         f"# Fitted to the first {K} hits, by document, of the questions of these collections (and how many they are),",
-        "# and of a third as many that ask for what the collection does not hold; every hit counts the same.",
+        "# and of as many that nothing in the collection answers; every hit counts the same.",
         "# `calibration` is the expected calibration error (10 bins) of the questions of each collection by numbers",
-        "# fitted to the others alone, and of all of them together; then the mean confidence of strangers' first hits.",
+        "# fitted to the others alone, and of all of them together; then the share of the unanswered questions whose",
+        "# first hit is told to be more likely than not.",
         "",
         f'fitted = "{datetime.now(UTC):%Y-%m-%d}"',
         f"model = {json.dumps(model)}",
@@ -230,48 +300,67 @@ def as_toml(model: str, questions: Mapping[str, int], ways: Mapping[str, tuple[F
     return "\n".join(lines)
 
 
+def holder_of(collection: str, served: Sequence[Served]) -> Served:
+    for each in served:
+        if each.holds(collection):
+            return each
+    raise SystemExit(f"No data directory holds {collection}; load it with `thalweg evaluate` first.")
+
+
+def folder_and_collection(asked: str) -> tuple[LabelledCollection, str]:
+    folder, _, collection = asked.partition("=")
+    labelled = read_folder(Path(folder))
+    return labelled, collection or corpus_of([labelled]).collection
+
+
 async def main() -> None:
     parser = argparse.ArgumentParser(description="Fit hits' confidence to labelled collections.")
-    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("folders", nargs="*", type=folder_and_collection, metavar="FOLDER[=COLLECTION]")
     parser.add_argument("--data-dir", action="append", required=True, type=Path)
     parser.add_argument("--alike", default="", help="Names of folders of one subject, with commas between.")
     parser.add_argument("--ways", default=",".join(WAYS), help="Fit these, with commas between; the others stay.")
+    parser.add_argument("--unanswered", action="append", default=[], metavar="FILE=COLLECTION", help="Measure these.")
+    parser.add_argument("--output", type=Path, default=Path(confidence.__file__).with_name(confidence.FILE))
     parser.add_argument("--dry", action="store_true", help="Write nothing.")
     asked = parser.parse_args()
     served = [opened(data_dir) for data_dir in asked.data_dir]
     threads = ThreadPoolExecutor(2)
     alike = set(asked.alike.split(","))
-    collections = [read_folder(folder) for folder in asked.folders]
+    collections: Sequence[tuple[LabelledCollection, str]] = asked.folders
     anew = [way for way in WAYS if way in asked.ways.split(",")]
     own: dict[str, dict[str, Labelled]] = {way: {} for way in anew}
-    strangers: dict[str, dict[str, Labelled]] = {way: {} for way in anew}
-    for labelled in collections:
-        name, collection = labelled.name, corpus_of([labelled]).collection
-        holder = next((each for each in served if each.holds(collection)), None)
-        if holder is None:
-            raise SystemExit(f"No data directory holds {collection}; load it with `thalweg evaluate` first.")
-        far = [each for each in collections if each.name != name and not {name, each.name} <= alike]
-        strange = spread_out(
-            tuple(question for each in far for question in each.questions), round(STRANGERS * len(labelled.questions))
-        )
+    unanswered: dict[str, dict[str, Labelled]] = {way: {} for way in anew}
+    questions: dict[str, int] = {}
+    for labelled, collection in collections:
+        name, holder = labelled.name, holder_of(collection, served)
+        chosen = spread_out(labelled.questions, QUESTIONS)
+        far = [each for each, _ in collections if each.name != name and not {name, each.name} <= alike]
+        strange = tuple(question for each in far for question in each.questions)
+        judged = [Asked(each.text, labelled.judgements[each.id]) for each in chosen]
+        nothing = without_answer(labelled, chosen, strange)
         for way in anew:
-            own[way][name] = await hits_of(labelled.questions, labelled.judgements, collection, holder, way, threads)
-            strangers[way][name] = await hits_of(strange, {}, collection, holder, way, threads)
-        say(f"{name}: {len(labelled.questions)} questions, {len(strange)} strangers")
+            own[way][name] = await hits_of(judged, collection, holder, way, threads)
+            unanswered[way][name] = await hits_of(nothing, collection, holder, way, threads)
+        questions[name] = len(judged)
+        say(f"{name}: {len(judged)} questions, {len(nothing)} that nothing answers")
     known = fitted_judge()
     ways: dict[str, tuple[FittedWay, Mapping[str, float]]] = {
         way: (known.ways[way], known.calibration[way]) for way in WAYS if way in known.ways
-    } | {
-        way: (fit(Labelled.joined([*own[way].values(), *strangers[way].values()])), left_out(own[way], strangers[way]))
-        for way in anew
     }
-    for way, (_, errors) in ways.items():
-        say(f"{way:<22} " + "  ".join(f"{name} {error:.3f}" for name, error in errors.items()))
-    if not asked.dry:
-        file = Path(confidence.__file__).with_name(confidence.FILE)
-        questions = {labelled.name: len(labelled.questions) for labelled in collections}
-        file.write_text(as_toml(served[0].model, questions, ways), encoding="utf-8")
-    print(json.dumps({way: errors for way, (_, errors) in ways.items()}))
+    if collections:
+        for way in anew:
+            fitted = fit(Labelled.joined([*own[way].values(), *unanswered[way].values()]))
+            ways[way] = (fitted, left_out(own[way], unanswered[way]))
+            say(f"{way:<22} " + "  ".join(f"{name} {error:.3f}" for name, error in ways[way][1].items()))
+            say(f"{'':<22} {marked_unlikely(fitted, own[way])}")
+    if collections and not asked.dry:
+        asked.output.write_text(as_toml(served[0].model, questions, ways), encoding="utf-8")
+    found = {way: {"calibration": errors} for way, (_, errors) in ways.items()}
+    for file, _, collection in (each.partition("=") for each in asked.unanswered):
+        texts, holder = lines_of(Path(file)), holder_of(collection, served)
+        for way in anew:
+            found[way][collection] = await told_of_unanswered(texts, collection, holder, way, ways[way][0], threads)
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from query_api.judging.labelled import LabelledCollection, LabelledDocument, Question
 from query_api.searching.results.confidence import FEATURES
-from tests.bench.confidence import Labelled, fit, left_out
+from tests.bench.confidence import Labelled, fit, left_out, without_answer
 
 
 def hits(copies: int, *, right_far: int = 1, right_near: int = 3) -> Labelled:
@@ -15,6 +16,7 @@ def hits(copies: int, *, right_far: int = 1, right_near: int = 3) -> Labelled:
     features[4 * copies :, FEATURES.index("cosine")] = 1.0
     relevant = np.array([1.0] * right_far + [0.0] * (4 - right_far))
     near = np.array([1.0] * right_near + [0.0] * (4 - right_near))
+    features[:, FEATURES.index("first")] = 1.0
     return Labelled(features, np.concatenate([np.tile(relevant, copies), np.tile(near, copies)]))
 
 
@@ -31,3 +33,30 @@ def test_a_collection_is_judged_by_what_the_others_teach() -> None:
     assert alike["all"] == pytest.approx(0.0, abs=0.01)
     differing = left_out({"a": hits(50), "b": hits(50, right_far=2, right_near=4)}, {"a": empty, "b": empty})
     assert differing["a"] == pytest.approx(0.25, abs=0.02)
+
+
+def test_what_nothing_answers_is_strange_or_strange_by_name_or_near() -> None:
+    questions = tuple(Question(id=f"q{at}", text=f"Question {at}?") for at in range(6))
+    labelled = LabelledCollection(
+        name="own",
+        split="dev",
+        documents=(
+            LabelledDocument(id="a|b", title="Blue Weir"),
+            LabelledDocument(id="c", title="one two three four 5"),
+        ),
+        questions=questions,
+        judgements={each.id: {"a|b": 1, "c": 0} for each in questions},
+    )
+    strange = tuple(Question(id=f"s{at}", text=f"What else {at}?") for at in range(9))
+    asked = without_answer(labelled, questions, strange)
+    assert [each.text for each in asked] == [
+        "What else 0?",
+        "What else 4?",
+        "What else 2 Blue Weir?",
+        "What else 6 Blue Weir?",
+        "Question 0?",
+        "Question 3?",
+    ]
+    assert not any(each.grades for each in asked)
+    assert asked[0].request("hybrid", "own-1").filter == ()
+    assert [str(each) for each in asked[-1].request("hybrid", "own-1").filter] == [r"document!=a\|b"]
