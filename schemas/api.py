@@ -198,6 +198,9 @@ class SearchAnswer(BaseModel):
     next_cursor: str | None = Field(
         None, description="The cursor of the next page on this very snapshot; null on the last one."
     )
+    best_confidence: float | None = Field(
+        None, description="With `min_confidence`: that of the likeliest place, shown or not; null where none is known."
+    )
     cached: bool = Field(
         False, description="Whether it came from the cache of results; stages then tell of the search that found it."
     )

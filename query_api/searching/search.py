@@ -115,6 +115,7 @@ async def search(
         timings=searching.account.timings,
         failed_channels=searching.account.failed,
         next_offset=following if len(order) > following else None,
+        best_confidence=searching.account.best_confidence,
     )
 
 
