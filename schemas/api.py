@@ -160,8 +160,8 @@ class Hit(BaseModel):
     )
     unlikely: bool = Field(
         False,
-        description="Whether next to nothing supports it: it is less than 1 % likely relevant. It stays, for one in a "
-        "hundred and fifty of the answers to labelled questions is such a hit; `min_confidence` leaves out such hits.",
+        description="Whether next to nothing supports it: it is less than 1 % likely relevant. It stays, for one in "
+        "twenty of the answers to labelled questions is such a hit; `min_confidence` leaves out such hits.",
     )
     factors: Factors | None = Field(None, description="What speaks for it; with `explain`.")
     channels: list[str]

@@ -4,18 +4,16 @@ The folders are labelled collections as `thalweg evaluate` takes them, and each 
 has loaded some of them, or which holds the named collection; they are opened to read. Of each at most 200 questions
 are searched in process, in every way of asking; the ten hits of each are labelled by the judgements, and a logistic
 regression is fitted to what the engine knew of them, every hit counting the same. Without questions that nothing
-answers a best hit would look likely however bad it is, for judged questions all have an answer; so for each question
-there is one of these, in turn of three kinds:
+answers a best hit would look likely however bad it is, for judged questions all have an answer; so for two questions
+there are three strangers, asked of a collection of another subject (`--alike` tells which are of one). Four in five of
+these name a document of the collection by its title.
 
-- a stranger, asked of a collection of another subject;
-- a stranger that names a document of the collection by its title;
-- a question of the collection's own, its answers left out of the search: what is near, and is none.
-
-Each collection is left out in turn, to see what the numbers are worth for one they were not fitted on. `--ways` fits
-only some of the ways, and keeps the numbers of the others. Writes `query_api/searching/results/confidence.toml`, or
-the file named by `--output`, and prints the errors; how many answers are marked unlikely; and for `--unanswered
-FILE=COLLECTION`, questions that nothing in the collection answers, how likely their first hits are said to be. Without
-folders nothing is fitted and these are measured as they are. The last line is JSON.
+Each collection is left out in turn, to see what the numbers are worth for one they were not fitted on; those of
+`--measure` are in no fit, but for their questions as strangers. `--ways` fits only some of the ways, and keeps the
+numbers of the others. Writes `query_api/searching/results/confidence.toml`, or the file named by `--output`, and prints
+the errors; how many answers are marked unlikely; and for
+`--unanswered FILE=COLLECTION`, questions that nothing in the collection answers, how likely their first hits are said
+to be. Without folders nothing is fitted and these are measured as they are. The last line is JSON.
 """
 
 import argparse
@@ -27,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,12 +52,14 @@ from schemas.settings import EmbeddingSettings
 
 K = 10
 QUESTIONS = 200  # of one collection, evenly spaced
-KINDS = 3  # of questions that nothing answers; a third of the number of judged ones each
+STRANGERS = 1.5  # for each question of a collection
+NAMELESS = 5  # one in so many strangers names nothing of the collection
 TITLE_WORDS = 4  # what a person would name a document by
 HALF, FOUR_FIFTHS = 0.5, 0.8
 HIGHEST = 5  # shown of the unanswered
 RIDGE = 1e-3
 STEPS = 50
+NO_GRADES: Mapping[str, int] = MappingProxyType({})
 PATIENT = SearchBudgets(30, 30, 30, 30, 30, 30)
 WAYS: Mapping[str, tuple[Mode, bool]] = {
     "hybrid": ("hybrid", True),
@@ -142,35 +143,20 @@ def opened(data_dir: Path) -> Served:
 
 
 class Asked(NamedTuple):
-    """A question, the grades of the documents that answer it, and the documents left out of its search."""
+    """A question, and the grades of the documents that answer it."""
 
     text: str
-    grades: Mapping[str, int]
-    without: Sequence[str] = ()
-
-    def request(self, mode: Mode, collection: str) -> SearchRequest:
-        left_out = "|".join(identifier.replace("|", r"\|") for identifier in self.without)
-        conditions = (f"document!={left_out}",) if left_out else ()
-        return SearchRequest(q=self.text, k=K, mode=mode, group="document", collection=collection, filter=conditions)
+    grades: Mapping[str, int] = NO_GRADES
 
 
-def without_answer(
-    labelled: LabelledCollection, questions: Sequence[Question], strange: tuple[Question, ...]
-) -> list[Asked]:
-    """As many that nothing answers: a third strangers, a third strangers that name a title, a third near misses."""
-    count = len(questions) // KINDS
-    strangers = spread_out(strange, 2 * count)
+def strangers_to(labelled: LabelledCollection, foreign: tuple[Question, ...], count: int) -> list[Asked]:
+    """So many of the foreign questions, most of them with a title of the collection at their end."""
     titles = [title for each in labelled.documents if (title := each.title) and len(title.split()) <= TITLE_WORDS]
-    naming = [
-        f"{each.text.rstrip(' ?.!')} {titles[at * len(titles) // count]}?"
-        for at, each in enumerate(strangers[1::2])
-        if titles
-    ]
-    near = [
-        Asked(each.text, {}, [name for name, grade in labelled.judgements[each.id].items() if grade > 0])
-        for each in questions[::KINDS]
-    ]
-    return [*(Asked(each.text, {}) for each in strangers[::2]), *(Asked(text, {}) for text in naming), *near]
+    asked = []
+    for at, each in enumerate(spread_out(foreign, count)):
+        title = titles[at * len(titles) // count] if titles and at % NAMELESS else ""
+        asked.append(Asked(f"{each.text.rstrip(' ?.!')} {title}?" if title else each.text))
+    return asked
 
 
 async def hits_of(
@@ -183,7 +169,8 @@ async def hits_of(
     for question in questions:
         judge = RecordingJudge(way, np.zeros((0, len(FEATURES))))
         settings = SearchSettings(budgets=PATIENT, judge=judge)
-        answer = search(question.request(mode, collection), "r", served.snapshot, encoder, threads, settings)
+        request = SearchRequest(q=question.text, k=K, mode=mode, group="document", collection=collection)
+        answer = search(request, "r", served.snapshot, encoder, threads, settings)
         hits = [part async for part in answer if isinstance(part, Hit)]
         relevant = np.array([float(question.grades.get(hit.document_id, 0) > 0) for hit in hits])
         rows = [hit.rank - 1 for hit in hits]
@@ -222,31 +209,33 @@ def first_hits(labelled: Labelled) -> NDArray[np.float64]:
     return labelled.features[labelled.features[:, FEATURES.index("first")] > 0]
 
 
-def left_out(own: Mapping[str, Labelled], unanswered: Mapping[str, Labelled]) -> dict[str, float]:
+def left_out(own: Mapping[str, Labelled], strangers: Mapping[str, Labelled]) -> dict[str, float]:
     """The expected calibration error of the questions of each collection by what the others teach, and of all these
-    questions together; the share of first hits of unanswered questions that is told to be more likely than not."""
+    questions together; the share of strangers' first hits that is told to be more likely than not."""
     errors: dict[str, float] = {}
     told: list[NDArray[np.float64]] = []
-    told_unanswered = [np.zeros(0)]
+    told_strangers = [np.zeros(0)]
     for name, held_out in own.items():
-        others = fit(Labelled.joined([each for of in (own, unanswered) for other, each in of.items() if other != name]))
+        others = fit(Labelled.joined([each for of in (own, strangers) for other, each in of.items() if other != name]))
         told.append(others.of(held_out.features))
         errors[name] = expected_error(told[-1], held_out.relevant)
-        told_unanswered.append(others.of(first_hits(unanswered[name])))
+        told_strangers.append(others.of(first_hits(strangers[name])))
     together = Labelled.joined(list(own.values()))
-    first = np.concatenate(told_unanswered)
+    first = np.concatenate(told_strangers)
     return {
         "all": expected_error(np.concatenate(told), together.relevant),
         **errors,
-        "unanswered_above_half": round(float((first > HALF).mean()), 4) if len(first) else 0.0,
+        "strangers_above_half": round(float((first > HALF).mean()), 4) if len(first) else 0.0,
     }
 
 
-def marked_unlikely(way: FittedWay, own: Mapping[str, Labelled]) -> str:
+def marked_unlikely(way: FittedWay, judged: Mapping[str, Labelled]) -> str:
     """What `UNLIKELY_BELOW` marks, of hits and of answers."""
-    every = Labelled.joined(list(own.values()))
+    if not judged:
+        return "none"
+    every = Labelled.joined(list(judged.values()))
     unlikely, right = way.of(every.features) < UNLIKELY_BELOW, every.relevant > 0
-    return f"unlikely: {(unlikely & right).sum()} of {right.sum()} answers, {unlikely.mean():.0%} of {len(right)} hits"
+    return f"{(unlikely & right).sum()} of {int(right.sum())} answers, {unlikely.mean():.0%} of {len(right)} hits"
 
 
 def lines_of(file: Path) -> list[str]:
@@ -261,7 +250,7 @@ async def told_of_unanswered(
     """How likely the first hits are told to be for questions that nothing answers; the highest are printed."""
     told: dict[str, float] = {}
     for text in texts:
-        first = first_hits(await hits_of([Asked(text, {})], collection, served, way, threads))
+        first = first_hits(await hits_of([Asked(text)], collection, served, way, threads))
         told[text] = float(fitted.of(first)[0]) if len(first) else 0.0
     above = {f"above_{floor}": sum(each > floor for each in told.values()) for floor in (HALF, FOUR_FIFTHS)}
     say(f"{collection}, {way}, {len(told)} questions that nothing answers: {above}")
@@ -279,10 +268,10 @@ def as_toml(model: str, questions: Mapping[str, int], ways: Mapping[str, tuple[F
     lines = [
         "# Written by `python -m tests.bench.confidence`; not by hand. What the features are: confidence.py.",
         f"# Fitted to the first {K} hits, by document, of the questions of these collections (and how many they are),",
-        "# and of as many that nothing in the collection answers; every hit counts the same.",
+        "# and of half as many again that nothing in the collection answers; every hit counts the same.",
         "# `calibration` is the expected calibration error (10 bins) of the questions of each collection by numbers",
-        "# fitted to the others alone, and of all of them together; then the share of the unanswered questions whose",
-        "# first hit is told to be more likely than not.",
+        "# fitted to the others alone, and of all of them together; of collections that are not named here, by these",
+        "# numbers; and the share of the unanswered questions whose first hit is told to be more likely than not.",
         "",
         f'fitted = "{datetime.now(UTC):%Y-%m-%d}"',
         f"model = {json.dumps(model)}",
@@ -313,46 +302,66 @@ def folder_and_collection(asked: str) -> tuple[LabelledCollection, str]:
     return labelled, collection or corpus_of([labelled]).collection
 
 
-async def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Fit hits' confidence to labelled collections.")
     parser.add_argument("folders", nargs="*", type=folder_and_collection, metavar="FOLDER[=COLLECTION]")
     parser.add_argument("--data-dir", action="append", required=True, type=Path)
+    parser.add_argument("--measure", action="append", default=[], type=folder_and_collection, metavar="FOLDER[=…]")
     parser.add_argument("--alike", default="", help="Names of folders of one subject, with commas between.")
     parser.add_argument("--ways", default=",".join(WAYS), help="Fit these, with commas between; the others stay.")
     parser.add_argument("--unanswered", action="append", default=[], metavar="FILE=COLLECTION", help="Measure these.")
     parser.add_argument("--output", type=Path, default=Path(confidence.__file__).with_name(confidence.FILE))
     parser.add_argument("--dry", action="store_true", help="Write nothing.")
     asked = parser.parse_args()
+    if len(asked.folders) == 1:
+        parser.error("One folder gives no foreign questions; give another one, of another subject.")
+    return asked
+
+
+async def main() -> None:
+    asked = arguments()
     served = [opened(data_dir) for data_dir in asked.data_dir]
     threads = ThreadPoolExecutor(2)
     alike = set(asked.alike.split(","))
     collections: Sequence[tuple[LabelledCollection, str]] = asked.folders
     anew = [way for way in WAYS if way in asked.ways.split(",")]
     own: dict[str, dict[str, Labelled]] = {way: {} for way in anew}
-    unanswered: dict[str, dict[str, Labelled]] = {way: {} for way in anew}
+    strangers: dict[str, dict[str, Labelled]] = {way: {} for way in anew}
+    measured: dict[str, dict[str, Labelled]] = {way: {} for way in anew}
     questions: dict[str, int] = {}
-    for labelled, collection in collections:
+    for labelled, collection in (*collections, *asked.measure):
         name, holder = labelled.name, holder_of(collection, served)
         chosen = spread_out(labelled.questions, QUESTIONS)
-        far = [each for each, _ in collections if each.name != name and not {name, each.name} <= alike]
-        strange = tuple(question for each in far for question in each.questions)
         judged = [Asked(each.text, labelled.judgements[each.id]) for each in chosen]
-        nothing = without_answer(labelled, chosen, strange)
+        is_fitted = (labelled, collection) in collections
+        far = [
+            each for each, _ in (*collections, *asked.measure) if each.name != name and not {name, each.name} <= alike
+        ]
+        foreign = tuple(question for each in far for question in each.questions)
+        strange = strangers_to(labelled, foreign, round(STRANGERS * len(judged))) if is_fitted else []
         for way in anew:
-            own[way][name] = await hits_of(judged, collection, holder, way, threads)
-            unanswered[way][name] = await hits_of(nothing, collection, holder, way, threads)
-        questions[name] = len(judged)
-        say(f"{name}: {len(judged)} questions, {len(nothing)} that nothing answers")
+            judged_hits = await hits_of(judged, collection, holder, way, threads)
+            (own if is_fitted else measured)[way][name] = judged_hits
+            if is_fitted:
+                strangers[way][name] = await hits_of(strange, collection, holder, way, threads)
+        questions |= {name: len(judged)} if is_fitted else {}
+        say(f"{name}: {len(judged)} questions, {len(strange)} strangers")
     known = fitted_judge()
     ways: dict[str, tuple[FittedWay, Mapping[str, float]]] = {
         way: (known.ways[way], known.calibration[way]) for way in WAYS if way in known.ways
     }
     if collections:
         for way in anew:
-            fitted = fit(Labelled.joined([*own[way].values(), *unanswered[way].values()]))
-            ways[way] = (fitted, left_out(own[way], unanswered[way]))
+            fitted = fit(Labelled.joined([*own[way].values(), *strangers[way].values()]))
+            others = {
+                name: expected_error(fitted.of(hits.features), hits.relevant) for name, hits in measured[way].items()
+            }
+            ways[way] = (fitted, left_out(own[way], strangers[way]) | others)
             say(f"{way:<22} " + "  ".join(f"{name} {error:.3f}" for name, error in ways[way][1].items()))
-            say(f"{'':<22} {marked_unlikely(fitted, own[way])}")
+            say(
+                f"{'':<22} unlikely: {marked_unlikely(fitted, own[way])}; to measure: "
+                f"{marked_unlikely(fitted, measured[way])}"
+            )
     if collections and not asked.dry:
         asked.output.write_text(as_toml(served[0].model, questions, ways), encoding="utf-8")
     found = {way: {"calibration": errors} for way, (_, errors) in ways.items()}

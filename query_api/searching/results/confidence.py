@@ -22,7 +22,7 @@ from schemas.search_request import Mode
 FILE = "confidence.toml"
 FEATURES = ("cosine", "held", "together", "graph", "first", "log_rank")
 WITHOUT_MEANING = "without_vector"
-MOST_GRAPH = 1.0  # more than this says which hit fits best, and no longer whether one does
+MOST_GRAPH = 0.6  # what a title named by the question brings; more tells which hit fits best, not whether one does
 TOGETHER = 3  # hits, whose words are looked at together: what two steps lead to stands in two or three passages
 _DECIMALS = 4
 
@@ -114,7 +114,7 @@ def way_of(mode: Mode, *, meaning: bool) -> str:
 
 def _features(places: Sequence[Place], ranks: Sequence[int], evidence: Evidence) -> NDArray[np.float64]:
     """(n, 6): cosine; share of the question's idf that it holds; share that the first three hold together; gate x graph
-    score, at most 1; 1 for the first place, else 0; ln rank."""
+    score, at most .6; 1 for the first place, else 0; ln rank."""
     compared = evidence.compared
     rows = np.array([compared.row_of[place.passage_id] for place in places], dtype=np.intp)
     shares = evidence.idf / (float(evidence.idf.sum()) or 1.0)

@@ -7,7 +7,7 @@ import pytest
 
 from query_api.judging.labelled import LabelledCollection, LabelledDocument, Question
 from query_api.searching.results.confidence import FEATURES
-from tests.bench.confidence import Labelled, fit, left_out, without_answer
+from tests.bench.confidence import Asked, Labelled, fit, left_out, strangers_to
 
 
 def hits(copies: int, *, right_far: int = 1, right_near: int = 3) -> Labelled:
@@ -35,28 +35,21 @@ def test_a_collection_is_judged_by_what_the_others_teach() -> None:
     assert differing["a"] == pytest.approx(0.25, abs=0.02)
 
 
-def test_what_nothing_answers_is_strange_or_strange_by_name_or_near() -> None:
-    questions = tuple(Question(id=f"q{at}", text=f"Question {at}?") for at in range(6))
+def test_strangers_mostly_name_a_short_title_of_the_collection() -> None:
+    titles = ["Blue Weir", "one two three four 5", None, "Mill"]
     labelled = LabelledCollection(
         name="own",
         split="dev",
-        documents=(
-            LabelledDocument(id="a|b", title="Blue Weir"),
-            LabelledDocument(id="c", title="one two three four 5"),
-        ),
-        questions=questions,
-        judgements={each.id: {"a|b": 1, "c": 0} for each in questions},
+        documents=tuple(LabelledDocument(id=str(at), title=title) for at, title in enumerate(titles)),
+        questions=(),
+        judgements={},
     )
-    strange = tuple(Question(id=f"s{at}", text=f"What else {at}?") for at in range(9))
-    asked = without_answer(labelled, questions, strange)
-    assert [each.text for each in asked] == [
-        "What else 0?",
-        "What else 4?",
-        "What else 2 Blue Weir?",
-        "What else 6 Blue Weir?",
-        "Question 0?",
-        "Question 3?",
+    foreign = tuple(Question(id=f"s{at}", text=f"What else {at}?") for at in range(12))
+    assert strangers_to(labelled, foreign, 6) == [
+        Asked("What else 0?"),
+        Asked("What else 2 Blue Weir?"),
+        Asked("What else 4 Blue Weir?"),
+        Asked("What else 6 Mill?"),
+        Asked("What else 8 Mill?"),
+        Asked("What else 10?"),
     ]
-    assert not any(each.grades for each in asked)
-    assert asked[0].request("hybrid", "own-1").filter == ()
-    assert [str(each) for each in asked[-1].request("hybrid", "own-1").filter] == [r"document!=a\|b"]
