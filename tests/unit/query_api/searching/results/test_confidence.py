@@ -73,7 +73,11 @@ def test_nothing_is_told_of_what_was_not_compared_or_stands_where_its_fields_put
 
 def test_a_place_is_as_likely_on_a_short_page_as_on_a_long_one() -> None:
     compared = Compared(
-        {name: row for row, name in enumerate("abcd")}, np.full(4, 0.5), np.zeros(4), np.eye(4, dtype=np.bool_), np.zeros(4)
+        {name: row for row, name in enumerate("abcd")},
+        np.full(4, 0.5),
+        np.zeros(4),
+        np.eye(4, dtype=np.bool_),
+        np.zeros(4),
     )
     known = Evidence(compared, np.ones(4), 0.5, {}, meaning=True)
     short = with_confidence([place(name) for name in "abc"], "hybrid", known, fitted_judge())
