@@ -161,7 +161,7 @@ class Hit(BaseModel):
     unlikely: bool = Field(
         False,
         description="Whether next to nothing supports it: it is less than 1 % likely relevant. It stays, for one in "
-        "ninety of the answers to labelled questions is such a hit; `min_confidence` leaves out what is unlikely.",
+        "twenty of the answers to labelled questions is such a hit; `min_confidence` leaves out such hits.",
     )
     factors: Factors | None = Field(None, description="What speaks for it; with `explain`.")
     channels: list[str]
@@ -197,6 +197,9 @@ class SearchAnswer(BaseModel):
     next_offset: int | None = Field(description="The offset of the next page; null on the last one.")
     next_cursor: str | None = Field(
         None, description="The cursor of the next page on this very snapshot; null on the last one."
+    )
+    best_confidence: float | None = Field(
+        None, description="With `min_confidence`: that of the likeliest place, shown or not; null where none is known."
     )
     cached: bool = Field(
         False, description="Whether it came from the cache of results; stages then tell of the search that found it."

@@ -42,6 +42,9 @@ class Done(BaseModel):
     failed_channels: dict[str, str] = Field(default_factory=dict)
     next_offset: int | None
     next_cursor: str | None = None
+    best_confidence: float | None = Field(
+        None, description="With `min_confidence`: that of the likeliest place, shown or not; null where none is known."
+    )
     notes: list[str] = Field(default_factory=list)
 
 

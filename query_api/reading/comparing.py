@@ -64,7 +64,9 @@ class Comparer:
         self._floor = min(known_cosines.values(), default=0.0)
         self._words = words
         self.terms = tuple(dict.fromkeys(terms_of_question(query)))
-        self.idf: NDArray[np.float64] = text.compare_words(query, (), collection).idf
+        words_of_question = text.compare_words(query, (), collection)
+        self.idf: NDArray[np.float64] = words_of_question.idf
+        self._unknown_idf = words_of_question.unknown_idf
 
     def of(self, passage_ids: Sequence[str], known_cosines: Mapping[str, float] = NONE_FURTHER) -> Compared:
         """These passages, each once; `known_cosines` are further ones. Raises TransientStoreError."""
@@ -82,6 +84,11 @@ class Comparer:
             held=words.held,
             share=share,
         )
+
+    @property
+    def asked_idf(self) -> NDArray[np.float64]:
+        """(n_terms,) the idf; of a term that the collection does not hold, what one would have that nothing holds."""
+        return np.where(self.idf > 0, self.idf, self._unknown_idf)
 
     def weights_of(self, words: Sequence[str]) -> list[float]:
         """What each of these words of the question tells: the highest idf of its terms, 0 for a word that the

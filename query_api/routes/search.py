@@ -194,6 +194,7 @@ async def _found(
         failed_channels=done.failed_channels,
         next_offset=done.next_offset,
         next_cursor=done.next_cursor,
+        best_confidence=done.best_confidence,
         cached=meta.cached,
         notes=done.notes,
     )

@@ -131,7 +131,7 @@ class Decomposed:
 
     @property
     def account(self) -> Account:
-        """Of each step the longest time, and the first reason why it gave nothing."""
+        """Of each step the longest time, and the first reason why it gave nothing; the best confidence of all."""
         total = Account()
         for search in self._searches:
             for name, seconds in search.account.timings.items():
@@ -139,6 +139,8 @@ class Decomposed:
         for question, search in zip(self._questions, self._searches, strict=True):
             for name, reason in search.account.failed.items():
                 total.failed.setdefault(name, f"For {question[:80]!r}: {reason}")
+        known = (search.account.best_confidence for search in self._searches)
+        total.best_confidence = max((each for each in known if each is not None), default=None)
         return total
 
     async def named(self) -> Named:

@@ -29,7 +29,11 @@ class Finishing:
         """The places, from the first of the order on, with their confidence, without those that the request leaves
         out. Raises SearchFailed."""
         reading, request = self._reading, self._reading.request
-        likely = likely_enough(self._with_confidence(places), request.min_confidence)
+        judged = self._with_confidence(places)
+        if request.min_confidence is not None:
+            known = (place.confidence for place in judged if place.confidence is not None)
+            self._account.best_confidence = max(known, default=None)
+        likely = likely_enough(judged, request.min_confidence)
         return await distinct_places(reading, self._question, likely, self._account)
 
     async def told(self, hits: list[Hit], texts: Texts) -> list[Hit]:
@@ -59,7 +63,7 @@ class Finishing:
             return None
         return Evidence(
             following.compared,
-            following.comparer.idf,
+            following.comparer.asked_idf,
             following.findings.gate,
             following.findings.scores,
             meaning=self._channels.question_vector is not None,

@@ -40,6 +40,7 @@ class Reranked:
         total, inner = Account(), self._inner.account
         total.timings = inner.timings | self._own.timings
         total.failed = inner.failed | self._own.failed
+        total.best_confidence = inner.best_confidence
         return total
 
     async def named(self) -> Named:

@@ -33,6 +33,7 @@ from query_api.searching.following import Following
 from query_api.searching.fusing import DEPTH, Found, FusionWeights, Place, places
 from query_api.searching.reranking import Reranked, asks_reranker
 from query_api.searching.results.choosing import FLOOR_PLACES
+from query_api.searching.results.confidence import TOGETHER
 from query_api.searching.results.hits import Texts, hits_of
 from query_api.searching.results.paths import Trail
 from query_api.searching.steps import (
@@ -114,6 +115,7 @@ async def search(
         timings=searching.account.timings,
         failed_channels=searching.account.failed,
         next_offset=following if len(order) > following else None,
+        best_confidence=searching.account.best_confidence,
     )
 
 
@@ -164,7 +166,7 @@ class _Search:
     async def order(self, needed: int) -> list[Place]:
         """So many places from the first one on, or more, if there are."""
         request = self._reading.request
-        wanted = needed if request.min_confidence is None else FLOOR_PLACES
+        wanted = max(needed, TOGETHER) if request.min_confidence is None else FLOOR_PLACES
         while True:
             await self._following.compare_rest(self._channels)
             found = self._places(wanted)

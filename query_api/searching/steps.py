@@ -131,11 +131,13 @@ class Outcome(NamedTuple, Generic[Value]):
 
 
 class Account:
-    """What is told of the steps of one search: seconds by step, and why a step gave nothing."""
+    """What is told of the steps of one search: seconds by step, and why a step gave nothing; with a floor of
+    confidence, that of the likeliest place."""
 
     def __init__(self) -> None:
         self.failed: dict[str, str] = {}
         self.timings: dict[str, float] = {}
+        self.best_confidence: float | None = None
 
     def stage(self, outcome: Outcome[Any], candidates: int) -> Stage:
         """Keep how a step went, and say so."""

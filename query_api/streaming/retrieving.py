@@ -1,5 +1,6 @@
 """One retrieval: the engine's parts handed on as they come; at the end its metric, log line and record."""
 
+import math
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -150,7 +151,8 @@ class Retriever:
                 async for part in parts:
                     if isinstance(part, Done):
                         part.next_cursor = next_cursor(request, snapshot, part.next_offset, self._kept)
-                        part.notes += [*_notes(page, snapshot, part), *_unknown_names(page, account.meta)]
+                        part.notes += _notes(page, snapshot, part)
+                        part.notes += [*_unsure(page, part), *_unknown_names(page, account.meta)]
                     account.add(part)
                     if key is not None and known is None and account.done and not account.done.failed_channels:
                         self._cache.put(key, account.parts)
@@ -195,6 +197,24 @@ def _notes(request: SearchRequest, snapshot: "Snapshot", done: Done) -> list[str
     empty = f"No document is in the collection {request.collection[:80]!r} at this snapshot."
     advice = "Look whether its name is right (GET /v1/collections lists those there are)"
     return [f"{empty} {advice}; if you have just written to it, search with `after`."]
+
+
+def _unsure(request: SearchRequest, done: Done) -> list[str]:
+    """What a floor of confidence came to where it left out all, or could leave out nothing."""
+    floor, best = request.min_confidence, done.best_confidence
+    if floor is None or request.offset:
+        return []
+    if best is not None and not done.hits:
+        return [f"Nothing is at least {_percent(floor)} likely to be relevant; the best was {_percent(best)}."]
+    if best is None and done.hits:
+        unknown = "Of none of these hits a confidence is known, so `min_confidence` left none out."
+        return [f"{unknown} It was fitted to no such embedding model, or documents' fields decide their order."]
+    return []
+
+
+def _percent(share: float) -> str:
+    """To one decimal, rounded down: what is below a floor does not look as if it were at it."""
+    return f"{math.floor(share * 1000 + 1e-9) / 10:g} %"
 
 
 def _unknown_names(request: SearchRequest, meta: Meta | None) -> list[str]:

@@ -1,13 +1,19 @@
-"""Fits hits' confidence anew: `python -m tests.bench.confidence --data-dir DIR… [--alike A,B] [--ways W,W] FOLDER…`.
+"""Fits hits' confidence anew: `python -m tests.bench.confidence --data-dir DIR… [--alike A,B] FOLDER[=COLLECTION]…`.
 
 The folders are labelled collections as `thalweg evaluate` takes them, and each data directory is one into which it
-has loaded some of them; they are opened to read. Every question is searched in process, in every way of asking; the ten
-hits of each are labelled by the judgements, and a logistic regression is fitted to what the engine knew of them, every
-hit counting the same. A third as many questions are strangers: asked of a collection of another subject, where nothing
-answers them. Without these a best hit would look likely however bad it is, for judged questions all have an answer.
-Each collection is left out in turn, to see what the numbers are worth for one they
-were not fitted on. `--ways` fits only some of the ways, and keeps the numbers of the others. Writes
-`query_api/searching/results/confidence.toml` and prints the errors; the last line is JSON.
+has loaded some of them, or which holds the named collection; they are opened to read. Of each at most 200 questions
+are searched in process, in every way of asking; the ten hits of each are labelled by the judgements, and a logistic
+regression is fitted to what the engine knew of them, every hit counting the same. Without questions that nothing
+answers a best hit would look likely however bad it is, for judged questions all have an answer; so for two questions
+there are three strangers, asked of a collection of another subject (`--alike` tells which are of one). Four in five of
+these name a document of the collection by its title.
+
+Each collection is left out in turn, to see what the numbers are worth for one they were not fitted on; those of
+`--measure` are in no fit, but for their questions as strangers. `--ways` fits only some of the ways, and keeps the
+numbers of the others. Writes `query_api/searching/results/confidence.toml`, or the file named by `--output`, and prints
+the errors; how many answers are marked unlikely; and for
+`--unanswered FILE=COLLECTION`, questions that nothing in the collection answers, how likely their first hits are said
+to be. Without folders nothing is fitted and these are measured as they are. The last line is JSON.
 """
 
 import argparse
@@ -19,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,13 +36,14 @@ from indexer.generations import current_generation, read_manifest
 from indexer.read.vectors import VectorReader
 from query_api.evaluation.corpus import corpus_of
 from query_api.judging.figures.calibration import calibrate
-from query_api.judging.labelled import Question, read_folder, spread_out
+from query_api.judging.labelled import LabelledCollection, Question, read_folder, spread_out
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.reading.text_cache import CachedText, TextCache
 from query_api.searching.engine import tables_of
 from query_api.searching.loading import LoadedEngine
 from query_api.searching.results import confidence
 from query_api.searching.results.confidence import FEATURES, WITHOUT_MEANING, FittedWay, fitted_judge
+from query_api.searching.results.hits import UNLIKELY_BELOW
 from query_api.searching.search import search
 from query_api.searching.steps import SearchBudgets, SearchSettings
 from schemas.api import Hit
@@ -43,9 +51,15 @@ from schemas.search_request import Mode, SearchRequest
 from schemas.settings import EmbeddingSettings
 
 K = 10
-STRANGERS = 1 / 3  # for each question of a collection
+QUESTIONS = 200  # of one collection, evenly spaced
+STRANGERS = 1.5  # for each question of a collection
+NAMELESS = 5  # one in so many strangers names nothing of the collection
+TITLE_WORDS = 4  # what a person would name a document by
+HALF, FOUR_FIFTHS = 0.5, 0.8
+HIGHEST = 5  # shown of the unanswered
 RIDGE = 1e-3
 STEPS = 50
+NO_GRADES: Mapping[str, int] = MappingProxyType({})
 PATIENT = SearchBudgets(30, 30, 30, 30, 30, 30)
 WAYS: Mapping[str, tuple[Mode, bool]] = {
     "hybrid": ("hybrid", True),
@@ -128,26 +142,37 @@ def opened(data_dir: Path) -> Served:
     return Served(cached, encoder, read_manifest(generation).embedding_model, tables_of(snapshot).holds)
 
 
+class Asked(NamedTuple):
+    """A question, and the grades of the documents that answer it."""
+
+    text: str
+    grades: Mapping[str, int] = NO_GRADES
+
+
+def strangers_to(labelled: LabelledCollection, foreign: tuple[Question, ...], count: int) -> list[Asked]:
+    """So many of the foreign questions, most of them with a title of the collection at their end."""
+    titles = [title for each in labelled.documents if (title := each.title) and len(title.split()) <= TITLE_WORDS]
+    asked = []
+    for at, each in enumerate(spread_out(foreign, count)):
+        title = titles[at * len(titles) // count] if titles and at % NAMELESS else ""
+        asked.append(Asked(f"{each.text.rstrip(' ?.!')} {title}?" if title else each.text))
+    return asked
+
+
 async def hits_of(
-    questions: Sequence[Question],
-    judgements: Mapping[str, Mapping[str, int]],
-    collection: str,
-    served: Served,
-    way: str,
-    threads: ThreadPoolExecutor,
+    questions: Sequence[Asked], collection: str, served: Served, way: str, threads: ThreadPoolExecutor
 ) -> Labelled:
-    """The first hits of every question, asked in one way; a question without judgements is a stranger."""
+    """The first hits of every question, asked in one way."""
     mode, meaning = WAYS[way]
     encoder = served.encoder if meaning else AbsentEncoder()
     parts = [Labelled(np.zeros((0, len(FEATURES))), np.zeros(0))]
     for question in questions:
         judge = RecordingJudge(way, np.zeros((0, len(FEATURES))))
-        request = SearchRequest(q=question.text, k=K, mode=mode, group="document", collection=collection)
         settings = SearchSettings(budgets=PATIENT, judge=judge)
+        request = SearchRequest(q=question.text, k=K, mode=mode, group="document", collection=collection)
         answer = search(request, "r", served.snapshot, encoder, threads, settings)
         hits = [part async for part in answer if isinstance(part, Hit)]
-        grades = judgements.get(question.id, {})
-        relevant = np.array([float(grades.get(hit.document_id, 0) > 0) for hit in hits])
+        relevant = np.array([float(question.grades.get(hit.document_id, 0) > 0) for hit in hits])
         rows = [hit.rank - 1 for hit in hits]
         if len(judge.features):
             parts.append(Labelled(judge.features[rows], relevant))
@@ -180,25 +205,58 @@ def expected_error(likely: NDArray[np.float64], relevant: NDArray[np.float64]) -
     return float("nan") if found is None else round(found.expected_error, 4)
 
 
+def first_hits(labelled: Labelled) -> NDArray[np.float64]:
+    return labelled.features[labelled.features[:, FEATURES.index("first")] > 0]
+
+
 def left_out(own: Mapping[str, Labelled], strangers: Mapping[str, Labelled]) -> dict[str, float]:
     """The expected calibration error of the questions of each collection by what the others teach, and of all these
-    questions together; what the first hits of strangers are told to be, on the mean."""
+    questions together; the share of strangers' first hits that is told to be more likely than not."""
     errors: dict[str, float] = {}
     told: list[NDArray[np.float64]] = []
-    told_strangers: list[NDArray[np.float64]] = []
+    told_strangers = [np.zeros(0)]
     for name, held_out in own.items():
         others = fit(Labelled.joined([each for of in (own, strangers) for other, each in of.items() if other != name]))
         told.append(others.of(held_out.features))
         errors[name] = expected_error(told[-1], held_out.relevant)
-        first = strangers[name].features[:, FEATURES.index("log_rank")] == 0
-        told_strangers.append(others.of(strangers[name].features[first]))
+        told_strangers.append(others.of(first_hits(strangers[name])))
     together = Labelled.joined(list(own.values()))
-    first_hits = np.concatenate(told_strangers)
+    first = np.concatenate(told_strangers)
     return {
         "all": expected_error(np.concatenate(told), together.relevant),
         **errors,
-        "first_hits_of_strangers": round(float(first_hits.mean()), 4) if len(first_hits) else 0.0,
+        "strangers_above_half": round(float((first > HALF).mean()), 4) if len(first) else 0.0,
     }
+
+
+def marked_unlikely(way: FittedWay, judged: Mapping[str, Labelled]) -> str:
+    """What `UNLIKELY_BELOW` marks, of hits and of answers."""
+    if not judged:
+        return "none"
+    every = Labelled.joined(list(judged.values()))
+    unlikely, right = way.of(every.features) < UNLIKELY_BELOW, every.relevant > 0
+    return f"{(unlikely & right).sum()} of {int(right.sum())} answers, {unlikely.mean():.0%} of {len(right)} hits"
+
+
+def lines_of(file: Path) -> list[str]:
+    """One question a line; lines that begin with # are none."""
+    lines = map(str.strip, file.read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+async def told_of_unanswered(
+    texts: Sequence[str], collection: str, served: Served, way: str, fitted: FittedWay, threads: ThreadPoolExecutor
+) -> dict[str, float]:
+    """How likely the first hits are told to be for questions that nothing answers; the highest are printed."""
+    told: dict[str, float] = {}
+    for text in texts:
+        first = first_hits(await hits_of([Asked(text)], collection, served, way, threads))
+        told[text] = float(fitted.of(first)[0]) if len(first) else 0.0
+    above = {f"above_{floor}": sum(each > floor for each in told.values()) for floor in (HALF, FOUR_FIFTHS)}
+    say(f"{collection}, {way}, {len(told)} questions that nothing answers: {above}")
+    for text in sorted(told, key=lambda each: -told[each])[:HIGHEST]:
+        say(f"  {told[text]:.2f}  {text}")
+    return {"questions": len(told), **above}
 
 
 def as_toml(model: str, questions: Mapping[str, int], ways: Mapping[str, tuple[FittedWay, Mapping[str, float]]]) -> str:
@@ -210,9 +268,10 @@ def as_toml(model: str, questions: Mapping[str, int], ways: Mapping[str, tuple[F
     lines = [
         "# Written by `python -m tests.bench.confidence`; not by hand. What the features are: confidence.py.",
         f"# Fitted to the first {K} hits, by document, of the questions of these collections (and how many they are),",
-        "# and of a third as many that ask for what the collection does not hold; every hit counts the same.",
+        "# and of half as many again that nothing in the collection answers; every hit counts the same.",
         "# `calibration` is the expected calibration error (10 bins) of the questions of each collection by numbers",
-        "# fitted to the others alone, and of all of them together; then the mean confidence of strangers' first hits.",
+        "# fitted to the others alone, and of all of them together; of collections that are not named here, by these",
+        "# numbers; and the share of the unanswered questions whose first hit is told to be more likely than not.",
         "",
         f'fitted = "{datetime.now(UTC):%Y-%m-%d}"',
         f"model = {json.dumps(model)}",
@@ -230,48 +289,87 @@ def as_toml(model: str, questions: Mapping[str, int], ways: Mapping[str, tuple[F
     return "\n".join(lines)
 
 
-async def main() -> None:
+def holder_of(collection: str, served: Sequence[Served]) -> Served:
+    for each in served:
+        if each.holds(collection):
+            return each
+    raise SystemExit(f"No data directory holds {collection}; load it with `thalweg evaluate` first.")
+
+
+def folder_and_collection(asked: str) -> tuple[LabelledCollection, str]:
+    folder, _, collection = asked.partition("=")
+    labelled = read_folder(Path(folder))
+    return labelled, collection or corpus_of([labelled]).collection
+
+
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Fit hits' confidence to labelled collections.")
-    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("folders", nargs="*", type=folder_and_collection, metavar="FOLDER[=COLLECTION]")
     parser.add_argument("--data-dir", action="append", required=True, type=Path)
+    parser.add_argument("--measure", action="append", default=[], type=folder_and_collection, metavar="FOLDER[=…]")
     parser.add_argument("--alike", default="", help="Names of folders of one subject, with commas between.")
     parser.add_argument("--ways", default=",".join(WAYS), help="Fit these, with commas between; the others stay.")
+    parser.add_argument("--unanswered", action="append", default=[], metavar="FILE=COLLECTION", help="Measure these.")
+    parser.add_argument("--output", type=Path, default=Path(confidence.__file__).with_name(confidence.FILE))
     parser.add_argument("--dry", action="store_true", help="Write nothing.")
     asked = parser.parse_args()
+    if len(asked.folders) == 1:
+        parser.error("One folder gives no foreign questions; give another one, of another subject.")
+    return asked
+
+
+async def main() -> None:
+    asked = arguments()
     served = [opened(data_dir) for data_dir in asked.data_dir]
     threads = ThreadPoolExecutor(2)
     alike = set(asked.alike.split(","))
-    collections = [read_folder(folder) for folder in asked.folders]
+    collections: Sequence[tuple[LabelledCollection, str]] = asked.folders
     anew = [way for way in WAYS if way in asked.ways.split(",")]
     own: dict[str, dict[str, Labelled]] = {way: {} for way in anew}
     strangers: dict[str, dict[str, Labelled]] = {way: {} for way in anew}
-    for labelled in collections:
-        name, collection = labelled.name, corpus_of([labelled]).collection
-        holder = next((each for each in served if each.holds(collection)), None)
-        if holder is None:
-            raise SystemExit(f"No data directory holds {collection}; load it with `thalweg evaluate` first.")
-        far = [each for each in collections if each.name != name and not {name, each.name} <= alike]
-        strange = spread_out(
-            tuple(question for each in far for question in each.questions), round(STRANGERS * len(labelled.questions))
-        )
+    measured: dict[str, dict[str, Labelled]] = {way: {} for way in anew}
+    questions: dict[str, int] = {}
+    for labelled, collection in (*collections, *asked.measure):
+        name, holder = labelled.name, holder_of(collection, served)
+        chosen = spread_out(labelled.questions, QUESTIONS)
+        judged = [Asked(each.text, labelled.judgements[each.id]) for each in chosen]
+        is_fitted = (labelled, collection) in collections
+        far = [
+            each for each, _ in (*collections, *asked.measure) if each.name != name and not {name, each.name} <= alike
+        ]
+        foreign = tuple(question for each in far for question in each.questions)
+        strange = strangers_to(labelled, foreign, round(STRANGERS * len(judged))) if is_fitted else []
         for way in anew:
-            own[way][name] = await hits_of(labelled.questions, labelled.judgements, collection, holder, way, threads)
-            strangers[way][name] = await hits_of(strange, {}, collection, holder, way, threads)
-        say(f"{name}: {len(labelled.questions)} questions, {len(strange)} strangers")
+            judged_hits = await hits_of(judged, collection, holder, way, threads)
+            (own if is_fitted else measured)[way][name] = judged_hits
+            if is_fitted:
+                strangers[way][name] = await hits_of(strange, collection, holder, way, threads)
+        questions |= {name: len(judged)} if is_fitted else {}
+        say(f"{name}: {len(judged)} questions, {len(strange)} strangers")
     known = fitted_judge()
     ways: dict[str, tuple[FittedWay, Mapping[str, float]]] = {
         way: (known.ways[way], known.calibration[way]) for way in WAYS if way in known.ways
-    } | {
-        way: (fit(Labelled.joined([*own[way].values(), *strangers[way].values()])), left_out(own[way], strangers[way]))
-        for way in anew
     }
-    for way, (_, errors) in ways.items():
-        say(f"{way:<22} " + "  ".join(f"{name} {error:.3f}" for name, error in errors.items()))
-    if not asked.dry:
-        file = Path(confidence.__file__).with_name(confidence.FILE)
-        questions = {labelled.name: len(labelled.questions) for labelled in collections}
-        file.write_text(as_toml(served[0].model, questions, ways), encoding="utf-8")
-    print(json.dumps({way: errors for way, (_, errors) in ways.items()}))
+    if collections:
+        for way in anew:
+            fitted = fit(Labelled.joined([*own[way].values(), *strangers[way].values()]))
+            others = {
+                name: expected_error(fitted.of(hits.features), hits.relevant) for name, hits in measured[way].items()
+            }
+            ways[way] = (fitted, left_out(own[way], strangers[way]) | others)
+            say(f"{way:<22} " + "  ".join(f"{name} {error:.3f}" for name, error in ways[way][1].items()))
+            say(
+                f"{'':<22} unlikely: {marked_unlikely(fitted, own[way])}; to measure: "
+                f"{marked_unlikely(fitted, measured[way])}"
+            )
+    if collections and not asked.dry:
+        asked.output.write_text(as_toml(served[0].model, questions, ways), encoding="utf-8")
+    found = {way: {"calibration": errors} for way, (_, errors) in ways.items()}
+    for file, _, collection in (each.partition("=") for each in asked.unanswered):
+        texts, holder = lines_of(Path(file)), holder_of(collection, served)
+        for way in anew:
+            found[way][collection] = await told_of_unanswered(texts, collection, holder, way, ways[way][0], threads)
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

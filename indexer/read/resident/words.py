@@ -138,6 +138,11 @@ class _Counted(NamedTuple):
         """ln(1 + (n - df + .5) / (df + .5)); 0 for a term that no row holds."""
         return math.log1p((self.rows - df + 0.5) / (df + 0.5)) if df else 0.0
 
+    @property
+    def unknown_idf(self) -> float:
+        """The same for df 0: ln(1 + (n + .5) / .5)."""
+        return math.log1p((self.rows + 0.5) / 0.5)
+
 
 class _Scored(NamedTuple):
     """What every searched row comes to for asked terms. Their postings are kept elsewhere, and counted there."""
@@ -163,6 +168,7 @@ class ComparedRows:
 
     bm25: NDArray[np.float64]  # (n_rows,) 0 where a row holds none of the terms, or is not there
     idf: NDArray[np.float64]  # (n_terms,) of the collection; 0 for a term that no row of it holds
+    unknown_idf: float  # what such a term would have: the most there is
     holding: Callable[[], NDArray[np.bool_]]
 
     @cached_property
@@ -221,7 +227,10 @@ class WordIndex:
             return held
 
         return ComparedRows(
-            _at(scored, found, len(ids)), np.array(list(scored.idf.values()), dtype=np.float64), holding
+            _at(scored, found, len(ids)),
+            np.array(list(scored.idf.values()), dtype=np.float64),
+            counted.unknown_idf,
+            holding,
         )
 
     def holding(self, terms: Iterable[int], collection: str | None = None) -> int:

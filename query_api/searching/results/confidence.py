@@ -5,7 +5,6 @@ were fitted on; `python -m tests.bench.confidence` fits them anew. One set of nu
 cosine of .5 says depends on whether the hit was found by cosines.
 """
 
-import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -21,15 +20,16 @@ from query_api.searching.fusing import Place
 from schemas.search_request import Mode
 
 FILE = "confidence.toml"
-FEATURES = ("cosine", "held", "graph", "relative", "log_rank")
+FEATURES = ("cosine", "held", "together", "graph", "first", "log_rank")
 WITHOUT_MEANING = "without_vector"
-MOST_GRAPH = 1.5
-MOST_RELATIVE = 2.0
+MOST_GRAPH = 0.6  # what a title named by the question brings; more tells which hit fits best, not whether one does
+TOGETHER = 3  # hits, whose words are looked at together: what two steps lead to stands in two or three passages
 _DECIMALS = 4
 
 
 class Evidence(NamedTuple):
-    """What is known of places beside their order. `meaning` is whether the question has a vector; `decided` holds the
+    """What is known of places beside their order. `idf` is what each term of the question tells, most of all one that
+    the collection does not hold. `meaning` is whether the question has a vector; `decided` holds the
     passages that stand where they are because of their documents' fields, of which nothing was learnt."""
 
     compared: Compared
@@ -91,7 +91,7 @@ def fitted_judge() -> FittedJudge:
 def with_confidence(places: Sequence[Place], mode: Mode, evidence: Evidence, judge: Judge) -> list[Place]:
     """The places, from the first of the order on, each with its confidence; None where nothing can be told of it.
 
-    A place's own depends on itself and on the first one only, so it is the same on any page.
+    A place's own depends on itself and on the first three only, so it is the same on any page that knows these.
     """
     rows = [evidence.compared.row_of.get(place.passage_id) for place in places]
     known = [at for at, row in enumerate(rows) if row is not None]
@@ -113,20 +113,20 @@ def way_of(mode: Mode, *, meaning: bool) -> str:
 
 
 def _features(places: Sequence[Place], ranks: Sequence[int], evidence: Evidence) -> NDArray[np.float64]:
-    """(n, 5): cosine; share of the question's idf that is held; gate x graph score, at most 1.5; text score + gate x
-    graph score, relative to the first place, at most 2; ln rank."""
-    compared, idf = evidence.compared, evidence.idf
+    """(n, 6): cosine; share of the question's idf that it holds; share that the first three hold together; gate x graph
+    score, at most .6; 1 for the first place, else 0; ln rank."""
+    compared = evidence.compared
     rows = np.array([compared.row_of[place.passage_id] for place in places], dtype=np.intp)
-    total = float(idf.sum()) or 1.0
+    shares = evidence.idf / (float(evidence.idf.sum()) or 1.0)
+    held = compared.held[rows]
     graph = evidence.gate * np.array([evidence.graph.get(place.passage_id, 0.0) for place in places])
-    sums = compared.text[rows] + graph
-    best = sums[0]
     return np.column_stack(
         [
             compared.cosine[rows],
-            compared.held[rows] @ idf / total,
+            held @ shares,
+            np.full(len(rows), held[:TOGETHER].any(axis=0) @ shares),
             np.minimum(graph, MOST_GRAPH),
-            np.clip(sums / best, 0.0, MOST_RELATIVE) if best > 0 else np.ones(len(sums)),
-            [math.log(rank) for rank in ranks],
+            [float(rank == 1) for rank in ranks],
+            np.log(ranks),
         ]
     )

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from query_api.judging.labelled import LabelledCollection, LabelledDocument, Question
 from query_api.searching.results.confidence import FEATURES
-from tests.bench.confidence import Labelled, fit, left_out
+from tests.bench.confidence import Asked, Labelled, fit, left_out, strangers_to
 
 
 def hits(copies: int, *, right_far: int = 1, right_near: int = 3) -> Labelled:
@@ -15,6 +16,7 @@ def hits(copies: int, *, right_far: int = 1, right_near: int = 3) -> Labelled:
     features[4 * copies :, FEATURES.index("cosine")] = 1.0
     relevant = np.array([1.0] * right_far + [0.0] * (4 - right_far))
     near = np.array([1.0] * right_near + [0.0] * (4 - right_near))
+    features[:, FEATURES.index("first")] = 1.0
     return Labelled(features, np.concatenate([np.tile(relevant, copies), np.tile(near, copies)]))
 
 
@@ -31,3 +33,23 @@ def test_a_collection_is_judged_by_what_the_others_teach() -> None:
     assert alike["all"] == pytest.approx(0.0, abs=0.01)
     differing = left_out({"a": hits(50), "b": hits(50, right_far=2, right_near=4)}, {"a": empty, "b": empty})
     assert differing["a"] == pytest.approx(0.25, abs=0.02)
+
+
+def test_strangers_mostly_name_a_short_title_of_the_collection() -> None:
+    titles = ["Blue Weir", "one two three four 5", None, "Mill"]
+    labelled = LabelledCollection(
+        name="own",
+        split="dev",
+        documents=tuple(LabelledDocument(id=str(at), title=title) for at, title in enumerate(titles)),
+        questions=(),
+        judgements={},
+    )
+    foreign = tuple(Question(id=f"s{at}", text=f"What else {at}?") for at in range(12))
+    assert strangers_to(labelled, foreign, 6) == [
+        Asked("What else 0?"),
+        Asked("What else 2 Blue Weir?"),
+        Asked("What else 4 Blue Weir?"),
+        Asked("What else 6 Mill?"),
+        Asked("What else 8 Mill?"),
+        Asked("What else 10?"),
+    ]

@@ -19,6 +19,7 @@ from query_api.reading.snapshot import Snapshot
 from query_api.reranking.served import ServedReranker
 from query_api.searching.engine import GraphFile, SearchPart
 from query_api.searching.reranking import asks_reranker
+from query_api.searching.results.confidence import Judge, fitted_judge
 from query_api.searching.search import search
 from query_api.searching.steps import SearchSettings
 from query_api.settings import SearchBudgetSettings
@@ -235,6 +236,8 @@ class ScriptedEngine:
 class SearchingEngine(ScriptedEngine):
     """Searches the pages of its reader as the real engine does; by words, since its encoder knows none."""
 
+    judge: Judge | None = fitted_judge()
+
     async def search(
         self,
         request: SearchRequest,
@@ -245,9 +248,8 @@ class SearchingEngine(ScriptedEngine):
         budgets: SearchBudgetSettings,
     ) -> AsyncGenerator[SearchPart, None]:
         self.started += 1
-        async for part in search(
-            request, retrieval_id, snapshot, encoder, executor, SearchSettings(reranker=self.reranker)
-        ):
+        settings = SearchSettings(reranker=self.reranker, judge=self.judge)
+        async for part in search(request, retrieval_id, snapshot, encoder, executor, settings):
             yield part
 
 

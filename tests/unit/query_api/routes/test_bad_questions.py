@@ -151,6 +151,34 @@ async def test_names_that_the_graph_does_not_know_are_noted(running: Running) ->
         assert [noted in note for note in answer["notes"]] == ([True] if noted else [])
 
 
+async def test_a_floor_of_confidence_that_nothing_reaches_says_so_and_how_near_the_best_came(running: Running) -> None:
+    asked = {"q": "river", "mode": "keyword", "min_confidence": 1}
+    for cached in (False, True):
+        answer = (await running.get("/v1/search", **asked)).json()
+        assert (answer["hits"], answer["cached"]) == ([], cached)
+        best = answer["best_confidence"]
+        assert 0 < best < 1
+        [note] = answer["notes"]
+        assert note.startswith("Nothing is at least 100 % likely to be relevant; the best was ")
+        assert float(note.split()[-2]) == pytest.approx(100 * best, abs=0.1)
+    events = await running.http.get("/v1/search", params=asked, headers={"Accept": "text/event-stream"})
+    done = json.loads(events.text.split("event: done")[1].split("data: ")[1].splitlines()[0])
+    assert (done["best_confidence"], done["notes"]) == (best, [note])
+    low = (await running.get("/v1/search", **asked | {"min_confidence": 0})).json()
+    assert (len(low["hits"]), low["best_confidence"], low["notes"]) == (ALL, best, [])
+    assert (await running.get("/v1/search", q="river", mode="keyword")).json()["best_confidence"] is None
+
+
+async def test_a_floor_of_confidence_where_none_is_known_says_that_it_left_nothing_out(running: Running) -> None:
+    running.engine.judge = None
+    answer = (await running.get("/v1/search", q="river", mode="keyword", min_confidence=0.5)).json()
+    assert len(answer["hits"]) == ALL
+    assert {hit["confidence"] for hit in answer["hits"]} == {None}
+    [note] = answer["notes"]
+    assert "`min_confidence` left none out" in note
+    assert (await running.get("/v1/search", q="river", mode="keyword")).json()["notes"] == []
+
+
 def _json(body: dict[str, Any]) -> bytes:
     """ASCII, so that half a surrogate pair can be sent too."""
     return json.dumps(body).encode()

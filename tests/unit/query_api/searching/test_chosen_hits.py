@@ -140,6 +140,23 @@ async def test_what_next_to_nothing_supports_is_marked_and_stays(executor: Execu
     assert [(hit.confidence, hit.unlikely) for hit in answer.hits[:3]] == [(0.9, False), (0.0099, True), (0.01, False)]
 
 
+async def test_a_word_that_no_document_has_makes_every_hit_less_likely(executor: Executor) -> None:
+    asked = {"mode": "keyword"}
+    known, unheard = [
+        (await ask(world(COPIES), executor, q=question, **asked)).hits[0].confidence
+        for question in (QUESTION, f"{QUESTION} in Zanzibar")
+    ]
+    assert known is not None
+    assert unheard is not None
+    assert unheard < known
+
+
+async def test_a_hit_is_as_likely_alone_on_its_page_as_among_others(executor: Executor) -> None:
+    made = world(COPIES)
+    pages = [(await ask(made, executor, q=QUESTION, mode="keyword", k=k)).hits[0] for k in (1, 2, 10)]
+    assert len({hit.confidence for hit in pages}) == 1
+
+
 async def test_without_a_floor_each_hit_tells_its_confidence(executor: Executor) -> None:
     for mode in ("hybrid", "vector", "keyword", "graph", "rerank"):
         answer = await ask(world(PAGES), executor, mode=mode)

@@ -99,7 +99,7 @@ async def test_ties_stand_as_before_and_are_no_reason_to_move(executor: Executor
 
 @pytest.mark.parametrize("group", ["passage", "document", "chunk"])
 @pytest.mark.parametrize(
-    "how", [{}, {"duplicates": "exact"}, {"diversity": "even", "max_per_value": 15}, {"min_confidence": 0.01}]
+    "how", [{}, {"duplicates": "exact"}, {"diversity": "even", "max_per_value": 15}, {"min_confidence": 0.001}]
 )
 async def test_pages_are_one_long_page(executor: Executor, group: str, how: dict[str, Any]) -> None:
     stub = StubReranker(last_first)
