@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from query_api.channels.query_links import MAX_TARGETS, Names
+from query_api.graph.answers import Numbers
+from query_api.graph.columns import Keys
 from query_api.graph.identifiers import MISSING
 from query_api.graph.view import GraphView
 from query_api.reading.snapshot import TextSnapshot
@@ -22,7 +24,8 @@ NameUse = Callable[[Sequence[int]], Mapping[int, float]]
 def name_use(view: GraphView, text: TextSnapshot) -> NameUse:
     """How surely a word is a name, from how the collection uses it: the share of the passages with the words of a name
     that mention what it names, p = (mentions + 5) / (holding + 5), told as 2 p - 1, from 0 for what is mostly an
-    ordinary word to 1 for what is always a name.
+    ordinary word to 1 for what is always a name. The passages of a document all hold its title: they do not count for
+    it.
 
     The keyphraseness of Mihalcea, Csomai: "Wikify! Linking Documents to Encyclopedic Knowledge", CIKM 2007, section
     3.1, smoothed. Each entity is looked up once.
@@ -31,21 +34,37 @@ def name_use(view: GraphView, text: TextSnapshot) -> NameUse:
 
     def of(entities: Sequence[int]) -> Mapping[int, float]:
         unknown = [entity for entity in dict.fromkeys(entities) if entity not in known]
-        called = view.entity_names(unknown)
-        mentions = dict(
-            zip(unknown, view.passage_frequencies(np.array(unknown, dtype=np.uint64)).tolist(), strict=True)
-        )
-        by_collection: dict[str, list[int]] = {}
-        for entity, (collection, _) in called.items():
-            by_collection.setdefault(collection, []).append(entity)
-        for collection, of_collection in by_collection.items():
-            holding = text.passages_holding([called[entity][1] for entity in of_collection], collection)
-            for entity, count in zip(of_collection, holding, strict=True):
-                share = (mentions[entity] + SMOOTHING) / (max(count, mentions[entity]) + SMOOTHING)
-                known[entity] = max(0.0, 2 * share - 1)
-        return {entity: known.get(entity, 0.0) for entity in entities}
+        if unknown:
+            keys = np.array(unknown, dtype=np.uint64)
+            own, own_mentions = _own_passages(view, keys)
+            mentions = view.passage_frequencies(keys) - own_mentions
+            holding = np.maximum(_holding(view, text, unknown) - own, mentions)
+            shares = (mentions + SMOOTHING) / (holding + SMOOTHING)
+            known.update(zip(unknown, np.maximum(0.0, 2 * shares - 1).tolist(), strict=True))
+        return {entity: known[entity] for entity in entities}
 
     return of
+
+
+def _holding(view: GraphView, text: TextSnapshot, entities: Sequence[int]) -> Numbers:
+    """(n_entities,) the passages of its collection that hold all words of each name."""
+    called = view.entity_names(entities)
+    counts: dict[int, int] = {}
+    for collection in {collection for collection, _ in called.values()}:
+        names = {entity: name for entity, (of, name) in called.items() if of == collection}
+        counts |= zip(names, text.passages_holding(list(names.values()), collection), strict=True)
+    return np.array([counts.get(entity, 0) for entity in entities], dtype=np.int64)
+
+
+def _own_passages(view: GraphView, entities: Keys) -> tuple[Numbers, Numbers]:
+    """(n_entities,) the passages of the documents that each is the title of, and how many of them mention it."""
+    about = view.about(entities)
+    ranges = [view.passages_of_document(document) for document in about.document.tolist()]
+    owner = np.repeat(about.asked, [len(each) for each in ranges])
+    mentions = view.places_in(np.array([passage for each in ranges for passage in each], dtype=np.int64))
+    own = np.unique(mentions.asked[mentions.entity == entities[owner[mentions.asked]]])
+    size = len(entities)
+    return np.bincount(owner, minlength=size), np.bincount(owner[own], minlength=size)
 
 
 def opening(names: Names, use: NameUse, connected: Callable[[], float]) -> float:
