@@ -98,9 +98,11 @@ def test_an_open_transaction_holds_back_what_follows_it_and_is_told(thalweg: Ins
     def opened() -> list[dict[str, object]]:
         return list(httpx.get(f"{thalweg.url}/v1/status", timeout=30).json()["open_transactions"])
 
-    wait_until(opened, "the status tells of the open transaction")
+    def is_told() -> bool:  # and the one before, seen while it was open, no more
+        return [f"{held['partition']}:{held['offset']}" for held in opened()] == [producer.token]
+
+    wait_until(is_told, "the status tells of the open transaction")
     [held] = opened()
-    assert f"{held['partition']}:{held['offset']}" == producer.token
     assert (held["topic"], held["records"]) == (DOCUMENTS, 1)
     require_no_lag(thalweg)
     assert live(thalweg, committed) == before
