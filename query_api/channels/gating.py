@@ -68,9 +68,9 @@ def _own_passages(view: GraphView, entities: Keys) -> tuple[Numbers, Numbers]:
 
 
 def opening(names: Names, use: NameUse, connected: Callable[[], float]) -> float:
-    """How surely the question names a title, by the surest of the names; and at least twice the share of what fits it
-    that leads on by an explicit edge (`connected`), at most 1, in full when the question names anything at all, by half
-    otherwise. Where every second text leads on, documents are a web; where one in fifteen does, chance is as likely."""
+    """How surely the question names a title, by the surest of the names; and at least the smoothstep of twice the share
+    of what fits it that leads on by an explicit edge (`connected`), in full when the question names anything at all, by
+    half otherwise. Where every second text leads on, documents are a web; where one in thirty does, that is chance."""
     surest = 0.0
     if names.links:
         entities = [link.entity for link in names.links]

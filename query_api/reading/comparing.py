@@ -74,16 +74,19 @@ class Comparer:
         if not names:
             return Compared({}, np.zeros(0), np.zeros(0), np.zeros((0, len(self.terms)), dtype=np.bool_), np.zeros(0))
         words = self._text.compare_words(self._query, names, self._collection)
-        bm25, share = words.bm25, words.held @ self.idf / (float(self.idf.sum()) or 1.0)
-        if not self._words:
-            bm25, share = np.zeros(len(names)), np.zeros(len(names))
+        nothing = np.zeros(len(names))
         return Compared(
             row_of=dict(zip(names, range(len(names)), strict=True)),
             cosine=self._cosines(names, known_cosines),
-            bm25=bm25,
+            bm25=words.bm25 if self._words else nothing,
             held=words.held,
-            share=share,
+            share=self.shares(words.held) if self._words else nothing,
         )
+
+    def shares(self, held: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """(n,) the share of the question's idf that each of (n, n_terms) holds."""
+        shares: NDArray[np.float64] = held @ self.idf / (float(self.idf.sum()) or 1.0)
+        return shares
 
     @property
     def asked_idf(self) -> NDArray[np.float64]:

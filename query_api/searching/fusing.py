@@ -142,7 +142,7 @@ def places(
     if limits:
         kept = set(at_most(limits, order, key_of, max(first, len(blocks[0]))))
         order = [unit for unit in order if unit in kept]
-    if mode == "hybrid" and fusion == "adaptive" and found.conclusiveness < 1:
+    if mode == "hybrid" and fusion == "adaptive" and found.gate and found.conclusiveness < 1:
         pool = sum(unit in blocks[0] for unit in order[:COVERAGE_POOL])
         order = _covering(order, pool, final, found)
     rankings = {name: dict(zip(ranked(scores[name]), count(1))) for name in used}

@@ -21,18 +21,17 @@ from unittest.mock import patch
 
 from query_api.channels import gating
 from query_api.channels.graph import TermWeights
-from query_api.evaluation.corpus import corpus_of
 from query_api.evaluation.reporting.tables import LAW_MARGIN
 from query_api.judging.approaches import APPROACHES
 from query_api.judging.figures.measures import judge
 from query_api.judging.judged import LAW_MEASURES
-from query_api.judging.labelled import LabelledCollection, Question, read_folder, spread_out
+from query_api.judging.labelled import LabelledCollection, Question, spread_out
 from query_api.searching import fusing
 from query_api.searching.search import search
 from query_api.searching.steps import SearchSettings
 from schemas.api import Hit
 from schemas.search_request import SearchRequest
-from tests.bench.confidence import PATIENT, Served, opened
+from tests.bench.confidence import PATIENT, Served, folder_and_collection, opened
 
 K = 10
 WHOLE = "hybrid"
@@ -125,9 +124,8 @@ def law_of(figures: Mapping[str, Figures]) -> str:
 
 
 def labelled_set(argument: str, most: int | None) -> LabelledSet:
-    folder, _, collection = argument.partition("=")
-    labelled = read_folder(Path(folder))
-    return LabelledSet(labelled, spread_out(labelled.questions, most), collection or corpus_of([labelled]).collection)
+    labelled, collection = folder_and_collection(argument)
+    return LabelledSet(labelled, spread_out(labelled.questions, most), collection)
 
 
 def line(name: str, figures: Figures) -> str:

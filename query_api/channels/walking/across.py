@@ -25,8 +25,10 @@ def similar_across(
     for at, parent in enumerate(parents):
         key = view.document_key(parent.document)
         rules = DEFAULT_RULES.with_choice(linking.get(key.collection, LinkingChoice()))
+        if not rules.max_across:
+            continue
         chunks = [view.chunk_id(chunk) for chunk in view.chunks_of_passage(parent.passage)]
-        vectors = list(text.vectors(chunks).values()) if rules.max_across else []
+        vectors = list(text.vectors(chunks).values())
         if not vectors:
             continue
         mean = np.mean(vectors, axis=0)

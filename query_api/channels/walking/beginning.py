@@ -100,8 +100,7 @@ class Beginning:
     def _values(self, passages: Sequence[int]) -> dict[int, float]:
         """What each passage tells about the question: the v of the share of its words' idf that the passage holds."""
         held = self.comparer.of([self.view.passage_id(passage) for passage in passages]).held
-        total = float(self.comparer.idf.sum()) or 1.0
-        shares = (held @ self.comparer.idf / total).tolist()
+        shares = self.comparer.shares(held).tolist()
         return {passage: terms.value(share) for passage, share in zip(passages, shares, strict=True)}
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -36,28 +35,28 @@ def steps_from(
         "link": lambda: terms.linked(view, whole, enter),
         "statement": lambda: terms.stated(view, whole, enter, strength),
     }
-    if between_chunks:
-        kinds |= {kind: partial(within_document, view, whole, kind) for kind in CHUNK_EDGE_KINDS}
-    return [
+    stepped = [
         reach
         for kind, reaches in kinds.items()
         if looks_at(kind, edges)
         for reach in reaches()
         if reach.score and follows(kind, reach.reason.predicate, edges)
     ]
+    if between_chunks and any(looks_at(kind, edges) for kind in CHUNK_EDGE_KINDS):
+        stepped += [reach for reach in within_document(view, whole) if looks_at(reach.reason.term, edges)]
+    return stepped
 
 
-def within_document(view: GraphView, parents: Sequence[Parent], kind: str) -> Iterator[Reach]:
-    """Other passages of a parent's document, over the edges of one of CHUNK_EDGE_KINDS between its chunks and theirs;
-    once for each such edge: its weight."""
+def within_document(view: GraphView, parents: Sequence[Parent]) -> Iterator[Reach]:
+    """Other passages of a parent's document, over the edges between its chunks and theirs; once for each such edge: its
+    weight. The reason's term is one of CHUNK_EDGE_KINDS."""
     chunks = [view.chunks_of_passage(parent.passage) for parent in parents]
     owners = [at for at, of_parent in enumerate(chunks) for _ in of_parent]
     around = view.chunk_edges(np.array(list(chain.from_iterable(chunks)), dtype=np.int64))
-    wanted = around.kind == CHUNK_EDGE_KINDS.index(kind)
-    for asked, chunk, weight in rows_of(around.asked[wanted], around.other[wanted], around.weight[wanted]):
+    for asked, chunk, kind, weight in rows_of(around.asked, around.other, around.kind, around.weight):
         at, passage = owners[asked], view.passage_of_chunk(chunk)
         if passage != parents[at].passage:
-            yield Reach(passage, weight, Reason(kind, at, chunk=chunk))
+            yield Reach(passage, weight, Reason(CHUNK_EDGE_KINDS[kind], at, chunk=chunk))
 
 
 def passed_through(view: GraphView, reached: Mapping[int, Reason], values: Mapping[int, float]) -> list[Parent]:
