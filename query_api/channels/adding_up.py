@@ -74,8 +74,7 @@ class Sums:
         self._place = {number: place for place, number in enumerate(reached.values())}
         self._rows = np.array([compared.row_of[name] for name in reached], dtype=np.intp)
         self._scores = np.zeros(len(reached))
-        self._plain = np.zeros(len(reached))
-        self._sharp = np.zeros(len(reached))
+        self._continued = np.zeros(len(reached))
         self._leading = np.full(len(reached), MISSING)
         self._best: dict[int, tuple[float, Reason]] = {}
 
@@ -101,16 +100,14 @@ class Sums:
 
     def add_hop(self, hop: Hop, parent: Parent, bm25: NDArray[np.float64]) -> None:
         """`bm25` is (n_reached,), of the hop's query. Nothing leads from a parent to itself."""
-        weight = parent.weight
-        plain, sharp = along(hop, bm25)
+        continued = parent.weight * along(hop, bm25)
         if (own := self._place.get(parent.passage)) is not None:
-            plain[own] = sharp[own] = 0.0
-        self._leading = np.where(weight * plain > self._plain, hop.parent, self._leading)
-        self._plain = np.maximum(self._plain, weight * plain)
-        self._sharp = np.maximum(self._sharp, weight * sharp)
+            continued[own] = 0.0
+        self._leading = np.where(continued > self._continued, hop.parent, self._leading)
+        self._continued = np.maximum(self._continued, continued)
 
-    def close_hops(self, plain_weight: float, sharp_weight: float) -> None:
-        self._scores += plain_weight * self._plain + sharp_weight * self._sharp
+    def close_hops(self, weight: float) -> None:
+        self._scores += weight * self._continued
 
     def add_prior(self, weight: float, prior: Mapping[int, float]) -> None:
         """`prior` is {passage number: how well it fits by its text}."""

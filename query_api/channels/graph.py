@@ -49,8 +49,7 @@ class TermWeights:
     title_mention: float = 0.4
     telling_title_mention: float = 0.4
     shared: float = 0.5
-    residual: float = 0.3
-    sharp_residual: float = 0.2
+    residual: float = 0.5
     linked: float = 0.4
     stated: float = 0.4
     seed: float = 0.2
@@ -108,7 +107,7 @@ def graph_channel(
     of_hops = text.bm25_of([hop.query for hop in leading], list(reached), scope.collection)
     for hop, bm25 in zip(leading, of_hops, strict=True):
         sums.add_hop(hop, parents[hop.parent], bm25)
-    sums.close_hops(weights.residual, weights.sharp_residual)
+    sums.close_hops(weights.residual)
     if always:
         sums.add_prior(weights.prior, chosen.prior)
     return sums.findings(gate, gathered)

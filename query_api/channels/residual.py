@@ -19,18 +19,16 @@ from query_api.reading.snapshot import Candidate, TextSnapshot
 
 BEST_SENTENCES = 2
 MAX_NAMES = 12
-SHARPEN_ABOVE = 25
 RESIDUAL_HITS = 31  # 30, and the parent itself
 
 
 class Hop(NamedTuple):
-    """What one parent's residual query found: `best` and `floor` are the highest and the 25th BM25 but for the
-    parent's own passage; `first` the passages found, best first."""
+    """What one parent's residual query found: `best` is the highest BM25 but for the parent's own passage; `first` the
+    passages found, best first."""
 
     parent: int
     query: str
     best: float
-    floor: float
     first: tuple[str, ...]
 
 
@@ -80,14 +78,9 @@ def hop_of(parent: int, passage_id: str, query: str, found: Sequence[Candidate])
     if not scores:
         return None
     first = ranked(scores)
-    floor = scores[first[SHARPEN_ABOVE - 1]] if len(first) >= SHARPEN_ABOVE else 0.0
-    return Hop(parent, query, scores[first[0]], floor, tuple(first))
+    return Hop(parent, query, scores[first[0]], tuple(first))
 
 
-def along(hop: Hop, bm25: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """How passages of these scores continue a hop, as (plain, sharpened): s / best, and (s - s25) / (best - s25), at
-    least 0."""
-    plain = np.minimum(bm25 / hop.best, 1.0)
-    spread = hop.best - hop.floor
-    sharp = np.clip((bm25 - hop.floor) / spread, 0.0, 1.0) if spread > 0 else np.zeros_like(plain)
-    return plain, sharp
+def along(hop: Hop, bm25: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How passages of these scores continue a hop: s / best, at most 1."""
+    return np.minimum(bm25 / hop.best, 1.0)

@@ -65,20 +65,20 @@ def test_an_edge_to_what_holds_the_open_words_counts_up_to_as_much_again() -> No
 
 
 def test_hops_count_by_their_parent_and_never_lead_to_it() -> None:
-    """Parent r of weight .5, best 8, floor 4. p: .5 x (.3 + .2); q of 6: .5 x (.3 x .75 + .2 x .5) = .1625; s: 0."""
+    """Parent r of weight .5, best 8. p: .5 x .4; q of 6: .5 x .4 x .75 = .15; s: 0."""
     made = sums()
-    made.add_hop(Hop(0, "asked", 8.0, 4.0, ()), PARENTS[0], np.array([8.0, 6.0, 16.0, 0.0]))
-    made.close_hops(0.3, 0.2)
-    assert scores(made) == {"p": pytest.approx(0.25), "q": pytest.approx(0.1625)}
+    made.add_hop(Hop(0, "asked", 8.0, ()), PARENTS[0], np.array([8.0, 6.0, 16.0, 0.0]))
+    made.close_hops(0.4)
+    assert scores(made) == {"p": pytest.approx(0.2), "q": pytest.approx(0.15)}
     assert reasons(made)["q"] == Reason("continues", 0)
 
 
 def test_of_two_hops_the_better_counts_once_and_is_told() -> None:
-    """The second parent has weight 1: plain .5 of 8 is as good as the first's 1; to q it is better."""
+    """The second parent has weight 1: half of 8 is as good as the first's 1; to q it is better."""
     made = sums()
-    made.add_hop(Hop(0, "asked", 8.0, 0.0, ()), PARENTS[0], np.array([8.0, 2.0, 0.0, 0.0]))
-    made.add_hop(Hop(1, "asked", 8.0, 0.0, ()), PARENTS[1], np.array([4.0, 6.0, 0.0, 0.0]))
-    made.close_hops(1.0, 0.0)
+    made.add_hop(Hop(0, "asked", 8.0, ()), PARENTS[0], np.array([8.0, 2.0, 0.0, 0.0]))
+    made.add_hop(Hop(1, "asked", 8.0, ()), PARENTS[1], np.array([4.0, 6.0, 0.0, 0.0]))
+    made.close_hops(1.0)
     assert scores(made) == {"q": pytest.approx(0.75), "p": pytest.approx(0.5)}
     assert (reasons(made)["p"].origin, reasons(made)["q"].origin) == (0, 1)
 
@@ -89,8 +89,8 @@ def test_an_edge_explains_more_than_a_hop_or_a_match_whatever_they_add() -> None
         [(0.1, [Reach(12, 0.1, Reason("shares", 1))]), (1.0, [Reach(12, 1.0, Reason("matches", 0))])], NO_SHARES
     )
     made.add_edges([(1.0, [Reach(13, 0.2, Reason("shares", 1))])], NO_SHARES)
-    made.add_hop(Hop(1, "asked", 8.0, 0.0, ()), PARENTS[1], np.array([0.0, 0.0, 0.0, 8.0]))
-    made.close_hops(1.0, 0.0)
+    made.add_hop(Hop(1, "asked", 8.0, ()), PARENTS[1], np.array([0.0, 0.0, 0.0, 8.0]))
+    made.close_hops(1.0)
     assert scores(made) == {"s": pytest.approx(1.2), "r": pytest.approx(1.01)}
     assert reasons(made) == {"s": Reason("shares", 1), "r": Reason("shares", 1)}
 
@@ -136,7 +136,7 @@ def number(view: GraphView, page: Page) -> int:
 def test_what_can_be_scored_is_what_channels_and_hops_found_as_far_as_the_graph_has_it_and_what_edges_reach() -> None:
     view = world([ALPHA, JANE, HARBOUR])[0].graph
     alpha, jane, harbour = (page.passage_ids()[0] for page in (ALPHA, JANE, HARBOUR))
-    hop = Hop(0, "asked", 8.0, 0.0, (jane, "f" * 32))
+    hop = Hop(0, "asked", 8.0, (jane, "f" * 32))
     edges = [(1.0, [Reach(number(view, HARBOUR), 0.5, Reason("shares", 0))])]
     reached = reached_passages(
         view, PassageNumbers(view), EVERYTHING, compared("e" * 32, alpha), edges, [hop], MAX_REACHED

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from query_api.channels.question import Question
-from query_api.channels.residual import SHARPEN_ABOVE, Hop, along, hop_of, residual_query
+from query_api.channels.residual import Hop, along, hop_of, residual_query
 from query_api.channels.terms import Parent, Sentence
 from query_api.reading.snapshot import Candidate
 from schemas.ids import DocumentKey
@@ -50,23 +50,19 @@ def test_without_a_new_name_nothing_is_asked() -> None:
     assert residual_query(QUESTION, parent(sentence("Alpha.", 0.5, "alpha")), "A film") == ""
 
 
-def test_a_hop_knows_its_best_and_its_twenty_fifth_but_for_the_parent_itself() -> None:
-    scores = {f"p{at:02}": 30.0 - at for at in range(SHARPEN_ABOVE + 2)}
+def test_a_hop_knows_its_best_but_for_the_parent_itself() -> None:
+    scores = {f"p{at:02}": 30.0 - at for at in range(27)}
     hop = hop_of(2, "p00", "asked", found(scores))
     assert hop is not None
-    assert hop == Hop(2, "asked", 29.0, 5.0, tuple(scores)[1:])
+    assert hop == Hop(2, "asked", 29.0, tuple(scores)[1:])
 
 
-def test_a_short_hop_has_no_floor_and_one_that_finds_its_parent_alone_is_none() -> None:
-    assert hop_of(0, "p", "asked", found({"p": 9.0, "z": 3.0, "a": 3.0})) == Hop(0, "asked", 3.0, 0.0, ("a", "z"))
+def test_equal_passages_are_in_the_order_of_their_names_and_a_hop_that_finds_its_parent_alone_is_none() -> None:
+    assert hop_of(0, "p", "asked", found({"p": 9.0, "z": 3.0, "a": 3.0})) == Hop(0, "asked", 3.0, ("a", "z"))
     assert hop_of(0, "p", "asked", found({"p": 9.0})) is None
     assert hop_of(0, "p", "asked", []) is None
 
 
-def test_passages_continue_a_hop_by_their_share_of_its_best_and_sharper_by_what_is_above_its_floor() -> None:
+def test_passages_continue_a_hop_by_their_share_of_its_best() -> None:
     bm25 = np.array([8.0, 6.0, 4.0, 0.0, 10.0])
-    plain, sharp = along(Hop(0, "asked", 8.0, 4.0, ()), bm25)
-    assert plain == pytest.approx([1.0, 0.75, 0.5, 0.0, 1.0])
-    assert sharp == pytest.approx([1.0, 0.5, 0.0, 0.0, 1.0])
-    _, of_equals = along(Hop(0, "asked", 8.0, 8.0, ()), bm25)
-    assert of_equals.tolist() == [0.0] * 5, "twenty-five equal ones tell nothing apart"
+    assert along(Hop(0, "asked", 8.0, ()), bm25) == pytest.approx([1.0, 0.75, 0.5, 0.0, 1.0])
