@@ -12,8 +12,8 @@ from query_api.channels.findings import Findings, Gathered
 from query_api.channels.parents import PassageNumbers
 from query_api.channels.residual import Hop, along
 from query_api.channels.terms import Parent, Reach, Reason
-from query_api.graph.identifiers import MISSING
-from query_api.graph.view import GraphView
+from query_api.index.graph.identifiers import MISSING
+from query_api.index.graph.view import GraphView
 from query_api.reading.comparing import Compared, Comparer
 
 MAX_REACHED = 300  # where the graph is asked alone, and walks

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from typing import get_args
 
-from query_api.graph.columns import CHUNK_EDGE_KINDS
-from query_api.graph.view import GraphView
+from query_api.index.graph.columns import CHUNK_EDGE_KINDS
+from query_api.index.graph.view import GraphView
 from schemas.errors import MalformedFilter
 from schemas.search_request import Edge, SearchRequest
 

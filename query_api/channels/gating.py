@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from query_api.channels.query_links import MAX_TARGETS, Names
-from query_api.graph.answers import Numbers
-from query_api.graph.columns import Keys
-from query_api.graph.identifiers import MISSING
-from query_api.graph.view import GraphView
+from query_api.index.graph.columns import Keys
+from query_api.index.graph.identifiers import MISSING
+from query_api.index.graph.rows import Numbers
+from query_api.index.graph.view import GraphView
 from query_api.reading.snapshot import TextSnapshot
 
 WITHOUT_NAMES = 0.5

@@ -28,7 +28,7 @@ from query_api.channels.walking.across import similar_across
 from query_api.channels.walking.beginning import Beginning
 from query_api.channels.walking.expansion import expansion
 from query_api.channels.walking.pagerank import personalised_pagerank
-from query_api.graph.view import GraphView
+from query_api.index.graph.view import GraphView
 from query_api.reading.comparing import Compared, Comparer
 from query_api.reading.snapshot import TextSnapshot
 from schemas.linking import LinkingChoice

@@ -10,9 +10,9 @@ from query_api.channels import terms
 from query_api.channels.query_links import QueryLink
 from query_api.channels.question import Question, WordWeights, normalise_text
 from query_api.channels.terms import Parent, Sentence
-from query_api.graph.identifiers import MISSING
-from query_api.graph.near import Near
-from query_api.graph.view import GraphView
+from query_api.index.graph.identifiers import MISSING
+from query_api.index.graph.neighbourhoods import Near
+from query_api.index.graph.view import GraphView
 from query_api.ranking import relative_to_best
 from query_api.reading.passages import PassageReader
 

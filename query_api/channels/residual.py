@@ -13,7 +13,7 @@ from indexer.read.resident.scope import Scope
 from query_api.channels.keyword import keyword_channel
 from query_api.channels.question import Question, normalise_text
 from query_api.channels.terms import Parent
-from query_api.graph.view import GraphView
+from query_api.index.graph.view import GraphView
 from query_api.ranking import ranked
 from query_api.reading.snapshot import Candidate, TextSnapshot
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from query_api.channels.query_links import MAX_TARGETS, QueryLink
-from query_api.graph.answers import rows_of
-from query_api.graph.near import Near
-from query_api.graph.view import GraphView
+from query_api.index.graph.neighbourhoods import Near
+from query_api.index.graph.rows import rows_of
+from query_api.index.graph.view import GraphView
 
 FLOOR_OF_VALUE = 0.3
 MIN_SHARED, MAX_SHARED = 2, 40  # passages an entity must be in to join two of them, and not to join everything

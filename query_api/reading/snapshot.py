@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.read.resident.scope import Scope
-from query_api.graph.view import GraphView
+from query_api.index.graph.view import GraphView
 from schemas.api import SnapshotInfo
 from schemas.ids import DocumentKey, format_positions
 from schemas.linking import LinkingChoice

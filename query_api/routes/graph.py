@@ -13,7 +13,7 @@ from schemas.search_request import split_list
 from schemas.service import EdgeKind, NodeDetail, Subgraph
 
 if TYPE_CHECKING:
-    from query_api.graph.exploring import Explorer, Place
+    from query_api.index.graph.explorer import Explorer, Place
 
 router = APIRouter(tags=["graph"])
 
@@ -78,7 +78,7 @@ def _draw(
 
 
 def _found(service: Service, node_id: str, collection: str) -> "tuple[Explorer, Place]":
-    from query_api.graph.exploring import Explorer  # numpy and Arrow: loaded by now, not at the start
+    from query_api.index.graph.explorer import Explorer  # numpy and Arrow: loaded by now, not at the start
 
     snapshot = service.snapshot()
     tables = tables_of(snapshot)

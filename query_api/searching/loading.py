@@ -18,7 +18,7 @@ from indexer.integrity import damage_of, is_in_tables
 from indexer.read.graph import read_graph
 from indexer.read.snapshots import published_snapshots
 from indexer.read.vectors import INDEX_TABLES, VectorReader
-from query_api.graph.view import GraphView
+from query_api.index.graph.view import GraphView
 from query_api.reading.snapshot import QueryEncoder, Snapshot
 from query_api.reading.text_cache import CachedText, TextCache
 from query_api.reranking.served import ServedReranker

@@ -15,7 +15,7 @@ import psutil
 
 from indexer.embedding import Encoder, load_encoder
 from indexer.generations import Generation
-from query_api.graph.view import GraphView
+from query_api.index.graph.view import GraphView
 from schemas.settings import EmbeddingSettings
 from tests.bench.bench import commit, machine, say, spread, timed
 from tests.bench.corpora import read_corpus

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from indexer.generations import Generation
 from indexer.read.graph import read_graph
 from indexer.write.graph import GraphWriter
-from query_api.graph.view import GraphView
+from query_api.index.graph.view import GraphView
 from schemas.contributions import Contribution
 from schemas.ids import DocumentKey
 from tests.unit.query_api.graph_histories import Batch, everything, histories

@@ -7,8 +7,8 @@ import numpy as np
 from indexer.linking import DEFAULT_RULES
 from indexer.read.resident.scope import Scope
 from query_api.channels.terms import Parent, Reach, Reason
-from query_api.graph.identifiers import MISSING
-from query_api.graph.view import GraphView
+from query_api.index.graph.identifiers import MISSING
+from query_api.index.graph.view import GraphView
 from query_api.reading.snapshot import TextSnapshot
 from schemas.linking import LinkingChoice
 

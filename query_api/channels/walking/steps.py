@@ -9,9 +9,9 @@ import numpy as np
 from query_api.channels import terms
 from query_api.channels.edge_choice import follows, looks_at
 from query_api.channels.terms import Entrances, Held, Parent, Reach, Reason
-from query_api.graph.answers import rows_of
-from query_api.graph.columns import CHUNK_EDGE_KINDS
-from query_api.graph.view import GraphView
+from query_api.index.graph.columns import CHUNK_EDGE_KINDS
+from query_api.index.graph.rows import rows_of
+from query_api.index.graph.view import GraphView
 from schemas.predicates import strength
 
 

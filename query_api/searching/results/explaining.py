@@ -7,8 +7,8 @@ import numpy as np
 
 from query_api.channels.findings import Findings
 from query_api.channels.query_links import Names
-from query_api.graph.identifiers import MISSING
-from query_api.graph.view import GraphView
+from query_api.index.graph.identifiers import MISSING
+from query_api.index.graph.view import GraphView
 from query_api.reading.snapshot import Snapshot
 from query_api.searching.results.confidence import Evidence
 from query_api.searching.results.hits import Texts

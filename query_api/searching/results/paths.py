@@ -14,7 +14,7 @@ from query_api.channels.query_links import QueryLink
 from query_api.channels.question import Question, normalise_text, question_of
 from query_api.channels.residual import residual_query
 from query_api.channels.terms import Parent, Reason
-from query_api.graph.view import GraphView
+from query_api.index.graph.view import GraphView
 from schemas.api import PathEdge, StepBy
 
 QUESTION = "question"

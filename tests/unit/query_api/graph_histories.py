@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from query_api.graph.columns import entity_key_of
-from query_api.graph.view import GraphView
+from query_api.index.graph.columns import entity_key_of
+from query_api.index.graph.view import GraphView
 from schemas.contributions import (
     AboutEdge,
     ChunkEdge,

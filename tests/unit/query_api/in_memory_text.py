@@ -20,7 +20,7 @@ from indexer.read.resident.words import ComparedRows
 from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, PassageRow
 from indexer.tables import DocumentRow, StoredPosition, documents_table
 from indexer.terms import terms_of
-from query_api.graph.view import GraphView
+from query_api.index.graph.view import GraphView
 from query_api.reading.snapshot import Snapshot
 from schemas.contributions import (
     AboutEdge,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from indexer.damage import Damage
 from indexer.generations import Generation, Manifest, open_generation
 from indexer.tables import DocumentRow, StoredPosition
-from query_api.graph.view import GraphView
+from query_api.index.graph.view import GraphView
 from query_api.reading.snapshot import Snapshot
 from query_api.reranking.served import ServedReranker
 from query_api.searching.engine import GraphFile, SearchPart

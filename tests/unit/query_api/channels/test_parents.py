@@ -9,7 +9,7 @@ from query_api.channels.parents import ChosenParents, ParentReader, PassageNumbe
 from query_api.channels.query_links import QueryLink
 from query_api.channels.question import Question, WordWeights
 from query_api.channels.terms import Parent
-from query_api.graph.view import GraphView
+from query_api.index.graph.view import GraphView
 from query_api.reading.passages import PassageReader
 from tests.unit.query_api.in_memory_text import Page, world
 

@@ -11,7 +11,7 @@ from query_api.channels.gating import connected_share, name_use, opening
 from query_api.channels.query_links import NamedEntity, Names, QueryLink, names_in, strength
 from query_api.channels.question import Question
 from query_api.channels.terms import Reach
-from query_api.graph.view import GraphView
+from query_api.index.graph.view import GraphView
 from tests.unit.query_api.channels.small_world import ALPHA, HARBOUR, JANE, parent_of, view_of
 from tests.unit.query_api.in_memory_text import Page, world
 

@@ -8,7 +8,7 @@ from indexer.read.resident.scope import Scope
 from query_api.channels.findings import Gathered
 from query_api.channels.question import Question
 from query_api.channels.walking.beginning import Beginning
-from query_api.graph.view import GraphView
+from query_api.index.graph.view import GraphView
 from query_api.reading.comparing import Compared, Comparer
 from tests.unit.query_api.channels.small_world import parent_of
 from tests.unit.query_api.in_memory_text import Page, world

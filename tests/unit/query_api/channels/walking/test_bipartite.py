@@ -8,7 +8,7 @@ import pytest
 
 from query_api.channels.terms import MAX_SHARED
 from query_api.channels.walking.bipartite import LEAST_WEIGHT, PassagesAndEntities
-from query_api.graph.view import GraphView
+from query_api.index.graph.view import GraphView
 from tests.unit.query_api.channels.walking.chain import ALPHA, CHAIN, JANE, LISBON, passage
 from tests.unit.query_api.in_memory_text import Page, world
 

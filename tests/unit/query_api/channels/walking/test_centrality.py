@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from query_api.channels.walking.centrality import centrality, pagerank
-from query_api.graph.view import GraphView
+from query_api.index.graph.view import GraphView
 from tests.unit.query_api.channels.walking.chain import CHAIN, JANE
 from tests.unit.query_api.in_memory_text import Page, world
 

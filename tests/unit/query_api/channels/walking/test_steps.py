@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from query_api.channels import terms
 from query_api.channels.terms import Reach
 from query_api.channels.walking.steps import steps_from
-from query_api.graph.view import GraphView
+from query_api.index.graph.view import GraphView
 from schemas.contributions import ChunkEdge
 from tests.unit.query_api.channels.small_world import parent_of, view_of
 from tests.unit.query_api.in_memory_text import Page

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from query_api.graph.csr import Edges, Reached, Rows, entries_of, row_pointers
+from query_api.index.graph.csr import Edges, Reached, Rows, entries_of, row_pointers
 
 N = 40
 EDGES = st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, N - 1)), max_size=120).map(sorted)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from indexer.read.strings import Strings
-from query_api.graph.csr import Indices, entries_of, row_pointers
+from query_api.index.graph.csr import Indices, entries_of, row_pointers
 
 Counts = NDArray[np.unsignedinteger[Any]]
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from query_api.graph.columns import CHUNK_EDGE_KINDS, key_of
-from query_api.graph.identifiers import MISSING
+from query_api.index.graph.columns import CHUNK_EDGE_KINDS, key_of
+from query_api.index.graph.identifiers import MISSING
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey, entity_id, normalise_name
 from schemas.service import EdgeKind, GraphEdge, GraphNode, Neighbour, NodeDetail, NodeKind, Subgraph
 
 if TYPE_CHECKING:
-    from query_api.graph.answers import Statement
-    from query_api.graph.view import GraphView
+    from query_api.index.graph.rows import Statement
+    from query_api.index.graph.view import GraphView
 
 ID_DIGITS = 32
 BOTH_WAYS = ("related_to",)

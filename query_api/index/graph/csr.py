@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.graph.identifiers import MISSING, find
+from query_api.index.graph.identifiers import MISSING, find
 
 Indices = NDArray[np.int32]
 Positions = NDArray[np.int64]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from query_api.graph.exploring import Explorer
-from query_api.graph.view import GraphView
+from query_api.index.graph.explorer import Explorer
+from query_api.index.graph.view import GraphView
 from schemas.contributions import ChunkEdge, ChunkNode, Contribution
 from schemas.ids import DocumentKey, chunk_id, passage_id
 from schemas.service import GraphEdge

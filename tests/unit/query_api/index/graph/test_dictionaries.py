@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from query_api.graph.dictionaries import Codes, Phrases, narrow
+from query_api.index.graph.dictionaries import Codes, Phrases, narrow
 
 
 @pytest.mark.parametrize(("kinds", "width"), [(1, 1), (256, 1), (257, 2), (40_000, 2)])

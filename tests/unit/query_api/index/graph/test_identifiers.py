@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from query_api.graph.identifiers import BLOCK, MISSING, Identifiers, find, find_all
+from query_api.index.graph.identifiers import BLOCK, MISSING, Identifiers, find, find_all
 
 
 @pytest.mark.parametrize("n_keys", [0, 1, BLOCK, BLOCK + 1, 1_000])

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from query_api.graph.columns import CHUNK_EDGE_KINDS, GraphColumns, Keys, halves, link_name_of
+from query_api.index.graph.columns import CHUNK_EDGE_KINDS, GraphColumns, Keys, halves, link_name_of
 from schemas.ids import DocumentKey
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from indexer.read.strings import Strings
-from query_api.graph.columns import GraphColumns, Keys
-from query_api.graph.csr import Edges, Indices, Positions, Rows, row_pointers
-from query_api.graph.dictionaries import Codes, Counts, Phrases, narrow
-from query_api.graph.identifiers import MISSING, Identifiers, Names, find, find_all
+from query_api.index.graph.columns import GraphColumns, Keys
+from query_api.index.graph.csr import Edges, Indices, Positions, Rows, row_pointers
+from query_api.index.graph.dictionaries import Codes, Counts, Phrases, narrow
+from query_api.index.graph.identifiers import MISSING, Identifiers, Names, find, find_all
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from query_api.graph.answers import About, Mentions, Numbers, Places, joined, rows_of
-from query_api.graph.columns import Keys
-from query_api.graph.parts import Part, Parts
+from query_api.index.graph.columns import Keys
+from query_api.index.graph.parts import Part, Parts
+from query_api.index.graph.rows import About, Mentions, Numbers, Places, joined, rows_of
 
 Located = Iterable[tuple[Part, Numbers, Numbers]]  # as `Parts.knowing` gives it
 

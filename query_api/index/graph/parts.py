@@ -10,11 +10,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.graph.answers import Numbers, Role, Statement, rows_of
-from query_api.graph.columns import Keys, columns_of, document_key_of
-from query_api.graph.identifiers import MISSING
-from query_api.graph.merging import Dead, merged
-from query_api.graph.segment import Segment
+from query_api.index.graph.columns import Keys, columns_of, document_key_of
+from query_api.index.graph.identifiers import MISSING
+from query_api.index.graph.merging import Dead, merged
+from query_api.index.graph.rows import Numbers, Role, Statement, rows_of
+from query_api.index.graph.segment import Segment
 from schemas.contributions import Contribution
 from schemas.ids import DocumentKey
 

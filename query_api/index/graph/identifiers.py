@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from query_api.graph.columns import Keys, halves
+from query_api.index.graph.columns import Keys, halves
 
 MISSING = -1
 BLOCK = 16

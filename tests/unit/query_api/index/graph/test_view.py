@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from query_api.graph.columns import entity_key_of
-from query_api.graph.view import GraphView
+from query_api.index.graph.columns import entity_key_of
+from query_api.index.graph.view import GraphView
 from schemas.contributions import AboutEdge, ChunkNode, Contribution, LinkEdge, MentionEdge
 from schemas.ids import DocumentKey, chunk_id, passage_id
 from tests.unit.query_api.encyclopedia import encyclopedia

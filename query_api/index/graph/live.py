@@ -8,7 +8,7 @@ from schemas.contributions import Contribution
 from schemas.ids import DocumentKey
 
 if TYPE_CHECKING:
-    from query_api.graph.view import GraphView
+    from query_api.index.graph.view import GraphView
 
 
 class GraphChange(NamedTuple):

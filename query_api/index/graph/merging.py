@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from query_api.graph.columns import GraphColumns, concatenated
-from query_api.graph.segment import Segment
+from query_api.index.graph.columns import GraphColumns, concatenated
+from query_api.index.graph.segment import Segment
 
 Dead = NDArray[np.bool_]
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.graph.columns import Keys
+from query_api.index.graph.columns import Keys
 
 Numbers = NDArray[np.int64]
 

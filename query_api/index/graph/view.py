@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from query_api.graph import near
-from query_api.graph.answers import (
+from query_api.index.graph import neighbourhoods
+from query_api.index.graph.arrow_columns import columns_of_tables
+from query_api.index.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of, entity_keys_of
+from query_api.index.graph.csr import entries_of
+from query_api.index.graph.identifiers import MISSING
+from query_api.index.graph.neighbourhoods import Near
+from query_api.index.graph.parts import Part, Parts
+from query_api.index.graph.rows import (
     About,
     ChunkEdges,
     Links,
@@ -26,13 +32,7 @@ from query_api.graph.answers import (
     joined,
     rows_of,
 )
-from query_api.graph.arrow_columns import columns_of_tables
-from query_api.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of, entity_keys_of
-from query_api.graph.csr import entries_of
-from query_api.graph.identifiers import MISSING
-from query_api.graph.near import Near
-from query_api.graph.parts import Part, Parts
-from query_api.graph.segment import Segment
+from query_api.index.graph.segment import Segment
 from schemas.contributions import Contribution
 from schemas.ids import DocumentKey
 
@@ -204,7 +204,7 @@ class GraphView:
 
     def _named(self, entities: Sequence[int]) -> set[int]:
         """Those of the keys that are of entities which a live document names."""
-        return near.named(self._parts.knowing(np.array(entities, dtype=np.uint64)))
+        return neighbourhoods.named(self._parts.knowing(np.array(entities, dtype=np.uint64)))
 
     def collections(self) -> list[str]:
         """The names of the collections that have or had documents here, ascending."""
@@ -212,7 +212,7 @@ class GraphView:
 
     def entity_names(self, entities: Sequence[int]) -> dict[int, tuple[str, str]]:
         """{key: (collection, normalised name)} of those entities that a live document names."""
-        return near.names(list(self._parts.knowing(np.array(entities, dtype=np.uint64))))
+        return neighbourhoods.names(list(self._parts.knowing(np.array(entities, dtype=np.uint64))))
 
     def labels(self, names: Mapping[int, str]) -> dict[int, str]:
         """{key: a name to show} of entities by their normalised names: as the document about it writes it, else that
@@ -258,24 +258,24 @@ class GraphView:
 
     def mentions_of(self, entities: Keys) -> Mentions:
         """Where these entities are mentioned."""
-        return near.mentions(self._parts.knowing(entities), entities)
+        return neighbourhoods.mentions(self._parts.knowing(entities), entities)
 
     def places_of(self, entities: Keys) -> Places:
         """`mentions_of` for less."""
-        return near.places(self._parts.knowing(entities), entities)
+        return neighbourhoods.places(self._parts.knowing(entities), entities)
 
     def passage_frequencies(self, entities: Keys) -> Numbers:
         """In how many live passages each entity is mentioned."""
-        return near.frequencies(self._parts.knowing(entities), len(entities))
+        return neighbourhoods.frequencies(self._parts.knowing(entities), len(entities))
 
     def about(self, entities: Keys) -> About:
         """The documents that are about these entities."""
-        return near.about(self._parts.knowing(entities), entities)
+        return neighbourhoods.about(self._parts.knowing(entities), entities)
 
     def near(self, entities: Sequence[int], fewest: int, most: int) -> dict[int, Near]:
         """What lies next to the entities that a live document names, `mentions` of those that `fewest` to `most`
         passages mention."""
-        return near.near(self._parts, entities, fewest, most)
+        return neighbourhoods.near(self._parts, entities, fewest, most)
 
     def about_of(self, documents: Numbers) -> About:
         """The entities that these documents are about."""
