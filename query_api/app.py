@@ -8,9 +8,9 @@ from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
 from query_api.bodies.middleware import BodyLimits
+from query_api.circuit_breaker import REST_SECONDS
 from query_api.openapi import describe
 from query_api.problems import install_problem_handlers
-from query_api.resting import REST_SECONDS
 from query_api.routes import (
     chunks,
     collections,

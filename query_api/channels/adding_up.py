@@ -14,7 +14,7 @@ from query_api.channels.residual import Hop, along
 from query_api.channels.terms import Parent, Reach, Reason
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.view import GraphView
-from query_api.reading.comparing import Compared, Comparer
+from query_api.retrieval.comparison import Compared, Comparer
 
 MAX_REACHED = 300  # where the graph is asked alone, and walks
 MAX_BESIDE = 100  # beside other channels, which find the rest; the first ten hits are those of 300

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from query_api.channels.query_links import QueryLink
 from query_api.channels.terms import Parent, Reason
-from query_api.reading.comparing import Compared
+from query_api.retrieval.comparison import Compared
 
 
 class Gathered(NamedTuple):

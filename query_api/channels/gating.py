@@ -10,7 +10,7 @@ from query_api.index.graph.columns import Keys
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.rows import Numbers
 from query_api.index.graph.view import GraphView
-from query_api.reading.snapshot import TextSnapshot
+from query_api.index.snapshot import TextSnapshot
 
 WITHOUT_NAMES = 0.5
 WEB = 2.0

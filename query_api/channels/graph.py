@@ -29,8 +29,8 @@ from query_api.channels.walking.beginning import Beginning
 from query_api.channels.walking.expansion import expansion
 from query_api.channels.walking.pagerank import personalised_pagerank
 from query_api.index.graph.view import GraphView
-from query_api.reading.comparing import Compared, Comparer
-from query_api.reading.snapshot import TextSnapshot
+from query_api.index.snapshot import TextSnapshot
+from query_api.retrieval.comparison import Compared, Comparer
 from schemas.linking import LinkingChoice
 from schemas.search_request import MAX_HOPS, GraphMethod
 

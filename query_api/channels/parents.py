@@ -13,8 +13,8 @@ from query_api.channels.terms import Parent, Sentence
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.neighbourhoods import Near
 from query_api.index.graph.view import GraphView
+from query_api.index.passages import PassageReader
 from query_api.ranking import relative_to_best
-from query_api.reading.passages import PassageReader
 
 PARENTS = 3  # by their text; more did not help
 NAMED_COUNTS = 0.3

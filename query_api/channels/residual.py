@@ -14,8 +14,8 @@ from query_api.channels.keyword import keyword_channel
 from query_api.channels.question import Question, normalise_text
 from query_api.channels.terms import Parent
 from query_api.index.graph.view import GraphView
+from query_api.index.snapshot import Candidate, TextSnapshot
 from query_api.ranking import ranked
-from query_api.reading.snapshot import Candidate, TextSnapshot
 
 BEST_SENTENCES = 2
 MAX_NAMES = 12

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.read.resident.scope import Scope
-from query_api.reading.snapshot import Candidate, TextSnapshot
+from query_api.index.snapshot import Candidate, TextSnapshot
 
 
 def vector_channel(text: TextSnapshot, vector: NDArray[np.float32], limit: int, scope: Scope) -> list[Candidate]:

@@ -6,7 +6,7 @@ import time
 from aiokafka.errors import KafkaError
 
 from query_api.dead_letters.reading import DeadLetterReader
-from query_api.upkeep.tailing import LogUnavailable
+from query_api.index.follower import LogUnavailable
 
 DAY_MS = 24 * 60 * 60 * 1000
 COUNT_SECONDS = 15.0

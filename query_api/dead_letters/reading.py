@@ -12,7 +12,7 @@ from aiokafka import TopicPartition
 
 from kafka_client.unreadable_batches import skip_all
 from query_api.dead_letters.describing import LetterRecord, reason_of, summary
-from query_api.upkeep.tailing import LocateBroker, Span, connect, spans_of
+from query_api.index.follower import LocateBroker, Span, connect, spans_of
 from schemas.dead_letters import DeadLetterPage, DeadLetterSummary
 from schemas.ids import Position, format_positions
 

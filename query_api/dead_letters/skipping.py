@@ -5,7 +5,7 @@ from aiokafka import TopicPartition
 from kafka_client.consumers import unreadable_at
 from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.unreadable_batches import UnreadableBatch
-from query_api.upkeep.tailing import LocateBroker, LogUnavailable, connect, spans_of
+from query_api.index.follower import LocateBroker, LogUnavailable, connect, spans_of
 from query_api.writing.publishing import LogWriter, OutgoingRecord
 from schemas.dead_letters import SkippedBatch, skipped_batch_headers
 from schemas.skips import Extent, encode_skip, skip_key

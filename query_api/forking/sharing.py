@@ -25,8 +25,8 @@ from schemas.frames import NAMES, identity
 from schemas.search_request import SearchRequest
 
 if TYPE_CHECKING:
-    from query_api.reading.snapshot import Snapshot
-    from query_api.upkeep.resting_encoder import ServedEncoder
+    from query_api.encoder import ServedEncoder
+    from query_api.index.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 

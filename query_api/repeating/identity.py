@@ -10,7 +10,7 @@ from schemas.linking import LinkingChoice
 from schemas.search_request import SearchRequest
 
 if TYPE_CHECKING:
-    from query_api.reading.snapshot import Snapshot
+    from query_api.index.snapshot import Snapshot
 
 BESIDE_THE_QUESTION = frozenset({"k", "offset", "cursor", "after", "wait_seconds", "cache"})
 

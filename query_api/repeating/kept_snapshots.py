@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from query_api.repeating.identity import SnapshotIdentity, snapshot_identity
 
 if TYPE_CHECKING:
-    from query_api.reading.snapshot import Snapshot
+    from query_api.index.snapshot import Snapshot
 
 
 @dataclass

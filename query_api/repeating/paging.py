@@ -10,7 +10,7 @@ from query_api.repeating.kept_snapshots import KeptSnapshots
 from schemas.search_request import MAX_OFFSET, SearchRequest
 
 if TYPE_CHECKING:
-    from query_api.reading.snapshot import Snapshot
+    from query_api.index.snapshot import Snapshot
 
 
 def page_of(request: SearchRequest) -> SearchRequest:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
+from query_api.circuit_breaker import REST_SECONDS, Rest
 from query_api.reranking.loading import load_reranker
 from query_api.reranking.port import (
     Reranker,
@@ -17,7 +18,6 @@ from query_api.reranking.port import (
     TextsNotScored,
     checked,
 )
-from query_api.resting import REST_SECONDS, Rest
 from query_api.settings import RerankerSettings
 
 LOADING = "The re-ranker is being loaded."

@@ -13,10 +13,10 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from query_api.bodies.model_route import ModelRoute
 from query_api.dead_letters.describing import LetterRecord, detail
 from query_api.dead_letters.skipping import NothingToSkip, skip_batch
+from query_api.index.follower import LogUnavailable
 from query_api.problems import ApiProblem, problem_responses
 from query_api.routes.usage.since import Since
 from query_api.service import Service, service_of
-from query_api.upkeep.tailing import LogUnavailable
 from query_api.writing.publishing import BrokerUnavailable
 from schemas.clock import since_ms
 from schemas.dead_letters import DeadLetterDetail, DeadLetterPage, SkipOrder, SkippedBatch

@@ -22,7 +22,7 @@ from schemas.search_request import SearchRequest
 from schemas.tracing import TRACEPARENT, well_formed
 
 if TYPE_CHECKING:
-    from query_api.reading.snapshot import Snapshot
+    from query_api.index.snapshot import Snapshot
 
 router = APIRouter(tags=["search"], route_class=ModelRoute)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from indexer.embedding.prompts import PromptedEncoder
     from indexer.read.vectors import VectorReader, VectorSnapshot
     from query_api.index.graph.view import GraphView
-    from query_api.reading.snapshot import QueryEncoder, Snapshot
+    from query_api.index.snapshot import QueryEncoder, Snapshot
     from query_api.reranking.served import ServedReranker
 
 SearchPart = Meta | Stage | Hit | Done

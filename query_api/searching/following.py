@@ -13,7 +13,7 @@ from query_api.channels.query_links import Names, names_in
 from query_api.channels.question import Question, WordWeights
 from query_api.channels.residual import Residuals
 from query_api.channels.understanding import hops_of
-from query_api.reading.comparing import Compared, Comparer, best_scores
+from query_api.retrieval.comparison import Compared, Comparer, best_scores
 from query_api.searching.fusing import DEPTH
 from query_api.searching.steps import Account, Outcome, Reading, Value, within
 from query_api.searching.text_channels import TextChannels

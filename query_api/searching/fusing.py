@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from query_api.index.snapshot import Candidate
 from query_api.ranking import (
     COVERAGE_POOL,
     COVERAGE_WEIGHT,
@@ -21,8 +22,7 @@ from query_api.ranking import (
     text_score,
     weighted_sum,
 )
-from query_api.reading.comparing import Compared
-from query_api.reading.snapshot import Candidate
+from query_api.retrieval.comparison import Compared
 from query_api.searching.limiting import Limit, at_most
 from schemas.hit_pages import Group
 from schemas.ids import DocumentKey

@@ -19,8 +19,8 @@ from indexer.read.graph import read_graph
 from indexer.read.snapshots import published_snapshots
 from indexer.read.vectors import INDEX_TABLES, VectorReader
 from query_api.index.graph.view import GraphView
-from query_api.reading.snapshot import QueryEncoder, Snapshot
-from query_api.reading.text_cache import CachedText, TextCache
+from query_api.index.snapshot import QueryEncoder, Snapshot
+from query_api.index.text_cache import CachedText, TextCache
 from query_api.reranking.served import ServedReranker
 from query_api.searching.engine import GraphFile, SearchPart, SearchUnanswered, tables_of
 from query_api.searching.reranking import asks_reranker

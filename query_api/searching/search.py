@@ -25,7 +25,7 @@ from query_api.channels.question import question_of
 from query_api.channels.structured.channel import Structured
 from query_api.channels.structured.telling import told_fields
 from query_api.channels.understanding import hops_of, understood
-from query_api.reading.snapshot import QueryEncoder, Snapshot
+from query_api.index.snapshot import QueryEncoder, Snapshot
 from query_api.searching.asked_time import newest_first, within_asked_time
 from query_api.searching.decomposing import Decomposed, Named, PartSearch, parts_to_search
 from query_api.searching.finishing import Finishing

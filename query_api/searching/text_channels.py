@@ -12,7 +12,7 @@ from query_api.channels.keyword import keyword_channel
 from query_api.channels.structured.channel import NOTHING_ASKED, Structured, recognised_fields, structured_channel
 from query_api.channels.structured.constraints import Recognised
 from query_api.channels.vector import vector_channel
-from query_api.reading.snapshot import Candidate
+from query_api.index.snapshot import Candidate
 from query_api.searching.fusing import DEEPER, DEPTH
 from query_api.searching.steps import Account, Outcome, Reading, begin, within
 from schemas.hit_pages import MAX_HITS

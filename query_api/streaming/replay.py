@@ -18,7 +18,7 @@ from schemas.frames import FrameName, StreamError, identity
 from schemas.search_request import SearchRequest
 
 if TYPE_CHECKING:
-    from query_api.reading.snapshot import Snapshot
+    from query_api.index.snapshot import Snapshot
 
 LAST_FRAMES: frozenset[FrameName] = frozenset({"done", "error"})
 CUT_OFF = StreamError(

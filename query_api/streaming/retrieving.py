@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from query_api.encoder import NotLoaded, RestingEncoder
 from query_api.forking.sharing import SharedSearches
 from query_api.metrics import ServiceMetrics
 from query_api.repeating.identity import answer_key
@@ -16,7 +17,6 @@ from query_api.repeating.kept_snapshots import KeptSnapshots
 from query_api.repeating.paging import next_cursor, page_of
 from query_api.repeating.result_cache import ResultCache, told_again
 from query_api.searching.engine import SearchPart, SearchUnanswered, tables_of
-from query_api.upkeep.resting_encoder import NotLoaded, RestingEncoder
 from query_api.writing.provenance import ProvenanceQueue
 from schemas.api import Hit
 from schemas.frames import Done, Meta, Stage
@@ -25,7 +25,7 @@ from schemas.search_request import SearchRequest
 from schemas.tracing import trace_id
 
 if TYPE_CHECKING:
-    from query_api.reading.snapshot import Snapshot
+    from query_api.index.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 

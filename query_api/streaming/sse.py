@@ -21,7 +21,7 @@ from schemas.frames import NAMES, Reset, StreamError
 from schemas.search_request import SearchRequest
 
 if TYPE_CHECKING:
-    from query_api.reading.snapshot import Snapshot
+    from query_api.index.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 

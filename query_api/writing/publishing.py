@@ -8,7 +8,7 @@ import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
-from query_api.upkeep.tailing import LocateBroker
+from query_api.index.follower import LocateBroker
 from schemas.ids import Position
 
 log = structlog.get_logger(__name__)

@@ -6,7 +6,7 @@ from uuid import uuid4
 from aiokafka import AIOKafkaProducer
 
 from kafka_client.unreadable_batches import skip_none
-from query_api.upkeep.collection_settings import SettingsReader
+from query_api.index.collection_settings import SettingsReader
 from schemas.curation import (
     ChunkingChoice,
     ChunkingEvent,

@@ -21,10 +21,10 @@ from indexer.write.file_checksums import ChecksumRecorder
 from indexer.write.graph import GraphWriter
 from indexer.write.vectors import VectorWriter
 from query_api.app import create_app
+from query_api.index import integrity_check
+from query_api.index.generation import OpenedGeneration
 from query_api.searching.engine import load_engine
 from query_api.settings import ServiceSettings
-from query_api.upkeep import damage_watch
-from query_api.upkeep.served_generation import OpenedGeneration
 from tests.damaging import (
     Experiment,
     Tally,
@@ -195,7 +195,7 @@ def test_a_damaged_newest_snapshot_is_passed_over_for_the_one_before(generation:
 
 @pytest.fixture
 def quick_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(damage_watch.DamageWatch.__init__, "__kwdefaults__", {"pause_seconds": 0.05})
+    monkeypatch.setattr(integrity_check.DamageWatch.__init__, "__kwdefaults__", {"pause_seconds": 0.05})
 
 
 @pytest.mark.usefixtures("quick_watch")

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from aiokafka import AIOKafkaProducer
 
-from query_api.upkeep.log_watch import Lag, LogWatch
+from query_api.index.lag import Lag, LogWatch
 from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topic_admin import ensure_topics

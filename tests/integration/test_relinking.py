@@ -8,7 +8,7 @@ from uuid import uuid4
 from indexer.generations import current_generation
 from indexer.read.vectors import VectorReader
 from query_api.index.graph.view import GraphView
-from query_api.reading.snapshot import Snapshot
+from query_api.index.snapshot import Snapshot
 from query_api.searching.engine import load_engine
 from query_api.searching.search import search
 from query_api.searching.steps import SearchSettings

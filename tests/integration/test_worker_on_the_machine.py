@@ -5,7 +5,7 @@ import json
 import stat
 from pathlib import Path
 
-from query_api.upkeep.worker_watch import WorkerWatch
+from query_api.index.worker_state import WorkerWatch
 from schemas.exits import Exit
 from schemas.worker_state import read_state
 from tests.integration.worker_process import WorkerProcess, client, running_worker, wait_for

@@ -9,7 +9,7 @@ from indexer.read.resident.scope import Scope
 from query_api.channels.terms import Parent, Reach, Reason
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.view import GraphView
-from query_api.reading.snapshot import TextSnapshot
+from query_api.index.snapshot import TextSnapshot
 from schemas.linking import LinkingChoice
 
 SPARE = 4  # chunks looked at for each passage wanted: several may be of one

@@ -15,7 +15,7 @@ from query_api.channels.question import Question
 from query_api.channels.terms import Parent, Reach, Reason
 from query_api.channels.walking.steps import passed_through, steps_from
 from query_api.index.graph.view import GraphView
-from query_api.reading.comparing import Compared, Comparer
+from query_api.retrieval.comparison import Compared, Comparer
 
 MOST_STEPS = 4_000  # of the second ring; where passages share much, fewer of them are gone on from
 RING = 32

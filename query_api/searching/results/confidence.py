@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.reading.comparing import Compared
+from query_api.retrieval.comparison import Compared
 from query_api.searching.fusing import Place
 from schemas.search_request import Mode
 

@@ -9,7 +9,7 @@ from query_api.channels.findings import Findings
 from query_api.channels.query_links import Names
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.view import GraphView
-from query_api.reading.snapshot import Snapshot
+from query_api.index.snapshot import Snapshot
 from query_api.searching.results.confidence import Evidence
 from query_api.searching.results.hits import Texts
 from schemas.api import Hit

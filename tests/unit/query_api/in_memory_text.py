@@ -21,7 +21,7 @@ from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, Pas
 from indexer.tables import DocumentRow, StoredPosition, documents_table
 from indexer.terms import terms_of
 from query_api.index.graph.view import GraphView
-from query_api.reading.snapshot import Snapshot
+from query_api.index.snapshot import Snapshot
 from schemas.contributions import (
     AboutEdge,
     ChunkEdge,

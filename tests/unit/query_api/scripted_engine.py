@@ -15,7 +15,7 @@ from indexer.damage import Damage
 from indexer.generations import Generation, Manifest, open_generation
 from indexer.tables import DocumentRow, StoredPosition
 from query_api.index.graph.view import GraphView
-from query_api.reading.snapshot import Snapshot
+from query_api.index.snapshot import Snapshot
 from query_api.reranking.served import ServedReranker
 from query_api.searching.engine import GraphFile, SearchPart
 from query_api.searching.reranking import asks_reranker

@@ -10,7 +10,7 @@ from query_api.channels.parents import PassageNumbers
 from query_api.channels.residual import Hop
 from query_api.channels.terms import Parent, Reach, Reason
 from query_api.index.graph.view import GraphView
-from query_api.reading.comparing import Compared, Comparer
+from query_api.retrieval.comparison import Compared, Comparer
 from tests.unit.query_api.channels.small_world import ALPHA, HARBOUR, JANE, parent_of
 from tests.unit.query_api.in_memory_text import Page, world
 

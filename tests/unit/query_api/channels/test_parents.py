@@ -10,7 +10,7 @@ from query_api.channels.query_links import QueryLink
 from query_api.channels.question import Question, WordWeights
 from query_api.channels.terms import Parent
 from query_api.index.graph.view import GraphView
-from query_api.reading.passages import PassageReader
+from query_api.index.passages import PassageReader
 from tests.unit.query_api.in_memory_text import Page, world
 
 LETTERS = [Page(letter, f"Page {letter}", [[f"Text of {letter}."]]) for letter in "abcdefgh"]

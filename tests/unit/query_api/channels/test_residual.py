@@ -6,7 +6,7 @@ import pytest
 from query_api.channels.question import Question
 from query_api.channels.residual import Hop, along, hop_of, residual_query
 from query_api.channels.terms import Parent, Sentence
-from query_api.reading.snapshot import Candidate
+from query_api.index.snapshot import Candidate
 from schemas.ids import DocumentKey
 
 QUESTION = Question("Where was the director of Alpha born?")

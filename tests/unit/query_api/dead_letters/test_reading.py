@@ -10,7 +10,7 @@ from aiokafka.structs import ConsumerRecord
 from query_api.dead_letters import reading
 from query_api.dead_letters.describing import LetterRecord
 from query_api.dead_letters.reading import DeadLetterReader
-from query_api.upkeep.tailing import Span
+from query_api.index.follower import Span
 from schemas.dead_letters import DeadLetterSummary
 
 

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from query_api.encoder import RestingEncoder
 from query_api.forking import sharing
 from query_api.forking.sharing import SharedSearches, processes_to_search
-from query_api.reading.snapshot import Snapshot
+from query_api.index.snapshot import Snapshot
 from query_api.searching.engine import LazyEngine, SearchPart
 from query_api.settings import ServiceBlock
-from query_api.upkeep.resting_encoder import RestingEncoder
 from schemas.api import Hit
 from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta, Stage

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from query_api.reading.snapshot import Snapshot
+from query_api.index.snapshot import Snapshot
 from query_api.repeating.kept_snapshots import KeptSnapshots
 from tests.unit.query_api.in_memory_text import InMemoryText, WordCounts, world
 

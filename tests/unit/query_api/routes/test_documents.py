@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from query_api.upkeep.freshness import reached_token
-from query_api.upkeep.tailing import TailedRecord
+from query_api.index.follower import TailedRecord
+from query_api.index.manager import reached_token
 from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, encode_receipt
 from tests.unit.query_api.in_memory_text import Page

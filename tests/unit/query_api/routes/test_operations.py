@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import EncoderUnavailable
-from query_api.upkeep.log_watch import LogWatch
-from query_api.upkeep.tailing import Span
+from query_api.index.follower import Span
+from query_api.index.lag import LogWatch
 from schemas.worker_state import WorkerState, write_state
 from tests.unit.query_api.running_service import PAGES, Running, problem, service_over
 from tests.unit.query_api.scripted_engine import ScriptedEngine, SearchingEngine, Words, make_generation

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import Executor
 from typing import Any
 
-from query_api.reading.snapshot import Snapshot
+from query_api.index.snapshot import Snapshot
 from query_api.searching.search import search
 from query_api.searching.steps import SearchSettings
 from schemas.api import Hit

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from query_api.reading.comparing import Compared
-from query_api.reading.snapshot import Candidate
+from query_api.index.snapshot import Candidate
+from query_api.retrieval.comparison import Compared
 from query_api.searching.fusing import DEPTH, Found, FusionWeights, Place, places
 from query_api.searching.limiting import Limit
 from schemas.hit_pages import Group

@@ -9,7 +9,7 @@ from query_api.channels.findings import Gathered
 from query_api.channels.question import Question
 from query_api.channels.walking.beginning import Beginning
 from query_api.index.graph.view import GraphView
-from query_api.reading.comparing import Compared, Comparer
+from query_api.retrieval.comparison import Compared, Comparer
 from tests.unit.query_api.channels.small_world import parent_of
 from tests.unit.query_api.in_memory_text import Page, world
 

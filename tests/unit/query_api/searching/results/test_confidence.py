@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from query_api.reading.comparing import Compared
+from query_api.retrieval.comparison import Compared
 from query_api.searching.fusing import Place
 from query_api.searching.results.confidence import (
     FEATURES,

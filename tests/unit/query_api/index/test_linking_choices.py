@@ -1,8 +1,8 @@
 """What collections chose, as records of the curation topic tell it one after the other."""
 
 from kafka_client.unreadable_batches import skip_none
-from query_api.upkeep.linking_choices import LinkingChoices
-from query_api.upkeep.tailing import TailedRecord
+from query_api.index.follower import TailedRecord
+from query_api.index.linking_choices import LinkingChoices
 from schemas.linking import LinkingChoice
 
 

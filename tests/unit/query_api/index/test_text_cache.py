@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from query_api.reading.text_cache import CachedText, TextCache
+from query_api.index.text_cache import CachedText, TextCache
 from tests.unit.query_api.in_memory_text import Page, world
 
 PAGES = [Page(f"d{number}", f"Title {number}", [[f"first {number}", f"second {number}"]]) for number in range(3)]

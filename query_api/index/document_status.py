@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from query_api.index.receipts import RecentReceipts
 from query_api.searching.engine import tables_of
-from query_api.upkeep.recent_receipts import RecentReceipts
 from schemas.api import DocumentStatus
 from schemas.ids import DocumentKey, format_positions
 from schemas.receipts import Receipt
 
 if TYPE_CHECKING:
     from indexer.tables import DocumentRow
-    from query_api.reading.snapshot import Snapshot
+    from query_api.index.snapshot import Snapshot
 
 
 def document_status(

@@ -9,7 +9,7 @@ from aiokafka.errors import KafkaError
 
 from kafka_client.consumers import unreadable_at
 from kafka_client.unreadable_batches import Skip, UnreadableBatch
-from query_api.upkeep.tailing import LocateBroker
+from query_api.index.follower import LocateBroker
 
 log = structlog.get_logger(__name__)
 

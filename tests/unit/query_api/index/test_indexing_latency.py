@@ -1,6 +1,6 @@
 """How long documents take to become searchable, by a clock that is set by hand."""
 
-from query_api.upkeep.index_freshness import MOST_WAITING, REMEMBERED_SNAPSHOTS, IndexFreshness
+from query_api.index.indexing_latency import MOST_WAITING, REMEMBERED_SNAPSHOTS, IndexFreshness
 from schemas.receipts import Outcome, Receipt
 
 

@@ -8,7 +8,7 @@ from kafka.errors import KafkaError
 
 from indexer.generations import Manifest
 from kafka_client.admin import AdminClient, id_of
-from query_api.upkeep.tailing import LocateBroker
+from query_api.index.follower import LocateBroker
 from schemas.tokens import Token, log_name
 
 log = structlog.get_logger(__name__)

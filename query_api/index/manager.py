@@ -18,21 +18,21 @@ import structlog
 from indexer.errors import DamagedStore
 from indexer.generations import Generation, current_generation
 from kafka_client.unreadable_batches import Skip, skip_all, skip_none
+from query_api.index.follower import LocateBroker, Span, TailedRecord, TopicTail
+from query_api.index.generation import OpenedGeneration, ServedGeneration
+from query_api.index.indexing_latency import IndexFreshness
+from query_api.index.integrity_check import DamageWatch
+from query_api.index.linking_choices import LinkingChoices
+from query_api.index.receipts import RecentReceipts
 from query_api.metrics import ServiceMetrics
 from query_api.searching.engine import LazyEngine, tables_of
 from query_api.settings import ServiceSettings
-from query_api.upkeep.damage_watch import DamageWatch
-from query_api.upkeep.index_freshness import IndexFreshness
-from query_api.upkeep.linking_choices import LinkingChoices
-from query_api.upkeep.recent_receipts import RecentReceipts
-from query_api.upkeep.served_generation import OpenedGeneration, ServedGeneration
-from query_api.upkeep.tailing import LocateBroker, Span, TailedRecord, TopicTail
 from schemas.ids import format_positions
 from schemas.receipts import decode_receipt
 from schemas.topics import TopicNames
 
 if TYPE_CHECKING:
-    from query_api.reading.snapshot import Snapshot
+    from query_api.index.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 

@@ -14,8 +14,8 @@ import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from query_api.upkeep.oldest_record import TimedRecord, first_records
-from query_api.upkeep.tailing import LocateBroker, LogUnavailable, Span, connect, missing, spans_by_topic
+from query_api.index.follower import LocateBroker, LogUnavailable, Span, connect, missing, spans_by_topic
+from query_api.index.oldest_record import TimedRecord, first_records
 from schemas.arrivals import Arrivals
 
 log = structlog.get_logger(__name__)

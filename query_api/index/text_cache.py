@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.read.resident.scope import Scope
-from query_api.reading.snapshot import Reached, TextSnapshot
+from query_api.index.snapshot import Reached, TextSnapshot
 from schemas.ids import DocumentKey
 
 if TYPE_CHECKING:

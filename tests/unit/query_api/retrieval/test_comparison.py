@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from query_api.reading.comparing import Compared, Comparer
+from query_api.retrieval.comparison import Compared, Comparer
 from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts, world
 
 RIVER = Page("river", "River", [["The river is high.", "Boats wait."]])

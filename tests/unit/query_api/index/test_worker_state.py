@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from query_api.upkeep.worker_watch import WorkerWatch
+from query_api.index.worker_state import WorkerWatch
 from schemas.worker_state import FILE_NAME, WorkerState, write_state
 
 MINUTE_MS = 60_000
@@ -102,7 +102,7 @@ def test_what_the_worker_waits_for_is_told(scene: Scene) -> None:
 
 def test_a_full_disk_is_told(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     scene.write()
-    monkeypatch.setattr("query_api.upkeep.worker_watch.LOW_DISK_BYTES", 1 << 62)
+    monkeypatch.setattr("query_api.index.worker_state.LOW_DISK_BYTES", 1 << 62)
     assert "is full" in scene.after(0)[0]
 
 

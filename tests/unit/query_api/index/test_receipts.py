@@ -1,6 +1,6 @@
 """What the last receipts tell of records."""
 
-from query_api.upkeep.recent_receipts import RecentReceipts
+from query_api.index.receipts import RecentReceipts
 from schemas.receipts import Outcome, Receipt
 
 

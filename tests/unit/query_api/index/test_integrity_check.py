@@ -8,8 +8,8 @@ import pytest
 
 from indexer.damage import Damage
 from indexer.generations import Generation
+from query_api.index.integrity_check import DamageWatch
 from query_api.searching.engine import LazyEngine
-from query_api.upkeep.damage_watch import DamageWatch
 from tests.unit.query_api.scripted_engine import ScriptedEngine
 from tests.waiting import eventually
 

@@ -9,7 +9,7 @@ import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from query_api.upkeep.tailing import Span
+from query_api.index.follower import Span
 
 log = structlog.get_logger(__name__)
 

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from query_api.reading.snapshot import TextSnapshot
+from query_api.index.snapshot import TextSnapshot
 
 if TYPE_CHECKING:
     from indexer.read.rows import PassageRow

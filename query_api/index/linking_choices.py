@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from kafka_client.unreadable_batches import Skip
-from query_api.upkeep.tailing import LocateBroker, Span, TailedRecord, TopicTail
+from query_api.index.follower import LocateBroker, Span, TailedRecord, TopicTail
 from schemas.curation import LinkingEvent, decode_curation
 from schemas.errors import MalformedEvent
 from schemas.linking import LinkingChoice

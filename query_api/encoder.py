@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
-from query_api.resting import REST_SECONDS, Rest
+from query_api.circuit_breaker import REST_SECONDS, Rest
 
 if TYPE_CHECKING:
     import numpy as np

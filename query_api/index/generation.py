@@ -11,9 +11,9 @@ from indexer.errors import DamagedStore
 from indexer.generations import Generation, Manifest, read_manifest
 from indexer.memory import return_freed_memory
 from kafka_client.unreadable_batches import Skip
+from query_api.index.follower import LocateBroker, LogUnavailable, Span, TailedRecord, TopicTail
 from query_api.index.graph.live import GraphChange, LiveGraph
 from query_api.searching.engine import Engine, GraphFile
-from query_api.upkeep.tailing import LocateBroker, LogUnavailable, Span, TailedRecord, TopicTail
 from schemas.contributions import decode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey
@@ -23,7 +23,7 @@ from schemas.topics import TopicNames
 if TYPE_CHECKING:
     from indexer.read.vectors import VectorReader
     from query_api.index.graph.view import GraphView
-    from query_api.reading.snapshot import Snapshot
+    from query_api.index.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.terms import terms_of_question
+from query_api.index.snapshot import Candidate, TextSnapshot
 from query_api.ranking import text_score
-from query_api.reading.snapshot import Candidate, TextSnapshot
 
 NONE_FURTHER: Mapping[str, float] = MappingProxyType({})
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from query_api.index.follower import LogUnavailable, Span, TailedRecord
+from query_api.index.manager import NotThereYet, SnapshotKeeper, StoppingNow, reached_token
 from query_api.metrics import ServiceMetrics
 from query_api.searching.engine import GraphFile, LazyEngine
 from query_api.settings import ServiceBlock, ServiceSettings
-from query_api.upkeep.freshness import NotThereYet, SnapshotKeeper, StoppingNow, reached_token
-from query_api.upkeep.tailing import LogUnavailable, Span, TailedRecord
 from schemas.contributions import MentionEdge, encode_contribution
 from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, encode_receipt

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from aiokafka import TopicPartition
 
 from kafka_client.unreadable_batches import Skip, skip_none
-from query_api.upkeep.tailing import POLL_MS, LocateBroker, connect, spans_of
+from query_api.index.follower import POLL_MS, LocateBroker, connect, spans_of
 from schemas.curation import CurationEvent, decode_curation, is_setting
 from schemas.errors import MalformedEvent
 from schemas.ids import Position

@@ -7,8 +7,8 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import CorruptRecordException
 
-from query_api.upkeep.log_watch import HeldBack, Lag, LogWatch
-from query_api.upkeep.tailing import Span, TopicMissing, spans_by_topic, spans_of
+from query_api.index.follower import Span, TopicMissing, spans_by_topic, spans_of
+from query_api.index.lag import HeldBack, Lag, LogWatch
 
 
 class Clock:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from indexer.embedding.hashing import HashingEncoder
 from indexer.embedding.prompts import PromptedEncoder
 from indexer.errors import EncoderBusy, EncoderFailure, EncoderRefused, EncoderUnavailable, TextNotEncoded
-from query_api.upkeep.resting_encoder import RestingEncoder
+from query_api.encoder import RestingEncoder
 
 
 class FailingEncoder(HashingEncoder):
