@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from query_api.channels.query_links import QueryLink
 from query_api.channels.terms import Parent, Reason
+from query_api.query.entity_linking import QueryLink
 from query_api.retrieval.comparison import Compared
 
 

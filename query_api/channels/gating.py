@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from query_api.channels.query_links import MAX_TARGETS, Names
 from query_api.index.graph.columns import Keys
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.rows import Numbers
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import TextSnapshot
+from query_api.query.entity_linking import MAX_TARGETS, Names
 
 WITHOUT_NAMES = 0.5
 WEB = 2.0

@@ -20,8 +20,6 @@ from query_api.channels.edge_choice import follows, looks_at
 from query_api.channels.findings import NOTHING, Findings, Gathered
 from query_api.channels.gating import connected_share, name_use, opening
 from query_api.channels.parents import ParentReader, choose_parents
-from query_api.channels.query_links import Names
-from query_api.channels.question import Question
 from query_api.channels.residual import Residuals
 from query_api.channels.terms import Reach
 from query_api.channels.walking.across import similar_across
@@ -30,6 +28,8 @@ from query_api.channels.walking.expansion import expansion
 from query_api.channels.walking.pagerank import personalised_pagerank
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import TextSnapshot
+from query_api.query.entity_linking import Names
+from query_api.query.question import Question
 from query_api.retrieval.comparison import Compared, Comparer
 from schemas.linking import LinkingChoice
 from schemas.search_request import MAX_HOPS, GraphMethod

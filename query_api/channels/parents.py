@@ -7,13 +7,13 @@ import numpy as np
 
 from indexer.sentences import sentence_spans
 from query_api.channels import terms
-from query_api.channels.query_links import QueryLink
-from query_api.channels.question import Question, WordWeights, normalise_text
 from query_api.channels.terms import Parent, Sentence
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.neighbourhoods import Near
 from query_api.index.graph.view import GraphView
 from query_api.index.passages import PassageReader
+from query_api.query.entity_linking import QueryLink
+from query_api.query.question import Question, WordWeights, normalise_text
 from query_api.ranking import relative_to_best
 
 PARENTS = 3  # by their text; more did not help

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.channels.query_links import MAX_TARGETS, QueryLink
 from query_api.index.graph.neighbourhoods import Near
 from query_api.index.graph.rows import rows_of
 from query_api.index.graph.view import GraphView
+from query_api.query.entity_linking import MAX_TARGETS, QueryLink
 
 FLOOR_OF_VALUE = 0.3
 MIN_SHARED, MAX_SHARED = 2, 40  # passages an entity must be in to join two of them, and not to join everything

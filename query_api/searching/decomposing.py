@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Collection, Coroutine, Iterable, Map
 from contextlib import aclosing
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from query_api.channels.question import question_of
+from query_api.query.question import question_of
 from query_api.ranking import in_blocks, reciprocal_rank_fusion
 from query_api.searching.finishing import distinct_places
 from query_api.searching.fusing import DEEPER, DEPTH, Place

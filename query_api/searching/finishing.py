@@ -1,6 +1,6 @@
 """The last steps of a search: which places stay, and what is told beside their hits."""
 
-from query_api.channels.question import Question
+from query_api.query.question import Question
 from query_api.searching.following import Following
 from query_api.searching.fusing import Place
 from query_api.searching.results.choosing import distinct, likely_enough

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from indexer.read.fields.phrases import Fit
 from indexer.read.resident.scope import Scope
-from query_api.channels.structured.constraints import Constraint, Recognised, recognise
 from query_api.index.snapshot import Candidate, TextSnapshot
+from query_api.query.field_constraints import Constraint, Recognised, recognise
 from schemas.ids import DocumentKey
 
 LEAST_SHARE = 0.5  # of what was asked, that a candidate has

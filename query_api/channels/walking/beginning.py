@@ -11,10 +11,10 @@ from query_api.channels import terms
 from query_api.channels.adding_up import MAX_REACHED
 from query_api.channels.edge_choice import looks_at
 from query_api.channels.findings import Findings, Gathered
-from query_api.channels.question import Question
 from query_api.channels.terms import Parent, Reach, Reason
 from query_api.channels.walking.steps import passed_through, steps_from
 from query_api.index.graph.view import GraphView
+from query_api.query.question import Question
 from query_api.retrieval.comparison import Compared, Comparer
 
 MOST_STEPS = 4_000  # of the second ring; where passages share much, fewer of them are gone on from

@@ -6,8 +6,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.channels.query_links import MAX_TARGETS
 from query_api.index.graph.view import GraphView
+from query_api.query.entity_linking import MAX_TARGETS
 
 DAMPING = 0.85  # Brin, Page 1998
 TOLERANCE = 1e-6

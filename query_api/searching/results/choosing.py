@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from query_api.channels.question import Question
 from query_api.index.passages import PassageReader
 from query_api.index.snapshot import TextSnapshot
+from query_api.query.question import Question
 from query_api.searching.fusing import Place
 from query_api.searching.results.duplicates import Said, without_duplicates
 from query_api.searching.results.hits import best_child

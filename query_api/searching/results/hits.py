@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from query_api.channels.question import Question
+from query_api.query.question import Question
 from query_api.searching.fusing import Place
 from query_api.searching.results.paths import Trail
 from query_api.searching.results.snippets import snippet_of

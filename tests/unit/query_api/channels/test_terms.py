@@ -8,10 +8,10 @@ import pytest
 
 from query_api.channels import terms
 from query_api.channels.gating import connected_share, name_use, opening
-from query_api.channels.query_links import NamedEntity, Names, QueryLink, names_in, strength
-from query_api.channels.question import Question
 from query_api.channels.terms import Reach
 from query_api.index.graph.view import GraphView
+from query_api.query.entity_linking import NamedEntity, Names, QueryLink, names_in, strength
+from query_api.query.question import Question
 from tests.unit.query_api.channels.small_world import ALPHA, HARBOUR, JANE, parent_of, view_of
 from tests.unit.query_api.in_memory_text import Page, world
 

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from indexer.errors import TransientStoreError
 from query_api.channels import graph
 from query_api.channels.structured import channel
-from query_api.channels.structured.constraints import recognise
 from query_api.channels.walking.expansion import expansion
+from query_api.query.field_constraints import recognise
 from query_api.searching import following
 from schemas.api import Understanding
 from schemas.frames import Meta

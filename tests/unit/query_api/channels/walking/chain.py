@@ -6,9 +6,9 @@ import numpy as np
 
 from indexer.read.resident.scope import Scope
 from query_api.channels.findings import Gathered
-from query_api.channels.question import Question
 from query_api.channels.walking.beginning import Beginning
 from query_api.index.graph.view import GraphView
+from query_api.query.question import Question
 from query_api.retrieval.comparison import Compared, Comparer
 from tests.unit.query_api.channels.small_world import parent_of
 from tests.unit.query_api.in_memory_text import Page, world

@@ -3,7 +3,7 @@
 from indexer.read.rows import ChunkRow, PassageRow
 from indexer.tables import DocumentRow
 from indexer.terms import terms_of
-from query_api.channels.question import Question
+from query_api.query.question import Question
 from query_api.searching.fusing import Place
 from query_api.searching.results.hits import Texts, hits_of
 from schemas.api import Hit

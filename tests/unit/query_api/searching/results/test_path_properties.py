@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from query_api.channels.question import normalise_text, question_of
 from query_api.index.graph.columns import CHUNK_EDGE_KINDS
+from query_api.query.question import normalise_text, question_of
 from query_api.searching.results.paths import WITHIN_DOCUMENT
 from schemas.api import Hit
 from schemas.contributions import ChunkEdge

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from indexer.sentences import sentence_spans
-from query_api.channels.question import normalise_text
+from query_api.query.question import normalise_text
 from query_api.searching.results.paths import sentence_naming, written_in
 from schemas.ids import normalise_name
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from query_api.channels.question import Question, Span, normalise_text
 from query_api.index.graph.view import GraphView
+from query_api.query.question import Question, Span, normalise_text
 from schemas.api import NamedInQuestion
 from schemas.ids import entity_id
 

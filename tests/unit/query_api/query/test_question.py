@@ -2,7 +2,7 @@
 
 import pytest
 
-from query_api.channels.question import Question, WordWeights, normalise_text
+from query_api.query.question import Question, WordWeights, normalise_text
 
 
 def names(text: str) -> list[str]:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from query_api.channels.structured.relative_times import asks_for_newest, relative_time
+from query_api.query.relative_dates import asks_for_newest, relative_time
 
 NOW = datetime(2026, 5, 14, 15, 30, tzinfo=UTC)  # a Thursday
 

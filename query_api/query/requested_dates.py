@@ -11,9 +11,9 @@ from itertools import count
 
 from indexer.read.fields.dates import Span
 from indexer.read.fields.words import words_of
-from query_api.channels.structured.cues import Speaking
-from query_api.channels.structured.relative_times import RelativeTime, asks_for_newest, relative_time
-from query_api.channels.structured.times import EARLIEST, LATEST
+from query_api.query.dates import EARLIEST, LATEST
+from query_api.query.field_cues import Speaking
+from query_api.query.relative_dates import RelativeTime, asks_for_newest, relative_time
 from query_api.searching.fusing import DEPTH, Place
 from query_api.searching.steps import Reading
 from schemas.api import PeriodInQuestion

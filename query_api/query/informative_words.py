@@ -1,6 +1,6 @@
 """What was recognised in a question, as it is told: the filters that it would be, with the words that say so."""
 
-from query_api.channels.structured.constraints import Recognised
+from query_api.query.field_constraints import Recognised
 from schemas.api import FieldInQuestion
 
 

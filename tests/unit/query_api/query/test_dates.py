@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from query_api.channels.structured.times import times_in
+from query_api.query.dates import times_in
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

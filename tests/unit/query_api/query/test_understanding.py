@@ -2,7 +2,7 @@
 
 import pytest
 
-from query_api.channels.understanding import intent_of, parts_of, understood
+from query_api.query.understanding import intent_of, parts_of, understood
 
 
 @pytest.mark.parametrize(

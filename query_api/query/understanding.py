@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from indexer.sentences import sentence_spans
-from query_api.channels.clauses import question_clauses
+from query_api.query.decomposition import question_clauses
 from schemas.api import Understanding
 from schemas.search_request import MAX_HOPS, Intent, SearchRequest
 

@@ -12,9 +12,9 @@ from indexer.extracting.words import STOP_WORDS, word_set
 from indexer.read.fields.phrases import LITERAL, MAX_WORDS, Fit, best_fits
 from indexer.read.fields.words import Word, phrase_of, words_of
 from indexer.read.resident.documents import Called, DocumentIndex
-from query_api.channels.structured.cues import ASKING, CUES, FINDING, TOPICAL, Speaking
-from query_api.channels.structured.relative_times import time_words
-from query_api.channels.structured.times import times_in
+from query_api.query.dates import times_in
+from query_api.query.field_cues import ASKING, CUES, FINDING, TOPICAL, Speaking
+from query_api.query.relative_dates import time_words
 from schemas.filters import Operator
 
 MAX_QUESTION_WORDS = 64
