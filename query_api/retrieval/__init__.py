@@ -1,0 +1,1 @@
+"""One retrieval, from a question to its hits."""

@@ -140,7 +140,9 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
     snapshot = await service.snapshot_for(search)
 
     def look_at_names() -> None:
-        from query_api.channels.edge_choice import check_edges  # numpy and Arrow: loaded by now, not at the start
+        from query_api.retrieval.retrievers.edge_filter import (
+            check_edges,  # numpy and Arrow: loaded by now, not at the start
+        )
 
         check_edges(search, snapshot.graph)
         if search.diversity is not None:

@@ -6,14 +6,14 @@ from functools import cached_property
 
 from indexer.errors import TransientStoreError
 from indexer.terms import terms_of_question
-from query_api.channels.findings import NOTHING, Findings
-from query_api.channels.graph import graph_channel
-from query_api.channels.parents import ParentReader
-from query_api.channels.residual import Residuals
 from query_api.query.entity_linking import Names, names_in
 from query_api.query.question import Question, WordWeights
 from query_api.query.understanding import hops_of
 from query_api.retrieval.comparison import Compared, Comparer, best_scores
+from query_api.retrieval.retrievers.graph import graph_channel
+from query_api.retrieval.retrievers.graph_results import NOTHING, Findings
+from query_api.retrieval.retrievers.graph_seeds import ParentReader
+from query_api.retrieval.retrievers.residual_queries import Residuals
 from query_api.searching.fusing import DEPTH
 from query_api.searching.steps import Account, Outcome, Reading, Value, within
 from query_api.searching.text_channels import TextChannels

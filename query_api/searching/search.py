@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from query_api.channels.structured.channel import Structured
 from query_api.index.snapshot import QueryEncoder, Snapshot
 from query_api.query.entity_linking import told
 from query_api.query.informative_words import told_fields
 from query_api.query.question import question_of
 from query_api.query.requested_dates import newest_first, within_asked_time
 from query_api.query.understanding import hops_of, understood
+from query_api.retrieval.retrievers.structured import Structured
 from query_api.searching.decomposing import Decomposed, Named, PartSearch, parts_to_search
 from query_api.searching.finishing import Finishing
 from query_api.searching.following import Following

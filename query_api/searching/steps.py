@@ -10,12 +10,12 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from indexer.errors import DamagedStore, EncoderFailure, TransientStoreError
 from indexer.read.resident.scope import Scope
-from query_api.channels.edge_choice import check_edges
-from query_api.channels.graph import TermWeights
 from query_api.index.passages import PassageReader
 from query_api.index.snapshot import QueryEncoder, Snapshot
 from query_api.reranking.port import RerankerFailure
 from query_api.reranking.served import ServedReranker
+from query_api.retrieval.retrievers.edge_filter import check_edges
+from query_api.retrieval.retrievers.graph import TermWeights
 from query_api.searching.fusing import FusionWeights
 from query_api.searching.limiting import Limit
 from query_api.searching.results.confidence import Judge, fitted_judge

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.channels.keyword import keyword_channel
-from query_api.channels.structured.channel import NOTHING_ASKED, Structured, recognised_fields, structured_channel
-from query_api.channels.vector import vector_channel
 from query_api.index.snapshot import Candidate
 from query_api.query.field_constraints import Recognised
+from query_api.retrieval.retrievers.keyword import keyword_channel
+from query_api.retrieval.retrievers.structured import NOTHING_ASKED, Structured, recognised_fields, structured_channel
+from query_api.retrieval.retrievers.vector import vector_channel
 from query_api.searching.fusing import DEEPER, DEPTH
 from query_api.searching.steps import Account, Outcome, Reading, begin, within
 from schemas.hit_pages import MAX_HITS

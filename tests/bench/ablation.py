@@ -19,13 +19,13 @@ from statistics import fmean
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from query_api.channels import gating
-from query_api.channels.graph import TermWeights
 from query_api.evaluation.reporting.tables import LAW_MARGIN
 from query_api.judging.approaches import APPROACHES
 from query_api.judging.figures.measures import judge
 from query_api.judging.judged import LAW_MEASURES
 from query_api.judging.labelled import LabelledCollection, Question, spread_out
+from query_api.retrieval.retrievers import graph_gate
+from query_api.retrieval.retrievers.graph import TermWeights
 from query_api.searching import fusing
 from query_api.searching.search import search
 from query_api.searching.steps import SearchSettings
@@ -57,28 +57,28 @@ def without_coverage() -> Iterator[None]:
 @contextmanager
 def without_graph() -> Iterator[None]:
     """The gate is shut whatever is asked."""
-    with patch("query_api.channels.graph.opening", lambda *_: 0.0):
+    with patch("query_api.retrieval.retrievers.graph.opening", lambda *_: 0.0):
         yield
 
 
 @contextmanager
 def without_gate() -> Iterator[None]:
     """It is open whatever is asked."""
-    with patch("query_api.channels.graph.opening", lambda *_: 1.0):
+    with patch("query_api.retrieval.retrievers.graph.opening", lambda *_: 1.0):
         yield
 
 
 @contextmanager
 def without_name_use() -> Iterator[None]:
     """Whatever is a title somewhere is surely a name."""
-    with patch("query_api.channels.graph.name_use", lambda *_: lambda asked: dict.fromkeys(asked, 1.0)):
+    with patch("query_api.retrieval.retrievers.graph.name_use", lambda *_: lambda asked: dict.fromkeys(asked, 1.0)):
         yield
 
 
 @contextmanager
 def without_web() -> Iterator[None]:
     """Only a name opens the gate."""
-    with patch.object(gating, "WEB", 0.0):
+    with patch.object(graph_gate, "WEB", 0.0):
         yield
 
 

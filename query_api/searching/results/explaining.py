@@ -5,11 +5,11 @@ from datetime import datetime
 
 import numpy as np
 
-from query_api.channels.findings import Findings
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.query.entity_linking import Names
+from query_api.retrieval.retrievers.graph_results import Findings
 from query_api.searching.results.confidence import Evidence
 from query_api.searching.results.hits import Texts
 from schemas.api import Hit

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from indexer.sentences import sentence_spans
-from query_api.channels.findings import Findings
-from query_api.channels.residual import residual_query
-from query_api.channels.terms import Parent, Reason
 from query_api.index.graph.view import GraphView
 from query_api.query.entity_linking import QueryLink
 from query_api.query.question import Question, normalise_text, question_of
+from query_api.retrieval.retrievers.graph_edges import Parent, Reason
+from query_api.retrieval.retrievers.graph_results import Findings
+from query_api.retrieval.retrievers.residual_queries import residual_query
 from schemas.api import PathEdge, StepBy
 
 QUESTION = "question"

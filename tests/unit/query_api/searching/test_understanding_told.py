@@ -7,10 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from indexer.errors import TransientStoreError
-from query_api.channels import graph
-from query_api.channels.structured import channel
-from query_api.channels.walking.expansion import expansion
 from query_api.query.field_constraints import recognise
+from query_api.retrieval.retrievers import graph, structured
+from query_api.retrieval.retrievers.walks.expansion import expansion
 from query_api.searching import following
 from schemas.api import Understanding
 from schemas.frames import Meta
@@ -106,7 +105,7 @@ async def test_fields_are_looked_for_once_and_only_where_their_channel_is_asked(
 ) -> None:
     looked: list[str] = []
     monkeypatch.setattr(
-        channel, "recognise", lambda question, *more: looked.append(question) or recognise(question, *more)
+        structured, "recognise", lambda question, *more: looked.append(question) or recognise(question, *more)
     )
     assert understood(await ask(world(PROPOSALS), executor, "pep-2", mode="keyword")).fields == ()
     assert looked == []

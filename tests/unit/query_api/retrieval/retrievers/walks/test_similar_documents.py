@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from query_api.channels import terms
-from query_api.channels.walking.across import similar_across
+from query_api.retrieval.retrievers import graph_edges
+from query_api.retrieval.retrievers.walks.similar_documents import similar_across
 from schemas.linking import LinkingChoice
-from tests.unit.query_api.channels.small_world import parent_of
 from tests.unit.query_api.in_memory_text import Page, world
+from tests.unit.query_api.retrieval.retrievers.small_world import parent_of
 
 WEIR = "a weir holds the river back"
 SEED = Page("seed", "A", [[WEIR, WEIR], ["it was built of stone"]])
@@ -55,4 +55,4 @@ def test_it_weighs_what_was_chosen_times_the_cosine() -> None:
     linking = {"wiki": LinkingChoice(max_across=1, similar_across=0.5)}
     [reach] = similar_across(snapshot.graph, text, linking, [parent_of(snapshot.graph, SEED)])
     assert reach.score == pytest.approx(0.5)
-    assert terms.strongest([reach])[reach.passage].reason.term == "similar_across"
+    assert graph_edges.strongest([reach])[reach.passage].reason.term == "similar_across"

@@ -3,13 +3,13 @@
 import pytest
 from hypothesis import given, settings
 
-from query_api.channels import terms
-from query_api.channels.terms import Reach
-from query_api.channels.walking.steps import steps_from
 from query_api.index.graph.view import GraphView
+from query_api.retrieval.retrievers import graph_edges
+from query_api.retrieval.retrievers.graph_edges import Reach
+from query_api.retrieval.retrievers.walks.steps import steps_from
 from schemas.contributions import ChunkEdge
-from tests.unit.query_api.channels.small_world import parent_of, view_of
 from tests.unit.query_api.in_memory_text import Page
+from tests.unit.query_api.retrieval.retrievers.small_world import parent_of, view_of
 from tests.unit.query_api.searching.results.test_path_properties import pages
 
 LONG = Page(
@@ -30,8 +30,8 @@ LONG = Page(
 
 
 def steps(view: GraphView, passage: int, *edges: str) -> list[Reach]:
-    parent = terms.Parent(passage, view.document_of_passage(passage), 0.5, None, (), {})
-    return steps_from(view, [parent], terms.entrances(view, {}), edges, between_chunks=True)
+    parent = graph_edges.Parent(passage, view.document_of_passage(passage), 0.5, None, (), {})
+    return steps_from(view, [parent], graph_edges.entrances(view, {}), edges, between_chunks=True)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def steps(view: GraphView, passage: int, *edges: str) -> list[Reach]:
 def test_the_strongest_edge_between_their_chunks_joins_two_passages(
     passage: int, kind: str, reached: dict[int, float]
 ) -> None:
-    found = terms.strongest(steps(view_of(LONG), passage, kind))
+    found = graph_edges.strongest(steps(view_of(LONG), passage, kind))
     assert {other: reach.score for other, reach in found.items()} == pytest.approx(reached, abs=1e-3)
     assert {reach.reason.term for reach in found.values()} <= {kind}
 

@@ -6,11 +6,11 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from query_api.channels.terms import MAX_SHARED
-from query_api.channels.walking.bipartite import LEAST_WEIGHT, PassagesAndEntities
 from query_api.index.graph.view import GraphView
-from tests.unit.query_api.channels.walking.chain import ALPHA, CHAIN, JANE, LISBON, passage
+from query_api.retrieval.retrievers.graph_edges import MAX_SHARED
+from query_api.retrieval.retrievers.walks.bipartite import LEAST_WEIGHT, PassagesAndEntities
 from tests.unit.query_api.in_memory_text import Page, world
+from tests.unit.query_api.retrieval.retrievers.walks.chain import ALPHA, CHAIN, JANE, LISBON, passage
 
 HALF = 1 / math.sqrt(2)
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from indexer.read.resident.scope import Scope
-from query_api.channels.walking.bipartite import PassagesAndEntities
-from query_api.channels.walking.pagerank import EPSILON, RESTART, personalised_pagerank
-from tests.unit.query_api.channels.walking.chain import ALPHA, CHAIN, JANE, LISBON, beginning_at, passage
+from query_api.retrieval.retrievers.walks.bipartite import PassagesAndEntities
+from query_api.retrieval.retrievers.walks.pagerank import EPSILON, RESTART, personalised_pagerank
 from tests.unit.query_api.in_memory_text import Page
+from tests.unit.query_api.retrieval.retrievers.walks.chain import ALPHA, CHAIN, JANE, LISBON, beginning_at, passage
 
 
 def test_scores_are_what_the_walk_leaves_beyond_the_start_as_a_share_of_the_best() -> None:

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from query_api.channels.parents import ChosenParents, ParentReader, PassageNumbers, choose_parents
-from query_api.channels.terms import Parent
 from query_api.index.graph.view import GraphView
 from query_api.index.passages import PassageReader
 from query_api.query.entity_linking import QueryLink
 from query_api.query.question import Question, WordWeights
+from query_api.retrieval.retrievers.graph_edges import Parent
+from query_api.retrieval.retrievers.graph_seeds import ChosenParents, ParentReader, PassageNumbers, choose_parents
 from tests.unit.query_api.in_memory_text import Page, world
 
 LETTERS = [Page(letter, f"Page {letter}", [[f"Text of {letter}."]]) for letter in "abcdefgh"]

@@ -5,13 +5,13 @@ from collections.abc import Collection
 import numpy as np
 
 from indexer.read.resident.scope import Scope
-from query_api.channels.findings import Gathered
-from query_api.channels.walking.beginning import Beginning
 from query_api.index.graph.view import GraphView
 from query_api.query.question import Question
 from query_api.retrieval.comparison import Compared, Comparer
-from tests.unit.query_api.channels.small_world import parent_of
+from query_api.retrieval.retrievers.graph_results import Gathered
+from query_api.retrieval.retrievers.walks.start import Beginning
 from tests.unit.query_api.in_memory_text import Page, world
+from tests.unit.query_api.retrieval.retrievers.small_world import parent_of
 
 ALPHA = Page("alpha", "Alpha", [["Alpha was made by Jane Doe."]], ["Alpha", "Jane Doe"])
 JANE = Page("jane", "Jane Doe", [["Jane Doe came from Lisbon."]], ["Jane Doe", "Lisbon"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from query_api.channels.walking.push import Adjacent, Mass, Neighbours, Numbers, push
+from query_api.retrieval.retrievers.walks.push import Adjacent, Mass, Neighbours, Numbers, push
 
 RESTART = 0.3
 

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from indexer.read.resident.scope import EVERYTHING, Scope
-from query_api.channels.adding_up import MAX_REACHED, Sums, open_shares, reached_passages
-from query_api.channels.findings import Gathered
-from query_api.channels.parents import PassageNumbers
-from query_api.channels.residual import Hop
-from query_api.channels.terms import Parent, Reach, Reason
 from query_api.index.graph.view import GraphView
 from query_api.retrieval.comparison import Compared, Comparer
-from tests.unit.query_api.channels.small_world import ALPHA, HARBOUR, JANE, parent_of
+from query_api.retrieval.retrievers.graph_edges import Parent, Reach, Reason
+from query_api.retrieval.retrievers.graph_results import Gathered
+from query_api.retrieval.retrievers.graph_scoring import MAX_REACHED, Sums, open_shares, reached_passages
+from query_api.retrieval.retrievers.graph_seeds import PassageNumbers
+from query_api.retrieval.retrievers.residual_queries import Hop
 from tests.unit.query_api.in_memory_text import Page, world
+from tests.unit.query_api.retrieval.retrievers.small_world import ALPHA, HARBOUR, JANE, parent_of
 
 REACHED = {"p": 10, "q": 11, "r": 12, "s": 13}
 PARENTS = [Parent(12, 0, 0.5, None, (), {}), Parent(99, 1, 1.0, None, (), {})]

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.channels.findings import Findings
-from query_api.channels.terms import Reach, strongest
-from query_api.channels.walking.beginning import Beginning
-from query_api.channels.walking.centrality import centrality
+from query_api.retrieval.retrievers.graph_edges import Reach, strongest
+from query_api.retrieval.retrievers.graph_results import Findings
+from query_api.retrieval.retrievers.walks.centrality import centrality
+from query_api.retrieval.retrievers.walks.start import Beginning
 
 CONNECTIVITY, CENTRALITY, RELATIONSHIP = 0.5, 0.3, 0.2
 

@@ -6,12 +6,12 @@ from itertools import chain
 
 import numpy as np
 
-from query_api.channels import terms
-from query_api.channels.edge_choice import follows, looks_at
-from query_api.channels.terms import Entrances, Held, Parent, Reach, Reason
 from query_api.index.graph.columns import CHUNK_EDGE_KINDS
 from query_api.index.graph.rows import rows_of
 from query_api.index.graph.view import GraphView
+from query_api.retrieval.retrievers import graph_edges
+from query_api.retrieval.retrievers.edge_filter import follows, looks_at
+from query_api.retrieval.retrievers.graph_edges import Entrances, Held, Parent, Reach, Reason
 from schemas.predicates import strength
 
 
@@ -27,13 +27,13 @@ def steps_from(
     whole = [replace(parent, weight=1.0) for parent in parents]
     if not whole:
         return []
-    around = terms.surroundings(view, whole)
+    around = graph_edges.surroundings(view, whole)
     kinds: dict[str, Callable[[], Iterable[Reach]]] = {
-        "title_mention": lambda: terms.title_mentions(whole, around, enter)[1],
-        "mentioned_by": lambda: terms.mentioned_by(view, whole),
-        "shared_entity": lambda: terms.shared(whole, around),
-        "link": lambda: terms.linked(view, whole, enter),
-        "statement": lambda: terms.stated(view, whole, enter, strength),
+        "title_mention": lambda: graph_edges.title_mentions(whole, around, enter)[1],
+        "mentioned_by": lambda: graph_edges.mentioned_by(view, whole),
+        "shared_entity": lambda: graph_edges.shared(whole, around),
+        "link": lambda: graph_edges.linked(view, whole, enter),
+        "statement": lambda: graph_edges.stated(view, whole, enter, strength),
     }
     stepped = [
         reach
@@ -72,5 +72,5 @@ def passed_through(view: GraphView, reached: Mapping[int, Reason], values: Mappi
             {entity: Held("", chunk, values[passage]) for entity, chunk in first_chunks.items()},
             reached[passage],
         )
-        for passage, first_chunks in terms.first_mentions(view, list(reached)).items()
+        for passage, first_chunks in graph_edges.first_mentions(view, list(reached)).items()
     ]

@@ -6,10 +6,10 @@ import numpy as np
 
 from indexer.linking import DEFAULT_RULES
 from indexer.read.resident.scope import Scope
-from query_api.channels.terms import Parent, Reach, Reason
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import TextSnapshot
+from query_api.retrieval.retrievers.graph_edges import Parent, Reach, Reason
 from schemas.linking import LinkingChoice
 
 SPARE = 4  # chunks looked at for each passage wanted: several may be of one

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from query_api.channels.walking.centrality import centrality, pagerank
 from query_api.index.graph.view import GraphView
-from tests.unit.query_api.channels.walking.chain import CHAIN, JANE
+from query_api.retrieval.retrievers.walks.centrality import centrality, pagerank
 from tests.unit.query_api.in_memory_text import Page, world
+from tests.unit.query_api.retrieval.retrievers.walks.chain import CHAIN, JANE
 
 
 def ranks_of(view: GraphView, *pages: Page) -> list[float]:

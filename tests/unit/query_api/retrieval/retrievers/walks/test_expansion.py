@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from indexer.read.resident.scope import Scope
-from query_api.channels.findings import Findings
-from query_api.channels.terms import Reach, Reason
-from query_api.channels.walking.beginning import RING
-from query_api.channels.walking.expansion import connectivity, distances, expansion
 from query_api.query.question import Question
+from query_api.retrieval.retrievers.graph_edges import Reach, Reason
+from query_api.retrieval.retrievers.graph_results import Findings
+from query_api.retrieval.retrievers.walks.expansion import connectivity, distances, expansion
+from query_api.retrieval.retrievers.walks.start import RING
 from query_api.searching.results.paths import Trail
-from tests.unit.query_api.channels.walking.chain import ALPHA, CHAIN, JANE, LISBON, beginning_at
 from tests.unit.query_api.in_memory_text import Page
+from tests.unit.query_api.retrieval.retrievers.walks.chain import ALPHA, CHAIN, JANE, LISBON, beginning_at
 
 
 def scores(found: Findings, *pages: Page) -> list[float | None]:

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from query_api.channels.terms import Parent, Reason
 from query_api.query.entity_linking import QueryLink
 from query_api.retrieval.comparison import Compared
+from query_api.retrieval.retrievers.graph_edges import Parent, Reason
 
 
 class Gathered(NamedTuple):

@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.read.resident.scope import EVERYTHING, Scope
-from query_api.channels import terms
-from query_api.channels.adding_up import MAX_REACHED
-from query_api.channels.edge_choice import looks_at
-from query_api.channels.findings import Findings, Gathered
-from query_api.channels.terms import Parent, Reach, Reason
-from query_api.channels.walking.steps import passed_through, steps_from
 from query_api.index.graph.view import GraphView
 from query_api.query.question import Question
 from query_api.retrieval.comparison import Compared, Comparer
+from query_api.retrieval.retrievers import graph_edges
+from query_api.retrieval.retrievers.edge_filter import looks_at
+from query_api.retrieval.retrievers.graph_edges import Parent, Reach, Reason
+from query_api.retrieval.retrievers.graph_results import Findings, Gathered
+from query_api.retrieval.retrievers.graph_scoring import MAX_REACHED
+from query_api.retrieval.retrievers.walks.steps import passed_through, steps_from
 
 MOST_STEPS = 4_000  # of the second ring; where passages share much, fewer of them are gone on from
 RING = 32
@@ -51,7 +51,7 @@ class Beginning:
     def second_steps(self, ring: Sequence[int], first: Iterable[Reach]) -> tuple[list[Parent], list[Reach]]:
         """The passages of the ring that were gone on from, and what they lead to: batch after batch, the first ones
         first, until there are enough steps. Origins count on from the parents of the question."""
-        reasons = {passage: reach.reason for passage, reach in terms.strongest(first).items()}
+        reasons = {passage: reach.reason for passage, reach in graph_edges.strongest(first).items()}
         middle: list[Parent] = []
         steps: list[Reach] = []
         values = self._values(ring[:RING])
@@ -94,14 +94,14 @@ class Beginning:
         )
 
     def _steps(self, parents: Sequence[Parent]) -> list[Reach]:
-        enter = terms.entrances(self.view, self.gathered.prior)
+        enter = graph_edges.entrances(self.view, self.gathered.prior)
         return steps_from(self.view, parents, enter, self.edges, between_chunks=self.across is not None)
 
     def _values(self, passages: Sequence[int]) -> dict[int, float]:
         """What each passage tells about the question: the v of the share of its words' idf that the passage holds."""
         held = self.comparer.of([self.view.passage_id(passage) for passage in passages]).held
         shares = self.comparer.shares(held).tolist()
-        return {passage: terms.value(share) for passage, share in zip(passages, shares, strict=True)}
+        return {passage: graph_edges.value(share) for passage, share in zip(passages, shares, strict=True)}
 
 
 def _counted_on(reach: Reach, begins: int) -> Reach:

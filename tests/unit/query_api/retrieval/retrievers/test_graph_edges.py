@@ -6,18 +6,18 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from query_api.channels import terms
-from query_api.channels.gating import connected_share, name_use, opening
-from query_api.channels.terms import Reach
 from query_api.index.graph.view import GraphView
 from query_api.query.entity_linking import NamedEntity, Names, QueryLink, names_in, strength
 from query_api.query.question import Question
-from tests.unit.query_api.channels.small_world import ALPHA, HARBOUR, JANE, parent_of, view_of
+from query_api.retrieval.retrievers import graph_edges
+from query_api.retrieval.retrievers.graph_edges import Reach
+from query_api.retrieval.retrievers.graph_gate import connected_share, name_use, opening
 from tests.unit.query_api.in_memory_text import Page, world
+from tests.unit.query_api.retrieval.retrievers.small_world import ALPHA, HARBOUR, JANE, parent_of, view_of
 
 
 def by_title(view: GraphView, reaches: list[Reach]) -> dict[str, float]:
-    best = terms.strongest(reaches)
+    best = graph_edges.strongest(reaches)
     return {view.title(view.document_of_passage(passage)): reach.score for passage, reach in best.items()}
 
 
@@ -43,8 +43,8 @@ def test_an_entity_without_a_document_is_named_too() -> None:
 def test_title_mentions_weigh_parent_and_sentence() -> None:
     view = view_of(ALPHA, JANE)
     parents = [parent_of(view, ALPHA, weight=0.5, value=0.6)]
-    enter = terms.entrances(view, {})
-    plain, telling = terms.title_mentions(parents, terms.surroundings(view, parents), enter)
+    enter = graph_edges.entrances(view, {})
+    plain, telling = graph_edges.title_mentions(parents, graph_edges.surroundings(view, parents), enter)
     assert by_title(view, plain) == {"Jane Doe": pytest.approx(0.5)}
     assert by_title(view, telling) == {"Jane Doe": pytest.approx(0.3)}
 
@@ -54,10 +54,12 @@ def test_a_title_that_everything_mentions_leads_on_less() -> None:
     crowd = [Page(f"c{at}", f"Crowd {at}", [["Jane Doe was here."]], ["Jane Doe"]) for at in range(158)]
     view = view_of(ALPHA, JANE, *crowd)
     parents = [parent_of(view, ALPHA, value=0.6)]
-    plain, telling = terms.title_mentions(parents, terms.surroundings(view, parents), terms.entrances(view, {}))
+    plain, telling = graph_edges.title_mentions(
+        parents, graph_edges.surroundings(view, parents), graph_edges.entrances(view, {})
+    )
     assert by_title(view, plain) == {"Jane Doe": pytest.approx(0.5)}
     assert by_title(view, telling) == {"Jane Doe": pytest.approx(0.3)}
-    assert terms.telling_share(np.array([0, 1, 10])).tolist() == [1.0, 1.0, 1.0], "up to ten passages it says all"
+    assert graph_edges.telling_share(np.array([0, 1, 10])).tolist() == [1.0, 1.0, 1.0], "up to ten passages it says all"
 
 
 def test_a_document_is_entered_where_it_fits_the_question_best() -> None:
@@ -65,15 +67,18 @@ def test_a_document_is_entered_where_it_fits_the_question_best() -> None:
     document = view.document(JANE.key)
     assert document is not None
     lead, later = view.passages_of_document(document)
-    assert terms.entrances(view, {})(document) == [(lead, 1.0)]
-    assert dict(terms.entrances(view, {later: 0.9})(document)) == {later: 1.0, lead: terms.LEAD_SHARE}
-    assert dict(terms.entrances(view, {later: 0.9, lead: 0.1})(document)) == {later: 1.0, lead: terms.LEAD_SHARE}
+    assert graph_edges.entrances(view, {})(document) == [(lead, 1.0)]
+    assert dict(graph_edges.entrances(view, {later: 0.9})(document)) == {later: 1.0, lead: graph_edges.LEAD_SHARE}
+    assert dict(graph_edges.entrances(view, {later: 0.9, lead: 0.1})(document)) == {
+        later: 1.0,
+        lead: graph_edges.LEAD_SHARE,
+    }
 
 
 def test_shared_entities_count_less_the_more_passages_share_them() -> None:
     view = view_of(ALPHA, JANE, HARBOUR)
     parents = [parent_of(view, ALPHA)]
-    reached = by_title(view, list(terms.shared(parents, terms.surroundings(view, parents))))
+    reached = by_title(view, list(graph_edges.shared(parents, graph_edges.surroundings(view, parents))))
     assert reached["A harbour"] == pytest.approx(1 / math.sqrt(3)), "Lisbon stands in three passages"
     assert reached["Jane Doe"] == pytest.approx(1 / math.sqrt(2)), "she herself in two"
 
@@ -81,20 +86,20 @@ def test_shared_entities_count_less_the_more_passages_share_them() -> None:
 def test_an_entity_that_only_the_parent_mentions_joins_nothing() -> None:
     view = view_of(ALPHA, Page("other", "Other", [["Nothing."]]))
     parents = [parent_of(view, ALPHA)]
-    assert list(terms.shared(parents, terms.surroundings(view, parents))) == []
+    assert list(graph_edges.shared(parents, graph_edges.surroundings(view, parents))) == []
 
 
 def test_the_title_of_a_parent_is_found_where_it_is_mentioned() -> None:
     view = view_of(ALPHA, JANE)
-    reached = by_title(view, list(terms.mentioned_by(view, [parent_of(view, JANE, weight=0.5)])))
+    reached = by_title(view, list(graph_edges.mentioned_by(view, [parent_of(view, JANE, weight=0.5)])))
     assert reached == {"Alpha": pytest.approx(0.5 / math.sqrt(2))}
 
 
 def test_links_lead_both_ways() -> None:
     linking = Page("linking", "Linking", [["See there."]], links=["wiki/jane"])
     view = view_of(linking, JANE)
-    there = by_title(view, list(terms.linked(view, [parent_of(view, linking)], terms.entrances(view, {}))))
-    back = by_title(view, list(terms.linked(view, [parent_of(view, JANE)], terms.entrances(view, {}))))
+    there = by_title(view, list(graph_edges.linked(view, [parent_of(view, linking)], graph_edges.entrances(view, {}))))
+    back = by_title(view, list(graph_edges.linked(view, [parent_of(view, JANE)], graph_edges.entrances(view, {}))))
     assert there == {"Jane Doe": 1.0}
     assert back == {"Linking": 1.0}
 
@@ -103,8 +108,8 @@ def test_statements_lead_to_their_other_part() -> None:
     stating = Page("pep", "PEP 102", [["Header."]], facts=[("PEP 102", "superseded_by", "Jane Doe")])
     view = view_of(stating, JANE)
     parents = [parent_of(view, stating)]
-    enter = terms.entrances(view, {})
-    reached = by_title(view, list(terms.stated(view, parents, enter, {"superseded_by": 0.4}.__getitem__)))
+    enter = graph_edges.entrances(view, {})
+    reached = by_title(view, list(graph_edges.stated(view, parents, enter, {"superseded_by": 0.4}.__getitem__)))
     assert reached == {"Jane Doe": pytest.approx(0.4)}
 
 

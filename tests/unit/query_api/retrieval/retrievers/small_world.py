@@ -1,7 +1,7 @@
 """A world of three documents that lead to each other, and parents made of them by hand."""
 
-from query_api.channels.terms import Held, Parent
 from query_api.index.graph.view import GraphView
+from query_api.retrieval.retrievers.graph_edges import Held, Parent
 from tests.unit.query_api.in_memory_text import Page, world
 
 ALPHA = Page("alpha", "Alpha", [["Alpha was made by Jane Doe in Lisbon."]], ["Alpha", "Jane Doe", "Lisbon"])

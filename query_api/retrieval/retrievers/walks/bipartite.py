@@ -8,13 +8,13 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from query_api.channels.edge_choice import follows, looks_at
-from query_api.channels.terms import MAX_SHARED, MIN_SHARED
-from query_api.channels.walking.push import Adjacent, Floats, Numbers
 from query_api.index.graph.columns import Keys
 from query_api.index.graph.rows import Statement
 from query_api.index.graph.view import GraphView
 from query_api.query.entity_linking import MAX_TARGETS
+from query_api.retrieval.retrievers.edge_filter import follows, looks_at
+from query_api.retrieval.retrievers.graph_edges import MAX_SHARED, MIN_SHARED
+from query_api.retrieval.retrievers.walks.push import Adjacent, Floats, Numbers
 
 LEAST_WEIGHT = 0.1  # an entity gives .16 and more; only what hangs by one faint fact or shared alias may have less
 

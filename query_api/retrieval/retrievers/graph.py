@@ -14,23 +14,23 @@ from functools import partial
 from types import MappingProxyType
 
 from indexer.read.resident.scope import Scope
-from query_api.channels import terms
-from query_api.channels.adding_up import MAX_BESIDE, MAX_REACHED, Sums, open_shares, reached_passages
-from query_api.channels.edge_choice import follows, looks_at
-from query_api.channels.findings import NOTHING, Findings, Gathered
-from query_api.channels.gating import connected_share, name_use, opening
-from query_api.channels.parents import ParentReader, choose_parents
-from query_api.channels.residual import Residuals
-from query_api.channels.terms import Reach
-from query_api.channels.walking.across import similar_across
-from query_api.channels.walking.beginning import Beginning
-from query_api.channels.walking.expansion import expansion
-from query_api.channels.walking.pagerank import personalised_pagerank
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import TextSnapshot
 from query_api.query.entity_linking import Names
 from query_api.query.question import Question
 from query_api.retrieval.comparison import Compared, Comparer
+from query_api.retrieval.retrievers import graph_edges
+from query_api.retrieval.retrievers.edge_filter import follows, looks_at
+from query_api.retrieval.retrievers.graph_edges import Reach
+from query_api.retrieval.retrievers.graph_gate import connected_share, name_use, opening
+from query_api.retrieval.retrievers.graph_results import NOTHING, Findings, Gathered
+from query_api.retrieval.retrievers.graph_scoring import MAX_BESIDE, MAX_REACHED, Sums, open_shares, reached_passages
+from query_api.retrieval.retrievers.graph_seeds import ParentReader, choose_parents
+from query_api.retrieval.retrievers.residual_queries import Residuals
+from query_api.retrieval.retrievers.walks.expansion import expansion
+from query_api.retrieval.retrievers.walks.pagerank import personalised_pagerank
+from query_api.retrieval.retrievers.walks.similar_documents import similar_across
+from query_api.retrieval.retrievers.walks.start import Beginning
 from schemas.linking import LinkingChoice
 from schemas.search_request import MAX_HOPS, GraphMethod
 
@@ -124,25 +124,29 @@ def _followed(
 ) -> list[tuple[float, list[Reach]]]:
     """Step 5: what each term reaches, with the term's weight."""
     parents = gathered.parents
-    enter = terms.entrances(view, gathered.prior)
-    around = terms.surroundings(view, parents)
-    plain, telling = terms.title_mentions(parents, around, enter)
+    enter = graph_edges.entrances(view, gathered.prior)
+    around = graph_edges.surroundings(view, parents)
+    plain, telling = graph_edges.title_mentions(parents, around, enter)
 
     def strength(predicate: str) -> float:
-        return terms.value(1.0 if question.stems_in(predicate.replace("_", " ")) else 0.0)
+        return graph_edges.value(1.0 if question.stems_in(predicate.replace("_", " ")) else 0.0)
 
     kinds: list[tuple[str, float, Iterable[Reach]]] = [
-        ("named", weights.named, terms.named(gathered.links, enter)),
+        ("named", weights.named, graph_edges.named(gathered.links, enter)),
         ("title_mention", weights.title_mention, plain),
         ("title_mention", weights.telling_title_mention, telling),
-        ("mentioned_by", weights.linked if edges else 0.0, terms.mentioned_by(view, parents)),  # gains nothing unasked
-        ("shared_entity", weights.shared, terms.shared(parents, around)),
-        ("link", weights.linked, terms.linked(view, parents, enter)),
-        ("statement", weights.stated, terms.stated(view, parents, enter, strength)),
+        (
+            "mentioned_by",
+            weights.linked if edges else 0.0,
+            graph_edges.mentioned_by(view, parents),
+        ),  # gains nothing unasked
+        ("shared_entity", weights.shared, graph_edges.shared(parents, around)),
+        ("link", weights.linked, graph_edges.linked(view, parents, enter)),
+        ("statement", weights.stated, graph_edges.stated(view, parents, enter, strength)),
     ]
     wanted = [
         (weight, [reach for reach in reaches if follows(kind, reach.reason.predicate, edges)])
         for kind, weight, reaches in kinds
         if weight and looks_at(kind, edges)
     ]
-    return [*wanted, (weights.seed_alone if alone else weights.seed, list(terms.seeds(parents)))]
+    return [*wanted, (weights.seed_alone if alone else weights.seed, list(graph_edges.seeds(parents)))]

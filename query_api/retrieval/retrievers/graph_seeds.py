@@ -6,8 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from indexer.sentences import sentence_spans
-from query_api.channels import terms
-from query_api.channels.terms import Parent, Sentence
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.neighbourhoods import Near
 from query_api.index.graph.view import GraphView
@@ -15,6 +13,8 @@ from query_api.index.passages import PassageReader
 from query_api.query.entity_linking import QueryLink
 from query_api.query.question import Question, WordWeights, normalise_text
 from query_api.ranking import relative_to_best
+from query_api.retrieval.retrievers import graph_edges
+from query_api.retrieval.retrievers.graph_edges import Parent, Sentence
 
 PARENTS = 3  # by their text; more did not help
 NAMED_COUNTS = 0.3
@@ -60,7 +60,7 @@ def choose_parents(
     """
     relative = relative_to_best(fitting)
     prior = {number: relative[name] for name, number in numbers.of(relative).items()}
-    named = terms.strongest(terms.named(links, terms.entrances(view, prior)))
+    named = graph_edges.strongest(graph_edges.named(links, graph_edges.entrances(view, prior)))
     scores = dict(prior)
     for passage, reach in named.items():
         scores[passage] = scores.get(passage, 0.0) + NAMED_COUNTS * reach.score
@@ -79,7 +79,7 @@ class _Read(NamedTuple):
 
     document: int
     sentences: tuple[Sentence, ...]
-    entities: dict[int, terms.Held]
+    entities: dict[int, graph_edges.Held]
     near: dict[int, Near]
 
 
@@ -120,8 +120,8 @@ class ParentReader:
         view = self._view
         ids = dict(zip(wanted, view.ids_of_passages(wanted), strict=True))
         texts = self._passages.read(ids.values())
-        mentioned = terms.first_mentions(view, wanted)
-        near = terms.nearby(view, list(set().union(*mentioned.values())))
+        mentioned = graph_edges.first_mentions(view, wanted)
+        near = graph_edges.nearby(view, list(set().union(*mentioned.values())))
         names = {entity: each.name for entity, each in near.items()}
         in_turn = _by_use(near)
         titles = _titles(view, wanted)
@@ -152,7 +152,7 @@ def _titles(view: GraphView, passages: Sequence[int]) -> dict[int, list[str]]:
 
 def _held(
     first_chunks: Mapping[int, int], names: Mapping[int, str], sentences: Sequence[Sentence]
-) -> dict[int, terms.Held]:
+) -> dict[int, graph_edges.Held]:
     """The entities of a passage with what the best sentence that names each is worth."""
     shares: dict[str, float] = {}
     for sentence in sentences:
@@ -160,7 +160,7 @@ def _held(
             shares[name] = max(shares.get(name, 0.0), sentence.share)
     written = " ".join(sentence.normalised for sentence in sentences)
     return {
-        entity: terms.Held(names[entity], chunk, terms.value(shares.get(names[entity], 0.0)))
+        entity: graph_edges.Held(names[entity], chunk, graph_edges.value(shares.get(names[entity], 0.0)))
         for entity, chunk in first_chunks.items()
         if names[entity] in shares or f" {names[entity]} " not in written  # one made of parts stands nowhere as such
     }

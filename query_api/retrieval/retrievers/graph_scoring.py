@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.read.resident.scope import EVERYTHING, Scope
-from query_api.channels import terms
-from query_api.channels.findings import Findings, Gathered
-from query_api.channels.parents import PassageNumbers
-from query_api.channels.residual import Hop, along
-from query_api.channels.terms import Parent, Reach, Reason
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.view import GraphView
 from query_api.retrieval.comparison import Compared, Comparer
+from query_api.retrieval.retrievers import graph_edges
+from query_api.retrieval.retrievers.graph_edges import Parent, Reach, Reason
+from query_api.retrieval.retrievers.graph_results import Findings, Gathered
+from query_api.retrieval.retrievers.graph_seeds import PassageNumbers
+from query_api.retrieval.retrievers.residual_queries import Hop, along
 
 MAX_REACHED = 300  # where the graph is asked alone, and walks
 MAX_BESIDE = 100  # beside other channels, which find the rest; the first ten hits are those of 300
@@ -39,7 +39,7 @@ def reached_passages(
     reached = numbers.of([*found.row_of, *(name for hop in hops for name in hop.first)])
     sums: dict[int, float] = {}
     for weight, of_term in reaches:
-        for passage, reach in terms.strongest(of_term).items():
+        for passage, reach in graph_edges.strongest(of_term).items():
             sums[passage] = sums.get(passage, 0.0) + weight * reach.score
     ordered = [passage for _, passage in sorted(zip(map(neg, sums.values()), sums, strict=True))]
     if scope != EVERYTHING:  # a link may lead out of it

@@ -1,10 +1,10 @@
 """Personalised PageRank from the seeds of a question, over passages and what they share."""
 
-from query_api.channels.findings import Findings
-from query_api.channels.terms import strongest
-from query_api.channels.walking.beginning import Beginning
-from query_api.channels.walking.bipartite import LEAST_WEIGHT, PassagesAndEntities
-from query_api.channels.walking.push import push
+from query_api.retrieval.retrievers.graph_edges import strongest
+from query_api.retrieval.retrievers.graph_results import Findings
+from query_api.retrieval.retrievers.walks.bipartite import LEAST_WEIGHT, PassagesAndEntities
+from query_api.retrieval.retrievers.walks.push import push
+from query_api.retrieval.retrievers.walks.start import Beginning
 
 RESTART = 0.3
 EPSILON = 1e-3

@@ -1,0 +1,1 @@
+"""What finds passages: by vectors, by words, by fields, over the graph."""
