@@ -11,6 +11,7 @@ from query_api.bodies.middleware import BodyLimits
 from query_api.circuit_breaker import REST_SECONDS
 from query_api.openapi import describe
 from query_api.problems import install_problem_handlers
+from query_api.retrieval.engine import Engine, load_engine
 from query_api.routes import (
     chunks,
     collections,
@@ -26,7 +27,6 @@ from query_api.routes import (
 from query_api.routes.gate import Gate
 from query_api.routes.parameters import known_parameters
 from query_api.routes.usage import analytics, cache, retrievals
-from query_api.searching.engine import Engine, load_engine
 from query_api.service import Service
 from query_api.settings import ServiceSettings
 

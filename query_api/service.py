@@ -21,7 +21,6 @@ from query_api.circuit_breaker import REST_SECONDS
 from query_api.dead_letters.counting import RecentDeadLetters
 from query_api.dead_letters.reading import DeadLetterReader
 from query_api.encoder import RestingEncoder
-from query_api.forking.sharing import SharedSearches, processes_to_search
 from query_api.index.lag import LogWatch, too_late
 from query_api.index.log_identity import LogIdentity
 from query_api.index.manager import NotThereYet, SnapshotKeeper, StoppingNow, covers
@@ -29,14 +28,15 @@ from query_api.index.unreadable_batches import UnreadableWatch
 from query_api.index.worker_state import WorkerWatch
 from query_api.metrics import ServiceMetrics, counter, gauge, labelled_gauge
 from query_api.problems import ApiProblem
-from query_api.repeating.kept_snapshots import KeptSnapshots
-from query_api.repeating.paging import reads_tables, snapshot_gone, snapshot_of_page
-from query_api.repeating.result_cache import ResultCache
-from query_api.reranking.served import ServedReranker
-from query_api.searching.engine import Engine, LazyEngine, tables_of
+from query_api.process_pool.pool import SharedSearches, processes_to_search
+from query_api.rerankers.served import ServedReranker
+from query_api.retrieval.cache import ResultCache
+from query_api.retrieval.engine import Engine, LazyEngine, tables_of
+from query_api.retrieval.pagination import reads_tables, snapshot_gone, snapshot_of_page
+from query_api.retrieval.pinned_snapshots import KeptSnapshots
+from query_api.retrieval.service import Retriever
 from query_api.settings import ServiceSettings
 from query_api.streaming.replay import ReplayBuffer
-from query_api.streaming.retrieving import Retriever
 from query_api.streaming.sse import SearchStreams
 from query_api.writing.provenance import ProvenanceQueue
 from query_api.writing.publishing import LogWriter

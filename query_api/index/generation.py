@@ -13,7 +13,7 @@ from indexer.memory import return_freed_memory
 from kafka_client.unreadable_batches import Skip
 from query_api.index.follower import LocateBroker, LogUnavailable, Span, TailedRecord, TopicTail
 from query_api.index.graph.live import GraphChange, LiveGraph
-from query_api.searching.engine import Engine, GraphFile
+from query_api.retrieval.engine import Engine, GraphFile
 from schemas.contributions import decode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey

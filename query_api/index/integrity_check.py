@@ -15,7 +15,7 @@ from indexer.damage import Damage, sentence_of
 from indexer.generations import Generation
 
 if TYPE_CHECKING:
-    from query_api.searching.engine import LazyEngine
+    from query_api.retrieval.engine import LazyEngine
 
 log = structlog.get_logger(__name__)
 

@@ -25,7 +25,7 @@ from query_api.index.integrity_check import DamageWatch
 from query_api.index.linking_choices import LinkingChoices
 from query_api.index.receipts import RecentReceipts
 from query_api.metrics import ServiceMetrics
-from query_api.searching.engine import LazyEngine, tables_of
+from query_api.retrieval.engine import LazyEngine, tables_of
 from query_api.settings import ServiceSettings
 from schemas.ids import format_positions
 from schemas.receipts import decode_receipt

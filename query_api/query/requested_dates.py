@@ -14,8 +14,8 @@ from indexer.read.fields.words import words_of
 from query_api.query.dates import EARLIEST, LATEST
 from query_api.query.field_cues import Speaking
 from query_api.query.relative_dates import RelativeTime, asks_for_newest, relative_time
-from query_api.searching.fusing import DEPTH, Place
-from query_api.searching.steps import Reading
+from query_api.retrieval.fusion import DEPTH, Place
+from query_api.retrieval.stages import Reading
 from schemas.api import PeriodInQuestion
 
 NEWEST_BONUS = 0.5

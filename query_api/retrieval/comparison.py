@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from indexer.terms import terms_of_question
 from query_api.index.snapshot import Candidate, TextSnapshot
-from query_api.ranking import text_score
+from query_api.retrieval.scoring import text_score
 
 NONE_FURTHER: Mapping[str, float] = MappingProxyType({})
 

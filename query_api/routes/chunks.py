@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from query_api.problems import ApiProblem, problem_responses
-from query_api.searching.engine import tables_of
+from query_api.retrieval.engine import tables_of
 from query_api.service import Service, service_of
 from schemas.service import ChunkDetail
 

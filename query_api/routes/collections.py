@@ -10,8 +10,8 @@ from query_api.bodies.model_route import ModelRoute
 from query_api.index.collection_settings import SettingsReader, Stated
 from query_api.index.follower import LogUnavailable
 from query_api.problems import ApiProblem, refused_event
+from query_api.retrieval.engine import tables_of
 from query_api.routes.parameters import CollectionInPath
-from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 from query_api.writing.publishing import BrokerUnavailable, OutgoingRecord
 from schemas.collections import CollectionList, CollectionSummary, those_there

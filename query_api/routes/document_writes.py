@@ -9,8 +9,8 @@ from fastapi.responses import JSONResponse
 
 from indexer.parsing import formats
 from query_api.problems import ApiProblem, problem_responses
+from query_api.retrieval.engine import tables_of
 from query_api.routes.parameters import Collection, DocumentId
-from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 from query_api.settings import ServiceSettings
 from query_api.writing import intake

@@ -13,8 +13,8 @@ from indexer.errors import MalformedCursor
 from indexer.parsing import formats
 from query_api.index.document_status import document_status
 from query_api.problems import ApiProblem, problem_responses
+from query_api.retrieval.engine import tables_of
 from query_api.routes.parameters import Collection, DocumentId
-from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 from query_api.streaming.following import FINAL, following_id, last_stage, stages
 from query_api.streaming.sse import MEDIA_TYPE, accepts_events

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query
 from pydantic import BeforeValidator
 
 from query_api.problems import ApiProblem, problem_responses
-from query_api.searching.engine import tables_of
+from query_api.retrieval.engine import tables_of
 from query_api.service import Service, service_of
 from schemas.search_request import split_list
 from schemas.service import EdgeKind, NodeDetail, Subgraph

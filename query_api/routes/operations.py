@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from query_api.index.lag import Lag
 from query_api.index.manager import reached_token
 from query_api.metrics import CONTENT_TYPE
-from query_api.searching.engine import tables_of
+from query_api.retrieval.engine import tables_of
 from query_api.service import Service, service_of
 from schemas.service import OpenTransaction, PartitionLag, Readiness, ServiceStatus, UnreadableBatchStatus
 

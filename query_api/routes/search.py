@@ -10,8 +10,8 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from query_api.admission import Turn, caller_of
 from query_api.bodies.model_route import ModelRoute
 from query_api.problems import ApiProblem, problem_responses
-from query_api.reranking.port import HOW_TO_CONFIGURE
-from query_api.searching.engine import SearchUnanswered
+from query_api.rerankers.port import HOW_TO_CONFIGURE
+from query_api.retrieval.engine import SearchUnanswered
 from query_api.service import Service, service_of
 from query_api.streaming.replay import new_retrieval_id
 from query_api.streaming.sse import MEDIA_TYPE, accepts_events

@@ -24,11 +24,11 @@ from query_api.judging.approaches import APPROACHES
 from query_api.judging.figures.measures import judge
 from query_api.judging.judged import LAW_MEASURES
 from query_api.judging.labelled import LabelledCollection, Question, spread_out
+from query_api.retrieval import fusion
+from query_api.retrieval.pipeline import search
 from query_api.retrieval.retrievers import graph_gate
 from query_api.retrieval.retrievers.graph import TermWeights
-from query_api.searching import fusing
-from query_api.searching.search import search
-from query_api.searching.steps import SearchSettings
+from query_api.retrieval.stages import SearchSettings
 from schemas.api import Hit
 from schemas.search_request import SearchRequest
 from tests.bench.confidence import PATIENT, Served, folder_and_collection, opened
@@ -50,7 +50,7 @@ class LabelledSet(NamedTuple):
 @contextmanager
 def without_coverage() -> Iterator[None]:
     """The first twenty stay in the order of their scores."""
-    with patch.object(fusing, "_covering", lambda order, *_: list(order)):
+    with patch.object(fusion, "_covering", lambda order, *_: list(order)):
         yield
 
 

@@ -10,7 +10,7 @@ these name a document of the collection by its title.
 
 Each collection is left out in turn, to see what the numbers are worth for one they were not fitted on; those of
 `--measure` are in no fit, but for their questions as strangers. `--ways` fits only some of the ways, and keeps the
-numbers of the others. Writes `query_api/searching/results/confidence.toml`, or the file named by `--output`, and prints
+numbers of the others. Writes `query_api/retrieval/results/confidence.toml`, or the file named by `--output`, and prints
 the errors; how many answers are marked unlikely; and for
 `--unanswered FILE=COLLECTION`, questions that nothing in the collection answers, how likely their first hits are said
 to be. Without folders nothing is fitted and these are measured as they are. The last line is JSON.
@@ -39,13 +39,13 @@ from query_api.index.snapshot import QueryEncoder, Snapshot
 from query_api.index.text_cache import CachedText, TextCache
 from query_api.judging.figures.calibration import calibrate
 from query_api.judging.labelled import LabelledCollection, Question, read_folder, spread_out
-from query_api.searching.engine import tables_of
-from query_api.searching.loading import LoadedEngine
-from query_api.searching.results import confidence
-from query_api.searching.results.confidence import FEATURES, WITHOUT_MEANING, FittedWay, fitted_judge
-from query_api.searching.results.hits import UNLIKELY_BELOW
-from query_api.searching.search import search
-from query_api.searching.steps import SearchBudgets, SearchSettings
+from query_api.retrieval.engine import tables_of
+from query_api.retrieval.loading import LoadedEngine
+from query_api.retrieval.pipeline import search
+from query_api.retrieval.results import confidence
+from query_api.retrieval.results.confidence import FEATURES, WITHOUT_MEANING, FittedWay, fitted_judge
+from query_api.retrieval.results.hits import UNLIKELY_BELOW
+from query_api.retrieval.stages import SearchBudgets, SearchSettings
 from schemas.api import Hit
 from schemas.search_request import Mode, SearchRequest
 from schemas.settings import EmbeddingSettings

@@ -9,9 +9,9 @@ from indexer.generations import current_generation
 from indexer.read.vectors import VectorReader
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
-from query_api.searching.engine import load_engine
-from query_api.searching.search import search
-from query_api.searching.steps import SearchSettings
+from query_api.retrieval.engine import load_engine
+from query_api.retrieval.pipeline import search
+from query_api.retrieval.stages import SearchSettings
 from schemas.api import Hit
 from schemas.contributions import Contribution, decode_contribution
 from schemas.curation import RelinkEvent, decode_curation, encode_choice, linking_key, relink_key

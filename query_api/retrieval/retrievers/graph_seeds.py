@@ -12,9 +12,9 @@ from query_api.index.graph.view import GraphView
 from query_api.index.passages import PassageReader
 from query_api.query.entity_linking import QueryLink
 from query_api.query.question import Question, WordWeights, normalise_text
-from query_api.ranking import relative_to_best
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Parent, Sentence
+from query_api.retrieval.scoring import relative_to_best
 
 PARENTS = 3  # by their text; more did not help
 NAMED_COUNTS = 0.3

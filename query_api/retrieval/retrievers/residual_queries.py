@@ -13,9 +13,9 @@ from indexer.read.resident.scope import Scope
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Candidate, TextSnapshot
 from query_api.query.question import Question, normalise_text
-from query_api.ranking import ranked
 from query_api.retrieval.retrievers.graph_edges import Parent
 from query_api.retrieval.retrievers.keyword import keyword_channel
+from query_api.retrieval.scoring import ranked
 
 BEST_SENTENCES = 2
 MAX_NAMES = 12

@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 
 from query_api.problems import ApiProblem, problem_responses
+from query_api.retrieval.engine import tables_of
 from query_api.routes.usage.since import Since, first_ms
-from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 from query_api.usage.analysing import chunk_shown, popular_chunks, query_analytics
 from query_api.usage.showing import chunk_use, feedback_counts, feedback_shown

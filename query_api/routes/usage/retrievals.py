@@ -9,8 +9,8 @@ from fastapi.responses import JSONResponse
 from indexer.errors import MalformedCursor
 from query_api.bodies.model_route import ModelRoute
 from query_api.problems import ApiProblem, problem_responses
+from query_api.retrieval.engine import tables_of
 from query_api.routes.usage.since import Since, first_ms
-from query_api.searching.engine import tables_of
 from query_api.service import Service, service_of
 from query_api.usage.cursors import cursor_after, place_of
 from query_api.usage.showing import detail, summary

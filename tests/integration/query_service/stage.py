@@ -24,7 +24,7 @@ from indexer.write.rows import IndexedRows
 from indexer.write.vectors import VectorWriter
 from query_api.app import create_app
 from query_api.command.refusing import ProblemProtocol
-from query_api.searching.engine import load_engine
+from query_api.retrieval.engine import load_engine
 from query_api.settings import RerankerSettings, ServiceSettings
 from schemas.contributions import encode_contribution
 from schemas.events import DocumentUpsert, decode_document_event

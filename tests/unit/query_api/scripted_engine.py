@@ -16,12 +16,12 @@ from indexer.generations import Generation, Manifest, open_generation
 from indexer.tables import DocumentRow, StoredPosition
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
-from query_api.reranking.served import ServedReranker
-from query_api.searching.engine import GraphFile, SearchPart
-from query_api.searching.reranking import asks_reranker
-from query_api.searching.results.confidence import Judge, fitted_judge
-from query_api.searching.search import search
-from query_api.searching.steps import SearchSettings
+from query_api.rerankers.served import ServedReranker
+from query_api.retrieval.engine import GraphFile, SearchPart
+from query_api.retrieval.pipeline import search
+from query_api.retrieval.rerank import asks_reranker
+from query_api.retrieval.results.confidence import Judge, fitted_judge
+from query_api.retrieval.stages import SearchSettings
 from query_api.settings import SearchBudgetSettings
 from schemas.api import Hit
 from schemas.contributions import Contribution

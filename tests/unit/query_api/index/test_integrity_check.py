@@ -9,7 +9,7 @@ import pytest
 from indexer.damage import Damage
 from indexer.generations import Generation
 from query_api.index.integrity_check import DamageWatch
-from query_api.searching.engine import LazyEngine
+from query_api.retrieval.engine import LazyEngine
 from tests.unit.query_api.scripted_engine import ScriptedEngine
 from tests.waiting import eventually
 

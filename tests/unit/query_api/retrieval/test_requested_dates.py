@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from query_api.searching.steps import SearchSettings
+from query_api.retrieval.stages import SearchSettings
 from schemas.api import PeriodInQuestion
 from schemas.frames import Meta
 from tests.unit.query_api.in_memory_text import Page, world
-from tests.unit.query_api.searching.asking import Answer, ask
+from tests.unit.query_api.retrieval.asking import Answer, ask
 
 NOW = datetime(2026, 5, 14, 15, 30, tzinfo=UTC)
 AT_NOW = SearchSettings(clock=lambda: NOW)

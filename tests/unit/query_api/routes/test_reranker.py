@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from query_api import service as service_module
-from query_api.reranking.port import RerankerRefused
-from query_api.reranking.served import ServedReranker
+from query_api.rerankers.port import RerankerRefused
+from query_api.rerankers.served import ServedReranker
 from query_api.settings import RerankerSettings
 from tests.reranking_endpoint import RerankingEndpoint, reranking_endpoint
-from tests.unit.query_api.reranking.stub_reranker import StubReranker
+from tests.unit.query_api.rerankers.stub_reranker import StubReranker
 from tests.unit.query_api.routes.library import found, library, note
 from tests.unit.query_api.running_service import Running, events, problem, service_over
 from tests.unit.query_api.scripted_engine import SearchingEngine, make_generation

@@ -8,11 +8,11 @@ import pytest
 
 from indexer.read.resident.scope import Scope
 from query_api.query.question import Question
+from query_api.retrieval.results.paths import Trail
 from query_api.retrieval.retrievers.graph_edges import Reach, Reason
 from query_api.retrieval.retrievers.graph_results import Findings
 from query_api.retrieval.retrievers.walks.expansion import connectivity, distances, expansion
 from query_api.retrieval.retrievers.walks.start import RING
-from query_api.searching.results.paths import Trail
 from tests.unit.query_api.in_memory_text import Page
 from tests.unit.query_api.retrieval.retrievers.walks.chain import ALPHA, CHAIN, JANE, LISBON, beginning_at
 

@@ -9,8 +9,8 @@ from query_api.retrieval.retrievers.graph_edges import Reach
 from query_api.retrieval.retrievers.walks.steps import steps_from
 from schemas.contributions import ChunkEdge
 from tests.unit.query_api.in_memory_text import Page
+from tests.unit.query_api.retrieval.results.test_path_properties import pages
 from tests.unit.query_api.retrieval.retrievers.small_world import parent_of, view_of
-from tests.unit.query_api.searching.results.test_path_properties import pages
 
 LONG = Page(
     "long",

@@ -1,0 +1,207 @@
+"""Which searches run here, and which in copies of this process.
+
+While one search is under way, a further one may go to a copy that was forked from the same snapshot. It is found out by
+use whether copies are worth having: they are made when searches keep meeting each other on a snapshot that lasts, and
+end when nobody needs them or the snapshot is another. A search that a copy does not finish is done here.
+"""
+
+import asyncio
+import sys
+import time
+from collections import deque
+from collections.abc import AsyncGenerator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import aclosing
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from indexer.processors import usable_processors
+from query_api.process_pool.worker import Fork, ForkLost
+from query_api.retrieval.engine import LazyEngine, PartsOf, SearchPart
+from query_api.settings import ServiceBlock
+from schemas.frames import NAMES, identity
+from schemas.search_request import SearchRequest
+
+if TYPE_CHECKING:
+    from query_api.encoder import ServedEncoder
+    from query_api.index.snapshot import Snapshot
+
+log = structlog.get_logger(__name__)
+
+MET = 10  # searches within MET_SECONDS that found others under way: they come in a crowd
+MET_SECONDS = 1.0
+STEADY_SECONDS = 0.5  # that a snapshot has lasted; while much is written, each is soon another
+SHORTEST_REST_SECONDS = 1.0  # between two forks
+REST_FACTOR = 50  # at most a fiftieth of the event loop's time goes into forks
+REST_AFTER_LOSS_SECONDS = 60.0
+REST_AFTER_REFUSAL_SECONDS = 3600.0
+IDLE_SECONDS = 60.0
+PATIENCE_SECONDS = 5.0  # beyond the budgets of all steps of a search
+MOST_PROCESSES = 4
+FORKABLE = frozenset({"onnx", "onnx-int8", "hashing"})  # computes in the thread that asks, by nothing outside
+
+
+class SharedSearches:
+    """The engine's searches. Used on the event loop."""
+
+    def __init__(self, engine: LazyEngine, executor: Executor, block: ServiceBlock) -> None:
+        self.forked = 0  # searches so far
+        self._engine = engine
+        self._executor = executor
+        self._threads = block.search_threads
+        self._budgets = block.budgets
+        self._most_forks = processes_to_search(block.search_processes) - 1
+        self._patience = sum(block.budgets.model_dump().values()) + PATIENCE_SECONDS
+        self.under_way = 0  # here; copies count theirs
+        self._met: deque[float] = deque(maxlen=MET)
+        self._searched: tuple[Snapshot | None, float] = (None, 0.0)
+        self._of: Snapshot | None = None
+        self._forks: list[Fork] = []
+        self._making: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+        self._rests_until = 0.0
+
+    @property
+    def copies(self) -> int:
+        """How many processes beside this one search now."""
+        return len(self._forks)
+
+    async def search(
+        self, request: SearchRequest, retrieval_id: str, snapshot: "Snapshot", encoder: "ServedEncoder"
+    ) -> AsyncGenerator[SearchPart, None]:
+        """The parts of an answer, as each is final. Raises SearchUnanswered, or TransientStoreError."""
+        given: set[str] = set()
+        if self.under_way and self._may_be_forked(request, snapshot, encoder):
+            fork = self._fork_of(request, snapshot, encoder)
+            if fork is not None and fork.under_way <= self.under_way:
+                self.forked += 1
+                try:
+                    async with aclosing(fork.search(request, retrieval_id)) as parts:
+                        async for part in parts:
+                            yield part
+                            given.add(_identity(part))
+                except ForkLost as error:
+                    log.warning("a search was begun again here", retrieval_id=retrieval_id, error=str(error))
+                else:
+                    return
+                finally:
+                    if fork.lost is not None and fork in self._forks:
+                        self._rests_until = time.monotonic() + REST_AFTER_LOSS_SECONDS
+        self.under_way += 1
+        try:
+            async with aclosing(self._parts(snapshot, encoder, self._executor)(request, retrieval_id)) as parts:
+                async for part in parts:
+                    if _identity(part) not in given:
+                        yield part
+        finally:
+            self.under_way -= 1
+
+    def prune(self, current: "Snapshot | None") -> None:
+        """End copies that nobody needs, or that are of another snapshot than the current one."""
+        idle_since = time.monotonic() - IDLE_SECONDS
+        if self._searched[0] is not current:
+            self._searched = (None, 0.0)
+        self._forks = [fork for fork in self._forks if fork.lost is None]
+        if self._forks and (self._of is not current or all(fork.used_at < idle_since for fork in self._forks)):
+            self._retire()
+
+    async def close(self) -> None:
+        if self._making is not None:
+            self._making.cancel()
+            await asyncio.gather(self._making, return_exceptions=True)
+        self._retire()
+        await asyncio.gather(*self._ending, return_exceptions=True)
+
+    def _may_be_forked(self, request: SearchRequest, snapshot: "Snapshot", encoder: "ServedEncoder") -> bool:
+        """Nothing the search reads or asks is outside this process's memory, and it is no page of an older snapshot."""
+        if self._most_forks <= 0 or self._engine.engine.reranks(request):
+            return False
+        plain = request.context == "parent" and request.duplicates != "semantic" and not request.offset
+        return plain and snapshot.in_memory and encoder.provider in FORKABLE
+
+    def _fork_of(self, request: SearchRequest, snapshot: "Snapshot", encoder: "ServedEncoder") -> Fork | None:
+        """The copy with the fewest searches under way, if there is one of this snapshot; if not, there may soon be."""
+        usable = [fork for fork in self._forks if fork.lost is None] if self._of is snapshot else []
+        if len(usable) < self._most_forks and self._making is None and self._worth_it(snapshot):
+            self._making = asyncio.create_task(self._make(request, snapshot, encoder), name="copy of this process")
+            self._making.add_done_callback(self._made)
+        return min(usable, key=lambda fork: fork.under_way, default=None)
+
+    def _worth_it(self, snapshot: "Snapshot") -> bool:
+        """To be asked once for each search that found another one under way."""
+        now = time.monotonic()
+        if self._searched[0] is not snapshot:
+            self._searched = (snapshot, now)
+        self._met.append(now)
+        crowded = len(self._met) == MET and now - self._met[0] < MET_SECONDS
+        return crowded and now - self._searched[1] >= STEADY_SECONDS and now >= self._rests_until
+
+    async def _make(self, request: SearchRequest, snapshot: "Snapshot", encoder: "ServedEncoder") -> None:
+        """One more copy. The question that asked for it shows whether it is of use, by all channels: a request may be
+        malformed, or need no vector."""
+        if self._of is not snapshot:
+            self._retire()
+            self._of = snapshot
+        fork = await Fork.made(partial(self._parts_of_a_copy, snapshot, encoder), self._patience)
+        self._rests_until = time.monotonic() + max(SHORTEST_REST_SECONDS, REST_FACTOR * fork.fork_seconds)
+        try:
+            async with aclosing(fork.search(SearchRequest(q=request.q), "first")) as parts:
+                async for _ in parts:
+                    pass
+            if fork.lost is not None:
+                raise ForkLost(fork.lost)
+        except BaseException as error:
+            self._rests_until = time.monotonic() + REST_AFTER_LOSS_SECONDS
+            log.warning("a copy of this process is of no use", error=str(error))
+            self._end(fork)
+            if not isinstance(error, Exception):
+                raise
+            return
+        log.info("searching in one more process", pid=fork.pid, fork_seconds=round(fork.fork_seconds, 3))
+        self._forks.append(fork)
+
+    def _made(self, task: "asyncio.Task[None]") -> None:
+        self._making = None
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        if isinstance(error, OSError):
+            self._rests_until = time.monotonic() + REST_AFTER_REFUSAL_SECONDS
+            log.warning("the system allows no copy of this process: it searches alone for an hour", error=str(error))
+        else:
+            self._most_forks = 0
+            log.error("this process cannot be copied: it searches alone", exc_info=error)
+
+    def _retire(self) -> None:
+        retired, self._forks, self._of = self._forks, [], None
+        for fork in retired:
+            self._end(fork)
+
+    def _end(self, fork: Fork) -> None:
+        ending = asyncio.create_task(fork.close(), name="end of a copy of this process")
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+    def _parts_of_a_copy(self, snapshot: "Snapshot", encoder: "ServedEncoder") -> PartsOf:
+        return self._parts(snapshot, encoder, ThreadPoolExecutor(self._threads, thread_name_prefix="search"))
+
+    def _parts(self, snapshot: "Snapshot", encoder: "ServedEncoder", executor: Executor) -> PartsOf:
+        engine, budgets = self._engine.engine, self._budgets
+
+        def parts_of(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
+            return engine.search(request, retrieval_id, snapshot, encoder, executor, budgets)
+
+        return parts_of
+
+
+def processes_to_search(wanted: int) -> int:
+    """How many processes may search: as many as wanted, for 0 one for each core that may be used; where processes can
+    be forked."""
+    if sys.platform != "linux":
+        return 1
+    return wanted or min(usable_processors(), MOST_PROCESSES)
+
+
+def _identity(part: SearchPart) -> str:
+    return identity(NAMES[type(part)], part)

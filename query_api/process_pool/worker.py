@@ -1,0 +1,169 @@
+"""One copy of this process, seen from here: made in some 20 milliseconds, it shares this one's memory."""
+
+import asyncio
+import socket
+import time
+import warnings
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+from multiprocessing import get_context
+from typing import TYPE_CHECKING
+
+from query_api.process_pool.child_process import open_files, run_copy
+from query_api.process_pool.messages import LONGEST_LINE, Ask, Ended, asking, stopping, told
+from query_api.retrieval.engine import PartsOf, SearchPart
+from schemas.frames import Done, Stage
+from schemas.search_request import SearchRequest
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkProcess
+
+ENDS_WITHIN_SECONDS = 5.0
+BEGINS_WITHIN_SECONDS = 5.0  # the first part waits for no step: a copy that does not tell it runs no more
+
+
+class ForkLost(Exception):
+    """The copy did not finish this search: it is gone, stuck, or failed. Here it can be done all the same."""
+
+
+class Fork:
+    """A process that answers searches as this one did when it was copied. Made and used on the event loop.
+
+    Threads are not copied. A lock that another thread held at that moment stays locked in the copy, so the first
+    search it is sent shows whether it is of use. One in which a step fails, that does not begin
+    an answer soon, or that says nothing for `patience_seconds`, is ended.
+    """
+
+    def __init__(
+        self,
+        process: "ForkProcess",
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        fork_seconds: float,
+        patience_seconds: float,
+    ) -> None:
+        self.pid = process.pid
+        self.fork_seconds = fork_seconds
+        self.under_way = 0
+        self.used_at = time.monotonic()
+        self.lost: str | None = None
+        self._process = process
+        self._writer = writer
+        self._patience_seconds = patience_seconds
+        self._waiting: dict[int, asyncio.Queue[SearchPart | Ended | None]] = {}
+        self._asked = 0
+        self._listening = asyncio.create_task(self._listen(reader), name="searches in a copy of this process")
+
+    @classmethod
+    async def made(cls, parts_of: Callable[[], PartsOf], patience_seconds: float) -> "Fork":
+        """A copy of this process as it is now, which searches with what `parts_of` makes there.
+
+        Raises OSError where the system refuses it; `multiprocessing` then leaves four files open.
+        """
+        here, there = socket.socketpair()
+        try:
+            given = (there, open_files(), parts_of)
+            process = get_context("fork").Process(target=run_copy, args=given, name="searches", daemon=True)
+            began = time.perf_counter()
+            with warnings.catch_warnings():  # of a fork beside threads, which is what this class is careful about
+                warnings.simplefilter("ignore")
+                process.start()
+            fork_seconds = time.perf_counter() - began
+        except BaseException:
+            here.close()
+            raise
+        finally:
+            there.close()
+        reader, writer = await asyncio.open_unix_connection(sock=here, limit=LONGEST_LINE)
+        return cls(process, reader, writer, fork_seconds, patience_seconds)
+
+    async def search(self, request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
+        """The parts of an answer, as the engine gives them; no step that failed. Raises ForkLost at any moment."""
+        if self.lost is not None:
+            raise ForkLost(self.lost)
+        self._asked += 1
+        number = self._asked
+        told_here: asyncio.Queue[SearchPart | Ended | None] = asyncio.Queue()
+        self._waiting[number] = told_here
+        self.under_way += 1
+        self.used_at = time.monotonic()
+        ended = False
+        try:
+            self._writer.write(asking(Ask(number, retrieval_id, request)))
+            patience_seconds = min(BEGINS_WITHIN_SECONDS, self._patience_seconds)
+            while not ended:
+                part = await self._next(told_here, patience_seconds)
+                patience_seconds = self._patience_seconds
+                ended = isinstance(part, Done | Ended)
+                if isinstance(part, Ended):
+                    raise ForkLost(part.reason)
+                self._look_for_failure(part)
+                yield part
+        finally:
+            self.under_way -= 1
+            del self._waiting[number]
+            if not ended and self.lost is None:
+                self._writer.write(stopping(number))
+
+    async def close(self) -> None:
+        """End it once the searches it was sent are done, by force if that takes too long."""
+        if self.lost is None:
+            with suppress(OSError):
+                self._writer.write_eof()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(ENDS_WITHIN_SECONDS):
+                    await asyncio.shield(self._listening)
+        self._end("it was closed")
+        self._listening.cancel()
+        await asyncio.gather(self._listening, return_exceptions=True)
+
+    def _look_for_failure(self, part: SearchPart) -> None:
+        """All that a copy reads is in its memory: a step that failed there met a lock that nobody opens. Raises
+        ForkLost; an answer that was told up to Done is left as it is."""
+        match part:
+            case Stage(name=name, error=str(error)):
+                self._end(f"the step {name} failed in it: {error}")
+                raise ForkLost(self.lost)
+            case Done(failed_channels=failed) if failed:
+                self._end(f"steps failed in it: {failed}")
+
+    async def _next(
+        self, told_here: "asyncio.Queue[SearchPart | Ended | None]", patience_seconds: float
+    ) -> SearchPart | Ended:
+        try:
+            async with asyncio.timeout(patience_seconds):
+                part = await told_here.get()
+        except TimeoutError:
+            self._end(f"it said nothing for {patience_seconds:g} s")
+            raise ForkLost(self.lost) from None
+        if part is None:
+            raise ForkLost(self.lost)
+        return part
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        try:
+            while line := await reader.readline():
+                number, part = told(line)
+                if number in self._waiting:
+                    self._waiting[number].put_nowait(part)
+            self._end("it has ended")
+        except (OSError, ValueError) as error:
+            self._end(f"it cannot be heard: {error}")
+        finally:
+            self._end("nobody listens to it any more")
+            await _reaped(self._process)
+
+    def _end(self, reason: str) -> None:
+        """No answer comes from it any more."""
+        if self.lost is not None:
+            return
+        self.lost = reason
+        self._process.kill()
+        for told_here in self._waiting.values():
+            told_here.put_nowait(None)
+        self._writer.close()
+
+
+async def _reaped(process: "ForkProcess") -> None:
+    await asyncio.to_thread(process.join)
+    process.close()

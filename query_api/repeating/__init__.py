@@ -1,1 +1,0 @@
-"""The same question again: its further pages from one snapshot, its answer from the cache; it never searches."""

@@ -1,0 +1,88 @@
+"""Answers kept for the same question to the same snapshot; so none is ever stale, however long it is kept."""
+
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+
+from cachetools import TTLCache
+
+from query_api.retrieval.cache_key import AnswerKey
+from query_api.retrieval.engine import SearchPart
+from schemas.frames import Done, Meta
+from schemas.usage import CacheStatistics
+
+
+class _Answers(TTLCache[AnswerKey, tuple[tuple[SearchPart, ...], int]]):
+    """The answers by size in bytes; counts those that had to make room."""
+
+    evictions = 0
+
+    def popitem(self) -> tuple[AnswerKey, tuple[tuple[SearchPart, ...], int]]:
+        self.evictions += 1
+        return super().popitem()
+
+
+class ResultCache:
+    """The parts of whole answers, within a number, an age and a size; the longest unused go first. On the event loop
+    only. What a failed channel is missing from must not be put in."""
+
+    def __init__(
+        self, entries: int, seconds: float, max_bytes: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._max_entries = entries
+        self._seconds = seconds
+        self._answers = _Answers(max_bytes, seconds, clock, getsizeof=lambda answer: answer[1])
+        self._hits = 0
+        self._misses = 0
+
+    def get(self, key: AnswerKey) -> tuple[SearchPart, ...] | None:
+        found = self._answers.get(key)
+        if found is None:
+            self._misses += 1
+            return None
+        self._hits += 1
+        return found[0]
+
+    def put(self, key: AnswerKey, parts: Sequence[SearchPart]) -> None:
+        """Keep an answer, unless it alone is larger than all may be."""
+        size = sum(len(part.model_dump_json(by_alias=True)) for part in parts) if self._max_entries else 0
+        if not self._max_entries or size > self._answers.maxsize:
+            return
+        while key not in self._answers and len(self._answers) >= self._max_entries:
+            self._answers.popitem()
+        self._answers[key] = (tuple(parts), size)
+
+    def clear(self) -> int:
+        """Forget all answers; returns how many there were."""
+        self._answers.expire()
+        count, evictions = len(self._answers), self._answers.evictions
+        self._answers.clear()
+        self._answers.evictions = evictions
+        return count
+
+    def statistics(self) -> CacheStatistics:
+        self._answers.expire()
+        return CacheStatistics(
+            entries=len(self._answers),
+            max_entries=self._max_entries,
+            bytes=int(self._answers.currsize),
+            max_bytes=int(self._answers.maxsize),
+            max_age_seconds=self._seconds,
+            hits=self._hits,
+            misses=self._misses,
+            evictions=self._answers.evictions,
+        )
+
+
+async def told_again(parts: Sequence[SearchPart], retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
+    """The parts of a kept answer under another retrieval's id, marked as cached. Times of its steps are not its own, so
+    none are told at its end."""
+    for part in parts:
+        match part:
+            case Meta():
+                yield part.model_copy(update={"retrieval_id": retrieval_id, "cached": True})
+            case Done():
+                yield part.model_copy(
+                    update={"retrieval_id": retrieval_id, "timings": {}, "next_cursor": None, "notes": []}
+                )
+            case _:
+                yield part

@@ -1,0 +1,249 @@
+"""Channels fused into one order of places: pure, from candidate lists and scores to what stands where and why."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query_api.index.snapshot import Candidate
+from query_api.retrieval.comparison import Compared
+from query_api.retrieval.diversity import Limit, at_most
+from query_api.retrieval.scoring import (
+    COVERAGE_POOL,
+    COVERAGE_WEIGHT,
+    by_coverage,
+    in_blocks,
+    min_max,
+    ranked,
+    ranks,
+    reciprocal_rank_fusion,
+    relative_to_best,
+    text_score,
+    weighted_sum,
+)
+from schemas.hit_pages import Group
+from schemas.ids import DocumentKey
+from schemas.results import DuplicateHit
+from schemas.search_request import Fusion, Mode
+
+DEPTH = 64  # candidates a text channel gives at first
+DEEPER = 4  # how many times more it gives when a page lies deeper
+
+Scores = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class FusionWeights:
+    """What each channel counts; by scores (`adaptive`) only the graph's and the structured channel's do. The graph's
+    is multiplied by how far its gate is open, `structured` by how conclusive that channel is."""
+
+    vector: float = 0.7
+    keyword: float = 0.3
+    graph: float = 1.0
+    structured: float = 4.0  # above what all others can sum up to
+
+
+class Place(NamedTuple):
+    """A place in the order of hits: what stands there, and how each channel saw it.
+
+    `chunk_id` is the best chunk of the passage where a channel looked at chunks, or the chunk that stands for itself.
+    How likely it is relevant, and what was left out for it, are added once the order is made.
+    """
+
+    passage_id: str
+    chunk_id: str | None
+    score: float
+    scores: dict[str, float]
+    ranks: dict[str, int]
+    key: DocumentKey
+    confidence: float | None = None
+    duplicates: tuple[DuplicateHit, ...] = ()
+
+
+class _Unit(NamedTuple):
+    """What can stand at a place: a passage by its best chunk, or a further chunk of it; `position` in the channel."""
+
+    name: str
+    position: int
+    candidate: Candidate
+
+
+class Found(NamedTuple):
+    """What the channels found: lists best first, the graph's scores by passage id, how far its gate is open and how
+    conclusive the structured channel is, both in [0, 1]; how passages compare with the question."""
+
+    vector: Sequence[Candidate]
+    keyword: Sequence[Candidate]
+    graph: Scores
+    structured: Sequence[Candidate] = ()
+    gate: float = 0.0
+    conclusiveness: float = 0.0
+    compared: Compared | None = None
+    idf: NDArray[np.float64] = np.zeros(0)
+
+
+def places(
+    found: Found,
+    document_of: Callable[[str], DocumentKey],
+    *,
+    mode: Mode,
+    group: Group,
+    fusion: Fusion,
+    weights: FusionWeights,
+    first: int,
+    limits: Sequence[Limit] = (),
+) -> list[Place]:
+    """The first places in the order of everything found; one channel alone keeps its own order and scores.
+
+    Hybrid, by `fusion`; to each is added structured weight x conclusiveness x that channel's score:
+
+    - `adaptive`: text score + gate x graph score, and the first twenty by what they cover together (`by_coverage`), as
+      far as the gate is open, unless the structured channel decides.
+    - `rrf`: reciprocal rank fusion of the lists, the graph's among them where its gate is open.
+    - `weighted`: weight x min-max of the scores, of vector, keyword and graph; equal ones by their text score, such as
+      those that only a channel of weight 0 found.
+
+    `rerank` orders what the vector channel found by cosine + gate x graph score. `document_of` tells the document of a
+    passage that only the graph found; `limits` leave out hits that have too much in common. More candidates of the same
+    lists give a longer order that begins with the shorter one.
+    """
+    units = {
+        "vector": _units(found.vector, group),
+        "keyword": _units(found.keyword, group),
+        "structured": _units(found.structured, group),
+    }
+    scores: dict[str, Scores] = {**_first(units, None), "graph": found.graph}
+    used = _used(mode, found)
+    blocks: list[dict[str, float]] = []
+    ties: list[dict[str, float]] = []
+    depth = DEPTH
+    while True:
+        is_last = depth >= max(len(found.vector), len(found.keyword))
+        lists = scores if is_last and len(found.structured) <= depth else _first(units, depth) | {"graph": found.graph}
+        blocks.append(_fused(lists, found, mode, fusion, weights))
+        if mode == "hybrid" and fusion == "weighted":
+            ties.append(_by_text(lists, found.graph, found))
+        if is_last:
+            break
+        depth *= DEEPER
+    final = blocks[0] if len(blocks) == 1 else {k: v for block in reversed(blocks) for k, v in block.items()}
+    candidates = {
+        unit.name: unit.candidate for of in (units["structured"], units["keyword"], units["vector"]) for unit in of
+    }
+
+    def key_of(unit: str) -> DocumentKey:
+        candidate = candidates.get(unit)
+        return document_of(unit) if candidate is None else candidate.key
+
+    order = in_blocks(blocks, ties)
+    if limits:
+        kept = set(at_most(limits, order, key_of, max(first, len(blocks[0]))))
+        order = [unit for unit in order if unit in kept]
+    if mode == "hybrid" and fusion == "adaptive" and found.gate and found.conclusiveness < 1:
+        pool = sum(unit in blocks[0] for unit in order[:COVERAGE_POOL])
+        order = _covering(order, pool, final, found)
+    rankings = {name: dict(zip(ranked(scores[name]), count(1))) for name in used}
+    placed: list[Place] = []
+    for unit in order[:first]:
+        candidate = candidates.get(unit)
+        placed.append(
+            Place(
+                passage_id=unit if candidate is None else candidate.passage_id,
+                chunk_id=None if candidate is None else candidate.chunk_id,
+                score=min(final[unit], placed[-1].score) if placed else final[unit],
+                scores={name: scores[name][unit] for name in used if unit in rankings[name]},
+                ranks={name: rankings[name][unit] for name in used if unit in rankings[name]},
+                key=key_of(unit),
+            )
+        )
+    return placed
+
+
+def _first(units: Mapping[str, Sequence[_Unit]], depth: int | None) -> dict[str, Scores]:
+    """The scores of each channel's units among its first candidates; of all for None."""
+    return {
+        name: {unit.name: unit.candidate.score for unit in of if depth is None or unit.position < depth}
+        for name, of in units.items()
+    }
+
+
+def _used(mode: Mode, found: Found) -> list[str]:
+    """The channels that decide in this mode."""
+    if mode not in ("hybrid", "rerank"):
+        return [mode]
+    names = ["vector", "keyword"] if mode == "hybrid" else ["vector"]
+    return [
+        *names,
+        *(["structured"] if mode == "hybrid" and found.conclusiveness else []),
+        *(["graph"] if found.gate else []),
+    ]
+
+
+def _fused(
+    lists: Mapping[str, Scores], found: Found, mode: Mode, fusion: Fusion, weights: FusionWeights
+) -> dict[str, float]:
+    """The scores of one block of candidates."""
+    graph_weight = weights.graph * found.gate
+    if mode == "rerank":
+        return weighted_sum(
+            [lists["vector"], {unit: lists["graph"].get(unit, 0.0) for unit in lists["vector"]}], [1.0, graph_weight]
+        )
+    if mode != "hybrid":
+        return dict(lists[mode])
+    if fusion == "rrf":
+        asked = ["vector", "keyword", *(["graph"] if graph_weight else [])]
+        fused = relative_to_best(reciprocal_rank_fusion([ranks(ranked(lists[name])) for name in asked]))
+    elif fusion == "weighted":
+        fused = weighted_sum(
+            [min_max(lists[name]) for name in ("vector", "keyword", "graph")],
+            [weights.vector, weights.keyword, graph_weight],
+        )
+    else:
+        evidence = {unit: graph_weight * score for unit, score in lists["graph"].items()} if graph_weight else {}
+        fused = weighted_sum([_by_text(lists, evidence, found), evidence], [1.0, 1.0])
+    if not found.conclusiveness:
+        return fused
+    exact = {unit: found.conclusiveness * score for unit, score in lists["structured"].items()}
+    return weighted_sum([fused, exact], [1.0, weights.structured])
+
+
+def _by_text(lists: Mapping[str, Scores], evidence: Scores, found: Found) -> dict[str, float]:
+    """The text score of every candidate. A further chunk of a passage has its own cosine, and no BM25."""
+    text = [] if found.compared is None else found.compared.text.tolist()
+    row_of = {} if found.compared is None else found.compared.row_of
+    vector, keyword = lists["vector"], lists["keyword"]
+    exact = lists["structured"] if found.conclusiveness else {}
+    return {
+        unit: text[row_of[unit]] if unit in row_of else text_score(vector.get(unit, 0.0), keyword.get(unit, 0.0), 0.0)
+        for unit in {**vector, **keyword, **exact, **evidence}
+    }
+
+
+def _covering(order: Sequence[str], pool: int, final: Scores, found: Found) -> list[str]:
+    """The order, its first `pool` places taken so that they cover the question; as it is where one of them cannot be
+    compared. Of the first block's units alone, so that deeper ones only append.
+
+    It counts as far as the gate is open: several documents answer together where they lead to each other.
+    """
+    rows = [] if found.compared is None else [found.compared.row_of.get(unit) for unit in order[:pool]]
+    if found.compared is None or None in rows:
+        return list(order)
+    held = found.compared.held[np.array(rows, dtype=np.intp)]
+    chosen = by_coverage([final[unit] for unit in order[: len(rows)]], held, found.idf, COVERAGE_WEIGHT * found.gate)
+    return [*(order[at] for at in chosen), *order[len(rows) :]]
+
+
+def _units(candidates: Sequence[Candidate], group: Group) -> list[_Unit]:
+    """Each passage by its best candidate; with chunks asked for, also its further chunks, each by itself."""
+    seen: set[str] = set()
+    units = []
+    for position, candidate in enumerate(candidates):
+        if candidate.passage_id not in seen:
+            seen.add(candidate.passage_id)
+            units.append(_Unit(candidate.passage_id, position, candidate))
+        elif group == "chunk" and candidate.chunk_id is not None:
+            units.append(_Unit(candidate.chunk_id, position, candidate))
+    return units

@@ -1,0 +1,228 @@
+"""One retrieval: the engine's parts handed on as they come; at the end its metric, log line and record."""
+
+import math
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import structlog
+
+from query_api.encoder import NotLoaded, RestingEncoder
+from query_api.metrics import ServiceMetrics
+from query_api.process_pool.pool import SharedSearches
+from query_api.retrieval.cache import ResultCache, told_again
+from query_api.retrieval.cache_key import answer_key
+from query_api.retrieval.engine import SearchPart, SearchUnanswered, tables_of
+from query_api.retrieval.pagination import next_cursor, page_of
+from query_api.retrieval.pinned_snapshots import KeptSnapshots
+from query_api.writing.provenance import ProvenanceQueue
+from schemas.api import Hit
+from schemas.frames import Done, Meta, Stage
+from schemas.provenance import Retrieval, RetrievedHit
+from schemas.search_request import SearchRequest
+from schemas.tracing import trace_id
+
+if TYPE_CHECKING:
+    from query_api.index.snapshot import Snapshot
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass
+class _Account:
+    """What a retrieval has come to so far."""
+
+    request: SearchRequest
+    retrieval_id: str
+    traceparent: str | None = None
+    at_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+    began: float = field(default_factory=time.perf_counter)
+    meta: Meta | None = None
+    done: Done | None = None
+    cached: bool = False
+    parts: list[SearchPart] = field(default_factory=list)
+    stages: dict[str, float] = field(default_factory=dict)
+    hits: list[Hit] = field(default_factory=list)
+    outcome: str = "cancelled"
+
+    def add(self, part: SearchPart) -> None:
+        self.parts.append(part)
+        match part:
+            case Meta():
+                self.meta = part
+            case Stage() if not self.cached:
+                self.stages[part.name] = part.seconds
+            case Hit():
+                self.hits.append(part)
+            case Done():
+                part.timings["total"] = round(time.perf_counter() - self.began, 6)
+                self.stages |= part.timings
+                self.done = part
+                self.outcome = "done"
+
+    def retrieval(self, seconds: float) -> Retrieval:
+        return Retrieval(
+            retrieval_id=self.retrieval_id,
+            query=self.request.q,
+            collection=self.request.collection,
+            mode=self.request.mode,
+            at_ms=self.at_ms,
+            snapshot={} if self.meta is None else self.meta.snapshot.model_dump(),
+            parameters=self.request.model_dump(exclude={"q", "collection", "mode", "cursor"}, exclude_none=True),
+            hits=[_retrieved(hit) for hit in self.hits],
+            stages=dict(self.stages),
+            failed_channels={} if self.done is None else dict(self.done.failed_channels),
+            seconds=seconds,
+            outcome=self.outcome,
+            cached=self.cached,
+            traceparent=self.traceparent,
+        )
+
+
+def _retrieved(hit: Hit) -> RetrievedHit:
+    return RetrievedHit(
+        rank=hit.rank,
+        chunk_id=hit.chunk_id,
+        passage_id=hit.passage_id,
+        document_id=hit.document_id,
+        collection=hit.collection,
+        score=hit.score,
+        scores=hit.scores,
+        ranks=hit.ranks,
+        confidence=hit.confidence,
+        path=[edge.model_dump(by_alias=True, exclude_none=True) for edge in hit.path],
+        source=hit.source.model_dump(exclude_none=True),
+    )
+
+
+class Retriever:
+    """Runs searches and accounts for each of them, however it ends."""
+
+    def __init__(
+        self,
+        searches: SharedSearches,
+        metrics: ServiceMetrics,
+        provenance: ProvenanceQueue,
+        cache: ResultCache,
+        kept: KeptSnapshots,
+        resumable_seconds: float,
+    ) -> None:
+        self.encoder: RestingEncoder | None = None
+        self.under_way = 0
+        self._searches = searches
+        self._metrics = metrics
+        self._provenance = provenance
+        self._cache = cache
+        self._kept = kept
+        self._resumable_seconds = resumable_seconds
+
+    async def retrieve(
+        self,
+        request: SearchRequest,
+        retrieval_id: str,
+        snapshot: "Snapshot",
+        *,
+        traceparent: str | None = None,
+        resumable: bool = False,
+    ) -> AsyncGenerator[SearchPart, None]:
+        """The parts of the answer, found or from the cache. Closing the iterator stops the work; the retrieval is
+        recorded all the same.
+
+        `traceparent` is the request's own, for the record and the log line. A `resumable` one that is
+        cut off is recorded once it can no longer be finished. Raises MalformedCursor, SearchUnanswered, or
+        TransientStoreError.
+        """
+        if self.encoder is None and request.needs_vector:
+            raise SearchUnanswered("The model is not loaded yet.")
+        page = page_of(request)
+        encoder = self.encoder or NotLoaded()
+        key = answer_key(page, snapshot) if request.cache and self.encoder else None
+        known = None if key is None else self._cache.get(key)
+        account = _Account(page, retrieval_id, traceparent, cached=known is not None)
+        if known is None:
+            parts = self._searches.search(page, retrieval_id, snapshot, encoder)
+        else:
+            parts = told_again(known, retrieval_id)
+        self.under_way += 1
+        try:
+            async with aclosing(parts):
+                async for part in parts:
+                    if isinstance(part, Done):
+                        part.next_cursor = next_cursor(request, snapshot, part.next_offset, self._kept)
+                        part.notes += _notes(page, snapshot, part)
+                        part.notes += [*_unsure(page, part), *_unknown_names(page, account.meta)]
+                    account.add(part)
+                    if key is not None and known is None and account.done and not account.done.failed_channels:
+                        self._cache.put(key, account.parts)
+                    yield part
+        except Exception:  # only to tell failures from clients that left; it is raised on
+            account.outcome = "failed"
+            raise
+        finally:
+            self.under_way -= 1
+            self._close(account, resumable=resumable)
+
+    def _close(self, account: _Account, *, resumable: bool) -> None:
+        seconds = time.perf_counter() - account.began
+        mode = account.request.mode
+        for stage, spent in (account.stages | {"total": seconds}).items():
+            self._metrics.search_seconds.labels(mode=mode, stage=stage).observe(spent)
+        self._metrics.searches.labels(mode=mode, outcome=account.outcome).inc()
+        if resumable and account.outcome == "cancelled":
+            self._provenance.hold(account.retrieval(seconds), self._resumable_seconds)
+        else:
+            self._provenance.add(account.retrieval(seconds))
+        log.info(
+            "search",
+            retrieval_id=account.retrieval_id,
+            mode=mode,
+            k=account.request.k,
+            hits=len(account.hits),
+            outcome=account.outcome,
+            cached=account.cached,
+            seconds=round(seconds, 4),
+            failed_channels=sorted(account.done.failed_channels) if account.done else [],
+            **({"trace": trace_id(account.traceparent)} if account.traceparent else {}),
+        )
+
+
+def _notes(request: SearchRequest, snapshot: "Snapshot", done: Done) -> list[str]:
+    """Why an answer may be empty though nothing failed: a collection is there as long as a document is in it."""
+    if done.hits or done.failed_channels or request.offset or request.collection is None:
+        return []
+    if tables_of(snapshot).holds(request.collection):
+        return []
+    empty = f"No document is in the collection {request.collection[:80]!r} at this snapshot."
+    advice = "Look whether its name is right (GET /v1/collections lists those there are)"
+    return [f"{empty} {advice}; if you have just written to it, search with `after`."]
+
+
+def _unsure(request: SearchRequest, done: Done) -> list[str]:
+    """What a floor of confidence came to where it left out all, or could leave out nothing."""
+    floor, best = request.min_confidence, done.best_confidence
+    if floor is None or request.offset:
+        return []
+    if best is not None and not done.hits:
+        return [f"Nothing is at least {_percent(floor)} likely to be relevant; the best was {_percent(best)}."]
+    if best is None and done.hits:
+        unknown = "Of none of these hits a confidence is known, so `min_confidence` left none out."
+        return [f"{unknown} It was fitted to no such embedding model, or documents' fields decide their order."]
+    return []
+
+
+def _percent(share: float) -> str:
+    """To one decimal, rounded down: what is below a floor does not look as if it were at it."""
+    return f"{math.floor(share * 1000 + 1e-9) / 10:g} %"
+
+
+def _unknown_names(request: SearchRequest, meta: Meta | None) -> list[str]:
+    """Which of the names that were given the graph does not know."""
+    if not request.names or meta is None or meta.understanding is None:
+        return []
+    known = {named.words for named in meta.understanding.names}
+    unknown = [name for name in request.names if name.strip() and name not in known]
+    if not unknown:
+        return []
+    return [f"No title or entity is called {', '.join(repr(name[:80]) for name in unknown)}: give each name by itself."]

@@ -1,0 +1,179 @@
+"""The steps of one search: what they read, how long each may take, how each ended."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from indexer.errors import DamagedStore, EncoderFailure, TransientStoreError
+from indexer.read.resident.scope import Scope
+from query_api.index.passages import PassageReader
+from query_api.index.snapshot import QueryEncoder, Snapshot
+from query_api.rerankers.port import RerankerFailure
+from query_api.rerankers.served import ServedReranker
+from query_api.retrieval.diversity import Limit
+from query_api.retrieval.fusion import FusionWeights
+from query_api.retrieval.results.confidence import Judge, fitted_judge
+from query_api.retrieval.retrievers.edge_filter import check_edges
+from query_api.retrieval.retrievers.graph import TermWeights
+from schemas.frames import Stage
+from schemas.results import MAX_PER_VALUE
+from schemas.search_request import SearchRequest
+
+MAX_REASON_CHARACTERS = 300
+TEXTS_OF_HITS = "The texts of the hits"
+
+Value = TypeVar("Value")
+
+
+class SearchFailed(Exception):
+    """No channel could answer: the stores cannot be read just now. Trying again may help."""
+
+
+@dataclass(frozen=True)
+class SearchBudgets:
+    """How long each step may take; a channel that takes longer is left out of the answer, and the answer says so."""
+
+    embed_seconds: float = 2.0
+    vector_seconds: float = 2.0
+    keyword_seconds: float = 2.0
+    structured_seconds: float = 1.0
+    graph_seconds: float = 2.0
+    texts_seconds: float = 5.0
+
+    @property
+    def total_seconds(self) -> float:
+        """The longest a first page can take; comparing has as long as the graph."""
+        beside = max(self.keyword_seconds + self.structured_seconds, self.embed_seconds + self.vector_seconds)
+        return beside + 2 * self.graph_seconds + self.texts_seconds
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """All a search can be tuned by. `clock` tells now: what `yesterday` is, and how old a document."""
+
+    budgets: SearchBudgets = field(default_factory=SearchBudgets)
+    fusion: FusionWeights = field(default_factory=FusionWeights)
+    terms: TermWeights = field(default_factory=TermWeights)
+    judge: Judge | None = field(default_factory=fitted_judge)
+    reranker: ServedReranker | None = None
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one search reads, and with what. `scope` is what the request's collection and filters leave, and the time
+    that its question names; `newest_first` is whether it asks for the newest."""
+
+    request: SearchRequest
+    snapshot: Snapshot
+    encoder: QueryEncoder
+    executor: Executor
+    settings: SearchSettings
+    scope: Scope
+    passages: PassageReader
+    now: datetime
+    newest_first: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        request: SearchRequest,
+        snapshot: Snapshot,
+        encoder: QueryEncoder,
+        executor: Executor,
+        settings: SearchSettings,
+    ) -> "Reading":
+        """Raises MalformedFilter for filters, a field for diversity, and edges, that this snapshot does not have."""
+        fields = snapshot.text.fields
+        check_edges(request, snapshot.graph)
+        if request.diversity is not None:
+            fields.check_field(request.diversity, request.collection)
+        scope = fields.scope(request.collection, request.conditions)
+        passages, now = PassageReader(snapshot.text), settings.clock()
+        return cls(request, snapshot, encoder, executor, settings, scope, passages, now)
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """How many hits may be of one document, and have one value of a field."""
+        request, fields = self.request, self.snapshot.text.fields
+        most = 1 if request.group == "document" else request.max_per_document
+        limits = [] if most is None else [Limit.per_document(most)]
+        if request.diversity is not None:
+            field = request.diversity
+            limits.append(Limit(request.max_per_value or MAX_PER_VALUE, lambda key: fields.values(field, key)))
+        return tuple(limits)
+
+    def run(self, function: Callable[[], Value]) -> Awaitable[Value]:
+        """Run a step in a thread."""
+        return asyncio.get_running_loop().run_in_executor(self.executor, function)
+
+
+async def read_texts(reading: Reading, what: str, step: Awaitable[Value], account: "Account") -> Value:
+    """What a step reads within the budget for texts. Raises SearchFailed, naming what was to be read."""
+    outcome = await within("texts", reading.settings.budgets.texts_seconds, step)
+    account.add("texts", outcome.seconds)
+    if outcome.value is None:
+        raise SearchFailed(f"{what}: {outcome.error}")
+    return outcome.value
+
+
+class Outcome(NamedTuple, Generic[Value]):
+    """How a step ended: with a value, or with the reason why not."""
+
+    name: str
+    seconds: float
+    value: Value | None
+    error: str | None
+
+
+class Account:
+    """What is told of the steps of one search: seconds by step, and why a step gave nothing; with a floor of
+    confidence, that of the likeliest place."""
+
+    def __init__(self) -> None:
+        self.failed: dict[str, str] = {}
+        self.timings: dict[str, float] = {}
+        self.best_confidence: float | None = None
+
+    def stage(self, outcome: Outcome[Any], candidates: int) -> Stage:
+        """Keep how a step went, and say so."""
+        self.timings[outcome.name] = round(outcome.seconds, 6)
+        self.note_failure(outcome)
+        return Stage(name=outcome.name, seconds=round(outcome.seconds, 6), candidates=candidates, error=outcome.error)
+
+    def add(self, name: str, seconds: float) -> None:
+        """Time of a step that is done more than once."""
+        self.timings[name] = round(self.timings.get(name, 0.0) + seconds, 6)
+
+    def note_failure(self, outcome: Outcome[Any]) -> None:
+        if outcome.error is not None:
+            self.failed[outcome.name] = outcome.error
+
+    def blame_vector_for_embedding(self) -> None:
+        """A question that was not embedded is a vector channel that did not answer."""
+        if "embed" in self.failed:
+            self.failed["vector"] = f"The question was not embedded: {self.failed.pop('embed')}"
+
+
+def begin(name: str, seconds: float, step: Awaitable[Any]) -> asyncio.Task[Outcome[Any]]:
+    return asyncio.create_task(within(name, seconds, step), name=name)
+
+
+async def within(name: str, seconds: float, step: Awaitable[Value]) -> Outcome[Value]:
+    """Wait for a step, at most so long. A store that cannot be read, or a model that gives no vector or score, is an
+    outcome; a fault of the program is raised."""
+    began = time.perf_counter()
+    value: Value | None = None
+    error: str | None = None
+    try:
+        async with asyncio.timeout(seconds):
+            value = await step
+    except TimeoutError:
+        error = f"no answer within {seconds:g} s"
+    except (TransientStoreError, DamagedStore, EncoderFailure, RerankerFailure) as broken:
+        error = str(broken)[:MAX_REASON_CHARACTERS]
+    return Outcome(name, time.perf_counter() - began, value, error)

@@ -1,0 +1,172 @@
+"""The re-ranker behind HTTP: what it sends, what it makes of every answer, and what it never tells."""
+
+import traceback
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from query_api.rerankers import endpoint as module
+from query_api.rerankers.endpoint import EndpointReranker
+from query_api.rerankers.port import RerankerFailure, RerankerRefused, RerankerUnavailable, TextsNotScored
+from query_api.settings import RerankerSettings
+from tests.local_endpoint import BREAKING_OFF, BROKEN, CUT, HANGING, Answer, Rows, busy
+from tests.reranking_endpoint import RerankingEndpoint, reranking_endpoint
+
+SECRET = "sk-very-secret-0123456789"
+DIARY = "my private diary"
+QUESTION = "who keeps a private diary"
+TEXTS = ["nothing", DIARY, "who keeps bees"]
+
+
+@pytest.fixture(params=["documents", "texts"])
+def endpoint(request: pytest.FixtureRequest) -> Iterator[RerankingEndpoint]:
+    with reranking_endpoint(key=SECRET, form=request.param) as running:
+        yield running
+
+
+@pytest.fixture
+def opened() -> Iterator[Any]:
+    made: list[EndpointReranker] = []
+
+    def open_reranker(endpoint: RerankingEndpoint, **changed: Any) -> EndpointReranker:
+        made.append(EndpointReranker(endpoint.settings(**changed)))
+        return made[-1]
+
+    yield open_reranker
+    for reranker in made:
+        reranker.close()
+
+
+def test_scores_come_in_the_order_of_the_texts_in_either_form(endpoint: RerankingEndpoint, opened: Any) -> None:
+    assert opened(endpoint).scores(QUESTION, TEXTS).tolist() == [0.0, 2.0, 2.0]
+    [body], [headers] = endpoint.bodies, endpoint.headers
+    assert headers["authorization"] == f"Bearer {SECRET}"
+    if endpoint.form == "texts":
+        assert body == {"query": QUESTION, "texts": TEXTS, "truncate": True}
+    else:
+        assert body == {"model": "reader", "query": QUESTION, "documents": TEXTS, "top_n": 3}
+
+
+def test_an_endpoint_without_a_key_or_a_model_is_sent_neither(opened: Any) -> None:
+    with reranking_endpoint(model=None) as endpoint:
+        assert opened(endpoint).scores(QUESTION, TEXTS).tolist() == [0.0, 2.0, 2.0]
+    assert "authorization" not in endpoint.headers[0]
+    assert "model" not in endpoint.bodies[0]
+
+
+def test_what_cannot_be_sent_is_mended_and_of_no_text_nothing_is_asked(
+    endpoint: RerankingEndpoint, opened: Any
+) -> None:
+    reranker = opened(endpoint)
+    assert reranker.scores(QUESTION, []).shape == (0,)
+    assert not endpoint.bodies
+    assert reranker.scores("a lone surrogate \ud800", ["", "x" * 100_000]).shape == (2,)
+    sent = endpoint.bodies[0][endpoint.form]
+    assert (sent[0], len(sent[1])) == (" ", 8_000)
+
+
+def _without_the_last(rows: Rows) -> Rows:
+    return rows[:-1]
+
+
+def _numbered_wrongly(rows: Rows) -> Rows:
+    return [row | {"index": row["index"] + 1} for row in rows]
+
+
+def _one_twice(rows: Rows) -> Rows:
+    return [rows[0], *rows[:-1]]
+
+
+def _scored(rows: Rows, value: Any) -> Rows:
+    return [{name: value if name != "index" else row[name] for name in row} for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "says"),
+    [
+        (busy(), RerankerUnavailable, "takes no more just now .429"),
+        (BROKEN, RerankerUnavailable, "failed .500"),
+        (Answer(503), RerankerUnavailable, "failed .503"),
+        (Answer(408), RerankerUnavailable, "failed .408"),
+        (HANGING, RerankerUnavailable, r"within 0\.2 s"),
+        (BREAKING_OFF, RerankerUnavailable, "broke off"),
+        (CUT, RerankerUnavailable, "cut short"),
+        (Answer(401), RerankerRefused, "THALWEG_RERANKER__API_KEY"),
+        (Answer(403), RerankerRefused, "THALWEG_RERANKER__API_KEY"),
+        (Answer(404), RerankerRefused, "THALWEG_RERANKER__MODEL"),
+        (Answer(405), RerankerRefused, "THALWEG_RERANKER__BASE_URL"),
+        (Answer(307, (("Location", "http://127.0.0.1:9/"),)), RerankerRefused, "no such endpoint .307"),
+        (Answer(204), RerankerRefused, "no such endpoint .204"),
+        (Answer(400), TextsNotScored, "too long"),
+        (Answer(422), TextsNotScored, "THALWEG_RERANKER__FORM"),
+        (Answer(change=_without_the_last), TextsNotScored, "2 scores for 3 texts"),
+        (Answer(change=_numbered_wrongly), TextsNotScored, "numbered"),
+        (Answer(change=_one_twice), TextsNotScored, "numbered"),
+        (Answer(change=lambda rows: _scored(rows, float("nan"))), TextsNotScored, "else than scores"),
+        (Answer(change=lambda rows: _scored(rows, None)), TextsNotScored, "else than scores"),
+        (Answer(change=lambda rows: _scored(rows, DIARY)), TextsNotScored, "else than scores"),
+        (Answer(instead=b"<html>It works!</html>"), TextsNotScored, "else than scores"),
+        (Answer(instead=b"\xff\xfe"), TextsNotScored, "else than scores"),
+        (Answer(instead=b""), TextsNotScored, "else than scores"),
+        (Answer(headers=(("Content-Encoding", "gzip"),)), RerankerUnavailable, "broke off"),
+    ],
+)
+def test_every_answer_has_one_sentence_that_holds_no_text_and_no_key(
+    endpoint: RerankingEndpoint, opened: Any, answer: Answer, kind: type[RerankerFailure], says: str
+) -> None:
+    endpoint.otherwise = answer
+    reranker = opened(endpoint, **({"budget_seconds": 0.2} if answer.hangs else {}))
+    with pytest.raises(kind, match=says) as caught:
+        reranker.scores(QUESTION, TEXTS)
+    told = str(caught.value) + repr(caught.value) + "".join(traceback.format_exception(caught.value))
+    assert DIARY not in told
+    assert QUESTION not in told
+    assert SECRET not in told
+    assert endpoint.url in str(caught.value)
+
+
+def test_a_number_without_end_is_none(opened: Any) -> None:
+    results = ",".join(f'{{"index": {at}, "relevance_score": 1e999}}' for at in range(3))
+    endless = Answer(instead=f'{{"results": [{results}]}}'.encode())
+    with reranking_endpoint(otherwise=endless) as endpoint, pytest.raises(TextsNotScored):
+        opened(endpoint).scores(QUESTION, TEXTS)
+
+
+def test_an_answer_without_end_is_not_read_to_it(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_ANSWER_BYTES", 1_000)
+    endless = Answer(instead=b"[" * 100_000)
+    with reranking_endpoint(otherwise=endless) as endpoint, pytest.raises(TextsNotScored, match="without end"):
+        opened(endpoint).scores(QUESTION, TEXTS)
+
+
+def test_an_answer_that_trickles_is_late_once_all_of_the_time_is_used(
+    opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([0.0, 60.0])
+    with reranking_endpoint() as endpoint:
+        reranker = opened(endpoint)
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(times)))
+        with pytest.raises(RerankerUnavailable, match="within 5 s"):
+            reranker.scores(QUESTION, TEXTS)
+
+
+def test_one_that_is_busy_says_when_it_may_be_asked_again(endpoint: RerankingEndpoint, opened: Any) -> None:
+    endpoint.script = [busy("7"), busy()]
+    for seconds in (7.0, None):
+        with pytest.raises(RerankerUnavailable) as caught:
+            opened(endpoint).scores(QUESTION, TEXTS)
+        assert caught.value.retry_after_seconds == seconds
+
+
+def test_one_that_is_not_there_is_told(opened: Any) -> None:
+    with reranking_endpoint() as endpoint:
+        reranker = opened(endpoint)
+    with pytest.raises(RerankerUnavailable, match="cannot be reached"):
+        reranker.scores(QUESTION, TEXTS)
+
+
+def test_an_address_is_needed() -> None:
+    with pytest.raises(RerankerRefused, match="THALWEG_RERANKER__BASE_URL"):
+        EndpointReranker(RerankerSettings())

@@ -1,0 +1,85 @@
+"""Pages by offset, by documents and by chunks: how they fit together."""
+
+from concurrent.futures import Executor
+
+import pytest
+
+from tests.unit.query_api.in_memory_text import Page, world
+from tests.unit.query_api.retrieval.asking import ask
+
+MANY = [
+    Page(
+        f"d{number:03}",
+        f"Doc {number}",
+        [[f"common words {number}", f"more common words {number} here"], ["common tail"]],
+    )
+    for number in range(120)
+]
+
+
+@pytest.mark.parametrize("group", ["passage", "chunk", "document"])
+@pytest.mark.parametrize("mode", ["hybrid", "vector", "keyword"])
+async def test_pages_by_offset_are_one_long_page(executor: Executor, mode: str, group: str) -> None:
+    made = world(MANY)
+    whole = await ask(made, executor, q="common words", mode=mode, group=group, k=1000)
+    pages: list[str] = []
+    offset: int | None = 0
+    while offset is not None:
+        page = await ask(made, executor, q="common words", mode=mode, group=group, k=50, offset=offset)
+        assert [hit.rank for hit in page.hits] == list(range(offset + 1, offset + len(page.hits) + 1))
+        pages += [hit.chunk_id for hit in page.hits]
+        offset = page.done.next_offset
+    assert pages == [hit.chunk_id for hit in whole.hits]
+    expected = {"passage": 240, "document": 120, "chunk": 240 if mode == "keyword" else 360}
+    assert len(pages) == expected[group]
+    assert whole.done.next_offset is None
+
+
+WORDS = ["river", "lake", "weir", "dam", "boat", "mill"]
+WATERS = [
+    Page(
+        f"d{at:02}",
+        f"Doc {at}",
+        [
+            [f"river lake weir {'mud ' * (20 + part)}" if at % 4 == 0 else f"{WORDS[at % 5]} {WORDS[part % 3]} {at}"]
+            for part in range(1 + at % 7)
+        ],
+    )
+    for at in range(60)
+]
+
+
+@pytest.mark.parametrize("group", ["passage", "document"])
+async def test_short_pages_are_one_long_page_also_where_only_a_search_tells_cosines(
+    executor: Executor, group: str
+) -> None:
+    """Muddy waters hold many of the words, and are far from the question: only their words find them at first."""
+    made = world(WATERS)
+    made[1].cosines_at_once = False
+    question = "is a weir at the river or the lake"
+    whole = await ask(made, executor, q=question, group=group, k=150)
+    for size in (7, 40):
+        pages: list[str] = []
+        for offset in range(0, 120, size):
+            page = await ask(made, executor, q=question, group=group, k=size, offset=offset)
+            pages += [hit.passage_id for hit in page.hits]
+        assert pages == [hit.passage_id for hit in whole.hits][: len(pages)]
+        assert len(pages) >= min(120, len(whole.hits))
+
+
+async def test_what_a_deeper_search_finds_has_the_cosine_it_was_found_with(executor: Executor) -> None:
+    at_once, by_search = world(WATERS), world(WATERS)
+    by_search[1].cosines_at_once = False
+    found = [await ask(made, executor, q="river lake", channels="vector", k=150) for made in (at_once, by_search)]
+    assert len(found[0].hits) == 150
+    assert [(hit.passage_id, hit.score) for hit in found[1].hits] == [
+        (hit.passage_id, pytest.approx(hit.score)) for hit in found[0].hits
+    ]
+
+
+async def test_documents_come_once_and_by_their_best_passage(executor: Executor) -> None:
+    made = world(MANY)
+    answer = await ask(made, executor, q="common tail", group="document", k=20)
+    ids = [hit.document_id for hit in answer.hits]
+    assert len(set(ids)) == len(ids) == 20
+    assert {hit.parent_text for hit in answer.hits} == {"common tail"}
