@@ -14,7 +14,7 @@ from typing import Literal, Self
 
 from starlette.requests import Request
 
-from query_api.problems import ApiProblem
+from query_api.errors import ApiProblem
 
 Reason = Literal["overloaded", "fair_share"]
 

@@ -7,12 +7,16 @@ from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
-from query_api.bodies.middleware import BodyLimits
 from query_api.circuit_breaker import REST_SECONDS
+from query_api.context import Service
+from query_api.errors import install_problem_handlers
+from query_api.middleware.access import Gate
+from query_api.middleware.body_limits import BodyLimits
 from query_api.openapi import describe
-from query_api.problems import install_problem_handlers
 from query_api.retrieval.engine import Engine, load_engine
 from query_api.routes import (
+    analytics,
+    cache,
     chunks,
     collections,
     dead_letters,
@@ -22,12 +26,10 @@ from query_api.routes import (
     graph,
     linking,
     operations,
+    retrievals,
     search,
 )
-from query_api.routes.gate import Gate
 from query_api.routes.parameters import known_parameters
-from query_api.routes.usage import analytics, cache, retrievals
-from query_api.service import Service
 from query_api.settings import ServiceSettings
 
 DESCRIPTION = """Documents in on Kafka, hybrid search out over Server-Sent Events.

@@ -9,8 +9,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from query_api.problems import MEDIA_TYPE, PROBLEM
-from query_api.routes.gate import OPEN_PATHS, SAFE_METHODS
+from query_api.errors import MEDIA_TYPE, PROBLEM
+from query_api.middleware.access import OPEN_PATHS, SAFE_METHODS
 from schemas.api import Problem
 
 DESCRIPTIONS = {

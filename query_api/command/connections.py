@@ -5,7 +5,7 @@ import asyncio
 from typing import Any
 
 from query_api.command.refusing import ProblemProtocol
-from query_api.problems import ApiProblem
+from query_api.errors import ApiProblem
 
 REQUEST_SECONDS = 20.0
 

@@ -9,7 +9,7 @@ from http import HTTPStatus
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from query_api.problems import MEDIA_TYPE, ApiProblem
+from query_api.errors import MEDIA_TYPE, ApiProblem
 
 MAX_URL_BYTES = 65_535
 MAX_HEAD_BYTES = 64 * 1024 + MAX_URL_BYTES

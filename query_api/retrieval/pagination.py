@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from indexer.errors import MalformedCursor
-from query_api.problems import ApiProblem
+from query_api.errors import ApiProblem
 from query_api.retrieval.cache_key import question_of
 from query_api.retrieval.cursors import Cursor, read_cursor, write_cursor
 from query_api.retrieval.pinned_snapshots import KeptSnapshots

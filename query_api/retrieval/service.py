@@ -12,12 +12,12 @@ import structlog
 from query_api.encoder import NotLoaded, RestingEncoder
 from query_api.metrics import ServiceMetrics
 from query_api.process_pool.pool import SharedSearches
+from query_api.provenance import ProvenanceQueue
 from query_api.retrieval.cache import ResultCache, told_again
 from query_api.retrieval.cache_key import answer_key
 from query_api.retrieval.engine import SearchPart, SearchUnanswered, tables_of
 from query_api.retrieval.pagination import next_cursor, page_of
 from query_api.retrieval.pinned_snapshots import KeptSnapshots
-from query_api.writing.provenance import ProvenanceQueue
 from schemas.api import Hit
 from schemas.frames import Done, Meta, Stage
 from schemas.provenance import Retrieval, RetrievedHit

@@ -10,14 +10,14 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 from fastapi import APIRouter, Depends, Path, Query, Response
 
-from query_api.bodies.model_route import ModelRoute
-from query_api.dead_letters.describing import LetterRecord, detail
-from query_api.dead_letters.skipping import NothingToSkip, skip_batch
+from query_api.context import Service, service_of
+from query_api.dead_letters.description import LetterRecord, detail
+from query_api.dead_letters.skip import NothingToSkip, skip_batch
+from query_api.errors import ApiProblem, problem_responses
 from query_api.index.follower import LogUnavailable
-from query_api.problems import ApiProblem, problem_responses
-from query_api.routes.usage.since import Since
-from query_api.service import Service, service_of
-from query_api.writing.publishing import BrokerUnavailable
+from query_api.ingest.producer import BrokerUnavailable
+from query_api.middleware.model_route import ModelRoute
+from query_api.routes.since import Since
 from schemas.clock import since_ms
 from schemas.dead_letters import DeadLetterDetail, DeadLetterPage, SkipOrder, SkippedBatch
 from schemas.errors import MalformedToken

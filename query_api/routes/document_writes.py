@@ -8,14 +8,14 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from indexer.parsing import formats
-from query_api.problems import ApiProblem, problem_responses
+from query_api.context import Service, service_of
+from query_api.errors import ApiProblem, problem_responses
+from query_api.ingest import intake
+from query_api.ingest.batch import Batch, Refusal, prepared
+from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
 from query_api.retrieval.engine import tables_of
 from query_api.routes.parameters import Collection, DocumentId
-from query_api.service import Service, service_of
 from query_api.settings import ServiceSettings
-from query_api.writing import intake
-from query_api.writing.batch import Batch, Refusal, prepared
-from query_api.writing.publishing import BrokerUnavailable, OutgoingRecord, RecordRefused
 from schemas.api import WriteAccepted
 from schemas.events import DocumentDelete, DocumentEvent
 from schemas.ids import DocumentKey, Position

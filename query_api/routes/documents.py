@@ -11,14 +11,14 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from indexer.errors import MalformedCursor
 from indexer.parsing import formats
+from query_api.context import Service, service_of
+from query_api.errors import ApiProblem, problem_responses
 from query_api.index.document_status import document_status
-from query_api.problems import ApiProblem, problem_responses
+from query_api.ingest import intake
 from query_api.retrieval.engine import tables_of
 from query_api.routes.parameters import Collection, DocumentId
-from query_api.service import Service, service_of
-from query_api.streaming.following import FINAL, following_id, last_stage, stages
-from query_api.streaming.sse import MEDIA_TYPE, accepts_events
-from query_api.writing import intake
+from query_api.sse.document_progress import FINAL, following_id, last_stage, stages
+from query_api.sse.stream import MEDIA_TYPE, accepts_events
 from schemas import tokens
 from schemas.api import DocumentPage, DocumentStatus, DocumentSummary
 from schemas.bounds import MAX_LINK_CHARACTERS, MAX_LINKS, MAX_TITLE_CHARACTERS, MAX_URI_CHARACTERS

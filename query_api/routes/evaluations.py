@@ -7,15 +7,15 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import ValidationError
 
-from query_api.bodies.model_route import LargeModelRoute
+from query_api.context import Service, not_ready, service_of
+from query_api.errors import ApiProblem, problem_responses
 from query_api.judging.approaches import Approach, approaches_named
 from query_api.judging.in_process import AnotherRuns, Evaluations, ServedFacts, search_request
 from query_api.judging.labelled import LabelledDocument
-from query_api.problems import ApiProblem, problem_responses
+from query_api.middleware.model_route import LargeModelRoute
 from query_api.rerankers.port import HOW_TO_CONFIGURE
 from query_api.retrieval.engine import SearchPart, tables_of
-from query_api.service import Service, not_ready, service_of
-from query_api.streaming.replay import new_retrieval_id
+from query_api.sse.replay import new_retrieval_id
 from schemas.evaluations import EvaluationList, EvaluationRequest, EvaluationState
 from schemas.exits import WrongSetting
 from schemas.search_request import SearchRequest

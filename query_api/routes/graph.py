@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Depends, Query
 from pydantic import BeforeValidator
 
-from query_api.problems import ApiProblem, problem_responses
+from query_api.context import Service, service_of
+from query_api.errors import ApiProblem, problem_responses
 from query_api.retrieval.engine import tables_of
-from query_api.service import Service, service_of
 from schemas.search_request import split_list
 from schemas.service import EdgeKind, NodeDetail, Subgraph
 

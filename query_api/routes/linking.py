@@ -7,8 +7,8 @@ from uuid import uuid4
 from fastapi import APIRouter, Path
 
 from indexer.linking import DEFAULT_RULES
-from query_api.bodies.model_route import ModelRoute
-from query_api.problems import ApiProblem, problem_responses, refused_event
+from query_api.errors import ApiProblem, problem_responses, refused_event
+from query_api.middleware.model_route import ModelRoute
 from query_api.routes.collections import ServiceOf, documents_in, publish, require_documents, stated
 from query_api.routes.parameters import DOCUMENT_ID, CollectionInPath
 from schemas.curation import LinkingEvent, RelinkEvent, SettingAccepted, encode_choice, linking_key, relink_key

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import Path, Query, Request
 from pydantic import BaseModel
 
-from query_api.problems import ApiProblem, no_such_parameter
+from query_api.errors import ApiProblem, no_such_parameter
 
 if TYPE_CHECKING:
     from fastapi._compat import ModelField

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from query_api.dead_letters import reading
+from query_api.dead_letters import topic_reader
 from schemas.errors import MalformedEvent
 from schemas.topics import TopicNames, topic_specs
 from streams.delivery.dead_letters import DeadLetter, letter_headers, omitted_headers
@@ -73,7 +73,7 @@ async def burials(kafka: str, topic_prefix: str, tmp_path: Path) -> AsyncIterato
 async def test_they_are_listed_newest_first_page_by_page_whatever_the_partition(
     burials: Burials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "WINDOW_RECORDS", 3)
+    monkeypatch.setattr(topic_reader, "WINDOW_RECORDS", 3)
     assert await burials.page() == {"dead_letters": [], "next_cursor": None, "looked_at": 0}
     for number in range(20):
         await burials.bury(number, "bad_key" if number % 5 == 0 else "not_json")
@@ -102,8 +102,8 @@ async def test_they_are_found_by_reason_and_by_time(burials: Burials, monkeypatc
     weeks = int(time.time() - BEGAN_MS / 1000) // (7 * 24 * 60 * 60)
     assert await burials.keys(since=f"{weeks}w") == []
     assert len(await burials.keys(since=f"{weeks + 1}w")) == 12
-    monkeypatch.setattr(reading, "LOOKED_AT_MOST", 4)
-    monkeypatch.setattr(reading, "WINDOW_RECORDS", 2)
+    monkeypatch.setattr(topic_reader, "LOOKED_AT_MOST", 4)
+    monkeypatch.setattr(topic_reader, "WINDOW_RECORDS", 2)
     page = await burials.page(reason="unheard_of")
     assert (page["dead_letters"], page["looked_at"], page["next_cursor"]) == ([], 4, "0:4,1:4")
 
@@ -111,7 +111,7 @@ async def test_they_are_found_by_reason_and_by_time(burials: Burials, monkeypatc
 async def test_those_of_a_time_are_counted_without_being_read(burials: Burials, kafka: str) -> None:
     for number in range(5):
         await burials.bury(number)
-    reader = reading.DeadLetterReader(lambda: kafka, burials.topic)
+    reader = topic_reader.DeadLetterReader(lambda: kafka, burials.topic)
     assert [await reader.count_since(BEGAN_MS + 1_000 * number) for number in (-9, 0, 1, 3, 5)] == [5, 5, 4, 2, 0]
 
 

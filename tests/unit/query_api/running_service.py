@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from query_api.app import create_app
-from query_api.service import Service
+from query_api.context import Service
 from query_api.settings import RerankerSettings, ServiceBlock, ServiceSettings
 from schemas.settings import StorageSettings
 from tests.unit.query_api.in_memory_text import Page

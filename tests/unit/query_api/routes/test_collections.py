@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from query_api.index.collection_settings import Stated
+from query_api.ingest.producer import OutgoingRecord
 from query_api.routes import collections
-from query_api.writing.publishing import OutgoingRecord
 from schemas.curation import ChunkingChoice, ChunkingEvent, LinkingEvent
 from schemas.ids import Position
 from schemas.linking import LinkingChoice

@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from query_api.app import create_app
+from query_api.ingest.producer import OutgoingRecord
 from query_api.settings import ServiceSettings
-from query_api.writing.publishing import OutgoingRecord
 from schemas.ids import Position
 from tests.unit.query_api.running_service import Running, problem
 from tests.unit.query_api.scripted_engine import ScriptedEngine

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from query_api import service as service_module
+from query_api import context as service_module
 from query_api.rerankers.port import RerankerRefused
 from query_api.rerankers.served import ServedReranker
 from query_api.settings import RerankerSettings

@@ -1,0 +1,1 @@
+"""Documents that come over HTTP, on their way to the log."""

@@ -1,0 +1,71 @@
+"""`/v1/analytics`: what is shown, what is asked, how long it takes; counted over the recorded retrievals."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from query_api.analytics.analytics import chunk_shown, popular_chunks, query_analytics
+from query_api.analytics.views import chunk_use, feedback_counts, feedback_shown
+from query_api.context import Service, service_of
+from query_api.errors import ApiProblem, problem_responses
+from query_api.retrieval.engine import tables_of
+from query_api.routes.since import Since, first_ms
+from schemas.usage import ChunkStatistics, PopularChunks, QueryAnalytics
+
+router = APIRouter(prefix="/v1/analytics", tags=["analytics"])
+
+ServiceOf = Annotated[Service, Depends(service_of)]
+Limit = Annotated[int, Query(ge=1, le=1_000)]
+
+SHOWN_FEEDBACK = 20
+
+
+@router.get("/popular-chunks", summary="The chunks that are hits most often")
+async def get_popular_chunks(
+    service: ServiceOf,
+    collection: Annotated[
+        str | None, Query(max_length=128, description="Of documents in this one; of all when left out.")
+    ] = None,
+    since: Since = None,
+    limit: Limit = 20,
+) -> PopularChunks:
+    """Of documents that are still there, with mean rank and what was said of them."""
+    from_ms = first_ms(since)
+    tables = tables_of(service.snapshot())
+    return await service.read(lambda: popular_chunks(tables.usage, tables, collection, from_ms, limit))
+
+
+@router.get("/chunks/{chunk_id}", summary="How a chunk is used", responses=problem_responses(404))
+async def get_chunk_statistics(chunk_id: str, service: ServiceOf) -> ChunkStatistics:
+    """How often it was a hit, where it stood, when last, and what was said of it; also of a chunk that is gone."""
+    tables = tables_of(service.snapshot())
+
+    def look() -> ChunkStatistics:
+        shown = chunk_shown(tables.usage, chunk_id)
+        said = tables.usage.feedback_on_chunks([chunk_id])
+        return ChunkStatistics(
+            **chunk_use(chunk_id, shown),
+            feedback=feedback_counts(said),
+            live=chunk_id in tables.chunks([chunk_id]),
+            latest_feedback=[feedback_shown(each) for each in reversed(said[-SHOWN_FEEDBACK:])],
+        )
+
+    statistics = await service.read(look)
+    if not statistics.count and not statistics.live:
+        raise ApiProblem(
+            404, "No such chunk", f"No chunk {chunk_id[:80]!r} is in the index or was ever a hit; hits hold their ids."
+        )
+    return statistics
+
+
+@router.get("/queries", summary="What is asked, and how long it takes")
+async def get_query_analytics(
+    service: ServiceOf,
+    collection: Annotated[str | None, Query(max_length=128, description="Only searches of this one.")] = None,
+    since: Since = None,
+    limit: Limit = 20,
+) -> QueryAnalytics:
+    """The most frequent questions, those most often without a hit, and percentiles of latency by mode."""
+    from_ms = first_ms(since)
+    usage = tables_of(service.snapshot()).usage
+    return await service.read(lambda: query_analytics(usage, collection, from_ms, limit))

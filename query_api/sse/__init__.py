@@ -1,0 +1,1 @@
+"""Answers as Server-Sent Events, resumable."""

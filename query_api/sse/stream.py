@@ -1,0 +1,203 @@
+"""Searches as Server-Sent Events: frames as they are final, resumed with `Last-Event-ID`, stopped when nobody reads."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+from fastapi import Response
+from prometheus_client import Gauge
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.types import Receive, Scope, Send
+
+from indexer.errors import DamagedStore, TransientStoreError
+from query_api.admission import Turn
+from query_api.errors import ApiProblem
+from query_api.retrieval.engine import SearchPart, SearchUnanswered
+from query_api.settings import ServiceBlock
+from query_api.sse.replay import EventId, RecordedStream, ReplayBuffer, new_retrieval_id
+from schemas.frames import NAMES, Reset, StreamError
+from schemas.search_request import SearchRequest
+
+if TYPE_CHECKING:
+    from query_api.index.snapshot import Snapshot
+
+log = structlog.get_logger(__name__)
+
+MEDIA_TYPE = "text/event-stream"
+
+
+class Retrieve(Protocol):
+    """Runs one search, as `Retriever.retrieve` does."""
+
+    def __call__(
+        self,
+        request: SearchRequest,
+        retrieval_id: str,
+        snapshot: "Snapshot",
+        *,
+        traceparent: str | None,
+        resumable: bool,
+    ) -> AsyncGenerator[SearchPart, None]: ...
+
+
+def accepts_events(accept: str | None) -> bool:
+    """Whether a client with this Accept header is to get a stream: it names the type, and does not rank JSON above."""
+    qualities: dict[str, float] = {}
+    for part in (accept or "").lower().split(","):
+        media_type, *parameters = (piece.strip() for piece in part.split(";"))
+        quality = next((text[2:] for text in parameters if text.startswith("q=")), "1")
+        try:
+            qualities[media_type] = float(quality)
+        except ValueError:
+            qualities[media_type] = 0.0
+    events = qualities.get(MEDIA_TYPE, 0.0)
+    return events > 0 and events >= qualities.get("application/json", 0.0)
+
+
+class StreamPlaces:
+    """How many streams of one kind may be open at once. On the event loop only."""
+
+    def __init__(self, most: int) -> None:
+        self.open = 0
+        self._most = most
+
+    def take(self) -> None:
+        """Raises ApiProblem 503 when all are taken."""
+        if self.open >= self._most:
+            raise ApiProblem(
+                503, "Too many streams", "As many streams as may be at once are open.", retry_after_seconds=1
+            )
+        self.open += 1
+
+    def leave(self) -> None:
+        self.open -= 1
+
+
+class _Stream(EventSourceResponse):
+    """Calls `ended` when it is over, also where the client has left before its first frame."""
+
+    def __init__(self, frames: AsyncIterator[bytes], ended: Callable[[], None], keep_alive_seconds: float) -> None:
+        super().__init__(
+            frames,
+            ping=keep_alive_seconds,
+            ping_message_factory=lambda: ServerSentEvent(comment="keep-alive", sep="\n"),
+            sep="\n",
+        )
+        self._ended = ended
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()
+
+
+class SearchStreams:
+    """The streams of this process: of searches, and of documents that are followed, each kind with places of its own.
+    Used on the event loop only. Who does not read is hung up on by the connection (`ServiceProtocol`)."""
+
+    def __init__(self, retrieve: Retrieve, replay: ReplayBuffer, clients: Gauge, settings: ServiceBlock) -> None:
+        self._retrieve = retrieve
+        self._replay = replay
+        self._clients = clients
+        self._keep_alive_seconds = settings.keep_alive_seconds
+        self._searches = StreamPlaces(settings.max_streams)
+        self._followed = StreamPlaces(settings.max_status_streams)
+        self.reading = 0
+
+    def resumable(self, last_event_id: str | None, request: SearchRequest) -> tuple[RecordedStream, int] | None:
+        """The stream to go on with and the last frame the client has, or None when it must begin anew."""
+        event_id = EventId.parse(last_event_id or "")
+        stream = self._replay.find(event_id.retrieval_id) if event_id else None
+        if event_id is None or stream is None or stream.request != request or event_id.seq >= len(stream.frames):
+            return None
+        return stream, event_id.seq
+
+    def begin(
+        self, request: SearchRequest, snapshot: "Snapshot", *, instead_of: str | None, traceparent: str | None = None
+    ) -> RecordedStream:
+        """A new retrieval; `instead_of` is the Last-Event-ID of a stream that cannot be gone on with."""
+        stream = RecordedStream(new_retrieval_id(), request, snapshot, traceparent)
+        if instead_of is not None:
+            stream.append("reset", Reset(reason=f"{self._lost(instead_of, request)} This is a new retrieval."))
+        return stream
+
+    def _lost(self, last_event_id: str, request: SearchRequest) -> str:
+        """Why there is nothing to go on with."""
+        shown = repr(last_event_id[:80])
+        event_id = EventId.parse(last_event_id)
+        stream = self._replay.find(event_id.retrieval_id) if event_id else None
+        if stream is not None and stream.request != request:
+            return f"{shown} belongs to another search: send Last-Event-ID with the request it came from only."
+        return f"The frames after {shown} are gone."
+
+    def response(self, stream: RecordedStream, after_seq: int, turn: Turn | None = None) -> Response:
+        """The frames after `after_seq`; a search that is not `under_way` takes its `turn`, which ends with it.
+
+        Raises ApiProblem when as many searches as may be are streamed.
+        """
+        self._searches.take()
+
+        def ended() -> None:
+            self._searches.leave()
+            if turn is not None and stream.search is None:
+                turn.end()
+
+        return _Stream(self.frames(stream, after_seq, turn), ended, self._keep_alive_seconds)
+
+    def following(self, frames: AsyncIterator[bytes]) -> Response:
+        """A stream of a document's stages. Raises ApiProblem when as many documents as may be are followed."""
+        self._followed.take()
+        return _Stream(self._counted(frames), self._followed.leave, self._keep_alive_seconds)
+
+    async def frames(self, stream: RecordedStream, after_seq: int, turn: Turn | None = None) -> AsyncIterator[bytes]:
+        """The frames after `after_seq`. The search runs while somebody reads; the last one to leave stops it."""
+        stream.readers += 1
+        self._replay.keep(stream)
+        try:
+            if not stream.under_way:
+                stream.search = asyncio.create_task(self._search(stream, turn), name=f"search {stream.retrieval_id}")
+            async for frame in self._counted(stream.frames_after(after_seq)):
+                yield frame
+        finally:
+            stream.readers -= 1
+            if not stream.readers and stream.search is not None:
+                stream.search.cancel()
+                stream.search = None
+            self._replay.keep(stream)
+
+    async def _counted(self, frames: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        self.reading += 1
+        self._clients.inc()
+        try:
+            async for frame in frames:
+                yield frame
+        finally:
+            self.reading -= 1
+            self._clients.dec()
+
+    async def _search(self, stream: RecordedStream, turn: Turn | None) -> None:
+        try:
+            if stream.snapshot is None:
+                raise RuntimeError("a stream that is not finished keeps its snapshot")
+            parts = self._retrieve(
+                stream.request, stream.retrieval_id, stream.snapshot, traceparent=stream.traceparent, resumable=True
+            )
+            async with aclosing(parts):
+                async for part in parts:
+                    stream.append(NAMES[type(part)], part)
+            if not stream.finished:
+                raise RuntimeError("the search ended without its last frame")
+            if turn is not None:
+                turn.end(answered=True)
+        except (SearchUnanswered, TransientStoreError, DamagedStore) as error:
+            log.warning("search not answered", retrieval_id=stream.retrieval_id, reason=str(error))
+            stream.append("error", StreamError(title="Search not answered", detail=str(error)))
+        except Exception:  # edge of the stream: after 200, only its last frame can tell
+            log.exception("search broke", retrieval_id=stream.retrieval_id)
+            stream.append("error", StreamError(title="Internal error", detail="The service's log holds the trace."))
+        finally:
+            if turn is not None:
+                turn.end()

@@ -1,1 +1,0 @@
-"""A retrieval under way: counted, sent as frames, kept for resuming; it never finds and never ranks."""

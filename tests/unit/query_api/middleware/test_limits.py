@@ -1,0 +1,89 @@
+"""Bodies of several requests at once: what there is no room for is refused, and room comes back."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from query_api.middleware.body_budget import BodyBudget, OverBudget
+from tests.unit.query_api.running_service import Running, problem, service_over
+from tests.unit.query_api.scripted_engine import ScriptedEngine
+
+TEXT = {"Content-Type": "text/plain"}
+
+
+def test_a_budget_is_shared_and_given_back_whatever_happens() -> None:
+    budget = BodyBudget(10)
+    with budget.share() as first, budget.share() as second:
+        first.take(6)
+        with pytest.raises(OverBudget):
+            second.take(5)
+        second.take(4)
+        assert not budget.has_room(1)
+        first.give_back()
+        first.give_back()
+        second.take(6)
+    assert budget.held_bytes == 0
+
+
+async def test_bodies_that_together_are_too_large_are_refused_until_the_others_are_answered(tmp_path: Path) -> None:
+    async with service_over(
+        tmp_path, ScriptedEngine(), until_ready=False, max_request_bytes=60_000, request_bytes_at_once=100_000
+    ) as running:
+        begun, go_on = asyncio.Event(), asyncio.Event()
+
+        async def half_sent() -> AsyncIterator[bytes]:
+            yield b"x" * 50_000
+            begun.set()
+            await go_on.wait()
+
+        slow = asyncio.create_task(running.http.put("/v1/documents/slow", content=half_sent(), headers=TEXT))
+        await begun.wait()
+        await refused(running, b"x" * 60_000)
+        await refused(running, pieces(60))
+        small = await running.http.put("/v1/documents/a", content=b"x" * 10_000, headers=TEXT)
+        assert problem(small)["title"] == "Log out of reach"
+        assert (await running.http.post("/v1/search", json={"q": "x"})).status_code != 413
+        go_on.set()
+        assert problem(await slow)["title"] == "Log out of reach"
+        again = await running.http.put("/v1/documents/a", content=b"x" * 60_000, headers=TEXT)
+        assert problem(again)["title"] == "Log out of reach"
+
+
+async def pieces(kilobytes: int) -> AsyncIterator[bytes]:
+    for _ in range(kilobytes):
+        yield b"x" * 1_000
+
+
+async def refused(running: Running, body: bytes | AsyncIterator[bytes]) -> None:
+    answer = await running.http.put("/v1/documents/a", content=body, headers=TEXT)
+    assert problem(answer)["status"] == 503
+    assert "of them at once" in problem(answer)["detail"]
+    assert int(answer.headers["retry-after"]) > 0
+
+
+def question(judged: int) -> str:
+    return '{"id": "a", "text": "x", "relevant": {' + ", ".join(f'"d{n}": "x"' for n in range(judged)) + "}}"
+
+
+@pytest.mark.parametrize(
+    ("questions", "status"),
+    [
+        ([question(90_000)], 422),
+        ([question(900)] * 100, 422),
+        (["{}"] * 40_000, 422),
+        (["[]"] * 300_000, 413),
+        (["{}", *["0"] * 999], 422),
+    ],
+    ids=["judgements", "questions", "empty", "very many", "no questions"],
+)
+async def test_an_evaluation_of_very_many_mistakes_is_refused_shortly(
+    tmp_path: Path, questions: list[str], status: int
+) -> None:
+    body = '{"collection": "a", "questions": [' + ", ".join(questions) + "]}"
+    async with service_over(tmp_path, ScriptedEngine(), until_ready=False) as running:
+        json = {"Content-Type": "application/json"}
+        refused = await running.http.post("/v1/evaluations", content=body, headers=json)
+        assert problem(refused)["status"] == status
+        assert len(refused.content) < 2_500
