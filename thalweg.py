@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from query_api.cli import app as query_commands
-from query_api.collections_cli import app as collection_commands
-from query_api.evaluation.cli import app as evaluation_commands
-from query_api.linking_cli import app as linking_commands
-from query_api.usage_cli import app as usage_commands
+from query_api.cli.app import app as query_commands
+from query_api.cli.collections import app as collection_commands
+from query_api.cli.evaluate import app as evaluation_commands
+from query_api.cli.linking import app as linking_commands
+from query_api.cli.usage import app as usage_commands
 from streams.cli import app as stream_commands
 from streams.loading.cli import app as document_commands
 

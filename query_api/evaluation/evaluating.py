@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from query_api.command.client import ServiceClient
+from query_api.cli.client import ServiceClient
 from query_api.evaluation.asking import Asking, ask_all, offered, require_one
 from query_api.evaluation.corpus import corpus_of, served_id
 from query_api.evaluation.loading import load, there_already

@@ -8,8 +8,8 @@ process, which this one may not import; and this way the address of the service 
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from query_api.command.client import NotNow, ServiceClient
-from query_api.command.listing import listed
+from query_api.cli.client import NotNow, ServiceClient
+from query_api.cli.documents import listed
 from query_api.evaluation.corpus import Corpus
 from query_api.judging.findings import Loaded
 from query_api.judging.labelled import LabelledCollection

@@ -23,7 +23,7 @@ from indexer.tables import DocumentRow, StoredPosition
 from indexer.write.rows import IndexedRows
 from indexer.write.vectors import VectorWriter
 from query_api.app import create_app
-from query_api.command.refusing import ProblemProtocol
+from query_api.cli.bad_requests import ProblemProtocol
 from query_api.retrieval.engine import load_engine
 from query_api.settings import RerankerSettings, ServiceSettings
 from schemas.contributions import encode_contribution

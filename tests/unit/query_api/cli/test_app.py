@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from query_api import cli
-from query_api.command.client import SentEvent
-from query_api.command.serving import bind, check_data_dir
+from query_api.cli import app
+from query_api.cli.client import SentEvent
+from query_api.cli.server import bind, check_data_dir
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.exits import Exit, InUse, WrongSetting
 from schemas.settings import StorageSettings
@@ -55,8 +55,8 @@ def run(
     monkeypatch: pytest.MonkeyPatch, *arguments: str, events: list[SentEvent] | None = None
 ) -> tuple[Any, StubClient]:
     stub = StubClient(events or [])
-    monkeypatch.setattr(cli, "service_client", lambda url, data_dir: stub)
-    return CliRunner().invoke(cli.app, list(arguments)), stub
+    monkeypatch.setattr(app, "service_client", lambda url, data_dir: stub)
+    return CliRunner().invoke(app.app, list(arguments)), stub
 
 
 def test_a_question_is_taken_apart_when_asked_for_and_hits_tell_what_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,17 +119,17 @@ class LettersClient(StubClient):
 
 def test_dead_letters_are_listed_and_shown_so_that_a_person_sees_what_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
     stub = LettersClient([])
-    monkeypatch.setattr(cli, "service_client", lambda url, data_dir: stub)
-    listed = CliRunner().invoke(cli.app, ["dead-letters", "list", "--reason", "not_json", "--since", "2h"])
+    monkeypatch.setattr(app, "service_client", lambda url, data_dir: stub)
+    listed = CliRunner().invoke(app.app, ["dead-letters", "list", "--reason", "not_json", "--since", "2h"])
     assert listed.exit_code == Exit.OK
     assert stub.asked["params"] == {"reason": "not_json", "since": "2h", "limit": 20}
     assert all(word in listed.output for word in ("3:17", "not_json", "docs/[bold]a", "not JSON.", "--cursor 3:17"))
-    shown = CliRunner().invoke(cli.app, ["dead-letters", "show", "3:17"])
+    shown = CliRunner().invoke(app.app, ["dead-letters", "show", "3:17"])
     assert stub.asked["path"] == "/v1/dead-letters/3:17"
     assert all(word in shown.output for word in ("t 3:9", "at the stage decode", '{"id": \\x00\\xff', "content-type"))
-    as_json = CliRunner().invoke(cli.app, ["dead-letters", "show", "3:17", "--json"])
+    as_json = CliRunner().invoke(app.app, ["dead-letters", "show", "3:17", "--json"])
     assert json.loads(as_json.stdout) == LETTER
-    raw = CliRunner().invoke(cli.app, ["dead-letters", "show", "3:17", "--raw"])
+    raw = CliRunner().invoke(app.app, ["dead-letters", "show", "3:17", "--raw"])
     assert raw.stdout_bytes == POISON
 
 
@@ -152,10 +152,10 @@ class NoLettersClient(StubClient):
 def test_no_dead_letters_is_good_news_and_no_failure(
     monkeypatch: pytest.MonkeyPatch, options: list[str], told: str
 ) -> None:
-    monkeypatch.setattr(cli, "service_client", lambda url, data_dir: NoLettersClient([]))
-    listed = CliRunner().invoke(cli.app, ["dead-letters", "list", *options])
+    monkeypatch.setattr(app, "service_client", lambda url, data_dir: NoLettersClient([]))
+    listed = CliRunner().invoke(app.app, ["dead-letters", "list", *options])
     assert (listed.exit_code, listed.output) == (Exit.OK, f"{told}\n")
-    as_json = CliRunner().invoke(cli.app, ["dead-letters", "list", *options, "--json"])
+    as_json = CliRunner().invoke(app.app, ["dead-letters", "list", *options, "--json"])
     assert (as_json.exit_code, json.loads(as_json.stdout)["dead_letters"]) == (Exit.OK, [])
 
 
@@ -163,7 +163,7 @@ def test_no_service_is_exit_code_3_and_says_how_to_start_one(tmp_path: Path) -> 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    result = CliRunner().invoke(cli.app, ["status", "--url", f"http://127.0.0.1:{port}", "--data-dir", str(tmp_path)])
+    result = CliRunner().invoke(app.app, ["status", "--url", f"http://127.0.0.1:{port}", "--data-dir", str(tmp_path)])
     assert result.exit_code == Exit.UNREACHABLE
     assert "thalweg up" in result.output
 
@@ -176,7 +176,7 @@ def test_a_folder_that_is_no_data_directory_is_refused_and_no_other_service_is_a
         monkeypatch.setenv("THALWEG_STORAGE__DATA_DIR", str(tmp_path))
     given = [] if by_setting else ["--data-dir", str(tmp_path)]
     for command in (["search", "river"], ["status"], ["dead-letters", "list"]):
-        result = CliRunner().invoke(cli.app, [*command, *given])
+        result = CliRunner().invoke(app.app, [*command, *given])
         assert result.exit_code == Exit.UNREACHABLE
         assert f"{tmp_path} is no data directory" in result.output
 
@@ -203,8 +203,8 @@ def test_a_data_directory_that_is_a_file_is_told(tmp_path: Path) -> None:
 
 def test_the_commands_import_no_store_no_model_and_no_web_framework() -> None:
     heavy = "{'torch', 'lancedb', 'kuzu', 'pyarrow', 'fastapi', 'aiokafka', 'numpy', 'ir_measures'}"
-    commands = "query_api.cli, query_api.usage_cli, query_api.linking_cli, query_api.evaluation.cli"
-    modules = f"{commands}, query_api.command.client, query_api.command.showing"
+    commands = "query_api.cli.app, query_api.cli.usage, query_api.cli.linking, query_api.cli.evaluate"
+    modules = f"{commands}, query_api.cli.client, query_api.cli.display"
     program = f"import sys, {modules}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

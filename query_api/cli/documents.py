@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from query_api.command.client import ServiceClient
+from query_api.cli.client import ServiceClient
 
 PAGE_DOCUMENTS = 1_000
 

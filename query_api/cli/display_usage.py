@@ -5,7 +5,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from query_api.command.showing import snippet
+from query_api.cli.display import snippet
 
 JSONObject = dict[str, Any]
 

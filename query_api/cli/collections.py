@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import typer
 
-from query_api.cli import DataDir, Json, Url, print_json, service_client
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client
 from schemas.errors import MalformedEvent
 from schemas.exits import Failure, WrongSetting, complain, plain_failures
 from schemas.ids import DocumentKey
@@ -33,8 +33,8 @@ def collections() -> None:
 @plain_failures()
 def list_collections(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """List the collections: how many documents and chunks each holds, and what was chosen for it."""
-    from query_api.command.console import PlainConsole
-    from query_api.command.showing import show_collections
+    from query_api.cli.console import PlainConsole
+    from query_api.cli.display import show_collections
 
     with closing(service_client(url, data_dir)) as client:
         answer = client.get("/v1/collections")
@@ -61,7 +61,7 @@ def collection_chunking(
 ) -> None:
     """Show how a collection's documents are cut, or choose it: what is not given is the default. It counts for
     documents sent from then on."""
-    from query_api.command.showing import show_chunking
+    from query_api.cli.display import show_chunking
 
     asked: dict[str, Any] = {
         "parent_characters": parent_characters,
@@ -96,12 +96,12 @@ def delete_collection(
     """Delete all documents of a collection, such as one that `evaluate` made, from both stores."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from query_api.command import dropping
-    from query_api.command.console import PlainConsole
+    from query_api.cli import drop_collection
+    from query_api.cli.console import PlainConsole
 
     collection_path(collection, "any")
     with closing(service_client(url, data_dir)) as client:
-        ids = dropping.documents_to_drop(client, collection)
+        ids = drop_collection.documents_to_drop(client, collection)
         if not yes:
             require_consent(f"Delete all {len(ids):,} documents of the collection {collection!r}?")
         columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn())
@@ -111,16 +111,18 @@ def delete_collection(
                 task = progress.add_task(name, total=len(ids))
                 return lambda: progress.advance(task)
 
-            tokens = dropping.publish_tombstones(client, collection, ids, bar("published"))
+            tokens = drop_collection.publish_tombstones(client, collection, ids, bar("published"))
             if wait:
-                dropping.follow_tombstones(client, collection, tokens, bar("deleted"), patience_seconds=patience)
-        left = dropping.still_listed(client, collection, ids) if wait else None
-        dropped = dropping.Dropped(collection, len(ids), left, dropping.token_of(tokens))
+                drop_collection.follow_tombstones(client, collection, tokens, bar("deleted"), patience_seconds=patience)
+        left = drop_collection.still_listed(client, collection, ids) if wait else None
+        dropped = drop_collection.Dropped(collection, len(ids), left, drop_collection.token_of(tokens))
         if as_json:
             print_json(asdict(dropped))
             return
         there = client.get("/v1/collections")["collections"]
-    for sentence in dropping.summary_of(dropped, next((each for each in there if each["name"] == collection), {})):
+    for sentence in drop_collection.summary_of(
+        dropped, next((each for each in there if each["name"] == collection), {})
+    ):
         say(sentence)
     print(f"token {dropped.token}")
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import typer
 
-from query_api.cli import DataDir, Json, Url, print_json, service_client
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client
 from schemas.exits import plain_failures
 
 app = typer.Typer()
@@ -32,8 +32,8 @@ def list_retrievals(
     data_dir: DataDir = None,
 ) -> None:
     """List searches, newest first: time, seconds, hits, question."""
-    from query_api.command.console import PlainConsole
-    from query_api.command.showing_usage import show_retrievals
+    from query_api.cli.console import PlainConsole
+    from query_api.cli.display_usage import show_retrievals
 
     asked = {"collection": collection, "since": since, "limit": limit, "cursor": cursor}
     with closing(service_client(url, data_dir)) as client:
@@ -53,8 +53,8 @@ def show_retrieval(
     data_dir: DataDir = None,
 ) -> None:
     """Show one search: its snapshot, its hits with each channel's rank and score, and what was said of them."""
-    from query_api.command.console import PlainConsole
-    from query_api.command.showing_usage import show_retrieval as show
+    from query_api.cli.console import PlainConsole
+    from query_api.cli.display_usage import show_retrieval as show
 
     with closing(service_client(url, data_dir)) as client:
         retrieval = client.get(f"/v1/retrievals/{quote(retrieval_id, safe='')}")
@@ -75,8 +75,8 @@ def popular(
     data_dir: DataDir = None,
 ) -> None:
     """List the chunks that are hits most often, with their mean rank and what was said of them."""
-    from query_api.command.console import PlainConsole
-    from query_api.command.showing_usage import show_popular
+    from query_api.cli.console import PlainConsole
+    from query_api.cli.display_usage import show_popular
 
     asked = {"collection": collection, "since": since, "limit": limit}
     with closing(service_client(url, data_dir)) as client:

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 from indexer.memory import share_arenas
 from indexer.observe import configure_logging
 from query_api.app import create_app
-from query_api.command.connections import REQUEST_SECONDS, ServiceProtocol
+from query_api.cli.connections import REQUEST_SECONDS, ServiceProtocol
 from query_api.context import Service
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.exits import InUse, NoAccess, WrongSetting

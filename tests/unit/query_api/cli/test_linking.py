@@ -7,8 +7,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from query_api import collections_cli, linking_cli
-from query_api.linking_cli import RULES, follow
+from query_api.cli import collections, linking
+from query_api.cli.linking import RULES, follow
 from schemas.exits import Exit, Failure
 
 STATES = [
@@ -45,16 +45,16 @@ class LinkingClient:
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> LinkingClient:
     made = LinkingClient()
-    for commands in (collections_cli, linking_cli):
+    for commands in (collections, linking):
         monkeypatch.setattr(commands, "service_client", lambda url, data_dir: made)
-    monkeypatch.setattr(linking_cli, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(linking, "POLL_SECONDS", 0.0)
     return made
 
 
 def shown(*arguments: str) -> str:
     app = typer.Typer()
-    app.add_typer(collections_cli.app)
-    app.add_typer(linking_cli.app)
+    app.add_typer(collections.app)
+    app.add_typer(linking.app)
     result = CliRunner().invoke(app, list(arguments))
     assert result.exit_code == Exit.OK, result.output
     return result.output
@@ -77,8 +77,8 @@ def test_relink_waits_until_it_is_done(client: LinkingClient) -> None:
 
 def test_what_is_no_name_of_a_collection_is_not_asked_for(client: LinkingClient) -> None:
     app = typer.Typer()
-    app.add_typer(collections_cli.app)
-    app.add_typer(linking_cli.app)
+    app.add_typer(collections.app)
+    app.add_typer(linking.app)
     for command in (["relink", "a/b"], ["collections", "linking", "a/b"], ["collections", "chunking", ""]):
         result = CliRunner().invoke(app, command)
         assert (result.exit_code, client.sent) == (Exit.USAGE, [])

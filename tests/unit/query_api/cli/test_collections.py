@@ -7,11 +7,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from query_api import collections_cli
-from query_api.cli import app as query_commands
-from query_api.command import dropping
+from query_api.cli import collections, drop_collection
+from query_api.cli.app import app as query_commands
 from schemas.exits import Exit
-from tests.unit.query_api.command.holding_service import HoldingService
+from tests.unit.query_api.cli.holding_service import HoldingService
 
 LISTED = [
     {"name": "notes", "documents": 1_200, "passages": 1_300, "chunks": 5_000, "chunking": None, "linking": None},
@@ -51,9 +50,9 @@ class SettingsClient:
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Any, SettingsClient]:
     made, app = SettingsClient(), typer.Typer()
-    monkeypatch.setattr(collections_cli, "service_client", lambda url, data_dir: made)
+    monkeypatch.setattr(collections, "service_client", lambda url, data_dir: made)
     app.add_typer(query_commands)
-    app.add_typer(collections_cli.app)
+    app.add_typer(collections.app)
     return CliRunner().invoke(app, list(arguments)), made
 
 
@@ -97,11 +96,11 @@ def delete(
 ) -> tuple[Any, HoldingService]:
     """`answer` is what a person types; None where there is nobody."""
     held = service or HoldingService("a", "b", "c")
-    monkeypatch.setattr(collections_cli, "service_client", lambda url, data_dir: held.client)
-    monkeypatch.setattr(collections_cli, "at_terminal", lambda: answer is not None)
-    monkeypatch.setattr(dropping, "PAUSE_SECONDS", 0)
-    monkeypatch.setattr(dropping, "SENT_AT_ONCE", 1)
-    return CliRunner().invoke(collections_cli.app, ["collections", "delete", *arguments], input=answer), held
+    monkeypatch.setattr(collections, "service_client", lambda url, data_dir: held.client)
+    monkeypatch.setattr(collections, "at_terminal", lambda: answer is not None)
+    monkeypatch.setattr(drop_collection, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(drop_collection, "SENT_AT_ONCE", 1)
+    return CliRunner().invoke(collections.app, ["collections", "delete", *arguments], input=answer), held
 
 
 def test_a_collection_is_deleted_once_a_person_has_said_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from query_api.evaluation import cli
+from query_api.cli import evaluate
 from query_api.judging.approaches import APPROACHES
 from schemas.exits import Exit
 from tests.unit.query_api.evaluation.folders import write_folder
@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> Any:
-    return CliRunner().invoke(cli.app, ["evaluate", *(str(argument) for argument in arguments)])
+    return CliRunner().invoke(evaluate.app, ["evaluate", *(str(argument) for argument in arguments)])
 
 
 def test_no_service_is_exit_code_3_and_says_how_to_start_one(folder: Path) -> None:
@@ -69,7 +69,7 @@ def test_figures_go_to_the_terminal_or_as_json_and_into_files(
     monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path
 ) -> None:
     service = PretendService()
-    monkeypatch.setattr(cli, "service_client", lambda url, data_dir: service.client)
+    monkeypatch.setattr(evaluate, "service_client", lambda url, data_dir: service.client)
     monkeypatch.setattr(service.client, "close", lambda: None)
     shown = run(folder, "--approach", "keyword", "--out", tmp_path / "new" / "out")
     assert shown.exit_code == Exit.OK, shown.output

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from query_api.command.serving import SEND_BUFFER_BYTES, bind, server_config
+from query_api.cli.server import SEND_BUFFER_BYTES, bind, server_config
 from query_api.settings import ServiceBlock
 from tests.waiting import eventually
 

@@ -16,7 +16,7 @@ from schemas.exits import Failure, plain_failures
 from schemas.terminal import plain_json
 
 if TYPE_CHECKING:
-    from query_api.command.client import ServiceClient
+    from query_api.cli.client import ServiceClient
 
 app = typer.Typer()
 dead_letters_app = typer.Typer(no_args_is_help=True, help="Look at what could not be indexed, or read.")
@@ -43,7 +43,7 @@ def serve(
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",
 ) -> None:
     """Run the query service: search, documents, graph and status over HTTP."""
-    from query_api.command.serving import serve as serve_until_stopped
+    from query_api.cli.server import serve as serve_until_stopped
     from query_api.settings import ServiceSettings
 
     settings = ServiceSettings.load(
@@ -82,8 +82,8 @@ def search(
     data_dir: DataDir = None,
 ) -> None:
     """Search, and print hits as they stream in, with the path by which the graph found them."""
-    from query_api.command.console import PlainConsole
-    from query_api.command.showing import show_end, show_hit
+    from query_api.cli.console import PlainConsole
+    from query_api.cli.display import show_end, show_hit
 
     asked = {
         "q": query,
@@ -119,8 +119,8 @@ def search(
 @plain_failures()
 def status(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """Show how the service is: lag, freshness, stores. Exit code 3 when none is running."""
-    from query_api.command.console import PlainConsole
-    from query_api.command.showing import show_status
+    from query_api.cli.console import PlainConsole
+    from query_api.cli.display import show_status
 
     with closing(service_client(url, data_dir)) as client:
         answer = client.get("/v1/status")
@@ -142,8 +142,8 @@ def list_dead_letters(
     data_dir: DataDir = None,
 ) -> None:
     """List dead letters, newest first: position, time, reason, key, and what was wrong."""
-    from query_api.command.console import PlainConsole
-    from query_api.command.showing import show_dead_letters
+    from query_api.cli.console import PlainConsole
+    from query_api.cli.display import show_dead_letters
 
     asked = {"reason": reason, "since": since, "limit": limit, "cursor": cursor}
     with closing(service_client(url, data_dir)) as client:
@@ -167,8 +167,8 @@ def show_dead_letter(
     data_dir: DataDir = None,
 ) -> None:
     """Show one dead letter: where it came from, what was wrong, and its original bytes, escaped."""
-    from query_api.command.console import PlainConsole
-    from query_api.command.showing import show_dead_letter as show
+    from query_api.cli.console import PlainConsole
+    from query_api.cli.display import show_dead_letter as show
 
     path = f"/v1/dead-letters/{quote(position, safe=':')}"
     with closing(service_client(url, data_dir)) as client:
@@ -193,7 +193,7 @@ def skip_batch(
     data_dir: DataDir = None,
 ) -> None:
     """Pass by a batch that cannot be read. It is lost to the index; a dead letter keeps its place."""
-    from query_api.command.console import PlainConsole
+    from query_api.cli.console import PlainConsole
     from schemas.errors import MalformedToken
     from schemas.exits import WrongSetting
     from schemas.ids import parse_positions
@@ -223,7 +223,7 @@ def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def service_client(url: str | None, data_dir: Path | None) -> "ServiceClient":
     """A client of the service at `url`, else of the one that runs on the data directory; the key is the settings'."""
-    from query_api.command.client import ServiceClient, locate_service
+    from query_api.cli.client import ServiceClient, locate_service
     from query_api.settings import ServiceSettings
     from schemas.discovery import find_running
 

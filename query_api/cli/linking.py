@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from query_api.cli import DataDir, Json, Url, print_json, service_client
-from query_api.collections_cli import collection_path, collections_app, say_if_empty, setting_of
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client
+from query_api.cli.collections import collection_path, collections_app, say_if_empty, setting_of
 from schemas.exits import Failure, plain_failures
 from schemas.terminal import plain, say
 
@@ -70,7 +70,7 @@ def relink(
     """Link a collection's stored documents by its rules of now, without embedding anything again."""
     from rich.progress import Progress
 
-    from query_api.command.console import PlainConsole
+    from query_api.cli.console import PlainConsole
 
     path = collection_path(collection, "relink")
     with closing(service_client(url, data_dir)) as client:

@@ -7,8 +7,8 @@ import pytest
 from fastapi import FastAPI
 from uvicorn.server import ServerState
 
-from query_api.command.refusing import MAX_URL_BYTES, ProblemProtocol
-from query_api.command.serving import server_config
+from query_api.cli.bad_requests import MAX_URL_BYTES, ProblemProtocol
+from query_api.cli.server import server_config
 
 
 class Connection:

@@ -4,7 +4,7 @@ up on. uvicorn has a time only for connections that rest between two requests.""
 import asyncio
 from typing import Any
 
-from query_api.command.refusing import ProblemProtocol
+from query_api.cli.bad_requests import ProblemProtocol
 from query_api.errors import ApiProblem
 
 REQUEST_SECONDS = 20.0

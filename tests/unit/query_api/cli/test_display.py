@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from query_api.command.console import PlainConsole
-from query_api.command.showing import (
+from query_api.cli.console import PlainConsole
+from query_api.cli.display import (
     SNIPPET_CHARACTERS,
     period_text,
     show_collections,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
-from query_api.cli import DataDir, Json, Url, service_client
+from query_api.cli.app import DataDir, Json, Url, service_client
 from query_api.judging.approaches import APPROACHES
 from schemas.exits import NoAccess, WrongSetting, plain_failures
 from schemas.hit_pages import MAX_HITS, Group
@@ -67,7 +67,7 @@ def evaluate(
     The documents are published into a collection of their own, named after the folder and a hash of its corpus, and
     kept: a second evaluation of the same corpus finds them there.
     """
-    from query_api.command.console import PlainConsole
+    from query_api.cli.console import PlainConsole
     from query_api.evaluation.evaluating import Plan
     from query_api.evaluation.evaluating import evaluate as evaluate_service
     from query_api.evaluation.reporting.files import as_json_text, write_reports
@@ -165,7 +165,7 @@ def _progress(*, quiet: bool) -> "Iterator[Begin]":
     """Bars on standard error, one for each step of the evaluation."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from query_api.command.console import PlainConsole
+    from query_api.cli.console import PlainConsole
 
     with Progress(
         SpinnerColumn(),

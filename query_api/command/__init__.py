@@ -1,1 +1,0 @@
-"""What `serve`, `search` and `status` do beside the service itself; they never open a store."""
