@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, service_client
-from query_api.judging.approaches import APPROACHES
+from query_api.evaluation.approaches import APPROACHES
 from schemas.exits import NoAccess, WrongSetting, plain_failures
 from schemas.hit_pages import MAX_HITS, Group
 from schemas.terminal import plain, plain_json, say
 
 if TYPE_CHECKING:
-    from query_api.evaluation.evaluating import Begin
+    from query_api.evaluation.runner import Begin
 
 app = typer.Typer()
 
@@ -68,12 +68,12 @@ def evaluate(
     kept: a second evaluation of the same corpus finds them there.
     """
     from query_api.cli.console import PlainConsole
-    from query_api.evaluation.evaluating import Plan
-    from query_api.evaluation.evaluating import evaluate as evaluate_service
-    from query_api.evaluation.reporting.files import as_json_text, write_reports
-    from query_api.evaluation.reporting.terminal import WIDTH_ELSEWHERE, show
-    from query_api.judging.approaches import approaches_named
-    from query_api.judging.labelled import read_folder
+    from query_api.evaluation.approaches import approaches_named
+    from query_api.evaluation.datasets import read_folder
+    from query_api.evaluation.report.files import as_json_text, write_reports
+    from query_api.evaluation.report.terminal import WIDTH_ELSEWHERE, show
+    from query_api.evaluation.runner import Plan
+    from query_api.evaluation.runner import evaluate as evaluate_service
 
     if group not in get_args(Group):
         raise WrongSetting(f"There is no group {group!r}; choose --group from document, passage, chunk.")
@@ -120,9 +120,9 @@ def questions(
     The folder is one that `thalweg evaluate FOLDER --within COLLECTION` reads. Each question's metadata has its kind
     and the path to its answer. It says so where the collection gives fewer of a kind than asked for.
     """
-    from query_api.evaluation.generating.folder import write_folder
-    from query_api.evaluation.generating.making import kinds_named, make_questions
-    from query_api.evaluation.generating.reading import read_collection
+    from query_api.evaluation.synthetic.folder import write_folder
+    from query_api.evaluation.synthetic.making import kinds_named, make_questions
+    from query_api.evaluation.synthetic.reading import read_collection
 
     wanted = kinds_named(kinds)
     _make_folder(out)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from query_api.cli.client import NotNow, ServiceClient
 from query_api.cli.documents import listed
 from query_api.evaluation.corpus import Corpus
-from query_api.judging.findings import Loaded
-from query_api.judging.labelled import LabelledCollection
+from query_api.evaluation.datasets import LabelledCollection
+from query_api.evaluation.findings import Loaded
 from schemas.exits import Failure, WrongSetting
 from schemas.tokens import Token, merge_tokens
 

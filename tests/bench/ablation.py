@@ -19,11 +19,11 @@ from statistics import fmean
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from query_api.evaluation.reporting.tables import LAW_MARGIN
-from query_api.judging.approaches import APPROACHES
-from query_api.judging.figures.measures import judge
-from query_api.judging.judged import LAW_MEASURES
-from query_api.judging.labelled import LabelledCollection, Question, spread_out
+from query_api.evaluation.approaches import APPROACHES
+from query_api.evaluation.datasets import LabelledCollection, Question, spread_out
+from query_api.evaluation.judgement import LAW_MEASURES
+from query_api.evaluation.metrics.measures import judge
+from query_api.evaluation.report.tables import LAW_MARGIN
 from query_api.retrieval import fusion
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.retrievers import graph_gate

@@ -35,10 +35,10 @@ from indexer.errors import EncoderUnavailable
 from indexer.generations import current_generation, read_manifest
 from indexer.read.vectors import VectorReader
 from query_api.evaluation.corpus import corpus_of
+from query_api.evaluation.datasets import LabelledCollection, Question, read_folder, spread_out
+from query_api.evaluation.metrics.calibration import calibrate
 from query_api.index.snapshot import QueryEncoder, Snapshot
 from query_api.index.text_cache import CachedText, TextCache
-from query_api.judging.figures.calibration import calibrate
-from query_api.judging.labelled import LabelledCollection, Question, read_folder, spread_out
 from query_api.retrieval.engine import tables_of
 from query_api.retrieval.loading import LoadedEngine
 from query_api.retrieval.pipeline import search

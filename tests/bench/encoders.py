@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from indexer.embedding import load_encoder
-from query_api.judging.figures.measures import judge
-from query_api.judging.labelled import read_folder
+from query_api.evaluation.datasets import read_folder
+from query_api.evaluation.metrics.measures import judge
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
 PROVIDERS: tuple[EmbeddingProvider, ...] = ("onnx-int8", "onnx", "sentence-transformers")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from query_api.evaluation.corpus import Corpus, corpus_of
-from query_api.judging.labelled import read_folder
+from query_api.evaluation.datasets import read_folder
 from schemas.exits import WrongSetting
 from tests.unit.query_api.evaluation.folders import CORPUS, write_folder
 

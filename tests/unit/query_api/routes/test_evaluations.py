@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from query_api.judging.in_process import Evaluations
+from query_api.evaluation.in_process import Evaluations
 from query_api.retrieval.engine import SearchUnanswered
 from tests.unit.query_api.running_service import Running
 from tests.waiting import eventually

@@ -1,0 +1,277 @@
+"""Evaluations that the service runs on itself: one at a time, behind the searches of others, kept for a while.
+
+They use the service's own search, but are nobody's retrievals: no metric counts them and no provenance is recorded.
+They wait for their turn as others do, and are tried again when they are refused one, so that no question is lost. Each
+search is done in the one thread they have, so latencies are higher than a caller's, and before each they wait,
+for a bounded time, until no search of others is under way.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgspec
+import structlog
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_delay
+
+from query_api.admission import SearchRefused, Turn
+from query_api.evaluation.answers import Asked
+from query_api.evaluation.approaches import WITHOUT_RERANKER, Approach
+from query_api.evaluation.datasets import LabelledCollection, LabelledDocument, Question
+from schemas.api import Hit
+from schemas.evaluations import EvaluationRequest, EvaluationState
+from schemas.frames import Done
+from schemas.ids import sha256_hex
+from schemas.search_request import SearchRequest
+
+if TYPE_CHECKING:
+    from query_api.retrieval.engine import SearchPart
+
+KEPT = 20
+YIELD_SECONDS = 0.02
+LONGEST_YIELD_SECONDS = 1.0
+BUSY_SECONDS = 600.0  # for which a search of an evaluation is tried again while the service is overloaded
+SPLIT = "request"
+
+log = structlog.get_logger(__name__)
+
+
+class Searching(Protocol):
+    """One search in a thread of the caller's: the parts of its answer, as `Engine.search` gives them."""
+
+    def __call__(self, request: SearchRequest, threads: ThreadPoolExecutor) -> AsyncGenerator["SearchPart", None]: ...
+
+
+class ServedFacts(msgspec.Struct, frozen=True):
+    """Which service an evaluation is of."""
+
+    version: str
+    generation: str | None
+    embedding_model: str | None
+
+
+class AnotherRuns(Exception):
+    """One evaluation is under way; the next may begin when it has ended."""
+
+
+@dataclass
+class _Run:
+    """One evaluation and how far it is."""
+
+    id: str
+    request: EvaluationRequest
+    approaches: Sequence[Approach]
+    created_at: str
+    asked: int = 0
+    status: Literal["running", "done", "failed"] = "running"
+    message: str | None = None
+    report: dict[str, Any] | None = None
+    task: "asyncio.Task[None] | None" = field(default=None, repr=False)
+
+    def state(self, *, with_report: bool) -> EvaluationState:
+        return EvaluationState(
+            id=self.id,
+            name=self.request.name,
+            collection=self.request.collection,
+            status=self.status,
+            searches=len(self.request.questions) * len(self.approaches),
+            asked=self.asked,
+            created_at=self.created_at,
+            message=self.message,
+            report=self.report if with_report else None,
+        )
+
+
+class Evaluations:
+    """What was asked for and what became of it, the last KEPT of them, in memory only."""
+
+    def __init__(
+        self, search: Searching, turn: Callable[[], Turn], busy: Callable[[], bool], facts: Callable[[], ServedFacts]
+    ) -> None:
+        self._search = search
+        self._turn = turn
+        self._busy = busy
+        self._facts = facts
+        self._until_admitted = AsyncRetrying(
+            retry=retry_if_exception_type(SearchRefused),
+            wait=_as_asked,
+            stop=stop_after_delay(BUSY_SECONDS),
+            reraise=True,
+        )
+        self._runs: OrderedDict[str, _Run] = OrderedDict()
+
+    def begin(
+        self, request: EvaluationRequest, approaches: Sequence[Approach], documents: Sequence[LabelledDocument]
+    ) -> EvaluationState:
+        """Start it in the background. `documents` are those of the collection, the judged ones among them. Raises
+        AnotherRuns while one is under way."""
+        if any(run.status == "running" for run in self._runs.values()):
+            raise AnotherRuns
+        made_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        run_id = f"e_{sha256_hex(f'{made_at} {request.model_dump_json()}'.encode())[:16]}"
+        run = _Run(run_id, request, approaches, made_at)
+        self._runs[run.id] = run
+        while len(self._runs) > KEPT:
+            self._runs.popitem(last=False)
+        run.task = asyncio.create_task(self._run(run, documents), name="evaluation")
+        return run.state(with_report=False)
+
+    def get(self, run_id: str) -> EvaluationState | None:
+        run = self._runs.get(run_id)
+        return None if run is None else run.state(with_report=True)
+
+    def listed(self) -> list[EvaluationState]:
+        return [run.state(with_report=False) for run in reversed(self._runs.values())]
+
+    async def stop(self) -> None:
+        """End what is under way."""
+        tasks = [run.task for run in self._runs.values() if run.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, run: _Run, documents: Sequence[LabelledDocument]) -> None:
+        began = time.perf_counter()
+        with ThreadPoolExecutor(1, thread_name_prefix="evaluation") as threads:
+            try:
+                answers = await self._answers(run, threads)
+                loop = asyncio.get_running_loop()
+                run.report = await loop.run_in_executor(threads, self._report, run, documents, answers)
+                run.status = "done"
+            except asyncio.CancelledError:
+                run.status, run.message = "failed", "The service stopped before it was done."
+                raise
+            except Exception as error:  # edge of a background task: whoever asks for the evaluation is told
+                run.status, run.message = (
+                    "failed",
+                    f"{str(error) or type(error).__name__} Start it again once that is mended.",
+                )
+                log.warning("evaluation failed", evaluation=run.id, exc_info=error)
+        log.info(
+            "evaluation",
+            evaluation=run.id,
+            status=run.status,
+            asked=run.asked,
+            seconds=round(time.perf_counter() - began, 3),
+        )
+
+    async def _answers(self, run: _Run, threads: ThreadPoolExecutor) -> dict[str, list[Asked]]:
+        answers: dict[str, list[Asked]] = {approach.name: [] for approach in run.approaches}
+        for question in run.request.questions:
+            for approach in run.approaches:
+                await self._let_others_go_first()
+                request = search_request(run.request, question.text, approach)
+                answers[approach.name].append(await self._ask(question.id, request, threads))
+                run.asked += 1
+        return answers
+
+    async def _let_others_go_first(self) -> None:
+        deadline = time.monotonic() + LONGEST_YIELD_SECONDS
+        await asyncio.sleep(0)
+        while self._busy() and time.monotonic() < deadline:  # noqa: ASYNC110  (a count of searches has no event)
+            await asyncio.sleep(YIELD_SECONDS)
+
+    async def _ask(self, question_id: str, request: SearchRequest, threads: ThreadPoolExecutor) -> Asked:
+        with await self._until_admitted(self._admitted):
+            return await self._answer(question_id, request, threads)
+
+    async def _admitted(self) -> Turn:
+        turn = self._turn()
+        try:
+            await turn.begin()
+        except BaseException:
+            turn.end()
+            raise
+        return turn
+
+    async def _answer(self, question_id: str, request: SearchRequest, threads: ThreadPoolExecutor) -> Asked:
+        began = time.perf_counter()
+        hits: list[Hit] = []
+        first_hit: float | None = None
+        done: Done | None = None
+        async with aclosing(self._search(request, threads)) as parts:
+            async for part in parts:
+                match part:
+                    case Hit():
+                        first_hit = first_hit if hits else time.perf_counter() - began
+                        hits.append(part)
+                    case Done():
+                        done = part
+        if done is None:
+            raise RuntimeError("a search ends with Done")
+        seconds = time.perf_counter() - began
+        return Asked(
+            question_id=question_id,
+            documents=tuple(hit.document_id for hit in hits),
+            scores=tuple(hit.score for hit in hits),
+            confidences=tuple(hit.confidence for hit in hits),
+            stages=done.timings | {"total": round(seconds, 6)},
+            first_hit_seconds=first_hit,
+            seconds=seconds,
+            failed_channels=done.failed_channels,
+        )
+
+    def _report(
+        self, run: _Run, documents: Sequence[LabelledDocument], answers: Mapping[str, Sequence[Asked]]
+    ) -> dict[str, Any]:
+        from query_api.evaluation.findings import Evaluation, Loaded, ServiceFacts
+        from query_api.evaluation.judgement import KIND, Setting, judged
+        from query_api.evaluation.metrics.uncertainty import (  # numpy and ir-measures: a second to import
+            LEVEL,
+            RESAMPLES,
+        )
+        from query_api.evaluation.unavailable import not_measured
+
+        asked = run.request
+        questions = tuple(
+            Question(id=each.id, text=each.text, metadata=None if each.kind is None else {KIND: each.kind})
+            for each in asked.questions
+        )
+        judgements = {each.id: each.relevant for each in asked.questions}
+        collection = LabelledCollection(
+            name=asked.name, split=SPLIT, documents=tuple(documents), questions=questions, judgements=judgements
+        )
+        setting = Setting(
+            collection=collection,
+            questions=questions,
+            judgements=judgements,
+            metadata={each.id: each.metadata or {} for each in documents},
+            loaded=Loaded(
+                collection=asked.collection, documents=len(documents), sent=0, missing=(), token="", seconds=0.0
+            ),
+            k=asked.k,
+        )
+        facts = self._facts()
+        missing = not_measured(run.approaches, answers)
+        measured = [approach for approach in run.approaches if approach.name not in missing]
+        found = Evaluation(
+            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            service=ServiceFacts(facts.version, facts.generation, facts.embedding_model),
+            k=asked.k,
+            group=asked.group,
+            lower_case=False,
+            pool=None,
+            level=LEVEL,
+            resamples=RESAMPLES,
+            collections=(judged(setting, measured, answers, not_offered={}, not_measured=missing, others={}),),
+        )
+        report: dict[str, Any] = msgspec.to_builtins(found)
+        return report
+
+
+def _as_asked(state: RetryCallState) -> float:
+    """The wait that an overloaded service asks for."""
+    error = state.outcome.exception() if state.outcome else None
+    return float(error.retry_after_seconds) if isinstance(error, SearchRefused) else 1.0
+
+
+def search_request(asked: EvaluationRequest, text: str, approach: Approach) -> SearchRequest:
+    """One of its searches. Raises pydantic's ValidationError where this service does not offer the approach."""
+    scope = {"k": asked.k, "collection": asked.collection, "group": asked.group}
+    return SearchRequest.model_validate({"q": text, **scope, **WITHOUT_RERANKER, **approach.parameters})
