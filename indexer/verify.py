@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from indexer.damage import Damage, mending_of
 from indexer.errors import DamagedStore, IncompatibleGeneration
 from indexer.generations import Generation, current_generation, how_to_mend
-from indexer.integrity import all_damage
-from indexer.read.graph import GraphTables, read_graph
-from indexer.read.snapshots import SnapshotFile, latest_snapshot, newest_intact_snapshot
-from indexer.read.vectors import VectorReader
+from indexer.integrity.check import all_damage
+from indexer.integrity.damage import Damage, mending_of
+from indexer.read.graph_snapshots import SnapshotFile, latest_snapshot, newest_intact_snapshot
+from indexer.read.graph_tables import GraphTables, read_graph
+from indexer.read.lance import VectorReader
 
 SHOWN = 20
 LOOK_AGAIN_SECONDS = 0.25

@@ -14,7 +14,7 @@ from fastapi import Request
 from prometheus_client.core import Metric
 
 from indexer.errors import EncoderUnavailable
-from indexer.memory import keep_memory_small
+from indexer.runtime.memory import keep_memory_small
 from kafka_client.skipped_batches import SkippedBatches
 from query_api.admission import SearchAdmission
 from query_api.circuit_breaker import REST_SECONDS

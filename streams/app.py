@@ -11,8 +11,8 @@ from typing import Any
 import structlog
 
 from indexer.errors import EncoderFailure, IncompatibleGeneration, StoreInUse
-from indexer.memory import share_arenas
-from indexer.observe import configure_logging
+from indexer.runtime.logs import configure_logging
+from indexer.runtime.memory import share_arenas
 from schemas.exits import Exit, Failure, InUse, WrongSetting
 from streams.errors import WorkerExit
 from streams.machine.data_directory import WORKER_LOCK, held, keep_as_private, make_directory

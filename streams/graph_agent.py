@@ -9,8 +9,8 @@ from typing import Protocol
 
 import structlog
 
-from indexer.memory import return_freed_memory
-from indexer.read.snapshots import SnapshotFile
+from indexer.read.graph_snapshots import SnapshotFile
+from indexer.runtime.memory import return_freed_memory
 from schemas.contributions import Contribution, decode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey

@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from indexer.chunking import ChunkingParameters
+from indexer.chunking.splitter import ChunkingParameters
 from schemas.configuring import ProcessSettings
 from schemas.settings import MIB, EmbeddingSettings, KafkaSettings, LimitSettings, StorageSettings
 

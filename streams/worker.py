@@ -19,12 +19,12 @@ from indexer.generations import (
     new_generation_name,
     open_generation,
 )
-from indexer.memory import keep_memory_small
-from indexer.preparing import EXTRACTOR_VERSION
-from indexer.read.snapshots import latest_snapshot
-from indexer.tables import StoredPosition
-from indexer.write.graph import GraphWriter
-from indexer.write.vectors import VectorWriter
+from indexer.pipeline import EXTRACTOR_VERSION
+from indexer.read.graph_snapshots import latest_snapshot
+from indexer.runtime.memory import keep_memory_small
+from indexer.schema import StoredPosition
+from indexer.write.kuzu import GraphWriter
+from indexer.write.lance import VectorWriter
 from kafka_client.skipped_batches import SkippedBatches
 from schemas.exits import Unreachable
 from schemas.topics import TopicNames

@@ -7,24 +7,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from indexer.chunking import ChunkingParameters
+from indexer.chunking.splitter import ChunkingParameters
 from indexer.embedding import text_hash
 from indexer.embedding.hashing import HashingEncoder
 from indexer.errors import DamagedStore, IncompatibleGeneration, TransientStoreError
 from indexer.generations import Generation, Manifest, open_generation
-from indexer.integrity import all_damage
+from indexer.integrity.check import all_damage
 from indexer.linking import contribution
-from indexer.preparing import EXTRACTOR_VERSION, prepare
-from indexer.read.graph import read_graph
+from indexer.pipeline import EXTRACTOR_VERSION, prepare
+from indexer.read.graph_snapshots import newest_intact_snapshot
+from indexer.read.graph_tables import read_graph
+from indexer.read.lance import VectorReader, VectorSnapshot
 from indexer.read.rows import ChunkSpan
-from indexer.read.snapshots import newest_intact_snapshot
-from indexer.read.vectors import VectorReader, VectorSnapshot
-from indexer.tables import DocumentRow, StoredPosition
+from indexer.schema import DocumentRow, StoredPosition
 from indexer.verify import graph_digest, verify_when_complete
-from indexer.write.graph import GraphWriter
-from indexer.write.maintenance import MaintenanceParameters
-from indexer.write.rows import IndexedRows
-from indexer.write.vectors import VectorWriter
+from indexer.write.kuzu import GraphWriter
+from indexer.write.lance import VectorWriter
+from indexer.write.lance_maintenance import MaintenanceParameters
+from indexer.write.lance_rows import IndexedRows
 from schemas.contributions import Contribution
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey

@@ -4,7 +4,7 @@ import gc
 
 import psutil
 
-from indexer.memory import return_freed_memory
+from indexer.runtime.memory import return_freed_memory
 
 
 def held_bytes() -> int:

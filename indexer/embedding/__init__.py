@@ -85,7 +85,7 @@ def _prompts(settings: EmbeddingSettings, provider: EmbeddingProvider) -> "Promp
 def _load(settings: EmbeddingSettings, kept: Kept | None) -> Encoder:
     provider = settings.provider
     if provider == "auto":
-        from indexer.embedding.fastest import fastest_provider
+        from indexer.embedding.onnx_providers import fastest_provider
 
         provider = kept.embedding_provider if kept else fastest_provider(settings.model)
     if provider == "hashing":
@@ -93,14 +93,14 @@ def _load(settings: EmbeddingSettings, kept: Kept | None) -> Encoder:
 
         return HashingEncoder()
     if provider == "openai":
-        from indexer.embedding.endpoint import EndpointEncoder  # its client library takes a second
+        from indexer.embedding.openai_endpoint import EndpointEncoder  # its client library takes a second
 
         return EndpointEncoder.open(settings, kept)
     if provider == "sentence-transformers":
-        from indexer.embedding.sentence_transformer import SentenceTransformerEncoder
+        from indexer.embedding.torch_encoder import SentenceTransformerEncoder
 
         return SentenceTransformerEncoder(settings.model, settings.threads)
-    from indexer.embedding.bert_encoder import BertEncoder
+    from indexer.embedding.onnx_bert import BertEncoder
 
     return BertEncoder(settings.model, provider, settings.threads)
 

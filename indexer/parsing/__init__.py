@@ -17,8 +17,8 @@ from typing import cast
 
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
-from indexer.parsing.assembling import TextAssembler
 from indexer.parsing.decoding import clean, declared_in, decode_text, is_known_charset, is_read_without
+from indexer.parsing.document_builder import TextAssembler
 from indexer.parsing.registry import Format, format_of, formats, media_type_of, readable
 from indexer.parsing.signatures import check_signature
 from schemas.visible import is_blank, is_visible

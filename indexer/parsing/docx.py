@@ -21,7 +21,7 @@ from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
 from indexer.parsing import html
 from indexer.parsing.archives import is_xml, open_archive
-from indexer.parsing.flattening import tag_names
+from indexer.parsing.html_depth import tag_names
 from indexer.parsing.limits import MAX_DOCX_ELEMENTS
 from indexer.parsing.xml import read_tree, unsafe_entities
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from indexer.documents import ParsedDocument
-from indexer.parsing.assembling import TextAssembler
-from indexer.parsing.flattening import limit_nesting, tag_names
+from indexer.parsing.document_builder import TextAssembler
 from indexer.parsing.header_blocks import Fields, field_name
+from indexer.parsing.html_depth import limit_nesting, tag_names
 from indexer.parsing.text import write_linked, write_plain
 
 _LEFT_OUT = tag_names(

@@ -16,11 +16,11 @@ import orjson
 
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
-from indexer.parsing.assembling import TextAssembler
 from indexer.parsing.decoding import clean
-from indexer.parsing.flattening import tag_names
+from indexer.parsing.document_builder import TextAssembler
 from indexer.parsing.header_blocks import Fields, field_name
 from indexer.parsing.html import write_text_or_markup
+from indexer.parsing.html_depth import tag_names
 from indexer.parsing.limits import MAX_JSON_DEPTH
 
 MAX_FIELD_CHARACTERS = 200

@@ -1,6 +1,6 @@
 """How much a document of each format may hold. What exceeds a bound is refused before it costs time or memory.
 
-The limited child process (`indexer.sandbox`) stands behind these: it ends whatever they do not foresee.
+The limited child process (`indexer.sandbox.sandbox`) stands behind these: it ends whatever they do not foresee.
 """
 
 MIB = 1024 * 1024

@@ -12,7 +12,7 @@ import pyromark
 
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
-from indexer.parsing.assembling import TextAssembler
+from indexer.parsing.document_builder import TextAssembler
 from indexer.parsing.header_blocks import FrontMatter, first_value, listed_header, read_front_matter
 from indexer.parsing.html import write_fragment
 from indexer.parsing.limits import MAX_MARKDOWN_DEPTH

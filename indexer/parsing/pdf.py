@@ -5,7 +5,7 @@ outline); without such a line it stands where the page begins. A PDF without an 
 not guessed from type sizes. The text of scanned pages without a text layer is not read.
 
 The bytes are no text, so offsets count characters of the text that was extracted. `ParsedDocument.page_starts` tells
-where in it each page begins, so that a hit can point to its page; `indexer.preparing` keeps that in the document's
+where in it each page begins, so that a hit can point to its page; `indexer.pipeline` keeps that in the document's
 metadata. A paragraph ends where its page does.
 """
 
@@ -19,8 +19,8 @@ from pypdfium2 import PdfDocument, PdfiumError
 
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
-from indexer.parsing.assembling import TextAssembler
 from indexer.parsing.decoding import clean
+from indexer.parsing.document_builder import TextAssembler
 from indexer.parsing.header_blocks import Fields
 from indexer.parsing.limits import (
     MAX_OUTLINE_DEPTH,

@@ -122,7 +122,7 @@ _DOCUMENTS = (
         "CSV",
         ("text/csv", "application/csv", "text/x-csv"),
         (".csv",),
-        "indexer.parsing.delimited",
+        "indexer.parsing.comma_separated",
         takes="characters",
         limits=_TABLE_LIMITS,
     ),

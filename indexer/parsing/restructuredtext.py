@@ -10,7 +10,7 @@ from docutils.frontend import Values, get_default_settings
 from docutils.utils import new_document
 
 from indexer.documents import ParsedDocument
-from indexer.parsing.assembling import TextAssembler
+from indexer.parsing.document_builder import TextAssembler
 from indexer.parsing.docutils_dialect import TolerantParser, apply_references
 from indexer.parsing.header_blocks import Fields, field_name, first_value, split_header_block
 from indexer.parsing.text import write_linked

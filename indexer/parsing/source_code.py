@@ -1,7 +1,7 @@
 """Source code as text: its lines and indentation are kept. Its language is that of its media type or file extension."""
 
 from indexer.documents import ParsedDocument
-from indexer.parsing.assembling import TextAssembler
+from indexer.parsing.document_builder import TextAssembler
 
 
 def parse(text: str) -> ParsedDocument:

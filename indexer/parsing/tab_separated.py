@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from indexer.documents import ParsedDocument
-from indexer.parsing.delimited import LONG_FIELD, LONG_ROW, Row, read_table, too_large
+from indexer.parsing.comma_separated import LONG_FIELD, LONG_ROW, Row, read_table, too_large
 from indexer.parsing.limits import MAX_TABLE_COLUMNS, MAX_TABLE_FIELD_CHARACTERS, MAX_TABLE_ROW_CHARACTERS
 
 NAME = "TSV"

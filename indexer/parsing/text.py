@@ -4,7 +4,7 @@ import re
 from itertools import groupby
 
 from indexer.documents import ParsedDocument
-from indexer.parsing.assembling import TextAssembler
+from indexer.parsing.document_builder import TextAssembler
 from indexer.parsing.header_blocks import first_value, named, split_header_block
 
 _ITEM = re.compile(r"\s*(?:[-*+•]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+\S")

@@ -17,8 +17,8 @@ from lxml import etree
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
 from indexer.parsing import html
-from indexer.parsing.assembling import TextAssembler
-from indexer.parsing.flattening import tag_names
+from indexer.parsing.document_builder import TextAssembler
+from indexer.parsing.html_depth import tag_names
 from indexer.parsing.limits import MAX_XML_DEPTH, MAX_XML_TAGS
 from indexer.parsing.text import write_linked
 

@@ -14,7 +14,7 @@ from indexer.errors import IncompatibleGeneration
 from indexer.generations import current_generation
 from indexer.read.lookups import rows_with
 from indexer.read.rows import PASSAGE_COLUMNS, PassageRow, passage_rows
-from indexer.tables import DOCUMENTS, PASSAGES, DocumentRow, connect, document_rows, store_errors
+from indexer.schema import DOCUMENTS, PASSAGES, DocumentRow, connect, document_rows, store_errors
 from schemas.events import Envelope
 
 CONTENT_TYPE = "text/html"

@@ -13,9 +13,9 @@ from lancedb.table import Table
 from numpy.typing import NDArray
 
 from indexer.generations import current_generation
+from indexer.integrity.row_checksums import checkable, require_intact
 from indexer.read.rows import ChunkSpan
-from indexer.row_checksums import checkable, require_intact
-from indexer.tables import DOCUMENTS, DocumentRow, connect, document_rows, go_to_newest, reading, store_errors
+from indexer.schema import DOCUMENTS, DocumentRow, connect, document_rows, go_to_newest, reading, store_errors
 from schemas.ids import DocumentKey
 
 IN_LIST = 500  # values of one `IN (…)`

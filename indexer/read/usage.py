@@ -15,7 +15,7 @@ from lancedb.expr import col, lit
 from lancedb.table import Table
 
 from indexer.read.lookups import rows_with
-from indexer.tables import FEEDBACK, RETRIEVALS, reading, store_errors, unpacked
+from indexer.schema import FEEDBACK, RETRIEVALS, reading, store_errors, unpacked
 from schemas.provenance import Feedback, Retrieval, decode_provenance, decode_retrieval
 
 BATCH_ROWS = 4_096

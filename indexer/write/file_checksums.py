@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from indexer.file_checksums import (
+from indexer.generations import replace_file
+from indexer.integrity.file_checksums import (
     CHECKSUMS,
     SUFFIX,
     VERSIONS,
@@ -12,7 +13,6 @@ from indexer.file_checksums import (
     read_checksums,
     table_of,
 )
-from indexer.generations import replace_file
 
 LEAST_STALE_LINES = 500
 

@@ -15,7 +15,7 @@ from schemas.usage import PopularChunk, PopularChunks, QueryAnalytics, QueryCoun
 if TYPE_CHECKING:
     from indexer.read.rows import ChunkRow
     from indexer.read.usage import LoggedSearch, ShownChunk
-    from indexer.tables import DocumentRow
+    from indexer.schema import DocumentRow
     from schemas.ids import DocumentKey
 
 LOOKED_UP = 500  # chunks at once, when the shown ones are looked for in the index

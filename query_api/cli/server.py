@@ -18,8 +18,8 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
-from indexer.memory import share_arenas
-from indexer.observe import configure_logging
+from indexer.runtime.logs import configure_logging
+from indexer.runtime.memory import share_arenas
 from query_api.app import create_app
 from query_api.cli.connections import REQUEST_SECONDS, ServiceProtocol
 from query_api.context import Service

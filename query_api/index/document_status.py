@@ -10,7 +10,7 @@ from schemas.ids import DocumentKey, format_positions
 from schemas.receipts import Receipt
 
 if TYPE_CHECKING:
-    from indexer.tables import DocumentRow
+    from indexer.schema import DocumentRow
     from query_api.index.snapshot import Snapshot
 
 

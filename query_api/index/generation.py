@@ -9,7 +9,7 @@ import structlog
 
 from indexer.errors import DamagedStore
 from indexer.generations import Generation, Manifest, read_manifest
-from indexer.memory import return_freed_memory
+from indexer.runtime.memory import return_freed_memory
 from kafka_client.unreadable_batches import Skip
 from query_api.index.follower import LocateBroker, LogUnavailable, Span, TailedRecord, TopicTail
 from query_api.index.graph.live import GraphChange, LiveGraph
@@ -21,7 +21,7 @@ from schemas.settings import MIB, KafkaSettings
 from schemas.topics import TopicNames
 
 if TYPE_CHECKING:
-    from indexer.read.vectors import VectorReader
+    from indexer.read.lance import VectorReader
     from query_api.index.graph.view import GraphView
     from query_api.index.snapshot import Snapshot
 

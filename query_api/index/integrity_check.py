@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from indexer.damage import Damage, sentence_of
 from indexer.generations import Generation
+from indexer.integrity.damage import Damage, sentence_of
 
 if TYPE_CHECKING:
     from query_api.retrieval.engine import LazyEngine

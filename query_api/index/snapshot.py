@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from indexer.read.resident.documents import DocumentIndex
     from indexer.read.resident.words import ComparedRows
     from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, PassageRow
-    from indexer.tables import DocumentRow
+    from indexer.schema import DocumentRow
 
 
 class Reached(Protocol):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from indexer.read.resident.documents import DocumentIndex
     from indexer.read.resident.words import ComparedRows
     from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, PassageRow
-    from indexer.tables import DocumentRow
+    from indexer.schema import DocumentRow
 
 KEPT_PASSAGES = 8_192  # about 5 kB each with their chunks
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from indexer.processors import usable_processors
+from indexer.runtime.processors import usable_processors
 from query_api.process_pool.worker import Fork, ForkLost
 from query_api.retrieval.engine import LazyEngine, PartsOf, SearchPart
 from query_api.settings import ServiceBlock

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.extracting.words import STOP_WORDS, word_set
+from indexer.extraction.lexicon import STOP_WORDS, word_set
 from indexer.read.fields.phrases import LITERAL, MAX_WORDS, Fit, best_fits
 from indexer.read.fields.words import Word, phrase_of, words_of
 from indexer.read.resident.documents import Called, DocumentIndex

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from indexer.extracting.words import word_set
+from indexer.extraction.lexicon import word_set
 from indexer.read.fields.words import Word, words_of
 
 NEAR_WORDS = 3  # between a field's name and the value that it speaks of

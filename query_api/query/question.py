@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 import Stemmer
 
-from indexer.extracting.words import STOP_WORDS
+from indexer.extraction.lexicon import STOP_WORDS
 from schemas.ids import normalise_name
 
 MAX_WORDS = 64  # of a question that are looked at for names and weights; the channels get the whole of it

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from indexer.sentences import sentence_spans
+from indexer.chunking.sentences import sentence_spans
 from query_api.query.decomposition import question_clauses
 from schemas.api import Understanding
 from schemas.search_request import MAX_HOPS, Intent, SearchRequest

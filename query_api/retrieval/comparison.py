@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.terms import terms_of_question
+from indexer.text_analysis import terms_of_question
 from query_api.index.snapshot import Candidate, TextSnapshot
 from query_api.retrieval.scoring import text_score
 

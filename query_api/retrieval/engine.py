@@ -18,9 +18,9 @@ from schemas.search_request import SearchRequest
 from schemas.settings import EmbeddingSettings
 
 if TYPE_CHECKING:
-    from indexer.damage import Damage
     from indexer.embedding.prompts import PromptedEncoder
-    from indexer.read.vectors import VectorReader, VectorSnapshot
+    from indexer.integrity.damage import Damage
+    from indexer.read.lance import VectorReader, VectorSnapshot
     from query_api.index.graph.view import GraphView
     from query_api.index.snapshot import QueryEncoder, Snapshot
     from query_api.rerankers.served import ServedReranker

@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 from functools import cached_property
 
 from indexer.errors import TransientStoreError
-from indexer.terms import terms_of_question
+from indexer.text_analysis import terms_of_question
 from query_api.query.entity_linking import Names, names_in
 from query_api.query.question import Question, WordWeights
 from query_api.query.understanding import hops_of

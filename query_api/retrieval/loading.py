@@ -8,16 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from indexer.damage import Damage
 from indexer.embedding import load_encoder
 from indexer.embedding.prompts import PromptedEncoder
 from indexer.errors import EncoderFailure
 from indexer.generations import Generation, kept_manifest
 from indexer.graph_schema import SCHEMA_VERSION
-from indexer.integrity import damage_of, is_in_tables
-from indexer.read.graph import read_graph
-from indexer.read.snapshots import published_snapshots
-from indexer.read.vectors import INDEX_TABLES, VectorReader
+from indexer.integrity.check import damage_of, is_in_tables
+from indexer.integrity.damage import Damage
+from indexer.read.graph_snapshots import published_snapshots
+from indexer.read.graph_tables import read_graph
+from indexer.read.lance import INDEX_TABLES, VectorReader
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import QueryEncoder, Snapshot
 from query_api.index.text_cache import CachedText, TextCache

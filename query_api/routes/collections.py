@@ -5,7 +5,7 @@ from typing import Annotated
 from aiokafka.errors import KafkaError
 from fastapi import APIRouter, Depends
 
-from indexer.chunking import ChunkingParameters
+from indexer.chunking.splitter import ChunkingParameters
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, refused_event
 from query_api.index.collection_settings import SettingsReader, Stated

@@ -28,7 +28,7 @@ from schemas.service import DocumentDetail, FormatInfo, PassageText
 
 if TYPE_CHECKING:
     from indexer.read.rows import PassageRow
-    from indexer.tables import DocumentRow
+    from indexer.schema import DocumentRow
 
 router = APIRouter(tags=["documents"])
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import structlog
 
-from indexer.chunking import ChunkingParameters
+from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import DEFAULT_RULES, LinkingRules
 from schemas.curation import ChunkingEvent, LinkingEvent, RelinkEvent, decode_curation
 from schemas.errors import MalformedEvent

@@ -9,9 +9,9 @@ from typing import Protocol
 
 import structlog
 
-from indexer.chunking import ChunkingParameters
-from indexer.tables import DocumentRow, StoredPosition
-from indexer.write.rows import IndexedRows
+from indexer.chunking.splitter import ChunkingParameters
+from indexer.schema import DocumentRow, StoredPosition
+from indexer.write.lance_rows import IndexedRows
 from schemas.ids import DocumentKey, Position
 from schemas.receipts import Receipt
 from schemas.settings import LimitSettings

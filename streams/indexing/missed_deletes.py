@@ -17,8 +17,8 @@ import msgspec
 import structlog
 
 from indexer.generations import replace_file
-from indexer.tables import DocumentRow, StoredPosition
-from indexer.write.rows import IndexedRows
+from indexer.schema import DocumentRow, StoredPosition
+from indexer.write.lance_rows import IndexedRows
 from schemas.ids import DocumentKey
 from streams.delivery.outbox import Outbox
 from streams.indexing.partition_reader import PartitionReader

@@ -3,17 +3,17 @@
 import asyncio
 from collections.abc import Sequence
 
-from indexer.chunking import ChunkingParameters
+from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
-from indexer.preparing import decode_prepared, decode_sentences, encode_sentences_task, encode_task
-from indexer.processors import usable_processors
-from indexer.sandbox import Sandbox, SandboxFailure, SandboxLimits
+from indexer.pipeline import decode_prepared, decode_sentences, encode_sentences_task, encode_task
+from indexer.runtime.processors import usable_processors
+from indexer.sandbox.sandbox import Sandbox, SandboxFailure, SandboxLimits
 from schemas.events import DEFAULT_CONTENT_TYPE, DocumentUpsert
 from schemas.ids import DocumentKey
 from streams.errors import ParserFailure
 from streams.settings import WorkerSettings
 
-_TASK = "indexer.preparing:prepare_bytes"
+_TASK = "indexer.pipeline:prepare_bytes"
 _MOST_BY_DEFAULT = 2
 _FIRST_DOCUMENT = DocumentUpsert(
     key=DocumentKey("warm-up", "1"), content=b"# Warm-up\n\nA few words.", content_type=DEFAULT_CONTENT_TYPE

@@ -6,8 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from indexer.chunking import ChunkingParameters
-from indexer.cohesion import turns
+from indexer.chunking.semantic import turns
+from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
 from schemas.events import DocumentUpsert
 from streams.indexing.encoding import Encoding, WithoutVector

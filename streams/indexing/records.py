@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from indexer.chunking import ChunkingParameters
-from indexer.preparing import revision_of
+from indexer.chunking.splitter import ChunkingParameters
+from indexer.pipeline import revision_of
 from schemas.events import DocumentDelete, DocumentEvent, DocumentUpsert
 from schemas.ids import DocumentKey, Position
 from streams.delivery.dead_letters import DeadLetter, Stage

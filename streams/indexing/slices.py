@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from indexer.chunking import ChunkingParameters
-from indexer.tables import DocumentRow, StoredPosition
-from indexer.write.rows import IndexedRows
+from indexer.chunking.splitter import ChunkingParameters
+from indexer.schema import DocumentRow, StoredPosition
+from indexer.write.lance_rows import IndexedRows
 from schemas.errors import MalformedEvent
 from schemas.events import DocumentUpsert, decode_document_event
 from schemas.ids import DocumentKey, Position

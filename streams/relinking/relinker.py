@@ -10,7 +10,7 @@ import structlog
 from numpy.typing import NDArray
 
 from indexer.linking import LinkingRules, chunk_edges
-from indexer.tables import DocumentRow
+from indexer.schema import DocumentRow
 from schemas.contributions import Contribution, decode_contribution, encode_contribution
 from schemas.curation import RelinkEvent, encode_choice, relink_key
 from schemas.ids import DocumentKey

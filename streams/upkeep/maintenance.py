@@ -7,7 +7,7 @@ from typing import Protocol
 
 import structlog
 
-from indexer.write.maintenance import MaintenanceReport
+from indexer.write.lance_maintenance import MaintenanceReport
 from streams.metrics import WorkerMetrics
 from streams.progress.stores import StoreThread
 from streams.settings import WorkerSettings

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from indexer.errors import EncoderUnavailable
 from indexer.generations import current_generation, read_manifest
-from indexer.read.vectors import VectorReader
+from indexer.read.lance import VectorReader
 from query_api.evaluation.corpus import corpus_of
 from query_api.evaluation.datasets import LabelledCollection, Question, read_folder, spread_out
 from query_api.evaluation.metrics.calibration import calibrate

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from indexer.chunking import ChunkingParameters
+from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
-from indexer.preparing import prepare
+from indexer.pipeline import prepare
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.chunking import ChunkingParameters
+from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
 from indexer.embedding import Encoder
 from indexer.generations import Generation, Manifest, current_generation, open_generation
 from indexer.linking import contribution
-from indexer.tables import DocumentRow, StoredPosition
-from indexer.write.graph import GraphWriter
-from indexer.write.maintenance import MaintenanceParameters
-from indexer.write.rows import IndexedRows
-from indexer.write.vectors import VectorWriter
+from indexer.schema import DocumentRow, StoredPosition
+from indexer.write.kuzu import GraphWriter
+from indexer.write.lance import VectorWriter
+from indexer.write.lance_maintenance import MaintenanceParameters
+from indexer.write.lance_rows import IndexedRows
 from schemas.ids import sha256_hex
 from schemas.settings import EmbeddingSettings
 

@@ -10,16 +10,16 @@ import pytest
 
 from indexer.embedding.hashing import HashingEncoder
 from indexer.errors import DamagedStore, StoreInDoubt
-from indexer.file_checksums import CHECKSUMS
 from indexer.generations import Generation
-from indexer.read.graph import read_graph
-from indexer.read.snapshots import POINTER, newest_intact_snapshot, published_snapshots
-from indexer.read.vectors import VectorReader
-from indexer.tables import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS
+from indexer.integrity.file_checksums import CHECKSUMS
+from indexer.read.graph_snapshots import POINTER, newest_intact_snapshot, published_snapshots
+from indexer.read.graph_tables import read_graph
+from indexer.read.lance import VectorReader
+from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS
 from indexer.verify import graph_digest, verify_when_complete
 from indexer.write.file_checksums import ChecksumRecorder
-from indexer.write.graph import GraphWriter
-from indexer.write.vectors import VectorWriter
+from indexer.write.kuzu import GraphWriter
+from indexer.write.lance import VectorWriter
 from query_api.app import create_app
 from query_api.index import integrity_check
 from query_api.index.generation import OpenedGeneration

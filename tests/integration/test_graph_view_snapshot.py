@@ -5,8 +5,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 
 from indexer.generations import Generation
-from indexer.read.graph import read_graph
-from indexer.write.graph import GraphWriter
+from indexer.read.graph_tables import read_graph
+from indexer.write.kuzu import GraphWriter
 from query_api.index.graph.view import GraphView
 from schemas.contributions import Contribution
 from schemas.ids import DocumentKey

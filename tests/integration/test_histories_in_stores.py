@@ -10,11 +10,11 @@ from structlog.testing import capture_logs
 
 from indexer.embedding.hashing import HashingEncoder
 from indexer.generations import Generation
-from indexer.read.vectors import VectorReader
-from indexer.tables import POSITIONS
+from indexer.read.lance import VectorReader
+from indexer.schema import POSITIONS
 from indexer.verify import VerifyReport, verify
-from indexer.write.graph import GraphWriter
-from indexer.write.vectors import VectorWriter
+from indexer.write.kuzu import GraphWriter
+from indexer.write.lance import VectorWriter
 from streams.graph_agent import decode_change
 from streams.indexing.records import SourceRecord
 from tests.effort import examples

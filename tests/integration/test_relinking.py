@@ -6,7 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from indexer.generations import current_generation
-from indexer.read.vectors import VectorReader
+from indexer.read.lance import VectorReader
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.retrieval.engine import load_engine

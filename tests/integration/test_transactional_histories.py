@@ -13,7 +13,7 @@ from aiokafka import TopicPartition
 from confluent_kafka import Message, Producer
 
 from indexer.generations import current_generation
-from indexer.read.vectors import VectorReader
+from indexer.read.lance import VectorReader
 from indexer.verify import verify_when_complete
 from kafka_client.consumers import LogConsumer
 from schemas.ids import DocumentKey

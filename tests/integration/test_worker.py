@@ -7,10 +7,10 @@ from uuid import uuid4
 import pytest
 
 from indexer.generations import current_generation
-from indexer.read.graph import GraphTables, read_graph
-from indexer.read.snapshots import latest_snapshot
-from indexer.read.vectors import VectorReader
-from indexer.tables import DocumentRow
+from indexer.read.graph_snapshots import latest_snapshot
+from indexer.read.graph_tables import GraphTables, read_graph
+from indexer.read.lance import VectorReader
+from indexer.schema import DocumentRow
 from indexer.verify import verify_when_complete
 from schemas.contributions import decode_contribution
 from schemas.ids import DocumentKey

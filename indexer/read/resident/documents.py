@@ -15,7 +15,7 @@ from indexer.read.fields.dates import Span, date_span
 from indexer.read.fields.phrases import Phrases, best_fits, hashes_of
 from indexer.read.resident.layers import Layer, Layers
 from indexer.read.resident.scope import KEPT_SCOPES, Scope, ScopeRows
-from indexer.tables import DocumentRow
+from indexer.schema import DocumentRow
 from schemas.errors import MalformedFilter
 from schemas.filters import Condition
 from schemas.ids import DocumentKey

@@ -15,6 +15,7 @@ from lancedb.expr import col, lit
 from lancedb.table import Table
 
 from indexer.errors import DamagedStore
+from indexer.integrity.row_checksums import checkable, require_intact
 from indexer.read.lookups import rows_with, vector_matrix
 from indexer.read.resident.documents import RECORD_COLUMNS, DocumentIndex, Records
 from indexer.read.resident.layers import Layer, Layers
@@ -22,8 +23,7 @@ from indexer.read.resident.texts import TEXT_COLUMNS, TextIndex, Texts
 from indexer.read.resident.vector_index import VectorIndex
 from indexer.read.resident.vectors import Vectors
 from indexer.read.resident.words import Postings, WordIndex
-from indexer.row_checksums import checkable, require_intact
-from indexer.tables import CHUNKS, DOCUMENTS, MIB, PASSAGES, DocumentRow, StoredPosition, reading
+from indexer.schema import CHUNKS, DOCUMENTS, MIB, PASSAGES, DocumentRow, StoredPosition, reading
 from schemas.ids import DocumentKey
 
 MOST_RESIDENT_CHUNKS = 400_000  # at 2 kB each, with 384 dimensions

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from indexer.read.resident.layers import Layer, Layers, best_rows
 from indexer.read.resident.scope import EVERYTHING, KEPT_SCOPES, Runs, Scope, ScopeRows
-from indexer.tables import MIB
+from indexer.schema import MIB
 from schemas.ids import DocumentKey
 
 K1 = 1.2

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from indexer.extracting.words import word_set
+from indexer.extraction.lexicon import word_set
 from query_api.evaluation.synthetic.made import Made, Material, Step
 from query_api.evaluation.synthetic.naming import asks_for, described, hints_at, quotes, whole
 from query_api.evaluation.synthetic.reading import IndexedDocument

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import Stemmer
 
-from indexer.sentences import sentence_spans
+from indexer.chunking.sentences import sentence_spans
 from query_api.evaluation.synthetic.reading import IndexedDocument
 
 WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")

@@ -12,7 +12,7 @@ from query_api.index.graph.columns import CHUNK_EDGE_KINDS, GraphColumns, Keys, 
 from schemas.ids import DocumentKey
 
 if TYPE_CHECKING:
-    from indexer.read.graph import GraphTables
+    from indexer.read.graph_tables import GraphTables
 
 
 def columns_of_tables(tables: "GraphTables") -> GraphColumns:

@@ -37,7 +37,7 @@ from schemas.contributions import Contribution
 from schemas.ids import DocumentKey
 
 if TYPE_CHECKING:
-    from indexer.read.graph import GraphTables
+    from indexer.read.graph_tables import GraphTables
 
 NO_POSITION = -1
 

@@ -12,7 +12,7 @@ from schemas.ids import DocumentKey
 
 if TYPE_CHECKING:
     from indexer.read.rows import ChunkRow, PassageRow
-    from indexer.tables import DocumentRow
+    from indexer.schema import DocumentRow
 
 UNLIKELY_BELOW = 0.01  # as are, among the first ten of 1,320 questions of nine sets, 103 of 1,922 answers, 23 % of hits
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from indexer.sentences import sentence_spans
+from indexer.chunking.sentences import sentence_spans
 from query_api.index.graph.view import GraphView
 from query_api.query.entity_linking import QueryLink
 from query_api.query.question import Question, normalise_text, question_of

@@ -8,8 +8,8 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from indexer.sentences import sentence_spans
-from indexer.terms import words_with_terms
+from indexer.chunking.sentences import sentence_spans
+from indexer.text_analysis import words_with_terms
 from schemas.api import TextSpan
 
 

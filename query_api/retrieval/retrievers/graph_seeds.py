@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from indexer.sentences import sentence_spans
+from indexer.chunking.sentences import sentence_spans
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.neighbourhoods import Near
 from query_api.index.graph.view import GraphView

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from indexer.generations import Generation
-from indexer.write.graph import GraphWriter
+from indexer.write.kuzu import GraphWriter
 from tests.integration.graph_store.sample_graph import generation_in
 
 

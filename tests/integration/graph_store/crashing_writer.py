@@ -13,8 +13,8 @@ from typing import Any
 
 from indexer.errors import StoreInDoubt
 from indexer.generations import Generation
-from indexer.write import rewriting, snapshots
-from indexer.write.graph import GraphWriter
+from indexer.write import graph_snapshots, kuzu_compaction
+from indexer.write.kuzu import GraphWriter
 from tests.integration.graph_store.sample_graph import generation_in, story
 
 SNAPSHOT_AFTER = 2
@@ -52,13 +52,13 @@ def dies_in_batch(writer: GraphWriter, point: str) -> None:
 
 def dies_in_snapshot(writer: GraphWriter, point: str) -> None:
     if point == "snapshot not copied":
-        snapshots.shutil.copyfile = lambda *_: die()  # type: ignore[assignment, attr-defined]
+        graph_snapshots.shutil.copyfile = lambda *_: die()  # type: ignore[assignment, attr-defined]
     elif point == "snapshot not pointed at":
-        snapshots.replace_file = lambda *_: die()
+        graph_snapshots.replace_file = lambda *_: die()
     elif point in ("snapshot not renamed", "written anew, not put in place"):
         Path.replace = lambda *_: die()  # type: ignore[assignment, method-assign]
         if point == "written anew, not put in place":
-            rewriting.LEAST_HOLES = 1
+            kuzu_compaction.LEAST_HOLES = 1
 
 
 def meets_a_full_disk(size: int) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from indexer.generations import Generation
-from indexer.read.graph import GraphTables, read_graph
+from indexer.read.graph_tables import GraphTables, read_graph
 from indexer.verify import graph_digest
-from indexer.write.graph import GraphWriter
+from indexer.write.kuzu import GraphWriter
 from schemas.contributions import (
     AboutEdge,
     ChunkEdge,

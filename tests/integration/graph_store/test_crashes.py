@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from indexer.generations import Generation
-from indexer.read.graph import read_graph
-from indexer.read.snapshots import POINTER, SnapshotFile, latest_snapshot
+from indexer.read.graph_snapshots import POINTER, SnapshotFile, latest_snapshot
+from indexer.read.graph_tables import read_graph
 from indexer.verify import graph_digest
-from indexer.write.graph import GraphWriter
+from indexer.write.kuzu import GraphWriter
 from tests.integration.graph_store.crashing_writer import POINTS, SNAPSHOT_AFTER
 from tests.integration.graph_store.sample_graph import digest_after, digest_of, document, generation_in, story
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from indexer.errors import StoreInUse
 from indexer.generations import Generation
-from indexer.write import rewriting
-from indexer.write.graph import GraphWriter
+from indexer.write import kuzu_compaction
+from indexer.write.kuzu import GraphWriter
 from tests.integration.graph_store.sample_graph import (
     Change,
     digest_after,
@@ -119,7 +119,7 @@ def test_a_worn_graph_written_anew_is_the_same_graph(
     before = digest_of(writer, generation)
     assert generation.graph_path.stat().st_ino == worn
 
-    monkeypatch.setattr(rewriting, "LEAST_HOLES", 10)
+    monkeypatch.setattr(kuzu_compaction, "LEAST_HOLES", 10)
     after = digest_of(writer, generation)
 
     assert generation.graph_path.stat().st_ino != worn

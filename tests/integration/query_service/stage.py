@@ -13,15 +13,15 @@ import httpx
 import uvicorn
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-from indexer.chunking import ChunkingParameters
+from indexer.chunking.splitter import ChunkingParameters
 from indexer.embedding import text_hash
 from indexer.embedding.hashing import HashingEncoder
 from indexer.generations import Generation, Manifest, open_generation
 from indexer.linking import contribution
-from indexer.preparing import prepare
-from indexer.tables import DocumentRow, StoredPosition
-from indexer.write.rows import IndexedRows
-from indexer.write.vectors import VectorWriter
+from indexer.pipeline import prepare
+from indexer.schema import DocumentRow, StoredPosition
+from indexer.write.lance import VectorWriter
+from indexer.write.lance_rows import IndexedRows
 from query_api.app import create_app
 from query_api.cli.bad_requests import ProblemProtocol
 from query_api.retrieval.engine import load_engine

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from indexer.generations import Generation
-from indexer.write.vectors import VectorWriter
+from indexer.write.lance import VectorWriter
 from tests.integration.text_stores.sample_rows import DIMENSION, generation_in
 
 

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
-from indexer.tables import StoredPosition
-from indexer.write.vectors import VectorWriter
+from indexer.schema import StoredPosition
+from indexer.write.lance import VectorWriter
 from tests.integration.text_stores.sample_rows import DIMENSION, generation_in, story
 
 

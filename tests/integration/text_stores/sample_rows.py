@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from indexer.documents import Chunk, ChunkedDocument, Passage, PreparedDocument, Section
 from indexer.generations import Generation
-from indexer.read.vectors import VectorReader
-from indexer.tables import DocumentRow
-from indexer.write.rows import IndexedRows
+from indexer.read.lance import VectorReader
+from indexer.schema import DocumentRow
+from indexer.write.lance_rows import IndexedRows
 from schemas.ids import DocumentKey, chunk_id, digest, passage_id, sha256_hex
 
 DIMENSION = 16

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from indexer.generations import Generation
-from indexer.read.vectors import VectorReader
-from indexer.write.vectors import VectorWriter
+from indexer.read.lance import VectorReader
+from indexer.write.lance import VectorWriter
 from tests.integration.text_stores.sample_rows import (
     DIMENSION,
     contents,
@@ -35,7 +35,7 @@ FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
 from indexer.errors import TransientStoreError
-from indexer.write.vectors import VectorWriter
+from indexer.write.lance import VectorWriter
 from tests.integration.text_stores.sample_rows import DIMENSION, generation_in, story
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

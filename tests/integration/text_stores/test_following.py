@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexer.generations import Generation
+from indexer.read.lance import VectorReader, VectorSnapshot
 from indexer.read.resident.scope import Scope
-from indexer.read.vectors import VectorReader, VectorSnapshot
-from indexer.tables import DOCUMENTS, StoredPosition, document_rows
-from indexer.write.maintenance import MaintenanceParameters
-from indexer.write.rows import IndexedRows
-from indexer.write.vectors import VectorWriter
+from indexer.schema import DOCUMENTS, StoredPosition, document_rows
+from indexer.write.lance import VectorWriter
+from indexer.write.lance_maintenance import MaintenanceParameters
+from indexer.write.lance_rows import IndexedRows
 from schemas.filters import parse_condition
 from tests.integration.text_stores.sample_rows import (
     DIMENSION,
@@ -180,7 +180,7 @@ def test_a_filtered_search_finds_all_there_is_wherever_the_vectors_are(
     generation: Generation, writer: VectorWriter, monkeypatch: pytest.MonkeyPatch, listed: int, resident: int
 ) -> None:
     """Also where the documents let through are the farthest of all, and too many to be listed in a condition."""
-    monkeypatch.setattr("indexer.read.vector_snapshot.MOST_LISTED_DOCUMENTS", listed)
+    monkeypatch.setattr("indexer.read.lance_snapshot.MOST_LISTED_DOCUMENTS", listed)
     writer.replace([document(f"d{number:03}", f"River {number}", offset=number) for number in range(120)])
     snapshot = VectorReader.open(generation, most_resident_chunks=resident).snapshot()
     query = vector_of("d000. River 0")

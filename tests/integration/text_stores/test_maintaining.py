@@ -4,11 +4,11 @@ import lancedb
 import pytest
 
 from indexer.generations import Generation
-from indexer.read.vectors import VectorReader
-from indexer.tables import StoredPosition, connect
-from indexer.write import vectors
-from indexer.write.maintenance import MaintenanceParameters
-from indexer.write.vectors import VectorWriter
+from indexer.read.lance import VectorReader
+from indexer.schema import StoredPosition, connect
+from indexer.write import lance
+from indexer.write.lance import VectorWriter
+from indexer.write.lance_maintenance import MaintenanceParameters
 from tests.integration.text_stores.sample_rows import DIMENSION, document
 
 
@@ -60,7 +60,7 @@ def test_a_steady_trickle_of_updates_makes_few_files_and_takes_nothing_from_a_re
 
 
 def test_a_writer_goes_on_with_handles_opened_afresh(generation: Generation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "REOPENED_AFTER", 3)
+    monkeypatch.setattr(lance, "REOPENED_AFTER", 3)
     sessions: list[lancedb.Session] = []
     made = lancedb.Session
 

@@ -7,11 +7,11 @@ import pytest
 
 from indexer.errors import IncompatibleGeneration
 from indexer.generations import Generation
+from indexer.read.lance import VectorReader
 from indexer.read.resident.scope import Scope
-from indexer.read.vectors import VectorReader
-from indexer.tables import StoredPosition
-from indexer.write.rows import IndexedRows
-from indexer.write.vectors import VectorWriter
+from indexer.schema import StoredPosition
+from indexer.write.lance import VectorWriter
+from indexer.write.lance_rows import IndexedRows
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, RetrievedHit
 from tests.integration.text_stores.sample_rows import (

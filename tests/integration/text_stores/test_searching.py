@@ -5,12 +5,12 @@ import pytest
 
 from indexer.errors import MalformedCursor
 from indexer.generations import Generation
+from indexer.read.lance import VectorReader, VectorSnapshot
 from indexer.read.resident.scope import Scope
 from indexer.read.rows import ChunkSpan
-from indexer.read.vectors import VectorReader, VectorSnapshot
-from indexer.write.maintenance import MaintenanceParameters
-from indexer.write.rows import IndexedRows
-from indexer.write.vectors import VectorWriter
+from indexer.write.lance import VectorWriter
+from indexer.write.lance_maintenance import MaintenanceParameters
+from indexer.write.lance_rows import IndexedRows
 from schemas.ids import DocumentKey
 from tests.integration.text_stores.sample_rows import DIMENSION, document, tombstone, vector_of
 

@@ -9,11 +9,11 @@ import pytest
 
 from indexer.errors import TransientStoreError
 from indexer.generations import Generation
-from indexer.read.vectors import VectorReader, VectorSnapshot
-from indexer.tables import StoredPosition
-from indexer.write.maintenance import MaintenanceParameters
-from indexer.write.rows import IndexedRows
-from indexer.write.vectors import VectorWriter
+from indexer.read.lance import VectorReader, VectorSnapshot
+from indexer.schema import StoredPosition
+from indexer.write.lance import VectorWriter
+from indexer.write.lance_maintenance import MaintenanceParameters
+from indexer.write.lance_rows import IndexedRows
 from schemas.ids import DocumentKey
 from tests.integration.text_stores.sample_rows import (
     DIMENSION,

@@ -8,10 +8,10 @@ import pytest
 from indexer.errors import IncompatibleGeneration
 from indexer.generations import Generation
 from indexer.read import usage as usage_module
+from indexer.read.lance import VectorReader
 from indexer.read.usage import UsageTables
-from indexer.read.vectors import VectorReader
-from indexer.tables import RETRIEVALS, RETRIEVALS_SCHEMA
-from indexer.write.vectors import VectorWriter
+from indexer.schema import RETRIEVALS, RETRIEVALS_SCHEMA
+from indexer.write.lance import VectorWriter
 from schemas.provenance import Retrieval, encode_retrieval
 from tests.integration.text_stores.sample_rows import DIMENSION
 from tests.unit.query_api.in_memory_usage import made_feedback, made_retrieval

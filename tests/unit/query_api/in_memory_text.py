@@ -18,8 +18,8 @@ from indexer.read.resident.layers import Layer, Layers
 from indexer.read.resident.scope import EVERYTHING, Scope
 from indexer.read.resident.words import ComparedRows
 from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, PassageRow
-from indexer.tables import DocumentRow, StoredPosition, documents_table
-from indexer.terms import terms_of
+from indexer.schema import DocumentRow, StoredPosition, documents_table
+from indexer.text_analysis import terms_of
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from schemas.contributions import (

@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.damage import Damage
 from indexer.generations import Generation, Manifest, open_generation
-from indexer.tables import DocumentRow, StoredPosition
+from indexer.integrity.damage import Damage
+from indexer.schema import DocumentRow, StoredPosition
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.rerankers.served import ServedReranker

@@ -11,14 +11,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.chunking import ChunkingParameters
+from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
 from indexer.embedding.hashing import HashingEncoder
 from indexer.errors import TransientStoreError, UnparsableDocument
 from indexer.linking import DEFAULT_RULES, LinkingRules
-from indexer.preparing import prepare
-from indexer.tables import DocumentRow, StoredPosition
-from indexer.write.rows import IndexedRows
+from indexer.pipeline import prepare
+from indexer.schema import DocumentRow, StoredPosition
+from indexer.write.lance_rows import IndexedRows
 from schemas.contributions import Contribution
 from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, decode_receipt

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from indexer.embedding import Encoder, load_encoder, text_hash
-from indexer.embedding.bert_encoder import BertEncoder
 from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.onnx_bert import BertEncoder
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 

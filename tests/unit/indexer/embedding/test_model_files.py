@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from indexer.embedding.bert_encoder import BertEncoder
 from indexer.embedding.model_files import model_digest
+from indexer.embedding.onnx_bert import BertEncoder
 from tests.unit.indexer.embedding.tiny_bert import FIRST, MODULES, write_model
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from indexer.embedding import load_encoder
-from indexer.embedding.bert_encoder import BertEncoder
 from indexer.embedding.hashing import HashingEncoder
 from indexer.embedding.model_files import model_folder
+from indexer.embedding.onnx_bert import BertEncoder
 from indexer.embedding.prompts import CONFIG, PromptedEncoder, Prompts, prompts_in
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingSettings

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from indexer.chunking import ChunkingParameters
+from indexer.chunking.splitter import ChunkingParameters
 from indexer.errors import UnparsableDocument
 from indexer.parsing import formats
-from indexer.preparing import decode_prepared, encode_task
-from indexer.sandbox import Sandbox
+from indexer.pipeline import decode_prepared, encode_task
+from indexer.sandbox.sandbox import Sandbox
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
 from tests.effort import examples
@@ -29,7 +29,7 @@ PARAMETERS = ChunkingParameters(passage_characters=400, chunk_characters=100, ch
 
 @pytest.fixture
 async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox("indexer.preparing:prepare_bytes") as opened:
+    async with Sandbox("indexer.pipeline:prepare_bytes") as opened:
         yield opened
 
 

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from indexer.chunking import ChunkingParameters
+from indexer.chunking.splitter import ChunkingParameters
 from indexer.errors import UnparsableDocument
-from indexer.preparing import encode_task
-from indexer.sandbox import Sandbox
+from indexer.pipeline import encode_task
+from indexer.sandbox.sandbox import Sandbox
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
 from tests.memory import held_bytes
@@ -20,7 +20,7 @@ WORDS = DocumentUpsert(key=DocumentKey("default", "words"), content=b"Some words
 
 @pytest.fixture
 async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox("indexer.preparing:prepare_bytes") as opened:
+    async with Sandbox("indexer.pipeline:prepare_bytes") as opened:
         await opened.run(encode_task(WORDS, ChunkingParameters()))  # start and imports are not the bomb's time
         yield opened
 

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 import orjson
 import pytest
 
-from indexer.chunking import ChunkingParameters, chunk
+from indexer.chunking.splitter import ChunkingParameters, chunk
 from indexer.documents import ChunkedDocument, ParsedDocument
 from indexer.parsing import media_type_of, parse
 from schemas.ids import DocumentKey

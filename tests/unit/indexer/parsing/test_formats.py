@@ -2,7 +2,7 @@
 
 import pytest
 
-from indexer.chunking import ChunkingParameters, chunk
+from indexer.chunking.splitter import ChunkingParameters, chunk
 from indexer.errors import UnparsableDocument
 from indexer.parsing import formats, media_type_of, parse
 from schemas.ids import DocumentKey

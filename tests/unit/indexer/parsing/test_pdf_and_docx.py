@@ -1,9 +1,9 @@
 """PDF, DOCX and source code: what their structure becomes."""
 
-from indexer.chunking import ChunkingParameters
+from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import Figure, ParsedDocument
 from indexer.parsing import parse
-from indexer.preparing import prepare
+from indexer.pipeline import prepare
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
 from tests.unit.indexer.parsing.made_documents import Blocks, archive, docx, docx_parts, pdf

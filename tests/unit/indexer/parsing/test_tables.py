@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from indexer.chunking import ChunkingParameters, chunk
+from indexer.chunking.splitter import ChunkingParameters, chunk
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
 from indexer.parsing import media_type_of, parse, tab_separated

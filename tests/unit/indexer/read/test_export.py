@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 from indexer.read.export import envelope_of, html_of
 from indexer.read.rows import PassageRow
-from indexer.tables import DocumentRow
+from indexer.schema import DocumentRow
 from schemas.ids import DocumentKey
 
 KEY = DocumentKey("docs", "guide")

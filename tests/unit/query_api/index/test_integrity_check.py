@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from indexer.damage import Damage
 from indexer.generations import Generation
+from indexer.integrity.damage import Damage
 from query_api.index.integrity_check import DamageWatch
 from query_api.retrieval.engine import LazyEngine
 from tests.unit.query_api.scripted_engine import ScriptedEngine

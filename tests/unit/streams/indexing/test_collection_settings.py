@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from indexer.chunking import ChunkingParameters
+from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import LinkingRules
 from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.records import SourceRecord

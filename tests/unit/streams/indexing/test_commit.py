@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from indexer.chunking import ChunkingParameters
+from indexer.chunking.splitter import ChunkingParameters
 from schemas.contributions import decode_contribution
 from schemas.ids import DocumentKey
 from schemas.receipts import NOTHING_DELETED

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from indexer.embedding.endpoint import EndpointEncoder
 from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.openai_endpoint import EndpointEncoder
 from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
 from streams.indexing.encoding import PROBE, Encoding
 from streams.metrics import WorkerMetrics

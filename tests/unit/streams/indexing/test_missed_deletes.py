@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.tables import StoredPosition
+from indexer.schema import StoredPosition
 from schemas.ids import DocumentKey
 from streams.indexing.missed_deletes import MissedDeletes, may_have_missed_deletes
 from streams.indexing.records import SourceRecord

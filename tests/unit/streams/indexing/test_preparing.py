@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from indexer.chunking import ChunkingParameters
+from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
-from indexer.preparing import prepare, sentences_of
+from indexer.pipeline import prepare, sentences_of
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
 from streams.indexing.encoding import WithoutVector

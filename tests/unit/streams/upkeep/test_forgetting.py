@@ -1,6 +1,6 @@
 """Retrievals leave the tables with their topic's retention."""
 
-from indexer.write.maintenance import MaintenanceReport
+from indexer.write.lance_maintenance import MaintenanceReport
 from streams.upkeep.maintenance import FORGET_EVERY_SECONDS, Forgetting
 from tests.unit.streams.worker_doubles import Bench
 

@@ -6,7 +6,7 @@ from indexer.read.fields.dates import Span, date_span
 from indexer.read.resident.documents import DocumentIndex, Records
 from indexer.read.resident.layers import Layers
 from indexer.read.resident.scope import Scope
-from indexer.tables import DocumentRow
+from indexer.schema import DocumentRow
 from schemas.filters import parse_condition
 from schemas.ids import DocumentKey
 from tests.unit.indexer.read.resident.test_documents import layer_of, row

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from indexer.read.resident.documents import DocumentIndex, Records
 from indexer.read.resident.layers import Layer, Layers
-from indexer.tables import DocumentRow, documents_table
+from indexer.schema import DocumentRow, documents_table
 from schemas.errors import MalformedFilter
 from schemas.filters import parse_condition
 from schemas.ids import DocumentKey

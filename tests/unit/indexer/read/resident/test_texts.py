@@ -9,7 +9,7 @@ from indexer.read.resident.layers import Layer, Layers
 from indexer.read.resident.texts import TextIndex, Texts, chunks_of
 from indexer.read.resident.vectors import BoundChunk
 from indexer.read.rows import PassageRow
-from indexer.tables import PASSAGES_SCHEMA
+from indexer.schema import PASSAGES_SCHEMA
 from schemas.ids import DocumentKey
 from tests.unit.indexer.read.resident.histories import KEYS, State, Step, after, steps
 

@@ -1,8 +1,8 @@
 """What the caller sees of a place in the order of hits."""
 
 from indexer.read.rows import ChunkRow, PassageRow
-from indexer.tables import DocumentRow
-from indexer.terms import terms_of
+from indexer.schema import DocumentRow
+from indexer.text_analysis import terms_of
 from query_api.query.question import Question
 from query_api.retrieval.fusion import Place
 from query_api.retrieval.results.hits import Texts, hits_of

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from indexer.sentences import sentence_spans
+from indexer.chunking.sentences import sentence_spans
 from query_api.query.question import normalise_text
 from query_api.retrieval.results.paths import sentence_naming, written_in
 from schemas.ids import normalise_name

@@ -2,7 +2,7 @@
 
 import pytest
 
-from indexer.terms import terms_of
+from indexer.text_analysis import terms_of
 from query_api.retrieval.results.snippets import Snippet, snippet_of
 from schemas.api import TextSpan
 

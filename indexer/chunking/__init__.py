@@ -1,0 +1,1 @@
+"""Text to chunks: sentences by the rules of the language, sizes, changes of subject."""

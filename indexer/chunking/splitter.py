@@ -1,0 +1,256 @@
+"""Two levels of chunks, small to big: children of about 300 characters are embedded, their parents are shown.
+
+Per section: sentences are packed into cores, which lie end to end and cover the section once. A child is a core with
+some words before it; a parent is a run of cores with some sentences before it. No chunk crosses a section. By the
+method `semantic` cores and parents also end where the text turns to something else (`indexer.chunking.semantic`), and
+what follows takes over nothing from before.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+from semantic_text_splitter import TextSplitter
+
+from indexer.chunking.languages import USUAL
+from indexer.chunking.sentences import sentence_spans
+from indexer.documents import Chunk, ChunkedDocument, ParsedDocument, Passage, Section
+from schemas.curation import ChunkingChoice
+from schemas.ids import DocumentKey, chunk_id, passage_id
+
+SLACK = 4 / 3  # a child may exceed its size by a third rather than cut a sentence
+FULL_ENOUGH = 0.75  # of its size: such a child ends where its paragraph ends
+LEAST_TAIL = 0.25  # of its size: a last chunk smaller than that is merged or evened out with the one before
+LEAST_BEFORE_TURN = 0.5  # of its size: a smaller parent goes on over a turn
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class ChunkingParameters:
+    """Sizes in characters; `passage_overlap` is a share of `passage_characters`. Raises ValueError for nonsense.
+
+    `language` is an ISO 639 code, or `auto` for what the text shows itself to be.
+    """
+
+    passage_characters: int = 1_400
+    passage_overlap: float = 0.15
+    chunk_characters: int = 300
+    chunk_overlap: int = 50
+    method: Literal["sentences", "semantic"] = "sentences"
+    language: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.chunk_characters < 20 or not 0 <= self.chunk_overlap <= self.chunk_characters // 2:
+            raise ValueError("chunk_characters is 20 or more, and chunk_overlap at most half of it.")
+        if self.passage_characters < 2 * self.chunk_characters or not 0 <= self.passage_overlap <= 0.5:
+            raise ValueError("A passage has the size of two chunks or more; its overlap is a share of 0 to 0.5.")
+
+    def with_choice(self, choice: ChunkingChoice) -> "ChunkingParameters":
+        """These, with what a collection has chosen for itself. Raises ValueError with a sentence for who chose it."""
+        parent = _first_given(choice.parent_characters, self.passage_characters)
+        child = _first_given(choice.child_characters, self.chunk_characters)
+        child_overlap = _first_given(choice.child_overlap, self.chunk_overlap)
+        share = self.passage_overlap if choice.parent_overlap is None else choice.parent_overlap / parent
+        if parent < 2 * child:
+            raise ValueError(
+                f"A parent of {parent:,} characters is too small for children of {child:,}: parent_characters is twice "
+                "child_characters or more."
+            )
+        if share > 0.5:
+            raise ValueError(f"parent_overlap is at most half of parent_characters, which is {parent:,}.")
+        if child_overlap > child // 2:
+            raise ValueError(
+                f"child_overlap is {child_overlap:,}, and at most half of child_characters, which is {child:,}."
+            )
+        return replace(
+            self,
+            passage_characters=parent,
+            passage_overlap=share,
+            chunk_characters=child,
+            chunk_overlap=child_overlap,
+            method=choice.method or self.method,
+            language=choice.language or self.language,
+        )
+
+    @property
+    def longest_chunk(self) -> int:
+        """The bound on a child's characters, overlap included."""
+        return int(self.chunk_characters * SLACK)
+
+    @property
+    def longest_passage(self) -> int:
+        """The bound on a parent's characters, overlap included."""
+        return self.passage_characters + self.longest_chunk
+
+    @property
+    def passage_overlap_characters(self) -> int:
+        return int(self.passage_characters * self.passage_overlap + 1e-6)  # a share may stand for a whole number
+
+
+def chunk(
+    key: DocumentKey,
+    parsed: ParsedDocument,
+    parameters: ChunkingParameters,
+    *,
+    language: str = USUAL,
+    turns: Sequence[int] = (),
+) -> ChunkedDocument:
+    """The sections, parents and children of a document; `text[start:end] == chunk.text` for each of them.
+
+    `turns` are numbers of sentences, counted as `sentences_by_section` gives them, with which something else begins.
+    A pure function: the same input gives the same ids. A child's id holds as long as its text and headings do.
+    """
+    cutter = _Cutter(parsed, parameters, language, turns)
+    occurrences: Counter[tuple[str, tuple[str, ...], str]] = Counter()
+    passages: list[Passage] = []
+    chunks: list[Chunk] = []
+    for index, section in enumerate(parsed.sections):
+        for bounds, children in cutter.cut(section):
+            text = parsed.text[slice(*bounds)]
+            seen = ("passage", section.headings, text)
+            identity = passage_id(key, section.headings, text, occurrences[seen])
+            occurrences[seen] += 1
+            passage = Passage(identity, len(passages), index, *bounds, text)
+            passages.append(passage)
+            for child in children:
+                text = parsed.text[slice(*child)]
+                seen = ("chunk", section.headings, text)
+                identity = chunk_id(key, section.headings, text, occurrences[seen])
+                occurrences[seen] += 1
+                chunks.append(Chunk(identity, len(chunks), passage.ordinal, index, *child, text))
+    return ChunkedDocument(parsed.sections, tuple(passages), tuple(chunks))
+
+
+def sentences_by_section(
+    parsed: ParsedDocument, parameters: ChunkingParameters, language: str = USUAL
+) -> list[list[str]]:
+    """What chunks are packed from: the sentences of each section, in pieces where one is too long for a child."""
+    cutter = _Cutter(parsed, parameters, language)
+    return [[parsed.text[slice(*unit)] for unit in cutter.units(section)] for section in parsed.sections]
+
+
+class _Cutter:
+    """Cuts the sections of one document, each once and in order."""
+
+    def __init__(
+        self, parsed: ParsedDocument, parameters: ChunkingParameters, language: str, turns: Sequence[int] = ()
+    ) -> None:
+        self._text = parsed.text
+        self._parameters = parameters
+        self._language = language
+        self._turn_numbers = frozenset(turns)
+        self._units_before = 0
+        self._turns: set[int] = set()
+        self._figures = sorted(parsed.figures, key=lambda figure: figure.end)
+        self._figure_ends = [figure.end for figure in self._figures]
+
+    def cut(self, section: Section) -> Iterator[tuple[Span, list[Span]]]:
+        """The parents of a section in order, each with its children."""
+        units = list(self.units(section))
+        if self._turn_numbers:
+            numbered = enumerate(units, self._units_before)
+            self._turns.update(start for number, (start, _) in numbered if number in self._turn_numbers)
+            self._units_before += len(units)
+        unit_starts = [start for start, _ in units]
+        for cores in self._group(self._merge_tail(list(self._pack(units)))):
+            parent_start = self._parent_start(section, cores[0][0], unit_starts)
+            children = [(self._child_start(parent_start, start, end), end) for start, end in cores]
+            yield (parent_start, cores[-1][1]), children
+
+    def units(self, section: Section) -> Iterator[Span]:
+        """Sentences, and pieces of sentences that are too long for a child."""
+        size = self._parameters.chunk_characters
+        for start, end in sentence_spans(self._text, section.start, section.end, self._language):
+            if end - start <= size:
+                yield start, end
+                continue
+            for offset, piece in _splitter(size).chunk_indices(self._text[start:end]):
+                yield start + offset, start + offset + len(piece)
+
+    def _pack(self, units: Sequence[Span]) -> Iterator[Span]:
+        """Cores: as many units as come nearest to a child's size, its overlap counted in."""
+        size, longest = self._parameters.chunk_characters, self._parameters.longest_chunk
+        overlap = 0
+        start, end = units[0]
+        for unit_start, unit_end in units[1:]:
+            length, longer = end - start + overlap, unit_end - start + overlap
+            ends_paragraph = "\n\n" in self._text[end:unit_start]
+            full = length >= size * FULL_ENOUGH and ends_paragraph
+            is_turn = unit_start in self._turns
+            full = full or (is_turn and length >= size * LEAST_TAIL)
+            if not full and longer <= longest and longer - size <= size - length:
+                end = unit_end
+                continue
+            yield start, end
+            overlap = 0 if is_turn else self._parameters.chunk_overlap
+            start, end = unit_start, unit_end
+        yield start, end
+
+    def _merge_tail(self, cores: list[Span]) -> list[Span]:
+        """A last core that is tiny joins the one before it, if that can take it."""
+        if len(cores) < 2:
+            return cores
+        (start, _), (tail_start, tail_end) = cores[-2:]
+        fits = tail_end - start + self._parameters.chunk_overlap <= self._parameters.longest_chunk
+        if fits and tail_end - tail_start < self._parameters.chunk_characters * LEAST_TAIL:
+            return [*cores[:-2], (start, tail_end)]
+        return cores
+
+    def _group(self, cores: Sequence[Span]) -> list[Sequence[Span]]:
+        """Runs of cores that fill a parent, its overlap counted in; the last two runs are evened out."""
+        size = self._parameters.passage_characters
+        groups: list[list[Span]] = []
+        overlap = 0
+        for core in cores:
+            length = core[0] - groups[-1][0][0] if groups else 0
+            is_turn = core[0] in self._turns and length >= size * LEAST_BEFORE_TURN
+            if groups and not is_turn and core[1] - groups[-1][0][0] + overlap <= size:
+                groups[-1].append(core)
+                continue
+            if groups:
+                overlap = 0 if core[0] in self._turns else self._parameters.passage_overlap_characters
+            groups.append([core])
+        if len(groups) > 1 and groups[-1][-1][1] - groups[-1][0][0] < size * LEAST_TAIL:
+            both = groups[-2] + groups[-1]
+            middle = (both[0][0] + both[-1][1]) // 2
+            cut = min(max(1, bisect_left(both, (middle, 0))), len(both) - 1)
+            groups[-2:] = [both[:cut], both[cut:]]
+        return list(groups)
+
+    def _parent_start(self, section: Section, start: int, unit_starts: Sequence[int]) -> int:
+        """Where a parent begins that takes over the sentences before its first core, but nothing of a figure."""
+        if start in self._turns:
+            return start
+        earliest = max(section.start, start - self._parameters.passage_overlap_characters)
+        for at in range(bisect_right(self._figure_ends, earliest), len(self._figures)):
+            if self._figures[at].start >= start:
+                break
+            earliest = max(earliest, min(self._figures[at].end, start))
+        return unit_starts[bisect_left(unit_starts, earliest)]
+
+    def _child_start(self, parent_start: int, start: int, end: int) -> int:
+        """Where a child begins that takes over the last words before its core, as its parent and its size allow."""
+        reach = min(self._parameters.chunk_overlap, self._parameters.longest_chunk - (end - start))
+        if start in self._turns:
+            return start
+        if start - reach <= parent_start:
+            return parent_start
+        blank = _BLANK.search(self._text, start - reach - 1, start)
+        return start if blank is None else blank.end()
+
+
+_BLANK = re.compile(r"\s+")
+
+
+def _first_given(chosen: int | None, usual: int) -> int:
+    return usual if chosen is None else chosen
+
+
+@lru_cache(maxsize=16)
+def _splitter(size: int) -> TextSplitter:
+    return TextSplitter(size)

@@ -1,0 +1,1 @@
+"""Checksums of rows and files, and what they say about the stores."""

@@ -1,0 +1,96 @@
+"""A checksum in each row of what decides an answer: made with the row, looked at whenever the row is read and shown.
+
+It goes where the row goes, so it also tells of bytes that changed before a file was recorded, or before maintenance
+copied the row into another file. Rows of earlier programs have none and are taken as they are.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from indexer.errors import DamagedStore
+from indexer.schema import CHUNKS, DOCUMENTS, FEEDBACK, PASSAGES, RETRIEVALS, reading
+
+CHECKED_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
+    CHUNKS: {
+        "checksum": (
+            *("id", "collection", "document_id", "revision", "ordinal", "passage_id", "start", "end"),
+            *("section", "text"),
+        ),
+        "vector_checksum": (
+            *("id", "collection", "document_id", "revision", "ordinal", "passage_id", "start", "end"),
+            *("content_hash", "vector"),
+        ),
+    },
+    PASSAGES: {
+        "checksum": (
+            *("id", "collection", "document_id", "revision", "ordinal", "section", "start", "end", "title", "text"),
+        ),
+        "terms_checksum": ("id", "collection", "document_id", "revision", "ordinal", "terms"),
+    },
+    DOCUMENTS: {
+        "checksum": (
+            *("collection", "document_id", "version", "partition", "offset", "timestamp_ms", "revision"),
+            *("content_type", "title", "uri", "metadata", "chunks", "passages", "deleted_at_ms", "live"),
+        )
+    },
+    RETRIEVALS: {"checksum": ("retrieval_id", "body")},
+    FEEDBACK: {"checksum": ("feedback_id", "body")},
+}
+"""{table: {column that holds a checksum: the columns it is of}}"""
+
+
+def with_checksums(table: str, rows: pa.Table) -> pa.Table:
+    """The rows with their checksums in place of the empty ones."""
+    for name, columns in CHECKED_COLUMNS[table].items():
+        position = rows.schema.get_field_index(name)
+        checksums = pa.array(_checksums(rows, columns), type=pa.uint64())
+        rows = rows.set_column(position, rows.schema.field(position), checksums)
+    return rows
+
+
+def checkable(table: str, columns: Sequence[str], held: Sequence[str]) -> list[str]:
+    """The columns to read in place of `columns`, so that whatever can be checked of them is: with the checksums that
+    the table `held`."""
+    checksums = [
+        name for name, checked in CHECKED_COLUMNS.get(table, {}).items() if name in held and set(checked) <= {*columns}
+    ]
+    return [*columns, *(name for name in checksums if name not in columns)]
+
+
+def require_intact(table: str, rows: pa.Table) -> None:
+    """Raises DamagedStore when a row is not what was written. Looks at those checksums whose columns were all read."""
+    for name, columns in CHECKED_COLUMNS.get(table, {}).items():
+        if name not in rows.column_names or not set(columns) <= {*rows.column_names}:
+            continue
+        with reading(table):
+            made = _checksums(rows, columns)
+        for row, (stored, again) in enumerate(zip(rows[name].to_pylist(), made, strict=True)):
+            if stored is not None and stored != again:
+                raise DamagedStore.of_row(table, str(rows[columns[0]][row].as_py()), name)
+
+
+def _checksums(rows: pa.Table, columns: Sequence[str]) -> list[int]:
+    cells = zip(*(_cells(rows[name]) for name in columns), strict=True)
+    encode, blake2b = msgspec.msgpack.Encoder().encode, hashlib.blake2b
+    return [int.from_bytes(blake2b(encode(row), digest_size=8).digest(), "big") for row in cells]
+
+
+def _cells(column: pa.ChunkedArray) -> list[Any]:
+    """The column's values; lists of numbers as the bytes they are in memory, which is sooner done."""
+    kind = column.type
+    if not (pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind)) or not pa.types.is_primitive(kind.value_type):
+        values: list[Any] = column.to_pylist()
+        return values
+    whole = column.combine_chunks()
+    numbers = whole.flatten().to_numpy(zero_copy_only=False)
+    ends = np.cumsum(whole.value_lengths().to_numpy(zero_copy_only=False))
+    data = np.ascontiguousarray(numbers).tobytes()
+    width = numbers.dtype.itemsize
+    bounds = (np.concatenate([[0], ends]) * width).astype(np.int64).tolist()
+    return [data[start:end] for start, end in pairwise(bounds)]

@@ -1,0 +1,1 @@
+"""Untrusted bytes are read in a child process with limits."""

@@ -1,0 +1,322 @@
+"""The text stores as the worker writes them: documents replaced whole, positions, retrievals, feedback."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Self
+
+import lancedb
+import numpy as np
+import pyarrow as pa
+from lancedb.expr import col, lit
+from lancedb.index import Bitmap, BTree
+from lancedb.table import Table
+from numpy.typing import NDArray
+
+from indexer.errors import IncompatibleGeneration
+from indexer.generations import Generation, how_to_go_on
+from indexer.integrity.check import require_intact_tables
+from indexer.integrity.row_checksums import CHECKED_COLUMNS, require_intact, with_checksums
+from indexer.read.lance import stored_positions
+from indexer.read.lookups import IN_LIST, rows_with, vector_matrix
+from indexer.schema import (
+    CHUNKS,
+    DOCUMENTS,
+    DOCUMENTS_SCHEMA,
+    FEEDBACK,
+    FEEDBACK_SCHEMA,
+    PASSAGES,
+    PASSAGES_SCHEMA,
+    POSITIONS,
+    POSITIONS_SCHEMA,
+    PRIMARY_KEYS,
+    RETRIEVALS,
+    RETRIEVALS_SCHEMA,
+    DocumentRow,
+    StoredPosition,
+    chunks_schema,
+    connect,
+    document_rows,
+    documents_table,
+    go_to_newest,
+    open_afresh,
+    store_errors,
+)
+from indexer.write.file_checksums import ChecksumRecorder
+from indexer.write.lance_maintenance import Maintainer, MaintenanceParameters, MaintenanceReport
+from indexer.write.lance_rows import IndexedRows, chunks_table, feedback_table, passages_table, retrievals_table
+from schemas.ids import DocumentKey
+from schemas.provenance import Feedback, Retrieval
+
+__all__ = ["IndexedRows", "MaintenanceReport", "VectorWriter"]
+
+REOPENED_AFTER = 100  # replacements
+
+Held = set[tuple[str, str]]  # (key, revision) of rows that are there
+
+VECTOR_COLUMNS = list(CHECKED_COLUMNS[CHUNKS]["vector_checksum"])
+
+Index = BTree | Bitmap
+INDEXES: dict[str, dict[str, Index]] = {
+    CHUNKS: {"id": BTree(), "key": BTree(), "passage_id": BTree(), "content_hash": BTree(), "collection": Bitmap()},
+    PASSAGES: {"id": BTree(), "key": BTree()},
+    RETRIEVALS: {"retrieval_id": BTree()},
+    FEEDBACK: {"retrieval_id": BTree(), "chunk_id": BTree()},
+    POSITIONS: {},
+    DOCUMENTS: {"key": BTree(), "collection": Bitmap(), "live": Bitmap()},
+}
+
+
+class VectorWriter:
+    """Writes the tables of one generation, one call at a time. Several processes may write documents of their own each.
+
+    `maintain` and `forget` may run beside the others in a thread of their own; a commit may then have to wait until
+    they are done. So may `record_checksums`, in another one.
+    Every method may be called twice with the same arguments and leaves the same rows. TransientStoreError means that
+    the effect is unknown: call again with the same arguments.
+    """
+
+    def __init__(
+        self,
+        open_tables: Callable[[], dict[str, Table]],
+        dimension: int,
+        maintainer: Maintainer,
+        checksums: ChecksumRecorder,
+    ) -> None:
+        self._open_tables = open_tables
+        self._tables = open_tables()
+        self._replaced = 0
+        self._dimension = dimension
+        self._maintainer = maintainer
+        self._checksums = checksums
+
+    @classmethod
+    def open(cls, generation: Generation, dimension: int, maintenance: MaintenanceParameters | None = None) -> Self:
+        """Open the tables, and make what is missing of them; `documents` comes last, so that where it is, all are.
+
+        Raises IncompatibleGeneration for tables with other columns or vectors of another dimension, DamagedStore where
+        a file or a table is not what was written: nothing is then made of it.
+        """
+        require_intact_tables(generation)
+        schemas = {
+            CHUNKS: chunks_schema(dimension),
+            PASSAGES: PASSAGES_SCHEMA,
+            RETRIEVALS: RETRIEVALS_SCHEMA,
+            FEEDBACK: FEEDBACK_SCHEMA,
+            POSITIONS: POSITIONS_SCHEMA,
+            DOCUMENTS: DOCUMENTS_SCHEMA,
+        }
+        with store_errors(f"open the tables in {generation.lance_dir}"):
+            generation.lance_dir.mkdir(parents=True, exist_ok=True)
+            connection = connect(generation.lance_dir)
+            try:
+                for name, schema in schemas.items():
+                    _open_table(connection, name, schema)
+            except IncompatibleGeneration as error:
+                raise IncompatibleGeneration(
+                    f"{error} {how_to_go_on(generation.data_dir, other_encoder=False)}"
+                ) from error
+            checksums = ChecksumRecorder(generation.lance_dir)
+            checksums.record()
+            open_tables = partial(open_afresh, generation.lance_dir, list(schemas))
+            maintainer = Maintainer(open_tables, maintenance or MaintenanceParameters())
+            return cls(open_tables, dimension, maintainer, checksums)
+
+    def positions(self) -> dict[int, StoredPosition]:
+        """How far each partition is, by partition number."""
+        with store_errors("read the positions"):
+            return stored_positions(self._newest(POSITIONS))
+
+    def held(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
+        """The rows of those documents that are known, tombstones included."""
+        tables = rows_with(self._newest(DOCUMENTS), "key", [str(key) for key in keys], None)
+        return {row.key: row for table in tables for row in document_rows(table)}
+
+    def live_keys(self, partition: int, offset: int) -> list[DocumentKey]:
+        """The live documents that come from records of this partition, up to and including an offset."""
+        condition = (col("live") == lit(True)) & (col("partition") == lit(partition)) & (col("offset") <= lit(offset))
+        with store_errors("list the documents of a partition"):
+            rows = self._newest(DOCUMENTS).search().where(condition).select(["collection", "document_id"]).to_arrow()
+        return [DocumentKey(row["collection"], row["document_id"]) for row in rows.to_pylist()]
+
+    def known_vectors(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """Stored vectors, (dimension,) float32, by the hash of the text they were made from; of any revision."""
+        chunks = self._newest(CHUNKS)
+        found: dict[str, NDArray[np.float32]] = {}
+        with store_errors("look up vectors"):
+            unique = list(dict.fromkeys(hashes))
+            for start in range(0, len(unique), IN_LIST):
+                condition = col("content_hash").isin(unique[start : start + IN_LIST])
+                rows = chunks.search().where(condition).select(["content_hash"]).with_row_id(True).to_arrow()
+                row_of = dict(zip(rows["content_hash"].to_pylist(), rows["_rowid"].to_pylist(), strict=True))
+                if row_of:
+                    taken = chunks.take_row_ids(list(row_of.values())).select([*VECTOR_COLUMNS, "vector_checksum"])
+                    taken = taken.to_arrow()
+                    require_intact(CHUNKS, taken)
+                    found |= zip(taken["content_hash"].to_pylist(), vector_matrix(taken), strict=True)
+        return found
+
+    def stored_vectors(
+        self, revisions: Mapping[DocumentKey, str]
+    ) -> dict[DocumentKey, tuple[tuple[str, ...], NDArray[np.float32]]]:
+        """The chunks' ids and vectors, (n_chunks, dimension) float32, of these revisions of documents, in order."""
+        columns = ["key", *VECTOR_COLUMNS]
+        tables = rows_with(self._newest(CHUNKS), "key", [str(key) for key in revisions], columns)
+        wanted = {(str(key), revision): key for key, revision in revisions.items()}
+        found: dict[DocumentKey, list[tuple[int, str, NDArray[np.float32]]]] = {}
+        for table in tables:
+            names = zip(table["key"].to_pylist(), table["revision"].to_pylist(), strict=True)
+            parts = zip(table["ordinal"].to_pylist(), table["id"].to_pylist(), vector_matrix(table), strict=True)
+            for name, part in zip(names, parts, strict=True):
+                if name in wanted:
+                    found.setdefault(wanted[name], []).append(part)
+        made = {}
+        for key, rows in found.items():
+            rows.sort(key=lambda row: row[0])
+            made[key] = tuple(identifier for _, identifier, _ in rows), np.stack([vector for _, _, vector in rows])
+        return made
+
+    def replace(self, documents: Sequence[IndexedRows]) -> None:
+        """Make the stores hold these documents as they are given, and nothing older of them. At most five commits.
+
+        1. see which rows of the documents are there
+        2. add the chunks and passages of revisions that are not there; one commit a table, so a revision is there
+           wholly or not at all
+        3. move the documents rows: from here on readers see the new revisions
+        4. delete the rows of other revisions, by indexed columns, where there are any
+
+        After a crash between two steps the same call finishes the work; so a record that is delivered again goes
+        through here again, also when its document is found unchanged. A document may be in a batch once. A revision
+        belongs to one document only: the key is part of what it is computed from. Raises ValueError for rows that do
+        not fit.
+        """
+        keys = [str(document.row.key) for document in documents]
+        if len(set(keys)) != len(keys):
+            raise ValueError("A batch names a document twice; collapse it to the newest event of each document.")
+        if not documents:
+            return
+        self._replaced += 1
+        if self._replaced % REOPENED_AFTER == 0:
+            with store_errors("open the tables afresh"):
+                self._tables = self._open_tables()
+        new_rows = {PASSAGES: passages_table(documents), CHUNKS: chunks_table(documents, self._dimension)}
+        moved = documents_table(document.row for document in documents)
+        current = {(str(document.row.key), document.row.revision) for document in documents if document.row.revision}
+        held = {name: self._held_revisions(name, keys) for name in new_rows}  # 1
+        for name, rows in new_rows.items():  # 2
+            self._add_missing(name, rows, held[name])
+        self._upsert(DOCUMENTS, with_checksums(DOCUMENTS, moved))  # 3
+        for name in new_rows:  # 4
+            self._delete_stale(name, held[name] - current, current)
+
+    def store_positions(self, reached: Mapping[int, StoredPosition]) -> None:
+        """Remember how far each partition is; partitions that are not named keep what they have."""
+        if not reached:
+            return
+        rows = [{"partition": partition, **position._asdict()} for partition, position in reached.items()]
+        self._upsert(POSITIONS, pa.Table.from_pylist(rows, schema=POSITIONS_SCHEMA))
+
+    def add_retrievals(self, retrievals: Sequence[tuple[str, Retrieval]]) -> None:
+        """Keep the records of retrievals, by retrieval id; one that is already there stays as it is."""
+        if not retrievals:
+            return
+        rows = retrievals_table(retrievals)
+        with store_errors("keep the retrievals"), self._maintainer.committing(RETRIEVALS):
+            merge = self._tables[RETRIEVALS].merge_insert(PRIMARY_KEYS[RETRIEVALS])
+            merge.when_not_matched_insert_all().execute(with_checksums(RETRIEVALS, rows))
+
+    def put_feedback(self, said: Sequence[tuple[Feedback, int]]) -> None:
+        """Keep what was said, each with the offset of its record: what the same caller said of the same hit in an
+        earlier record is replaced, what he said in a later one stays."""
+        if not said:
+            return
+        rows = feedback_table(said)
+        with store_errors("keep the feedback"), self._maintainer.committing(FEEDBACK):
+            merge = self._tables[FEEDBACK].merge_insert(PRIMARY_KEYS[FEEDBACK])
+            merge = merge.when_matched_update_all(where="source.log_offset >= target.log_offset")
+            merge.when_not_matched_insert_all().execute(with_checksums(FEEDBACK, rows))
+
+    def maintain(self) -> MaintenanceReport:
+        """Optimise the table that needs it most, if one does; see Maintainer.maintain."""
+        return self._maintainer.maintain()
+
+    def forget(self, before_ms: int) -> int:
+        """Delete the retrievals and the feedback from before a time; how many these were. See Maintainer.forget."""
+        return self._maintainer.forget(before_ms)
+
+    def record_checksums(self) -> int:
+        """Record the checksums of the files written since the last call; how many these were. See ChecksumRecorder."""
+        with store_errors("record the files' checksums"):
+            return self._checksums.record()
+
+    def close(self) -> None:
+        """Let go of the tables, with the checksums of all their files recorded."""
+        self.record_checksums()
+        self._tables.clear()
+
+    def _newest(self, name: str) -> Table:
+        table = self._tables[name]
+        with store_errors(f"open {name}"):
+            go_to_newest(table)
+        return table
+
+    def _held_revisions(self, name: str, keys: Iterable[str]) -> Held:
+        held: Held = set()
+        for rows in rows_with(self._newest(name), "key", keys, ["key", "revision"]):
+            held |= set(zip(rows["key"].to_pylist(), rows["revision"].to_pylist(), strict=True))
+        return held
+
+    def _add_missing(self, name: str, rows: pa.Table, held: Held) -> None:
+        owners = zip(rows["key"].to_pylist(), rows["revision"].to_pylist(), strict=True)
+        missing = rows.filter(pa.array([owner not in held for owner in owners], type=pa.bool_()))
+        if missing.num_rows:
+            with store_errors(f"add {name}"), self._maintainer.committing(name):
+                self._tables[name].add(with_checksums(name, missing))
+
+    def _delete_stale(self, name: str, stale: Held, current: set[tuple[str, str]]) -> None:
+        keys = sorted({key for key, _ in stale})
+        kept = dict(current)
+        for start in range(0, len(keys), IN_LIST):
+            some = keys[start : start + IN_LIST]
+            condition = col("key").isin(some)
+            revisions = [kept[key] for key in some if key in kept]
+            if revisions:
+                condition = condition & ~col("revision").isin(revisions)
+            with store_errors(f"delete stale {name}"), self._maintainer.committing(name):
+                self._tables[name].delete(condition)
+
+    def _upsert(self, name: str, rows: pa.Table) -> None:
+        with store_errors(f"write {name}"), self._maintainer.committing(name):
+            merge = self._tables[name].merge_insert(PRIMARY_KEYS[name])
+            merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
+
+
+def _open_table(connection: lancedb.DBConnection, name: str, schema: pa.Schema) -> Table:
+    """The table with its indexes; what is there already stays as it is."""
+    try:
+        table = _with_columns(connection, name, schema)
+    except ValueError as error:
+        vectors = f"; it writes vectors of {schema.field('vector').type.list_size} dimensions" if name == CHUNKS else ""
+        raise IncompatibleGeneration(
+            f"The table {name!r} has other columns than this program writes{vectors}."
+        ) from error
+    indexed = {index.columns[0] for index in table.list_indices()}
+    for column, index in INDEXES[name].items():
+        if column not in indexed:
+            table.create_index(column, config=index)
+    return table
+
+
+def _with_columns(connection: lancedb.DBConnection, name: str, schema: pa.Schema) -> Table:
+    """The table; one of an earlier program gets the columns that may be null and are not there yet. Raises ValueError
+    when it has others than the schema, or lacks one that may not be null."""
+    try:
+        return connection.create_table(name, schema=schema, exist_ok=True)
+    except ValueError:
+        table = connection.open_table(name)
+        held = {field.name: field.type for field in table.schema}
+        missing = [field for field in schema if field.name not in held]
+        known = all(name in schema.names and schema.field(name).type == kind for name, kind in held.items())
+        if not missing or not known or not all(field.nullable for field in missing):
+            raise
+        table.add_columns(missing)
+        return table

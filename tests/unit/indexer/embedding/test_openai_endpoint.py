@@ -1,0 +1,203 @@
+"""The encoder behind HTTP: what it sends, what it makes of every answer, and what it never tells."""
+
+import logging
+import traceback
+from collections.abc import Iterator
+from email.utils import formatdate
+from typing import Any
+
+import numpy as np
+import pytest
+
+from indexer.embedding import Encoder, load_encoder
+from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.openai_endpoint import EndpointEncoder
+from indexer.errors import (
+    EncoderBusy,
+    EncoderFailure,
+    EncoderRefused,
+    EncoderUnavailable,
+    IncompatibleGeneration,
+    TextNotEncoded,
+)
+from schemas.settings import EmbeddingSettings
+from tests.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint
+from tests.local_endpoint import BREAKING_OFF, BROKEN, CUT, HANGING, Answer, Rows, busy
+
+SECRET = "sk-very-secret-0123456789"
+DIARY = "my private diary"
+DIMENSION = HashingEncoder.dimension
+
+
+@pytest.fixture
+def endpoint() -> Iterator[EmbeddingsEndpoint]:
+    with embeddings_endpoint(key=SECRET) as running:
+        yield running
+
+
+@pytest.fixture
+def opened() -> Iterator[Any]:
+    made: list[EndpointEncoder] = []
+
+    def open_encoder(endpoint: EmbeddingsEndpoint, **changed: Any) -> EndpointEncoder:
+        made.append(EndpointEncoder(endpoint.settings(**changed), changed.get("dimension", DIMENSION)))
+        return made[-1]
+
+    yield open_encoder
+    for encoder in made:
+        encoder.close()
+
+
+def test_vectors_come_normalised_in_the_order_of_their_texts_however_many_requests(
+    endpoint: EmbeddingsEndpoint, opened: Any
+) -> None:
+    texts = [f"text number {number}" for number in range(19)] + ["", "a lone surrogate \ud800"]
+    vectors = opened(endpoint).encode(texts)
+    expected = HashingEncoder().encode([text or " " for text in texts])
+    np.testing.assert_allclose(vectors[:-1], expected[:-1], atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-6)
+    assert vectors.dtype == np.float32
+    assert [len(request) for request in endpoint.requests] == [8, 8, 5]
+    assert opened(endpoint).encode([]).shape == (0, DIMENSION)
+
+
+def test_the_dimension_is_asked_for_or_found_out(endpoint: EmbeddingsEndpoint) -> None:
+    found: Encoder = load_encoder(endpoint.settings())
+    shortened = load_encoder(endpoint.settings(dimension=16))
+    assert (found.dimension, found.digest) == (DIMENSION, f"openai/words/{DIMENSION}")
+    assert shortened.encode(["short"]).shape == (1, 16)
+    assert [body.get("dimensions") for body in endpoint.bodies] == [None, 16]
+
+
+class KeptVectors:
+    embedding_provider = "openai"
+    embedding_model = "words"
+    dimension = DIMENSION
+
+
+def test_what_is_stored_says_the_dimension_while_the_endpoint_is_away() -> None:
+    settings = EmbeddingSettings(model="words", base_url="http://127.0.0.1:9/v1")
+    assert load_encoder(settings, KeptVectors()).dimension == DIMENSION
+    with pytest.raises(EncoderUnavailable, match="cannot be reached"):
+        load_encoder(settings.model_copy(update={"model": "other"}), KeptVectors())
+    with pytest.raises(IncompatibleGeneration, match="THALWEG_EMBEDDING__BASE_URL"):
+        load_encoder(EmbeddingSettings(), KeptVectors())
+
+
+def _without_the_last(rows: Rows) -> Rows:
+    return rows[:-1]
+
+
+def _numbered_wrongly(rows: Rows) -> Rows:
+    return [row | {"index": row["index"] + 1} for row in rows]
+
+
+def _shorter(rows: Rows) -> Rows:
+    return [row | {"embedding": row["embedding"][:-1]} for row in rows]
+
+
+def _of_zeros(rows: Rows) -> Rows:
+    return [row | {"embedding": [0.0] * DIMENSION} for row in rows]
+
+
+def _with_nan(rows: Rows) -> Rows:
+    return [row | {"embedding": [float("nan"), *row["embedding"][1:]]} for row in rows]
+
+
+def _without_vectors(rows: Rows) -> Rows:
+    return [row | {"embedding": None} for row in rows]
+
+
+def _empty(rows: Rows) -> Rows:
+    return [row | {"embedding": []} for row in rows]
+
+
+def _huge(rows: Rows) -> Rows:
+    return [row | {"embedding": [1e300] * DIMENSION} for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "says"),
+    [
+        (busy(), EncoderBusy, "429"),
+        (BROKEN, EncoderUnavailable, "failed .500"),
+        (Answer(503), EncoderUnavailable, "failed .503"),
+        (Answer(408), EncoderUnavailable, "failed .408"),
+        (HANGING, EncoderUnavailable, r"within 0\.2 s"),
+        (BREAKING_OFF, EncoderUnavailable, "broke off"),
+        (CUT, EncoderUnavailable, "cut short"),
+        (Answer(change=_with_nan), TextNotEncoded, "else than vectors"),
+        (Answer(change=_without_vectors), TextNotEncoded, "else than vectors"),
+        (Answer(change=_of_zeros), TextNotEncoded, "without a direction"),
+        (Answer(change=_huge), TextNotEncoded, "without a direction"),
+        (Answer(change=_without_the_last), TextNotEncoded, "1 vectors for 2 texts"),
+        (Answer(change=_numbered_wrongly), TextNotEncoded, "numbered"),
+        (Answer(400), TextNotEncoded, "too long"),
+        (Answer(change=_shorter), EncoderRefused, f"{DIMENSION - 1} numbers.*have the stores made anew"),
+        (Answer(401), EncoderRefused, "THALWEG_EMBEDDING__API_KEY"),
+        (Answer(403), EncoderRefused, "THALWEG_EMBEDDING__API_KEY"),
+        (Answer(404), EncoderRefused, "THALWEG_EMBEDDING__MODEL"),
+        (Answer(405), EncoderRefused, "THALWEG_EMBEDDING__BASE_URL"),
+        (Answer(instead=b"<html>It works!</html>"), TextNotEncoded, "else than vectors"),
+        (Answer(change=_empty), TextNotEncoded, "no numbers"),
+    ],
+)
+def test_every_bad_answer_is_told_by_what_to_do_and_never_with_the_key_or_a_text(
+    endpoint: EmbeddingsEndpoint,
+    opened: Any,
+    caplog: pytest.LogCaptureFixture,
+    answer: Answer,
+    kind: type[EncoderFailure],
+    says: str,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    endpoint.script = [answer]
+    encoder = opened(endpoint, timeout_seconds=0.2)
+    texts = [DIARY, "another page"]
+    with pytest.raises(kind, match=says) as caught:
+        encoder.encode(texts)
+    assert type(caught.value) is kind
+    told = "".join(traceback.format_exception(caught.value)) + caplog.text
+    assert SECRET not in told + repr(encoder) + repr(vars(encoder))
+    assert DIARY not in told
+    assert encoder.encode(["the next one is fine"]).shape == (1, DIMENSION)
+
+
+@pytest.mark.parametrize(
+    ("header", "least", "most"),
+    [("7", 7, 7), ("0.5", 0.5, 0.5), (formatdate(4_000_000_000, usegmt=True), 1e8, 4e9), ("-3", 0, 0)],
+)
+def test_a_rate_limit_says_how_long_to_wait(
+    endpoint: EmbeddingsEndpoint, opened: Any, header: str, least: float, most: float
+) -> None:
+    endpoint.script = [busy(header)]
+    with pytest.raises(EncoderBusy) as caught:
+        opened(endpoint).encode(["a"])
+    assert caught.value.retry_after_seconds is not None
+    assert least <= caught.value.retry_after_seconds <= most
+
+
+def test_a_wait_that_cannot_be_read_is_none(endpoint: EmbeddingsEndpoint, opened: Any) -> None:
+    endpoint.script = [busy("soon"), busy("nan"), busy()]
+    for _ in range(3):
+        with pytest.raises(EncoderBusy) as caught:
+            opened(endpoint).encode(["a"])
+        assert caught.value.retry_after_seconds is None
+
+
+def test_the_key_is_sent_as_it_is_and_nothing_where_there_is_none(
+    endpoint: EmbeddingsEndpoint, opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.setenv(name, "somebody-elses")
+    opened(endpoint).encode(["a"])
+    assert endpoint.headers[0]["authorization"] == f"Bearer {SECRET}"
+    endpoint.key = None
+    opened(endpoint).encode(["a"])
+    assert "authorization" not in endpoint.headers[1]
+    assert "somebody-elses" not in str(endpoint.headers)
+
+
+def test_a_wrong_key_is_refused(endpoint: EmbeddingsEndpoint, opened: Any) -> None:
+    with pytest.raises(EncoderRefused, match="refuses the key"):
+        opened(endpoint, api_key="sk-another").encode(["a"])

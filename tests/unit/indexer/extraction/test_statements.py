@@ -1,0 +1,137 @@
+"""What a document states: in its header, and in plain sentences."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from indexer.documents import ChunkedDocument, ParsedDocument
+from indexer.extraction import extract_facts
+from schemas.ids import DocumentKey
+
+Make = Callable[..., tuple[ParsedDocument, ChunkedDocument]]
+Triples = list[tuple[str, str, str]]
+
+
+def header(document: Make, fields: dict[str, str], metadata: Any = None, key: str = "pep-0101.rst") -> Triples:
+    parsed, chunked = document("nothing here", fields=tuple(fields.items()))
+    facts = extract_facts("Some Title", parsed, chunked, DocumentKey("peps", key), metadata or {})
+    assert {(fact.chunk, fact.sentence, fact.confidence, fact.extractor) for fact in facts} <= {(0, -1, 1.0, "header")}
+    return [(fact.roles[0][2], fact.predicate, fact.roles[1][2]) for fact in facts]
+
+
+def sentences(document: Make, text: str) -> Triples:
+    parsed, chunked = document(text)
+    facts = extract_facts("Some Title", parsed, chunked, DocumentKey("d", "note.md"), {})
+    return [(fact.roles[0][2], fact.predicate, fact.roles[1][2]) for fact in facts]
+
+
+def test_numbers_of_the_own_series_become_identifiers(document: Make) -> None:
+    assert header(document, {"pep": "101", "replaces": "102, 0345", "superseded_by": "PEP 566"}) == [
+        ("PEP 101", "replaces", "PEP 102"),
+        ("PEP 101", "replaces", "PEP 345"),
+        ("PEP 101", "superseded_by", "PEP 566"),
+    ]
+
+
+def test_a_number_elsewhere_stays_a_number(document: Make) -> None:
+    assert header(document, {"pep": "101", "python_version": "3.5, 3"}) == [
+        ("PEP 101", "python_version", "3"),
+        ("PEP 101", "python_version", "3.5"),
+    ]
+
+
+def test_without_a_series_the_title_is_the_subject(document: Make) -> None:
+    assert header(document, {"replaces": "102"}, key="note.md") == [("Some Title", "replaces", "102")]
+
+
+@pytest.mark.parametrize(
+    ("value", "persons"),
+    [
+        ("Guido van Rossum, Barry Warsaw", ["Barry Warsaw", "Guido van Rossum"]),
+        ("Guido van Rossum and Barry Warsaw", ["Barry Warsaw", "Guido van Rossum"]),
+        (
+            "Guido van Rossum <guido@example.org>\nBarry Warsaw (barry@example.org)",
+            ["Barry Warsaw", "Guido van Rossum"],
+        ),
+        ("A. M. Kuchling; guido@example.org", ["A. M. Kuchling"]),
+        ("Fred L. Drake, Jr.", ["Fred L. Drake, Jr."]),
+        ("The core team and community", ["The core team and community"]),
+        ("`Alyssa Coghlan <https://example.org>`__", ["Alyssa Coghlan"]),
+    ],
+)
+def test_persons_are_split_and_their_addresses_dropped(document: Make, value: str, persons: list[str]) -> None:
+    assert [value for _, _, value in header(document, {"authors": value})] == persons
+    assert {predicate for _, predicate, _ in header(document, {"authors": value})} == {"author"}
+
+
+def test_long_values_addresses_and_empty_ones_are_dropped(document: Make) -> None:
+    assert (
+        header(document, {"status": "x" * 121, "resolution": "https://example.org/1", "type": "", "title": "T"}) == []
+    )
+    assert header(document, {"status": "x" * 120}) == [("PEP 101", "status", "x" * 120)]
+
+
+def test_metadata_of_the_envelope_states_facts_too(document: Make) -> None:
+    metadata = {"year": 1998, "tags": ["graph", "search"], "draft": True, "nested": {"a": 1}}
+    assert header(document, {"pep_delegate": "Paul Moore"}, metadata) == [
+        ("PEP 101", "delegate", "Paul Moore"),
+        ("PEP 101", "tag", "graph"),
+        ("PEP 101", "tag", "search"),
+        ("PEP 101", "year", "1998"),
+    ]
+
+
+def test_header_and_metadata_that_agree_state_one_fact(document: Make) -> None:
+    assert header(document, {"author": "Paul Moore"}, {"author": ["paul moore"]}) == [
+        ("PEP 101", "author", "Paul Moore")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Teutberga( died 875) was a queen of Lotharingia by marriage.", ("Teutberga", "is_a", "queen of Lotharingia")),
+        (
+            "Ada Lovelace, the countess, was an English mathematician.",
+            ("Ada Lovelace", "is_a", "English mathematician"),
+        ),
+        ("Kafka is the broker that keeps the log.", ("Kafka", "is_a", "broker")),
+        ("The Solar System is part of the Milky Way.", ("The Solar System", "part_of", "Milky Way")),
+        ("Today PEP 8 replaces PEP 7 at last.", ("PEP 8", "replaces", "PEP 7")),
+        ("Here Flask depends on Werkzeug.", ("Flask", "depends_on", "Werkzeug")),
+        ("Now PEP 345 has been superseded by PEP 566.", ("PEP 345", "superseded_by", "PEP 566")),
+        ("We kept the global interpreter lock (GIL).", ("global interpreter lock", "also_known_as", "GIL")),
+        ("The Centers for Disease Control (CDC) said so.", ("Centers for Disease Control", "also_known_as", "CDC")),
+    ],
+)
+def test_plain_sentences_state_facts(document: Make, text: str, expected: tuple[str, str, str]) -> None:
+    assert expected in sentences(document, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is a pity.",
+        "This requires Python 3.",
+        "We say that Kafka is a broker.",
+        "Kafka is a.",
+        "Some (ABC) words.",
+        "Rust is Rust.",
+    ],
+)
+def test_other_sentences_state_none(document: Make, text: str) -> None:
+    assert sentences(document, text) == []
+
+
+def test_a_fact_stands_in_the_chunk_and_sentence_that_state_it(document: Make) -> None:
+    parsed, chunked = document("We begin here. Kafka is a broker. ", size=15)
+    [fact] = extract_facts("T", parsed, chunked, DocumentKey("d", "n.md"), {})
+    assert (fact.chunk, fact.sentence, fact.extractor) == (1, 1, "pattern")
+    assert fact.roles == (("subject", "kafka", "Kafka"), ("object", "broker", "broker"))
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("unit", ["A is a ", "A requires ", "X (", "(ABC) ", "A, b, is a "])
+def test_hostile_sentences_take_linear_time(document: Make, unit: str) -> None:
+    assert len(sentences(document, unit * 30_000)) <= 16

@@ -1,0 +1,57 @@
+"""Processors that may be used: those of the machine, of the affinity, or of a container's quota."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from indexer.runtime.processors import usable_processors
+
+
+@pytest.fixture(autouse=True)
+def eight_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+
+
+def told(tmp_path: Path, own: str, **files: str) -> int:
+    (tmp_path / "own").write_text(own)
+    for name, content in files.items():
+        file = tmp_path / "cgroup" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    return usable_processors(tmp_path / "cgroup", tmp_path / "own")
+
+
+@pytest.mark.parametrize(
+    ("cpu_max", "processors"),
+    [
+        ("max 100000\n", 8),
+        ("200000 100000\n", 2),
+        ("150000 100000\n", 2),
+        ("50000 100000\n", 1),
+        ("1600000 100000\n", 8),
+        ("", 8),
+        ("nonsense\n", 8),
+    ],
+)
+def test_a_quota_of_version_2_counts_rounded_up(tmp_path: Path, cpu_max: str, processors: int) -> None:
+    assert told(tmp_path, "0::/\n", **{"cpu.max": cpu_max}) == processors
+
+
+def test_the_least_quota_on_the_way_up_counts(tmp_path: Path) -> None:
+    quotas = {"a/b/cpu.max": "max 100000", "a/cpu.max": "300000 100000", "c/cpu.max": "100000 100000"}
+    assert told(tmp_path, "0::/a/b\n", **quotas) == 3
+
+
+def test_a_container_that_is_told_a_path_of_its_host_has_the_quota_of_its_root(tmp_path: Path) -> None:
+    assert told(tmp_path, "0::/docker/4f1\n", **{"cpu.max": "400000 100000"}) == 4
+
+
+@pytest.mark.parametrize(("quota", "processors"), [("-1\n", 8), ("250000\n", 3)])
+def test_a_quota_of_version_1_counts_too(tmp_path: Path, quota: str, processors: int) -> None:
+    files = {"cpu/cpu.cfs_quota_us": quota, "cpu/cpu.cfs_period_us": "100000\n"}
+    assert told(tmp_path, "4:memory:/x\n2:cpu,cpuacct:/docker/4f1\n1:name=systemd:/\n", **files) == processors
+
+
+def test_where_there_are_no_control_groups_the_affinity_counts(tmp_path: Path) -> None:
+    assert usable_processors(tmp_path / "none", tmp_path / "none") == 8
