@@ -10,8 +10,8 @@ from query_api.cli.collections import app as collection_commands
 from query_api.cli.evaluate import app as evaluation_commands
 from query_api.cli.linking import app as linking_commands
 from query_api.cli.usage import app as usage_commands
-from streams.cli import app as stream_commands
-from streams.loading.cli import app as document_commands
+from streams.cli.app import app as stream_commands
+from streams.cli.load import app as document_commands
 
 app = typer.Typer(
     name="thalweg",

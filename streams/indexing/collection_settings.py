@@ -9,10 +9,10 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import DEFAULT_RULES, LinkingRules
 from schemas.curation import ChunkingEvent, LinkingEvent, RelinkEvent, decode_curation
 from schemas.errors import MalformedEvent
-from streams.delivery.dead_letters import DeadLetter
-from streams.delivery.outbox import Outbox
 from streams.indexing.records import SourceRecord
-from streams.progress.patience import Patience
+from streams.kafka.dead_letters import DeadLetter
+from streams.kafka.producer import Outbox
+from streams.runtime.retry import Patience
 
 
 class SettingsLog(Protocol):

@@ -16,13 +16,13 @@ from schemas.ids import DocumentKey, Position
 from schemas.receipts import Receipt
 from schemas.settings import LimitSettings
 from schemas.tracing import trace_id
-from streams.delivery.outbox import Outbox
 from streams.errors import RestartNeeded
-from streams.indexing.making import Maker, VectorLookup
+from streams.indexing.batch import Maker, VectorLookup
 from streams.indexing.records import SourceRecord
 from streams.indexing.slices import PartitionOf, Slice, unknown_partition
+from streams.kafka.producer import Outbox
 from streams.metrics import Stopwatch, WorkerMetrics
-from streams.progress.stores import StoreThread
+from streams.runtime.store_thread import StoreThread
 
 LOGGED_TRACES = 20  # of one slice; the receipts tell all
 

@@ -20,10 +20,10 @@ from indexer.generations import replace_file
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.write.lance_rows import IndexedRows
 from schemas.ids import DocumentKey
-from streams.delivery.outbox import Outbox
-from streams.indexing.partition_reader import PartitionReader
-from streams.progress.patience import Patience
-from streams.progress.stores import StoreThread
+from streams.kafka.partition_reader import PartitionReader
+from streams.kafka.producer import Outbox
+from streams.runtime.retry import Patience
+from streams.runtime.store_thread import StoreThread
 
 BATCH_DOCUMENTS = 500
 

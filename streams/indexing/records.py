@@ -7,7 +7,7 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.pipeline import revision_of
 from schemas.events import DocumentDelete, DocumentEvent, DocumentUpsert
 from schemas.ids import DocumentKey, Position
-from streams.delivery.dead_letters import DeadLetter, Stage
+from streams.kafka.dead_letters import DeadLetter, Stage
 
 GAP_HEADERS: Final = (("", b""),)
 """Marks, by being this very object, a message that stands for offsets at which the log holds nothing that counts."""
@@ -65,7 +65,7 @@ class SourceRecord:
 
 @dataclass(frozen=True)
 class DecodedEvent:
-    """A record's event, as `streams.indexing.ordering` wants it. `revision` is None for a delete.
+    """A record's event, as `streams.indexing.versioning` wants it. `revision` is None for a delete.
 
     `chunking` is what the document's collection has chosen, None where it is cut as the worker is set up.
     """

@@ -17,10 +17,10 @@ from schemas.ids import DocumentKey, Position
 from schemas.receipts import NOTHING_DELETED, Outcome, Receipt
 from schemas.settings import LimitSettings
 from schemas.tracing import traceparent_in
-from streams.delivery.dead_letters import DeadLetter, Stage
-from streams.indexing.making import Made, Refused
-from streams.indexing.ordering import Folded, Held, fold
+from streams.indexing.batch import Made, Refused
 from streams.indexing.records import DecodedEvent, SourceRecord
+from streams.indexing.versioning import Folded, Held, fold
+from streams.kafka.dead_letters import DeadLetter, Stage
 
 NOTHING_STORED = StoredPosition(-1, -1)
 MISPLACED = (

@@ -15,7 +15,7 @@ from indexer.generations import (
 from schemas.exits import Failure
 from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames, graph_topic_spec, topic_specs
-from streams.kafka.topic_admin import TopicReport, ensure_topics, grow_topics, inspect_topics
+from streams.kafka.topics import TopicReport, ensure_topics, grow_topics, inspect_topics
 
 
 class AnotherLog(Failure):

@@ -9,7 +9,7 @@ from kafka.partitioner.default import murmur2
 from schemas.exits import Failure
 from schemas.topics import TopicSpec
 from streams.errors import RestartNeeded
-from streams.kafka.topic_admin import inspect_topics
+from streams.kafka.topics import inspect_topics
 
 LOOK_SECONDS = 10.0
 _REMEMBERED_KEYS = 4_096

@@ -23,7 +23,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from schemas.dead_letters import CONNECT_PREFIX, REASON_HEADER
 from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames
-from streams.loading.publishing import Published, follow, open_producer, open_receipts
+from streams.loader.publishing import Published, follow, open_producer, open_receipts
 from tests.bench.bench import commit, machine, say
 from tests.installation import Installation, installation
 

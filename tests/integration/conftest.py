@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from streams.kafka.broker import EmbeddedKafka
+from streams.embedded_kafka.broker import EmbeddedKafka
 
 
 @pytest.fixture(scope="session")

@@ -17,9 +17,9 @@ from aiokafka.admin import AIOKafkaAdminClient
 from schemas.exits import InUse
 from schemas.settings import MIB, KafkaSettings
 from schemas.topics import TopicSpec, topic_specs
-from streams.kafka.broker import BrokerCrashed, BrokerSettings, EmbeddedKafka
-from streams.kafka.topic_admin import Difference, ensure_topics, inspect_topics
-from streams.machine.ports import free_port
+from streams.embedded_kafka.broker import BrokerCrashed, BrokerSettings, EmbeddedKafka
+from streams.kafka.topics import Difference, ensure_topics, inspect_topics
+from streams.supervisor.ports import free_port
 from tests.waiting import wait_until
 
 
@@ -222,7 +222,7 @@ def test_the_java_wheel_runs_kafka_too(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its killed parent")
 def test_no_broker_is_left_when_its_owner_is_killed(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from streams.kafka.broker import EmbeddedKafka\n"
+        "import sys, time; from pathlib import Path; from streams.embedded_kafka.broker import EmbeddedKafka\n"
         "broker = EmbeddedKafka(Path(sys.argv[1])); broker.start(); print(broker.pid, flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True) as owner:

@@ -15,7 +15,7 @@ from indexer.schema import POSITIONS
 from indexer.verify import VerifyReport, verify
 from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import VectorWriter
-from streams.graph_agent import decode_change
+from streams.agents.graph import decode_change
 from streams.indexing.records import SourceRecord
 from tests.effort import examples
 from tests.unit.streams.delivering import countdown, deliver

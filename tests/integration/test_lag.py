@@ -10,10 +10,10 @@ from aiokafka import AIOKafkaProducer
 from query_api.index.lag import Lag, LogWatch
 from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames, topic_specs
-from streams.kafka.topic_admin import ensure_topics
+from streams.kafka.topics import ensure_topics
 from streams.metrics import Health, WorkerMetrics
-from streams.progress.partitions import Progress, TopicPartition
-from streams.progress.watchdog import KafkaLog, Watchdog
+from streams.runtime.partition_progress import Progress, TopicPartition
+from streams.runtime.watchdog import KafkaLog, Watchdog
 from tests.waiting import eventually
 
 TOLERANCE_SECONDS = 5.0

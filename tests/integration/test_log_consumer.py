@@ -15,8 +15,8 @@ from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.unreadable_batches import Skip, UnreadableBatch, skip_all, skip_none
 from schemas.skips import Extent, encode_skip, skip_key
 from schemas.topics import TopicSpec
-from streams.kafka.broker import EmbeddedKafka
-from streams.kafka.topic_admin import ensure_topics
+from streams.embedded_kafka.broker import EmbeddedKafka
+from streams.kafka.topics import ensure_topics
 from tests.damaged_log import Damage, damage_batch
 
 

@@ -14,7 +14,7 @@ from schemas.receipts import decode_receipt
 from schemas.topics import TopicNames
 from streams.errors import WorkerExit
 from streams.kafka.partitioner import murmur2_partition
-from streams.kafka.topic_admin import topic_id
+from streams.kafka.topics import topic_id
 from tests.integration.worker_process import PARTITIONS, WorkerProcess, client, running_worker, wait_for
 from tests.waiting import wait_until
 

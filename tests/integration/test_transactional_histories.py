@@ -19,7 +19,7 @@ from kafka_client.consumers import LogConsumer
 from schemas.ids import DocumentKey
 from schemas.topics import TopicNames, TopicSpec
 from streams.faust_app import group_name
-from streams.kafka.topic_admin import ensure_topics
+from streams.kafka.topics import ensure_topics
 from tests.effort import examples
 from tests.integration.worker_process import (
     PARTITIONS,

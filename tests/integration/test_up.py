@@ -17,8 +17,8 @@ from schemas.discovery import find_running
 from schemas.exits import Exit
 from schemas.settings import KafkaSettings
 from schemas.topics import topic_specs
-from streams.kafka.topic_admin import inspect_topics
-from streams.machine.ports import free_port
+from streams.kafka.topics import inspect_topics
+from streams.supervisor.ports import free_port
 from tests.waiting import wait_until
 
 STAND_IN = '''
@@ -47,8 +47,8 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ[name])), Answer).serve_forev
 
 UP = """
 import asyncio, os, sys
-from streams.supervising.supervisor import Supervisor
-from streams.supervising.up_settings import UpSettings
+from streams.supervisor.supervisor import Supervisor
+from streams.supervisor.settings import UpSettings
 from schemas.exits import complain, plain_failures
 with plain_failures():
     settings = UpSettings.load({"service": {"port": int(sys.argv[2])}, "broker": {"port": 0}})

@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 from indexer.parsing import formats
-from streams.delivery.dead_letters import Stage
+from streams.kafka.dead_letters import Stage
 from tests.settings_table import README, table
 from thalweg import app
 

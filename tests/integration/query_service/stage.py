@@ -31,7 +31,7 @@ from schemas.events import DocumentUpsert, decode_document_event
 from schemas.receipts import Receipt, encode_receipt
 from schemas.settings import LimitSettings
 from schemas.topics import TopicNames, topic_specs
-from streams.kafka.topic_admin import ensure_topics
+from streams.kafka.topics import ensure_topics
 from tests.waiting import eventually
 
 EVENTS = {"Accept": "text/event-stream"}

@@ -13,8 +13,8 @@ from aiokafka import AIOKafkaProducer
 from query_api.dead_letters import topic_reader
 from schemas.errors import MalformedEvent
 from schemas.topics import TopicNames, topic_specs
-from streams.delivery.dead_letters import DeadLetter, letter_headers, omitted_headers
-from streams.kafka.topic_admin import ensure_topics
+from streams.kafka.dead_letters import DeadLetter, letter_headers, omitted_headers
+from streams.kafka.topics import ensure_topics
 from tests.integration.query_service.stage import serving, settings_for
 
 BEGAN_MS = 1_790_000_000_000

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from schemas.topics import TopicNames, topic_specs
-from streams.kafka.topic_admin import ensure_topics
+from streams.kafka.topics import ensure_topics
 from tests.integration.query_service.stage import GENERATION, Stage, make_generation, serving, settings_for, working
 from tests.waiting import eventually
 

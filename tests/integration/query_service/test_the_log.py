@@ -7,7 +7,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from schemas.topics import TopicNames, topic_specs
-from streams.kafka.topic_admin import ensure_topics
+from streams.kafka.topics import ensure_topics
 from tests.integration.query_service.stage import (
     Stage,
     on_stage,

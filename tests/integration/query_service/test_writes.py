@@ -11,7 +11,7 @@ from indexer.generations import LogIdentity
 from schemas.ids import DocumentKey
 from schemas.tokens import parse_token
 from schemas.topics import topic_specs
-from streams.kafka.topic_admin import ensure_topics, topic_id
+from streams.kafka.topics import ensure_topics, topic_id
 from tests.integration.query_service.stage import (
     EVENTS,
     Stage,

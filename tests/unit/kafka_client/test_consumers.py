@@ -5,7 +5,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 PRODUCT = ("schemas", "indexer", "kafka_client", "streams", "query_api")
 # reads no record: it asks a group for its offsets, and the log for its ends
-OFFSETS_ONLY = "streams/progress/positions.py"
+OFFSETS_ONLY = "streams/runtime/positions.py"
 
 
 def test_every_consumer_of_the_product_reads_committed_records_and_whole_batches() -> None:

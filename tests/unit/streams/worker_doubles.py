@@ -24,15 +24,15 @@ from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, decode_receipt
 from schemas.settings import LimitSettings
 from schemas.topics import TopicNames
-from streams.delivery.outbox import Outbox
+from streams.indexing.batch import Maker
 from streams.indexing.commit import DocumentIndexer
-from streams.indexing.encoding import Encoding
-from streams.indexing.making import Maker
+from streams.indexing.embed import Encoding
 from streams.indexing.records import DecodedEvent, SourceRecord
 from streams.indexing.slices import unknown_partition
+from streams.kafka.producer import Outbox
 from streams.metrics import WorkerMetrics
-from streams.progress.partitions import Progress
-from streams.progress.stores import StoreThread
+from streams.runtime.partition_progress import Progress
+from streams.runtime.store_thread import StoreThread
 
 NAMES = TopicNames("t.")
 GENERATION = "g0001"

@@ -9,7 +9,7 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import LinkingRules
 from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.records import SourceRecord
-from streams.progress.patience import Patience
+from streams.runtime.retry import Patience
 from tests.unit.streams.worker_doubles import NAMES, Bench
 
 DEFAULTS = ChunkingParameters()

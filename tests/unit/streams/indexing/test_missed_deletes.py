@@ -11,7 +11,7 @@ from schemas.ids import DocumentKey
 from streams.indexing.missed_deletes import MissedDeletes, may_have_missed_deletes
 from streams.indexing.records import SourceRecord
 from streams.kafka.settings_topic import AWAY
-from streams.progress.patience import Patience
+from streams.runtime.retry import Patience
 from tests.unit.streams.worker_doubles import Bench, upsert
 
 DAY_MS = 86_400_000

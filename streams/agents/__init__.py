@@ -1,0 +1,1 @@
+"""The Faust agents: records taken in batches, handed on, acknowledged."""

@@ -1,0 +1,207 @@
+"""The commands that run and prepare things: `thalweg up`, `kafka`, `worker` and `topics`.
+
+Everything heavy is imported inside the command that needs it, so that the others answer at once.
+"""
+
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from schemas.exits import Exit, complain, plain_failures
+
+app = typer.Typer(no_args_is_help=True)
+topics_app = typer.Typer(no_args_is_help=True, help="Make the topics, or look at them.")
+app.add_typer(topics_app, name="topics")
+
+DataDir = Annotated[
+    Path | None, typer.Option(help="Directory for everything on disk.", show_default="thalweg-data", file_okay=False)
+]
+KafkaPort = Annotated[
+    int | None,
+    typer.Option(min=0, max=65535, help="Port for the embedded Kafka; 0 takes a free one.", show_default="9092"),
+]
+BootstrapServers = Annotated[
+    str | None, typer.Option(help="host:port[,host:port…] of a Kafka cluster, instead of what `up` runs.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+_POLL_SECONDS = 0.2
+
+
+@app.command()
+@plain_failures()
+def up(
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port of the query service.", show_default="8420")
+    ] = None,
+    data_dir: DataDir = None,
+    kafka_port: KafkaPort = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the parts' logs.")] = False,
+) -> None:
+    """Run everything for one machine: Kafka, topics, worker and query service. Ctrl-C ends it.
+
+    Uses the cluster in THALWEG_KAFKA__BOOTSTRAP_SERVERS instead of a Kafka of its own when that is set.
+    """
+    import asyncio
+
+    from schemas.discovery import Running
+    from streams.embedded_kafka.download_progress import JarProgress
+    from streams.supervisor.data_directory import keep_as_private, make_directory
+    from streams.supervisor.settings import UpSettings
+    from streams.supervisor.supervisor import Supervisor
+
+    _quiet_kafka_client()
+    settings = UpSettings.load(
+        overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}, service={"port": port})
+    )
+
+    if warning := keep_as_private(make_directory(settings.storage.data_dir)):
+        complain(warning)
+
+    def ready(running: Running) -> None:
+        print(
+            f"Thalweg is ready: {running.service_url} (Kafka {running.kafka}, data {settings.storage.data_dir}). "
+            "Ctrl-C ends it.",
+            flush=True,
+        )
+
+    async def run() -> None:
+        with closing(JarProgress()) as progress:
+            await Supervisor(
+                settings,
+                environment=os.environ,
+                say=complain,
+                ready=ready,
+                progress=progress,
+                show_logs=_show_log_line if verbose else None,
+            ).run()
+
+    asyncio.run(run())
+
+
+@app.command()
+@plain_failures()
+def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
+    """Run only the embedded Kafka, in the foreground. Ctrl-C ends it."""
+    from streams.embedded_kafka.broker import EmbeddedKafka
+    from streams.embedded_kafka.download_progress import JarProgress
+    from streams.supervisor.data_directory import keep_as_private, make_directory
+    from streams.supervisor.settings import UpSettings
+    from streams.supervisor.supervisor import choose_kafka_port, largest_record
+
+    _quiet_kafka_client()
+    settings = UpSettings.load(overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}))
+    data_dir = make_directory(settings.storage.data_dir)
+    if warning := keep_as_private(data_dir):
+        complain(warning)
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda _number, _frame: stopping.set())
+    port, note = choose_kafka_port(settings.broker.port)
+    if note:
+        complain(note)
+    with closing(JarProgress()) as progress:
+        broker = EmbeddedKafka(
+            data_dir,
+            settings.broker.model_copy(update={"port": port}),
+            max_record_bytes=largest_record(settings),
+            progress=progress,
+        )
+        with broker:
+            print(f"Kafka is ready: {broker.bootstrap_servers}. Ctrl-C ends it. In other terminals:", flush=True)
+            print(f"export THALWEG_KAFKA__BOOTSTRAP_SERVERS={broker.bootstrap_servers}", flush=True)
+            while not stopping.wait(_POLL_SECONDS):
+                broker.require_alive()
+
+
+@app.command()
+@plain_failures(stderr_is_log=True)
+def worker(
+    data_dir: DataDir = None,
+    bootstrap_servers: BootstrapServers = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port for /metrics and /readyz.", show_default="a free one")
+    ] = None,
+) -> None:
+    """Run one worker: documents from the topics into the stores."""
+    from streams.loader.loader import bootstrap_servers as find_servers
+    from streams.settings import WorkerSettings
+    from streams.supervisor.data_directory import WORKER_LOCK, make_directory, require_free
+
+    blocks = overrides(
+        storage={"data_dir": data_dir},
+        kafka={"bootstrap_servers": bootstrap_servers},
+        worker={"metrics_port": metrics_port},
+    )
+    settings = WorkerSettings.load(blocks)
+    settings = WorkerSettings.load({**blocks, "kafka": {"bootstrap_servers": find_servers(settings)}})
+
+    require_free(make_directory(settings.storage.data_dir), WORKER_LOCK, "worker")  # before what takes seconds
+    from streams.app import run_worker  # Faust, both stores and the model
+
+    raise SystemExit(run_worker(settings))
+
+
+@topics_app.command("create")
+@plain_failures()
+def create_topics(data_dir: DataDir = None, bootstrap_servers: BootstrapServers = None, as_json: Json = False) -> None:
+    """Make the topics that are missing, and say where an existing one has other settings. Changes none."""
+    _report_topics(data_dir, bootstrap_servers, create=True, as_json=as_json)
+
+
+@topics_app.command("list")
+@plain_failures()
+def list_topics(data_dir: DataDir = None, bootstrap_servers: BootstrapServers = None, as_json: Json = False) -> None:
+    """Show the topics, what is missing, and what is not as the settings ask. Exits with 1 when one is missing."""
+    if not _report_topics(data_dir, bootstrap_servers, create=False, as_json=as_json):
+        raise typer.Exit(Exit.FAILED)
+
+
+def _report_topics(data_dir: Path | None, bootstrap_servers: str | None, *, create: bool, as_json: bool) -> bool:
+    import asyncio
+
+    from indexer.generations import current_generation
+    from schemas.topics import topic_specs
+    from streams.kafka.topics import ensure_topics, inspect_topics
+    from streams.loader.loader import bootstrap_servers as find_servers
+    from streams.settings import WorkerSettings
+
+    _quiet_kafka_client()
+    settings = WorkerSettings.load(
+        overrides(storage={"data_dir": data_dir}, kafka={"bootstrap_servers": bootstrap_servers})
+    )
+    generation = current_generation(settings.storage.data_dir)
+    specs = topic_specs(settings.kafka, generation.name if generation else None)
+    look = ensure_topics if create else inspect_topics
+    reports = asyncio.run(look(find_servers(settings), specs))
+    if as_json:
+        print(json.dumps([asdict(report) for report in reports]))
+    else:
+        for report in reports:
+            print(report.sentence())
+    return all(report.outcome != "missing" for report in reports)
+
+
+def _quiet_kafka_client() -> None:
+    """Its failures reach the person as exceptions; the same as log lines would only be in the way."""
+    for client in ("aiokafka", "kafka"):
+        logging.getLogger(client).setLevel(logging.CRITICAL)
+
+
+def overrides(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The options that were given on the command line, by settings block."""
+    given = {name: {key: value for key, value in block.items() if value is not None} for name, block in blocks.items()}
+    return {name: block for name, block in given.items() if block}
+
+
+def _show_log_line(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,1 +1,0 @@
-"""What the worker sends, confirmed: contributions, receipts, dead letters; it never decides what to send."""

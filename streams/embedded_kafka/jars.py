@@ -1,0 +1,143 @@
+"""Kafka's jars: pinned by `kafka.lock.toml`, fetched from Maven Central once, kept in the user's cache."""
+
+import hashlib
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from filelock import FileLock
+
+from schemas.exits import Failure, NoAccess, Unreachable
+
+if TYPE_CHECKING:
+    from jgo.maven import MavenContext
+
+LOCK_FILE_NAME = "kafka.lock.toml"
+_PARALLEL_DOWNLOADS = 8
+_ATTEMPTS = 3
+_TIMEOUT_SECONDS = 30
+
+FetchProgress = Callable[[int, int], None]
+"""Called with (jars here, jars in all) at the start of a fetch and after each jar."""
+
+
+class LockedJar(NamedTuple):
+    """One jar by its Maven coordinate and the SHA-256 (hex) it must have."""
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.artifact}-{self.version}.jar"
+
+
+class WrongChecksum(Failure):
+    """A fetched jar is not the one that was pinned."""
+
+
+def user_cache_dir(environment: Mapping[str, str]) -> Path:
+    """`$XDG_CACHE_HOME/thalweg/kafka`, or `~/.cache/thalweg/kafka`."""
+    root = Path(environment.get("XDG_CACHE_HOME", ""))
+    return (root if root.is_absolute() else Path.home() / ".cache") / "thalweg" / "kafka"
+
+
+def locked_jars() -> tuple[LockedJar, ...]:
+    """The pinned jars, Kafka itself first."""
+    lock = tomllib.loads(files("streams.embedded_kafka").joinpath(LOCK_FILE_NAME).read_text(encoding="utf-8"))
+    return tuple(
+        LockedJar(jar["groupId"], jar["artifactId"], jar["version"], jar["sha256"]) for jar in lock["dependencies"]
+    )
+
+
+def ensure_jars(cache_dir: Path, progress: FetchProgress | None = None) -> list[Path]:
+    """The paths of all jars, fetched and checked when they are not yet here.
+
+    Several processes may call it at once: one fetches, the others wait for it. A jar appears under its own name only
+    when its checksum is right, so an interrupted fetch goes on where it stopped.
+    Raises Unreachable, WrongChecksum or NoAccess.
+    """
+    jars = locked_jars()
+    place = cache_dir / jars[0].version
+    paths = [place / jar.file_name for jar in jars]
+    if all(path.exists() for path in paths):
+        return paths
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with FileLock(cache_dir / "fetch.lock"):
+            missing = [jar for jar in jars if not (place / jar.file_name).exists()]
+            _fetch(missing, place, len(jars), progress)
+    except PermissionError as error:
+        raise NoAccess(
+            f"No permission to keep Kafka's jars in {cache_dir}. Set XDG_CACHE_HOME to a directory you can write to."
+        ) from error
+    return paths
+
+
+def _fetch(missing: Sequence[LockedJar], place: Path, total: int, progress: FetchProgress | None) -> None:
+    from jgo.config import GlobalSettings  # imported here: only a first start pays for it
+    from jgo.constants import MAVEN_CENTRAL_URL
+    from jgo.maven import MavenContext
+
+    done = total - len(missing)
+    report = progress or _ignore
+    report(done, total)
+    staging = Path(tempfile.mkdtemp(prefix=".fetch-", dir=place))
+    try:
+        maven = MavenContext(
+            repo_cache=staging,
+            remote_repos={"central": MAVEN_CENTRAL_URL, **GlobalSettings.load().repositories},
+            timeout=_TIMEOUT_SECONDS,
+        )
+        with ThreadPoolExecutor(_PARALLEL_DOWNLOADS, thread_name_prefix="jars") as pool:
+            fetches = [pool.submit(_fetch_one, maven, jar, place) for jar in missing]
+            try:
+                for fetch in as_completed(fetches):
+                    fetch.result()
+                    done += 1
+                    report(done, total)
+            finally:
+                pool.shutdown(cancel_futures=True)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _ignore(_here: int, _in_all: int) -> None:
+    """Nobody wants to see the progress."""
+
+
+def _fetch_one(maven: "MavenContext", jar: LockedJar, place: Path) -> None:
+    import requests
+
+    artifact = maven.project(jar.group, jar.artifact).at_version(jar.version).artifact()
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            fetched = artifact.resolve()
+            break
+        except (requests.RequestException, RuntimeError) as error:
+            if artifact.cached_path is not None:
+                artifact.cached_path.unlink(missing_ok=True)
+            if attempt == _ATTEMPTS:
+                raise Unreachable(
+                    f"Could not fetch {jar.file_name} of Kafka from Maven Central ({error}). Check the network and "
+                    "start again, or set THALWEG_KAFKA__BOOTSTRAP_SERVERS to a Kafka you have."
+                ) from error
+    found = file_sha256(fetched)
+    if found != jar.sha256:
+        raise WrongChecksum(
+            f"{jar.file_name} has the SHA-256 {found}, but {LOCK_FILE_NAME} pins {jar.sha256}. Something between here "
+            "and Maven Central altered it: it was not kept."
+        )
+    fetched.replace(place / jar.file_name)
+
+
+def file_sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

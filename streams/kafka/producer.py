@@ -1,0 +1,157 @@
+"""What the worker sends, each with the broker's confirmation, for as long as it takes."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
+from faust.exceptions import NotReady, ProducerSendError
+
+from schemas.receipts import Receipt, encode_receipt
+from schemas.topics import TopicNames
+from streams.errors import BrokerRefused
+from streams.kafka.dead_letters import DeadLetter, letter_headers, omitted_headers
+from streams.metrics import WorkerMetrics
+from streams.runtime.partition_progress import Progress
+from streams.runtime.retry import Patience
+
+_FIRST_WAIT_SECONDS = 0.2
+_AWAY = (KafkaError, ProducerSendError, NotReady, OSError)
+_TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
+
+
+class SentTo(Protocol):
+    """Where the broker put a record."""
+
+    @property
+    def offset(self) -> int: ...
+
+
+class Producer(Protocol):
+    """The part of Faust's producer that is used: `send` hands over, its result is the broker's confirmation."""
+
+    async def send(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int | None,
+        timestamp: float | None,
+        headers: list[tuple[str, bytes]] | None,
+    ) -> Awaitable[SentTo]: ...
+
+
+class RecordTooLarge(Exception):
+    """The broker, or the client, does not take a record of this size: no retry helps."""
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    partition: int | None
+    headers: list[tuple[str, bytes]] | None = None
+
+
+class Outbox:
+    """Every method returns when the broker has confirmed all of it, and repeats what it did not confirm.
+
+    A record may so be sent twice, never not at all. Only cancelling ends the waiting for a broker that is away.
+    """
+
+    def __init__(
+        self,
+        producer: Producer,
+        names: TopicNames,
+        generation: str,
+        metrics: WorkerMetrics,
+        progress: Progress,
+        *,
+        first_wait_seconds: float = _FIRST_WAIT_SECONDS,
+    ) -> None:
+        self._producer = producer
+        self._names = names
+        self._graph_topic = names.graph(generation)
+        self._metrics = metrics
+        self._patience = Patience("kafka", _AWAY, metrics, progress, first_wait_seconds=first_wait_seconds)
+
+    async def contribute(self, contributions: Sequence[tuple[bytes, bytes | None]]) -> list[int]:
+        """Send (key, contribution) to the graph topic; the offset of each there. Raises BrokerRefused."""
+        return await self._insist([Outgoing(self._graph_topic, key, value, 0) for key, value in contributions])
+
+    async def curate(self, key: bytes, value: bytes) -> None:
+        """Send a record to the curation topic. Raises BrokerRefused."""
+        await self._insist([Outgoing(self._names.curation, key, value, 0)])
+
+    async def acknowledge(self, receipts: Sequence[Receipt]) -> None:
+        """Send receipts, each to the partition its source stands in. Raises BrokerRefused."""
+        await self._insist(
+            [
+                Outgoing(
+                    self._names.indexed,
+                    receipt.key.encode("utf-8", "replace"),
+                    encode_receipt(receipt),
+                    receipt.partition,
+                )
+                for receipt in receipts
+            ]
+        )
+
+    async def bury(self, letters: Sequence[DeadLetter]) -> None:
+        """Send dead letters: key, bytes and partition as they came; empty where the topic does not take the size."""
+        topic = self._names.dead_letters
+        whole = [Outgoing(topic, each.key, each.value, each.partition, letter_headers(each)) for each in letters]
+        confirmed: dict[int, int] = {}
+        try:
+            await self._deliver(whole, confirmed)  # together: one by one, each waits for the broker
+        except RecordTooLarge:
+            for index in [index for index in range(len(whole)) if index not in confirmed]:
+                letter = letters[index]
+                try:
+                    await self._deliver([whole[index]])
+                except RecordTooLarge:
+                    await self._deliver([Outgoing(topic, letter.key, b"", letter.partition, omitted_headers(letter))])
+        for letter in letters:
+            self._metrics.dead_letters.labels(letter.reason).inc()
+
+    async def _insist(self, outgoing: Sequence[Outgoing]) -> list[int]:
+        try:
+            return await self._deliver(outgoing)
+        except RecordTooLarge as error:
+            raise BrokerRefused(
+                f"The topic {outgoing[0].topic} does not take a record of the size the settings allow; raise its "
+                f"max.message.bytes. ({error})"
+            ) from error
+
+    async def _deliver(self, outgoing: Sequence[Outgoing], confirmed: dict[int, int] | None = None) -> list[int]:
+        """The offset of each; `confirmed` gets them by index as they come, also when this ends in an error."""
+        offsets = {} if confirmed is None else confirmed
+        await self._patience.insist(lambda: self._send_missing(outgoing, offsets))
+        return [offsets[index] for index in range(len(outgoing))]
+
+    async def _send_missing(self, outgoing: Sequence[Outgoing], offsets: dict[int, int]) -> None:
+        missing = [index for index in range(len(outgoing)) if index not in offsets]
+        sent: list[tuple[int, Awaitable[SentTo]]] = []
+        failure: BaseException | None = None
+        for index in missing:
+            record = outgoing[index]
+            try:
+                confirmation = await self._producer.send(
+                    record.topic, record.key, record.value, record.partition, None, record.headers
+                )
+            except (KafkaError, ProducerSendError) as error:
+                failure = error
+                break
+            sent.append((index, confirmation))
+        confirmed = await asyncio.gather(*(confirmation for _, confirmation in sent), return_exceptions=True)
+        for (index, _), result in zip(sent, confirmed, strict=True):
+            if isinstance(result, BaseException):
+                failure = result
+            else:
+                offsets[index] = result.offset
+        if failure is not None:
+            if isinstance(failure, _TOO_LARGE) or isinstance(failure.__cause__, _TOO_LARGE):
+                raise RecordTooLarge(str(failure)) from failure
+            raise failure

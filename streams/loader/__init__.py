@@ -1,0 +1,1 @@
+"""`thalweg load` and `delete`: files to records, followed until searchable."""

@@ -1,0 +1,248 @@
+"""What `thalweg load` and `thalweg delete` do: publish, follow to searchable, and say what became of it."""
+
+import asyncio
+import json
+import shlex
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+
+from schemas.discovery import find_running
+from schemas.errors import MalformedEvent
+from schemas.exits import Failure, Unreachable, WrongSetting
+from schemas.ids import DocumentKey
+from schemas.terminal import plain
+from schemas.topics import TopicNames, TopicSpec
+from streams.kafka.partitioner import murmur2_partition
+from streams.kafka.topics import inspect_topics
+from streams.loader.progress_bars import progress_bars
+from streams.loader.publishing import ABSENT, Followed, Published, follow, open_producer, open_receipts, publish
+from streams.loader.sources import (
+    Record,
+    Refused,
+    Selection,
+    Sizes,
+    read_sources,
+    require_base_uri,
+    require_charset,
+    require_matches,
+    require_paths,
+)
+from streams.settings import WorkerSettings
+
+SHOWN_REFUSALS = 20
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What was published, and what became of it; `outcomes` is None when nobody waited. `absent` are the keys of
+    deletes that met no document, `notes` {key: what could not be read as it was meant}.
+
+    `seconds` are from the first record sent to the last receipt, or to the broker's last word when nobody waited.
+    """
+
+    published: int
+    token: str
+    outcomes: dict[str, int] | None
+    refused: list[Refused]
+    seconds: float
+    absent: list[str] = field(default_factory=list)
+    notes: dict[str, list[str]] = field(default_factory=dict)
+
+    def show(self, *, as_json: bool) -> None:
+        if as_json:
+            print(json.dumps(asdict(self)))
+            return
+        from rich.console import Console  # with its parts half as long to import as all else: not for --json
+
+        console = Console(highlight=False, markup=False, soft_wrap=True)
+
+        def tell(line: str) -> None:
+            console.print(plain(line))
+
+        outcomes = ", ".join(f"{count} {self._named(name)}" for name, count in sorted((self.outcomes or {}).items()))
+        tell(f"{self.published} published{': ' + outcomes if outcomes else ''} in {self.seconds:.1f} s")
+        reasons = Counter(item.reason for item in self.refused)
+        if reasons:
+            tell("refused: " + ", ".join(f"{count} {reason}" for reason, count in reasons.most_common()))
+            for item in self.refused[:SHOWN_REFUSALS]:
+                tell(f"  {item.origin}: {item.message}")
+            if len(self.refused) > SHOWN_REFUSALS:
+                tell(f"  … and {len(self.refused) - SHOWN_REFUSALS} more (--json lists all)")
+        if self.notes:
+            tell(f"indexed, but not all as it was meant: {len(self.notes)}")
+            for key, notes in list(self.notes.items())[:SHOWN_REFUSALS]:
+                tell(f"  {key}: {' '.join(notes)}")
+            if len(self.notes) > SHOWN_REFUSALS:
+                tell(f"  … and {len(self.notes) - SHOWN_REFUSALS} more (--json lists all)")
+        if self.token:
+            tell(f"token {self.token}")
+
+    def _named(self, outcome: str) -> str:
+        """The outcome; of deletes that met nothing, also what they were to delete."""
+        if outcome != ABSENT:
+            return outcome
+        more = len(self.absent) - SHOWN_REFUSALS
+        named = [*self.absent[:SHOWN_REFUSALS], *([f"and {more} more, which --json lists"] if more > 0 else [])]
+        return f"{outcome} ({', '.join(named)})"
+
+
+def meant_otherwise(collection: str, absent: Iterable[str]) -> str | None:
+    """What to type where ids that `collection` does not hold may be what searches print, `<collection>/<id>`; None
+    where no id has a slash. An id may hold slashes itself, so they are not read so unasked.
+
+    `absent` are keys of `collection`.
+    """
+    meant: dict[str, list[str]] = {}
+    for key in absent:
+        other, slash, document_id = key.removeprefix(f"{collection}/").partition("/")
+        if slash and document_id:
+            meant.setdefault(other, []).append(document_id)
+    if not meant:
+        return None
+    other, document_ids = next(iter(meant.items()))
+    shown = " ".join(map(shlex.quote, document_ids[:SHOWN_REFUSALS]))
+    return (
+        f"An id is given without its collection. Where {other!r} is the collection, type: "
+        f"thalweg delete --collection {shlex.quote(other)} {shown}"
+    )
+
+
+@dataclass(frozen=True)
+class Loader:
+    """Publishes to the cluster the settings name, or that runs on the data directory."""
+
+    settings: WorkerSettings
+    bootstrap_servers: str
+    wait: bool
+    patience_seconds: float
+    quiet: bool
+
+    @classmethod
+    def of(cls, data_dir: Path | None, *, wait: bool, patience_seconds: float, quiet: bool) -> "Loader":
+        """Raises Unreachable when nothing runs there."""
+        settings = settings_for(data_dir)
+        return cls(settings, bootstrap_servers(settings), wait, patience_seconds, quiet)
+
+    def load(self, paths: Sequence[str], selection: Selection) -> Loaded:
+        """Every document the paths hold. What would end as a dead letter is not published but listed as refused.
+
+        Raises Failure when a path does not exist, WrongSetting for what cannot be a collection's name, is no character
+        set or begins no address, and where folders hold no file that is selected.
+        """
+        require_paths(paths)
+        require_charset(selection)
+        require_base_uri(selection)
+        _key(selection.collection, "any")
+        refused: list[Refused] = []
+        sizes = Sizes(self.settings.limits, self.settings.kafka.max_record_bytes)
+
+        def accepted() -> Iterator[Record]:
+            for item in read_sources(paths, selection, sizes):
+                if isinstance(item, Refused):
+                    refused.append(item)
+                else:
+                    yield item
+
+        records = accepted()
+        first = next(records, None)
+        if first is None and not refused:
+            require_matches(paths, selection)
+        return self._run(records if first is None else chain([first], records), refused)
+
+    def delete(self, collection: str, document_ids: Sequence[str]) -> Loaded:
+        """Raises WrongSetting for what cannot be a document's id."""
+        keys = [_key(collection, document_id) for document_id in document_ids]
+        return self._run([Record(key, None, (), str(key)) for key in keys], [])
+
+    def _run(self, records: Iterable[Record], refused: list[Refused]) -> Loaded:
+        published = Published()
+        try:
+            return asyncio.run(self._send(records, refused, published))
+        except KeyboardInterrupt:
+            raise Failure(
+                f"Interrupted; at least {published.records:,} records are in the log. To go on, do the same again: "
+                "what is indexed already stays as it is."
+            ) from None
+
+    async def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
+        kafka, servers = self.settings.kafka, self.bootstrap_servers
+        documents = TopicNames(kafka.topic_prefix).documents
+        followed = Followed()
+        with progress_bars(shown=not self.quiet) as bar:
+            async with open_receipts(kafka, servers) as receipts, open_producer(kafka, servers) as producer:
+                (topic,) = await inspect_topics(servers, [TopicSpec(documents, kafka.partitions, {})])
+                published.topic_id = topic.topic_id
+                sent = bar("published")
+                began = time.monotonic()
+                everywhere = with_repeated_tombstones(records, self.settings.storage.data_dir, topic.partitions)
+                await publish(producer, documents, everywhere, published, sent.advance)
+                sent.is_of(published.records)
+                if self.wait:
+                    searchable = bar("searchable")
+                    searchable.is_of(published.records)
+                    followed = await follow(
+                        receipts,
+                        published,
+                        lambda _receipt: searchable.advance(),
+                        patience_seconds=self.patience_seconds,
+                    )
+                seconds = time.monotonic() - began
+        refused += [
+            Refused(receipt.key, receipt.reason or "unknown", receipt.message or "") for receipt in followed.refused
+        ]
+        outcomes = dict(followed.outcomes) if self.wait else None
+        notes = {receipt.key: list(receipt.notes) for receipt in followed.noted}
+        return Loaded(published.records, published.token, outcomes, refused, round(seconds, 3), followed.absent, notes)
+
+
+def with_repeated_tombstones(records: Iterable[Record], data_dir: Path, partitions: int) -> Iterator[Record]:
+    """The records, and behind each tombstone one for every other partition in which its document was seen.
+
+    A tombstone removes the records of its own partition only: others would bring the document back when the stores are
+    rebuilt. Which these are is known where the stores are on this machine.
+    """
+    from indexer.read.lookups import DocumentLookup  # LanceDB, which only deletes need
+
+    stores: DocumentLookup | None = None
+    for record in records:
+        yield record
+        if record.value is not None:
+            continue
+        stores = stores or DocumentLookup.open(data_dir)
+        row = stores.find(record.key)
+        if row is not None:
+            belongs = murmur2_partition(partitions)(str(record.key).encode("utf-8", "surrogatepass"))
+            yield from (
+                replace(record, partition=partition)
+                for partition in sorted({row.partition, *row.elsewhere} - {belongs})
+                if partition < partitions
+            )
+
+
+def _key(collection: str, document_id: str) -> DocumentKey:
+    try:
+        return DocumentKey.checked(collection, document_id)
+    except MalformedEvent as error:
+        raise WrongSetting(str(error)) from error
+
+
+def settings_for(data_dir: Path | None) -> WorkerSettings:
+    """The settings, with the data directory of the command line where one is given."""
+    return WorkerSettings.load({"storage": {"data_dir": data_dir}} if data_dir is not None else {})
+
+
+def bootstrap_servers(settings: WorkerSettings) -> str:
+    """The cluster to talk to: the setting, else what `thalweg up` announced in the data directory."""
+    if settings.kafka.bootstrap_servers:
+        return settings.kafka.bootstrap_servers
+    running = find_running(settings.storage.data_dir)
+    if running is None:
+        raise Unreachable(
+            f"Nothing runs on {settings.storage.data_dir}. Start it with 'thalweg up', name its --data-dir, "
+            "or set THALWEG_KAFKA__BOOTSTRAP_SERVERS."
+        )
+    return running.kafka

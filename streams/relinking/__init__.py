@@ -1,1 +1,0 @@
-"""Stored documents linked again by the rules of now, without embedding anything."""

@@ -1,0 +1,1 @@
+"""What keeps a worker running: store threads, retries, progress, watchdog, maintenance."""

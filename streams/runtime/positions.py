@@ -1,0 +1,107 @@
+"""Where the worker starts to read: the stores' own positions are the truth, the group's committed offsets only follow.
+
+A store that was deleted, or restored from an older copy, stands behind the group's offsets. Before the consumers start,
+the offsets are set back to what the store holds, so that it comes back from the log.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import structlog
+from aiokafka import AIOKafkaConsumer
+from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.errors import KafkaError
+
+from schemas.exits import Failure
+from streams.runtime.partition_progress import TopicPartition
+
+_GROUP_WAIT_SECONDS = 45.0
+_RETRY_SECONDS = 0.5
+
+
+class StoresAheadOfLog(Failure):
+    """The stores hold records the log does not have: they belong to another cluster, or its topics were deleted."""
+
+
+@dataclass(frozen=True)
+class LogState:
+    """A partition at the broker: `end` is the offset after the last record, `committed` the group's, None for never."""
+
+    end: int
+    committed: int | None
+
+
+def set_back(
+    stored: Mapping[TopicPartition, int | None], log: Mapping[TopicPartition, LogState], advice: str
+) -> dict[TopicPartition, int]:
+    """The offsets to commit anew, by partition: where the group is ahead of the store.
+
+    `stored` are the last offsets the stores hold, -1 for none; None where the group's word is taken. A group that is
+    behind stays there: what it reads again is known and only gets its receipt again.
+    Raises StoresAheadOfLog, whose message ends with `advice`.
+    """
+    resets: dict[TopicPartition, int] = {}
+    for partition, state in log.items():
+        position = stored[partition]
+        if position is None:
+            continue
+        if position >= state.end:
+            raise StoresAheadOfLog(
+                f"The stores hold {partition.topic} partition {partition.partition} up to offset {position}, but the "
+                f"topic ends at {state.end}: the log was cut off, or this is not the cluster they were filled from "
+                f"(see THALWEG_KAFKA__BOOTSTRAP_SERVERS and THALWEG_KAFKA__TOPIC_PREFIX). {advice}"
+            )
+        if state.committed is not None and state.committed > position + 1:
+            resets[partition] = position + 1
+    return resets
+
+
+async def reconcile(
+    bootstrap_servers: str, group: str, stored: Mapping[TopicPartition, int | None], advice: str
+) -> dict[TopicPartition, LogState]:
+    """Set the group's offsets back where the stores need it; the state of the log as it is then.
+
+    Waits for the members that stopped workers left in the group: ten seconds after their last sign of life.
+    Raises StoresAheadOfLog, and Failure when the group is still in use after 45 s.
+    """
+    log = structlog.get_logger("thalweg.worker")
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap_servers, group_id=group, enable_auto_commit=False)
+    partitions = {partition: KafkaPartition(*partition) for partition in stored}
+    await consumer.start()
+    try:
+        consumer.assign(list(partitions.values()))
+        ends = await consumer.end_offsets(list(partitions.values()))
+        states = {
+            partition: LogState(ends[kafka], await consumer.committed(kafka)) for partition, kafka in partitions.items()
+        }
+        resets = set_back(stored, states, advice)
+        if resets:
+            log.warning(
+                "the group was ahead of the stores; reading again",
+                offsets={f"{partition.topic}:{partition.partition}": offset for partition, offset in resets.items()},
+            )
+            await _commit(consumer, {partitions[partition]: offset for partition, offset in resets.items()}, group)
+        return {
+            partition: LogState(state.end, resets.get(partition, state.committed))
+            for partition, state in states.items()
+        }
+    finally:
+        await consumer.stop()
+
+
+async def _commit(consumer: AIOKafkaConsumer, offsets: Mapping[KafkaPartition, int], group: str) -> None:
+    deadline = time.monotonic() + _GROUP_WAIT_SECONDS
+    while True:
+        try:
+            await consumer.commit(dict(offsets))
+        except KafkaError as error:
+            if time.monotonic() > deadline:
+                raise Failure(
+                    f"The consumer group {group} is in use, so its offsets cannot be set back to what the stores hold. "
+                    f"Stop every other worker of this installation and start again. ({type(error).__name__})"
+                ) from error
+        else:
+            return
+        await asyncio.sleep(_RETRY_SECONDS)

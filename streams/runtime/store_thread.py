@@ -1,0 +1,63 @@
+"""A store's one thread: calls to a writer run in it one after the other, and are repeated while the store cannot."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from indexer.errors import DamagedStore, TransientStoreError
+from streams.errors import StoreFailure
+from streams.metrics import WorkerMetrics
+from streams.runtime.partition_progress import Progress
+from streams.runtime.retry import Patience
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+DATA_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
+_FIRST_WAIT_SECONDS = 0.1
+
+
+class StoreThread:
+    """Runs a writer's blocking calls in one thread of their own, so that heartbeats go on meanwhile."""
+
+    def __init__(
+        self, name: str, metrics: WorkerMetrics, progress: Progress, *, first_wait_seconds: float = _FIRST_WAIT_SECONDS
+    ) -> None:
+        self._name = name
+        self._patience = Patience(
+            name, (TransientStoreError, OSError), metrics, progress, first_wait_seconds=first_wait_seconds
+        )
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
+
+    async def run(
+        self, work: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
+    ) -> Result:
+        """The result of the call, however long the store takes to come back.
+
+        The call may be made several times, also after it took effect: what is run here must be idempotent.
+        Raises what the data are to blame for (DATA_ERRORS) and DamagedStore as they are, StoreFailure for all else.
+        """
+        return await self._patience.insist(lambda: self._once(lambda: work(*args, **kwargs)))
+
+    async def call(
+        self, work: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
+    ) -> Result:
+        """The result of one call, without another try: for opening and looking."""
+        return await asyncio.get_running_loop().run_in_executor(self._executor, lambda: work(*args, **kwargs))
+
+    async def _once(self, call: Callable[[], Result]) -> Result:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+        except (*DATA_ERRORS, TransientStoreError, DamagedStore, OSError, MemoryError):
+            raise
+        except Exception as error:  # whatever a store's bindings may raise: the worker must not go on beside it
+            raise StoreFailure(f"The {self._name} store failed: {type(error).__name__}: {error}") from error
+
+    async def close(self, close_writer: Callable[[], None]) -> None:
+        """Close the writer in its thread, after the call under way."""
+        await self.call(close_writer)
+
+    def end(self) -> None:
+        """Start no other call; the thread ends with the one under way."""
+        self._executor.shutdown(wait=False, cancel_futures=True)

@@ -1,1 +1,0 @@
-"""`thalweg up`: the parts started, watched, started again; it never touches a record or a store."""

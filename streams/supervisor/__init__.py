@@ -1,0 +1,1 @@
+"""`thalweg up`: child processes started, watched, restarted."""

@@ -1,0 +1,219 @@
+"""The parts `thalweg up` runs: the broker, and the child processes that say over HTTP when they are ready."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import httpx
+
+from schemas.exits import Exit, Failure
+from streams.embedded_kafka.broker import EmbeddedKafka
+from streams.metrics import NOTE
+from streams.supervisor.child_processes import Child, exit_text, file_tail
+from streams.supervisor.part_logs import readable, trim
+from streams.supervisor.restarts import BackOff
+
+_POLL_SECONDS = 0.1
+_PROBE_TIMEOUT_SECONDS = 2.0
+_NOT_MENDED_BY_RESTART = (Exit.USAGE, Exit.IN_USE, Exit.NO_ACCESS, Exit.DAMAGED)
+_STARTS_BEFORE_READY = 3
+_NOTES_SECONDS = 2.0
+
+Say = Callable[[str], None]
+
+
+class Part(Protocol):
+    """Something that runs, and is started again when it ends by itself."""
+
+    name: str
+    log_file: Path
+
+    async def start(self) -> None:
+        """Starts it, again when it has ended; returns before it is ready. Raises Failure when it cannot be started."""
+
+    async def is_ready(self) -> bool:
+        """Whether it does its work now. False, not an exception, while it does not answer."""
+
+    async def notes(self) -> list[str]:
+        """What a person should know and do, though it works; empty while it does not answer."""
+
+    def poll(self) -> int | None:
+        """The exit code, or None while it runs."""
+
+    def said(self) -> str:
+        """The end of what it printed in this run."""
+
+    async def stop(self) -> None:
+        """Ends it cleanly, or by force after a grace. May be called again, and before `start`."""
+
+    def kill(self) -> None:
+        """Ends it at once. May be called again, and before `start`."""
+
+
+class KafkaPart:
+    """The embedded broker. A restart keeps its port."""
+
+    name = "Kafka"
+
+    def __init__(self, broker: EmbeddedKafka) -> None:
+        self._broker = broker
+        self.log_file = broker.log_file
+
+    async def start(self) -> None:
+        await asyncio.to_thread(self._broker.start)
+
+    async def is_ready(self) -> bool:
+        return await asyncio.to_thread(self._broker.is_ready)
+
+    async def notes(self) -> list[str]:
+        return []
+
+    def poll(self) -> int | None:
+        return self._broker.poll()
+
+    def said(self) -> str:
+        return self._broker.log_tail()
+
+    async def stop(self) -> None:
+        await asyncio.to_thread(self._broker.stop)
+
+    def kill(self) -> None:
+        self._broker.kill()
+
+
+class ProcessPart:
+    """A child process with `/readyz` on 127.0.0.1, its output in a log file."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        ready_url: str,
+        log_file: Path,
+        grace_seconds: float,
+    ) -> None:
+        self.name = name
+        self.log_file = log_file
+        self._command = command
+        self._environment = environment
+        self._ready_url = ready_url
+        self._grace_seconds = grace_seconds
+        self._child: Child | None = None
+
+    async def start(self) -> None:
+        trim(self.log_file)
+        self._child = Child(self._command, output=self.log_file, env=self._environment)
+
+    async def is_ready(self) -> bool:
+        answer = await self._probe()
+        return answer is not None and answer.is_success
+
+    async def notes(self) -> list[str]:
+        answer = await self._probe()
+        lines = [] if answer is None else answer.text.splitlines()
+        return [line.removeprefix(NOTE) for line in lines if line.startswith(NOTE)]
+
+    async def _probe(self) -> httpx.Response | None:
+        try:
+            async with httpx.AsyncClient(timeout=_PROBE_TIMEOUT_SECONDS, trust_env=False) as client:
+                return await client.get(self._ready_url)
+        except httpx.HTTPError:
+            return None
+
+    def poll(self) -> int | None:
+        return None if self._child is None else self._child.poll()
+
+    def said(self) -> str:
+        if self._child is None:
+            return ""
+        tail = file_tail(self.log_file, 15, self._child.output_start)
+        lines = [readable(line) for line in tail.splitlines()]
+        return "\n".join([*lines, f"(all of it: {self.log_file})"])
+
+    async def stop(self) -> None:
+        if self._child is not None:
+            await asyncio.to_thread(self._child.stop, self._grace_seconds)
+
+    def kill(self) -> None:
+        if self._child is not None:
+            self._child.kill()
+
+
+class Keeper:
+    """Keeps one part running until cancelled; stopping the part is then its owner's task."""
+
+    def __init__(self, part: Part, say: Say) -> None:
+        self.part = part
+        self.ready = asyncio.Event()
+        self._say = say
+
+    async def run(self) -> None:
+        """Starts the part, and again whenever it ends: at once, and with a growing delay when it ends again soon.
+
+        Raises Failure when it cannot be started at first, or ends before it was ever ready: three times, or with an
+        exit code that no restart mends.
+        """
+        back_off = BackOff()
+        await self.part.start()
+        while True:
+            began = time.monotonic()
+            code = await self._watch()
+            if not self.ready.is_set() and (
+                code in _NOT_MENDED_BY_RESTART or back_off.failures + 1 >= _STARTS_BEFORE_READY
+            ):
+                raise ended_for_good(self.part, code)
+            delay = back_off.after_run_of(time.monotonic() - began)
+            self._say(
+                f"{self.part.name} ended unexpectedly ({exit_text(code)}); it is started again {_in(delay)}. "
+                f"Its log: {self.part.log_file}"
+            )
+            if code == Exit.DAMAGED:
+                self._say(self.part.said())
+            await asyncio.sleep(delay)
+            await self._start_again(back_off)
+
+    async def _start_again(self, back_off: BackOff) -> None:
+        while True:
+            try:
+                await self.part.start()
+            except Failure as failure:
+                delay = back_off.after_run_of(0)
+                self._say(f"{self.part.name} could not be started; next try {_in(delay)}. {failure}")
+                await asyncio.sleep(delay)
+            else:
+                return
+
+    async def _watch(self) -> int:
+        ready = False
+        told: list[str] = []
+        look_at = 0.0
+        while (code := self.part.poll()) is None:
+            if not ready and await self.part.is_ready():
+                ready = True
+                if self.ready.is_set():
+                    self._say(f"{self.part.name} is ready again.")
+                self.ready.set()
+            if ready and time.monotonic() > look_at:
+                notes = await self.part.notes()
+                for note in notes:
+                    if note not in told:
+                        self._say(note)
+                told, look_at = notes, time.monotonic() + _NOTES_SECONDS
+            await asyncio.sleep(_POLL_SECONDS)
+        return code
+
+
+def _in(delay: float) -> str:
+    return f"in {delay:g} s" if delay else "at once"
+
+
+def ended_for_good(part: Part, code: int) -> Failure:
+    """The failure of a part that did not come up, with its own exit code and last words."""
+    failure = Failure(f"{part.name} did not start ({exit_text(code)}).\n{part.said()}")
+    if code in _NOT_MENDED_BY_RESTART:
+        failure.exit_code = Exit(code)
+    return failure

@@ -1,0 +1,234 @@
+"""`thalweg up`: Kafka, the topics, the worker and the query service, in one terminal, until they are told to end."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from schemas.discovery import Running, announce, withdraw
+from schemas.topics import topic_specs
+from streams.embedded_kafka.broker import EmbeddedKafka
+from streams.embedded_kafka.jars import FetchProgress
+from streams.kafka.topics import ensure_topics
+from streams.supervisor import data_directory
+from streams.supervisor.part_logs import follow, keep_trimmed
+from streams.supervisor.parts import KafkaPart, Keeper, Part, ProcessPart, Say
+from streams.supervisor.ports import free_port, is_free, require_free
+from streams.supervisor.settings import DEFAULT_KAFKA_PORT, UpSettings
+
+_WORKER_GRACE_SECONDS = 30.0
+_SERVICE_GRACE_SECONDS = 15.0
+_SLOW_START_SECONDS = 60.0
+Kept = tuple[Keeper, asyncio.Task[None]]
+
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class StoppedEarly(Exception):
+    """The user ended `up` while Kafka's jars were still being fetched."""
+
+
+class Supervisor:
+    """Brings the parts up in order, keeps them running, and ends them in reverse order."""
+
+    def __init__(
+        self,
+        settings: UpSettings,
+        *,
+        environment: Mapping[str, str],
+        say: Say,
+        ready: Callable[[Running], None],
+        progress: FetchProgress | None = None,
+        show_logs: Callable[[str], None] | None = None,
+        command: Sequence[str] = (sys.executable, "-m", "thalweg"),
+    ) -> None:
+        """`environment` is handed to the parts; `say` takes messages for the person, `show_logs` the parts' own lines.
+
+        `ready` is called once, when everything answers. The parts are started as `command` with `worker` or `serve`.
+        """
+        self._settings = settings
+        self._environment = environment
+        self._say = say
+        self._ready = ready
+        self._progress = progress
+        self._show_logs = show_logs
+        self._command = command
+        self._stopping = asyncio.Event()
+        self._parts: list[Part] = []
+
+    async def run(self) -> None:
+        """Returns after SIGINT, SIGTERM or SIGHUP, when all parts have ended; a second signal ends them by force.
+
+        Raises Failure when a part cannot be brought up; the others have then been ended too.
+        """
+        loop = asyncio.get_running_loop()
+        for number in _STOP_SIGNALS:
+            loop.add_signal_handler(number, self._on_signal)
+        work = asyncio.create_task(self._bring_up_and_keep(), name="parts")
+        stop = asyncio.create_task(self._stopping.wait(), name="stop")
+        try:
+            await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                self._say("Ending …")
+                work.cancel()
+            with suppress(asyncio.CancelledError, StoppedEarly):
+                await work
+        finally:
+            stop.cancel()
+            for number in _STOP_SIGNALS:
+                loop.remove_signal_handler(number)
+
+    def _on_signal(self) -> None:
+        if self._stopping.is_set():
+            self._say("Ending by force.")
+            for part in reversed(self._parts):
+                part.kill()
+        self._stopping.set()
+
+    async def _bring_up_and_keep(self) -> None:
+        data_dir = data_directory.make_directory(self._settings.storage.data_dir)
+        async with AsyncExitStack() as stack:
+            stack.enter_context(data_directory.held(data_dir, data_directory.UP_LOCK, "'thalweg up'"))
+            data_directory.require_free(data_dir, data_directory.WORKER_LOCK, "worker")
+            logs = data_directory.make_directory(data_dir / "logs")
+            service_port = self._settings.service.port or free_port()
+            require_free(service_port, "--port")
+            kept: list[Kept] = []
+            bootstrap_servers = self._settings.kafka.bootstrap_servers
+            if bootstrap_servers is None:
+                kafka = self._embedded_kafka(data_dir)
+                kept.append(await stack.enter_async_context(self._kept(KafkaPart(kafka))))
+                await self._all_ready(kept)
+                bootstrap_servers = kafka.bootstrap_servers
+            await self._make_topics(bootstrap_servers)
+            service_url = f"http://{self._settings.service.reachable_host}:{service_port}"
+            running = Running(pid=os.getpid(), kafka=bootstrap_servers, service_url=service_url)
+            stack.callback(withdraw, data_dir)
+            announce(data_dir, running)  # before a part can say that it is ready: whoever waits for that finds the file
+            parts = self._process_parts(data_dir, logs, bootstrap_servers, service_port, service_url)
+            kept += [await stack.enter_async_context(self._kept(part)) for part in parts]
+            await self._all_ready(kept)
+            self._ready(running)
+            async with _background(keep_trimmed([part.log_file for part in self._parts])):
+                await _first_to_end([task for _, task in kept])
+
+    def _embedded_kafka(self, data_dir: Path) -> EmbeddedKafka:
+        port, note = choose_kafka_port(self._settings.broker.port)
+        if note:
+            self._say(note)
+        return EmbeddedKafka(
+            data_dir,
+            self._settings.broker.model_copy(update={"port": port}),
+            max_record_bytes=largest_record(self._settings),
+            progress=self._report_fetch,
+        )
+
+    def _report_fetch(self, here: int, in_all: int) -> None:
+        if self._stopping.is_set():
+            raise StoppedEarly
+        if self._progress is not None:
+            self._progress(here, in_all)
+
+    async def _make_topics(self, bootstrap_servers: str) -> None:
+        for report in await ensure_topics(bootstrap_servers, topic_specs(self._settings.kafka)):
+            if report.differences:
+                self._say(f"The topic {report.sentence()}. It is used as it is.")
+
+    def _process_parts(
+        self, data_dir: Path, logs: Path, bootstrap_servers: str, service_port: int, service_url: str
+    ) -> list[ProcessPart]:
+        metrics_port = self._settings.worker.metrics_port or free_port()
+        environment = {
+            **self._environment,
+            "PYTHONUNBUFFERED": "1",
+            "THALWEG_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers,
+            "THALWEG_STORAGE__DATA_DIR": str(data_dir),
+            "THALWEG_WORKER__METRICS_PORT": str(metrics_port),
+            "THALWEG_SERVICE__HOST": self._settings.service.host,
+            "THALWEG_SERVICE__PORT": str(service_port),
+        }
+        return [
+            ProcessPart(
+                "The worker",
+                [*self._command, "worker"],
+                environment=environment,
+                ready_url=f"http://127.0.0.1:{metrics_port}/readyz",
+                log_file=logs / "worker.log",
+                grace_seconds=_WORKER_GRACE_SECONDS,
+            ),
+            ProcessPart(
+                "The query service",
+                [*self._command, "serve"],
+                environment=environment,
+                ready_url=f"{service_url}/readyz",
+                log_file=logs / "service.log",
+                grace_seconds=_SERVICE_GRACE_SECONDS,
+            ),
+        ]
+
+    @asynccontextmanager
+    async def _kept(self, part: Part) -> AsyncIterator[Kept]:
+        self._parts.append(part)
+        async with AsyncExitStack() as stack:
+            if self._show_logs is not None:
+                await stack.enter_async_context(_background(follow(part.log_file, part.name, self._show_logs)))
+            stack.push_async_callback(part.stop)
+            keeper = Keeper(part, self._say)
+            task = await stack.enter_async_context(_background(keeper.run()))
+            yield keeper, task
+
+    async def _all_ready(self, kept: Sequence[Kept]) -> None:
+        async def each_ready() -> None:
+            for keeper, _ in kept:
+                await keeper.ready.wait()
+
+        slow = asyncio.get_running_loop().call_later(_SLOW_START_SECONDS, self._say_who_is_slow, kept)
+        try:
+            async with _background(each_ready()) as ready:
+                await _first_to_end([ready, *(task for _, task in kept)])
+        finally:
+            slow.cancel()
+
+    def _say_who_is_slow(self, kept: Sequence[Kept]) -> None:
+        for keeper, _ in kept:
+            if not keeper.ready.is_set():
+                self._say(f"Still waiting for {keeper.part.name}. Its log: {keeper.part.log_file}")
+
+
+@asynccontextmanager
+async def _background(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(work)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _first_to_end(waited: Sequence[asyncio.Future[Any]]) -> None:
+    """Returns, or raises what it raised, when one of them is done."""
+    done, _ = await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+    for one in done:
+        one.result()
+
+
+def choose_kafka_port(asked: int | None) -> tuple[int, str | None]:
+    """The port for the embedded broker, and what to tell the person about it.
+
+    A port that was asked for is taken as it is (0: a free one); else it is 9092, or a free one when that is taken.
+    """
+    if asked is not None:
+        return asked or free_port(), None
+    if is_free(DEFAULT_KAFKA_PORT):
+        return DEFAULT_KAFKA_PORT, None
+    port = free_port()
+    return port, f"Port {DEFAULT_KAFKA_PORT} is in use, so Kafka takes port {port}. Choose one with --kafka-port."
+
+
+def largest_record(settings: UpSettings) -> int:
+    """Bytes of the largest record that any topic of these settings allows."""
+    return max(settings.kafka.max_record_bytes, settings.kafka.max_graph_record_bytes)

@@ -1,1 +1,0 @@
-"""When tables are put in shape and snapshots are due; it never changes what a store says."""

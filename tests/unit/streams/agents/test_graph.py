@@ -1,0 +1,197 @@
+"""The graph agent on a graph in memory."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from indexer.read.graph_snapshots import SnapshotFile
+from schemas.contributions import Contribution, encode_contribution
+from schemas.ids import DocumentKey
+from streams.agents.graph import BUSY_REST_SECONDS, BUSY_WITHIN_SECONDS, GraphAgent, Snapshots
+from streams.errors import StoreFailure
+from streams.indexing.records import SourceRecord
+from streams.runtime.snapshots import SnapshotSchedule
+from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, contribution_of, disk_full, gap
+
+TOPIC = NAMES.graph(GENERATION)
+
+
+class InMemoryGraph:
+    """Holds contributions and the position they reach; `failing` is called before each transaction."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, Contribution] = {}
+        self.reached = -1
+        self.transactions = 0
+        self.snapshots: list[int] = []
+        self.failing: Callable[[Sequence[tuple[DocumentKey, Contribution | None]]], None] = lambda _changes: None
+
+    def position(self) -> int:
+        return self.reached
+
+    def apply(self, changes: Sequence[tuple[DocumentKey, Contribution | None]], position: int) -> None:
+        self.failing(changes)
+        self.transactions += 1
+        for key, contribution in changes:
+            if contribution is None:
+                self.held.pop(str(key), None)
+            else:
+                self.held[str(key)] = contribution
+        self.reached = position
+
+    def collect_orphans(self) -> int:
+        return 0
+
+    def snapshot(self, snapshots_dir: Path) -> SnapshotFile:
+        self.snapshots.append(self.reached)
+        return SnapshotFile(
+            name=f"{self.reached}.kuzu",
+            graph_position=self.reached,
+            made_at_ms=1_000,
+            documents=len(self.held),
+            chunks=0,
+            entities=0,
+            statements=0,
+        )
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.bench = Bench()
+        self.slept: list[float] = []
+        self.now_seconds = 100.0
+        self.bench.progress.clock = lambda: self.now_seconds
+        self.graph = InMemoryGraph()
+        self.schedule = SnapshotSchedule(idle_seconds=1, min_seconds=5, max_seconds=300, share=0.05, pending=False)
+        self.agent = GraphAgent(
+            topic=TOPIC,
+            writer=self.graph,
+            thread=self.bench.thread,
+            outbox=self.bench.outbox,
+            schedule=self.schedule,
+            progress=self.bench.progress,
+            metrics=self.bench.metrics,
+            feeding_stage="text",
+            sleep=self.sleep,
+        )
+        self.snapshots = Snapshots(
+            writer=self.graph,
+            thread=self.bench.thread,
+            schedule=self.schedule,
+            snapshots_dir=Path("nowhere"),
+            metrics=self.bench.metrics,
+            newest=None,
+            now_seconds=lambda: 11.0,
+        )
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now_seconds += seconds
+
+
+@pytest.fixture
+async def scene() -> Iterator[Scene]:
+    made = Scene()
+    yield made
+    made.bench.close()
+
+
+def contributed(offset: int, key: str, title: str | None = "some title") -> SourceRecord:
+    value = None if title is None else encode_contribution(contribution_of(key))
+    return SourceRecord(0, offset, 0, key.encode(), value)
+
+
+async def test_a_gap_moves_the_position_of_the_graph(scene: Scene) -> None:
+    await scene.agent.apply([contributed(0, "c/a"), gap(4)])
+    assert (sorted(scene.graph.held), scene.graph.reached) == (["c/a"], 4)
+    assert scene.bench.broker.letters() == []
+
+
+async def test_the_last_of_each_document_is_applied_in_one_transaction_with_the_position(scene: Scene) -> None:
+    await scene.agent.apply([contributed(0, "c/a"), contributed(1, "c/b"), contributed(2, "c/a", None)])
+    assert sorted(scene.graph.held) == ["c/b"]
+    assert (scene.graph.transactions, scene.graph.reached) == (1, 2)
+    assert scene.schedule.pending
+
+
+async def test_records_below_the_stores_position_are_dropped(scene: Scene) -> None:
+    records = [contributed(0, "c/a"), contributed(1, "c/b")]
+    await scene.agent.apply(records)
+    await scene.agent.apply(records)
+    assert scene.graph.transactions == 1
+
+
+async def test_a_record_that_is_no_contribution_is_buried_and_passed(scene: Scene) -> None:
+    foreign = SourceRecord(0, 1, 0, b"c/b", b"not a contribution")
+    stolen = SourceRecord(0, 2, 0, b"c/x", contributed(0, "c/y").value)
+    await scene.agent.apply([contributed(0, "c/a"), foreign, stolen])
+    assert scene.graph.reached == 2
+    assert [one["thalweg.reason"] for one in scene.bench.broker.letters()] == ["bad_contribution", "key_mismatch"]
+
+
+async def test_a_contribution_the_store_cannot_hold_is_found_by_halving_and_buried(scene: Scene) -> None:
+    def choke(changes: Sequence[tuple[DocumentKey, Contribution | None]]) -> None:
+        if any(key.document_id == "bad" for key, _ in changes):
+            raise ValueError("no room for that name")
+
+    scene.graph.failing = choke
+    await scene.agent.apply([contributed(n, f"c/{'bad' if n == 2 else n}") for n in range(5)])
+    assert sorted(scene.graph.held) == ["c/0", "c/1", "c/3", "c/4"]
+    assert scene.graph.reached == 4
+    assert [one["thalweg.reason"] for one in scene.bench.broker.letters()] == ["failed"]
+
+
+async def test_a_full_disk_is_waited_out_and_a_broken_store_stops_the_worker(scene: Scene) -> None:
+    failures: list[Exception] = [disk_full(), disk_full()]
+
+    def fail(_changes: Sequence[tuple[DocumentKey, Contribution | None]]) -> None:
+        if failures:
+            raise failures.pop()
+
+    scene.graph.failing = fail
+    await scene.agent.apply([contributed(0, "c/a")])
+    assert scene.graph.reached == 0
+    failures.append(RuntimeError("the file is corrupt"))
+    with pytest.raises(StoreFailure):
+        await scene.agent.apply([contributed(1, "c/a")])
+    assert scene.bench.broker.letters() == []
+
+
+async def test_a_snapshot_is_made_only_of_something_new(scene: Scene) -> None:
+    await scene.snapshots.make()
+    assert scene.graph.snapshots == []
+    await scene.agent.apply([contributed(0, "c/a")])
+    await scene.snapshots.make()
+    await scene.snapshots.make()
+    assert scene.graph.snapshots == [0]
+
+
+async def test_the_snapshots_age_counts_only_while_it_lacks_something(scene: Scene) -> None:
+    def age() -> float | None:
+        return scene.bench.metrics.registry.get_sample_value("thalweg_snapshot_age_seconds")
+
+    await scene.agent.apply([contributed(0, "c/a")])
+    await scene.snapshots.make()
+    assert age() == 0
+    await scene.agent.apply([contributed(1, "c/b")])
+    assert age() == 10
+
+
+async def test_it_rests_on_while_documents_are_being_indexed_but_not_for_ever(scene: Scene) -> None:
+    scene.bench.progress.taken("text", "documents", 0, 5)
+    await scene.agent.rest()
+    assert BUSY_REST_SECONDS <= sum(scene.slept) < BUSY_REST_SECONDS + 1
+
+
+async def test_it_goes_on_soon_after_the_last_document_is_indexed(scene: Scene) -> None:
+    scene.bench.progress.taken("text", "documents", 0, 5)
+    scene.bench.progress.done("text", "documents", 0, 0)
+    await scene.agent.rest()
+    assert BUSY_WITHIN_SECONDS <= sum(scene.slept) < BUSY_WITHIN_SECONDS + 1
+
+
+async def test_work_of_another_stage_does_not_hold_it_up(scene: Scene) -> None:
+    scene.bench.progress.taken("provenance", "retrievals", 0, 5)
+    await scene.agent.rest()
+    assert sum(scene.slept) == 0

@@ -1,0 +1,183 @@
+"""The computing thread: what is tried again, what is waited out, and which texts are given up."""
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.openai_endpoint import EndpointEncoder
+from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
+from streams.indexing.embed import PROBE, Encoding
+from streams.metrics import WorkerMetrics
+from streams.runtime.partition_progress import Progress
+from tests.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint
+from tests.local_endpoint import BROKEN, CUT, Answer, busy
+from tests.unit.streams.worker_doubles import Bench, upsert
+from tests.waiting import eventually
+
+TEXTS = [f"text {number}" for number in range(6)]
+
+
+@pytest.fixture
+async def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    made.close()
+
+
+async def test_each_text_gets_its_vector_in_order(bench: Bench) -> None:
+    vectors = await bench.encoding.encode(["one", "two", "three"])
+    assert np.array_equal(np.stack(vectors), HashingEncoder().encode(["one", "two", "three"]))
+    assert await bench.encoding.encode([]) == []
+
+
+async def test_the_encoder_goes_on_while_something_else_is_computed(bench: Bench) -> None:
+    encoded = threading.Event()
+    computing = asyncio.create_task(bench.encoding.compute(lambda: encoded.wait(10)))
+    assert _are_vectors(await bench.encoding.encode(["a text"]))
+    encoded.set()
+    assert await computing
+
+
+async def test_only_the_texts_to_blame_fail(bench: Bench) -> None:
+    encoded = await bench.encoding.encode(["one", "poison", "two", "more poison", "three"])
+    assert [isinstance(result, RuntimeError) for result in encoded] == [False, True, False, True, False]
+
+
+async def test_while_the_model_fails_for_any_text_nothing_is_blamed_and_it_is_tried_again(bench: Bench) -> None:
+    bench.encoder.failures_left = 4
+    [vector] = await bench.encoding.encode(["fine"])
+    assert not isinstance(vector, Exception)
+    assert bench.metrics.registry.get_sample_value("thalweg_retries_total", {"target": "encoder"}) == 3
+    assert not bench.progress.waiting_for
+
+
+class CrashingEncoder(HashingEncoder):
+    """A text with `poison` takes the whole encoder down: it answers nothing for the next calls either."""
+
+    def __init__(self) -> None:
+        self.down_for = 0
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if any("poison" in text for text in texts):
+            self.down_for = 6
+        if self.down_for:
+            self.down_for -= 1
+            raise EncoderUnavailable("It is down.")
+        return super().encode(texts)
+
+
+@pytest.fixture
+def endpoint() -> Iterator[EmbeddingsEndpoint]:
+    with embeddings_endpoint() as running:
+        yield running
+
+
+@pytest.fixture
+def asking(endpoint: EmbeddingsEndpoint) -> Iterator[Encoding]:
+    encoder = EndpointEncoder(endpoint.settings(), HashingEncoder.dimension)
+    encoding = _encoding(encoder)
+    yield encoding
+    encoding.close()
+    encoder.close()
+
+
+def _encoding(encoder: Any) -> Encoding:
+    return Encoding(encoder, WorkerMetrics(), Progress(), retry_seconds=(0.01, 0.02, 0.04), first_wait_seconds=0.005)
+
+
+def _are_vectors(encoded: Sequence[Any]) -> bool:
+    return all(isinstance(each, np.ndarray) for each in encoded)
+
+
+@pytest.mark.parametrize("passing", [BROKEN, CUT, busy(), Answer(503)])
+async def test_what_passes_is_tried_three_times_more_and_the_batch_stays_whole(
+    endpoint: EmbeddingsEndpoint, asking: Encoding, passing: Answer
+) -> None:
+    endpoint.script = [passing] * 3
+    assert _are_vectors(await asking.encode(TEXTS))
+    assert endpoint.requests == [TEXTS] * 4
+
+
+async def test_a_rate_limit_is_waited_out_as_long_as_it_says(endpoint: EmbeddingsEndpoint, asking: Encoding) -> None:
+    endpoint.script = [busy("0.3")]
+    began = monotonic()
+    assert _are_vectors(await asking.encode(TEXTS))
+    assert monotonic() - began >= 0.3
+
+
+@pytest.mark.parametrize("choking", [BROKEN, Answer(400), Answer(change=lambda rows: rows[1:])])
+async def test_a_text_that_fails_alone_is_given_up_with_what_the_encoder_said(
+    endpoint: EmbeddingsEndpoint, asking: Encoding, choking: Answer
+) -> None:
+    endpoint.choking = {"text 4": choking}
+    encoded = await asking.encode(TEXTS)
+    assert _are_vectors([*encoded[:4], encoded[5]])
+    assert isinstance(encoded[4], EncoderFailure)
+    assert endpoint.url in str(encoded[4])
+    sizes = [len(request) for request in endpoint.requests if request != [PROBE]]
+    assert max(sizes) == 6
+    assert sizes.count(6) == (4 if choking is BROKEN else 1)
+    assert sizes.count(3) == 2
+
+
+async def test_a_failing_batch_loses_no_other_batch(endpoint: EmbeddingsEndpoint, asking: Encoding) -> None:
+    endpoint.script = [Answer()] + [BROKEN] * 2
+    texts = [f"text {number}" for number in range(16)]
+    assert _are_vectors(await asking.encode(texts))
+    assert endpoint.requests == [texts[:8], texts[8:], texts[8:], texts[8:]]
+
+
+@pytest.mark.parametrize("away", [BROKEN, busy(), Answer(401), Answer(404), Answer(change=lambda rows: [])])
+async def test_while_the_endpoint_serves_nobody_nothing_is_given_up_and_it_goes_on_by_itself(
+    endpoint: EmbeddingsEndpoint, asking: Encoding, away: Answer
+) -> None:
+    endpoint.otherwise = away
+    encoding = asyncio.create_task(asking.encode(TEXTS))
+    await eventually(lambda: endpoint.requests.count([PROBE]) >= 3)
+    assert not encoding.done()
+    assert {len(request) for request in endpoint.requests if request != [PROBE]} == {len(TEXTS)}
+    endpoint.otherwise = Answer()
+    assert _are_vectors(await encoding)
+
+
+async def test_a_text_is_never_given_up_because_the_endpoint_is_busy(
+    endpoint: EmbeddingsEndpoint, asking: Encoding
+) -> None:
+    endpoint.choking = {"text 4": busy()}
+    encoding = asyncio.create_task(asking.encode(TEXTS))
+    await eventually(lambda: endpoint.requests.count(["text 4"]) >= 9)
+    endpoint.choking = {}
+    assert _are_vectors(await encoding)
+
+
+async def test_a_text_that_brings_the_encoder_down_every_time_is_given_up() -> None:
+    encoding = _encoding(CrashingEncoder())
+    encoded = await encoding.encode(["one", "poison", "two"])
+    assert [isinstance(each, EncoderUnavailable) for each in encoded] == [False, True, False]
+    encoding.close()
+
+
+async def test_a_document_is_buried_with_a_reason_and_no_chunk_is_stored_without_a_vector() -> None:
+    class Choking(HashingEncoder):
+        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            if any("poison" in text for text in texts):
+                raise TextNotEncoded("The endpoint does not take the text (400).")
+            return super().encode(texts)
+
+    choking = Bench(encoder=Choking())  # type: ignore[arg-type]  # another double of the same port
+    await choking.indexer.index([upsert(0, "default/a", "fine"), upsert(1, "default/b", "poison")])
+    [letter] = choking.broker.letters()
+    assert letter["thalweg.reason"] == "embedding_failed"
+    assert letter["__connect.errors.exception.message"] == (
+        "One of its chunks got no vector, so none was stored. The endpoint does not take the text (400)."
+    )
+    assert choking.broker.outcomes() == ["indexed", "dead_lettered"]
+    assert [key.document_id for key in choking.documents.chunks] == ["a"]
+    choking.close()

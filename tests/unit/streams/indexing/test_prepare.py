@@ -1,0 +1,72 @@
+"""A document is read as its collection has chosen; by meaning, in two goes with the encoder between."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from indexer.chunking.splitter import ChunkingParameters
+from indexer.documents import PreparedDocument
+from indexer.pipeline import prepare, sentences_of
+from schemas.events import DocumentUpsert
+from schemas.ids import DocumentKey
+from streams.indexing.embed import WithoutVector
+from streams.indexing.prepare import Preparer
+from streams.indexing.records import DecodedEvent
+from tests.unit.streams.worker_doubles import Bench, upsert
+
+SEMANTIC = ChunkingParameters(method="semantic")
+TEXT = (
+    "The Rhine rises in the Alps and flows past Basel. The Rhine is a long river and flows to the North Sea. "
+    "The bread is baked from flour in the oven. The bread has a brown crust from the oven."
+)
+
+
+class ReaderHere:
+    """Reads in this process."""
+
+    async def sentences(self, upsert: DocumentUpsert, chunking: ChunkingParameters) -> list[list[str]]:
+        return sentences_of(upsert, chunking)
+
+    async def prepare(
+        self, upsert: DocumentUpsert, chunking: ChunkingParameters, revision: str | None, turns: Sequence[int]
+    ) -> PreparedDocument:
+        return prepare(upsert, chunking, revision, turns)
+
+
+@pytest.fixture
+async def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    made.close()
+
+
+def event(text: str, chunking: ChunkingParameters | None) -> DecodedEvent:
+    document = DocumentUpsert(key=DocumentKey("default", "a"), content=text.encode(), content_type="text/plain")
+    return DecodedEvent.of(upsert(0), document, chunking)
+
+
+async def test_by_meaning_a_chunk_ends_where_the_vectors_of_sentences_part(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def by_subject(texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.asarray([[1, 0] if "Rhine" in text else [0, 1] for text in texts], np.float32)
+
+    monkeypatch.setattr(bench.encoder, "encode", by_subject)
+    preparer = Preparer(ReaderHere(), bench.encoding, ChunkingParameters())
+    made = await preparer.prepare(event(TEXT, SEMANTIC))
+    river, bread = (chunk.text for chunk in made.chunked.chunks)
+    assert river.endswith("North Sea.")
+    assert bread.startswith("The bread is baked")
+    usual = await preparer.prepare(event(TEXT, None))
+    assert [chunk.text for chunk in usual.chunked.chunks] == [TEXT]
+    assert made.revision != usual.revision
+    assert await preparer.prepare(event(TEXT, SEMANTIC)) == made, "a replay makes the same"
+
+
+async def test_a_sentence_without_a_vector_refuses_its_document(bench: Bench) -> None:
+    preparer = Preparer(ReaderHere(), bench.encoding, ChunkingParameters())
+    with pytest.raises(WithoutVector, match="sentences got no vector") as caught:
+        await preparer.prepare(event("All is well. There is poison in it.", SEMANTIC))
+    assert caught.value.reason == "embedding_failed"

@@ -1,0 +1,95 @@
+"""Everything sent is confirmed, or sent again."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from aiokafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
+from faust.exceptions import ProducerSendError
+
+from schemas.errors import MalformedEvent
+from schemas.receipts import Receipt
+from streams.errors import BrokerRefused
+from streams.kafka.dead_letters import DeadLetter
+from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench
+
+
+@pytest.fixture
+async def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    made.close()
+
+
+def letter(value: bytes = b"bytes") -> DeadLetter:
+    error = MalformedEvent("not_json", "It is not JSON.")
+    return DeadLetter.of(NAMES.documents, 3, 8, key=b"default/a", value=value, headers=(), stage="decode", error=error)
+
+
+async def test_contributions_come_back_with_their_offsets(bench: Bench) -> None:
+    assert await bench.outbox.contribute([(b"default/a", b"{}"), (b"default/b", None)]) == [0, 1]
+    assert await bench.outbox.contribute([]) == []
+
+
+async def test_what_was_not_confirmed_is_sent_again_and_the_rest_is_not(bench: Bench) -> None:
+    failures = [KafkaTimeoutError(), ProducerSendError("the broker is away")]
+
+    def fail_on_b(_topic: str, value: bytes | None) -> None:
+        if value == b"b" and failures:
+            raise failures.pop()
+
+    bench.broker.failing = fail_on_b
+    assert await bench.outbox.contribute([(b"1", b"a"), (b"2", b"b"), (b"3", b"c")]) == [0, 1, 2]
+    assert [value for _, value, *_ in bench.broker.topics[NAMES.graph(GENERATION)]] == [b"a", b"b", b"c"]
+    assert bench.metrics.registry.get_sample_value("thalweg_retries_total", {"target": "kafka"}) == 2
+    assert not bench.progress.waiting_for
+
+
+async def test_a_receipt_goes_to_the_partition_of_its_source(bench: Bench) -> None:
+    await bench.outbox.acknowledge(
+        [Receipt(key="default/a", outcome="indexed", partition=3, offset=8, generation=GENERATION)]
+    )
+    [(key, _, partition, _)] = bench.broker.topics[NAMES.indexed]
+    assert (key, partition) == (b"default/a", 3)
+
+
+async def test_a_dead_letter_keeps_key_bytes_and_partition_and_is_counted(bench: Bench) -> None:
+    await bench.outbox.bury([letter()])
+    assert bench.broker.topics[NAMES.dead_letters][0][:3] == (b"default/a", b"bytes", 3)
+    counted = bench.metrics.registry.get_sample_value("thalweg_dead_letters_total", {"reason": "not_json"})
+    assert counted == 1
+
+
+async def test_a_dead_letter_too_large_for_its_topic_is_sent_empty_and_says_so(bench: Bench) -> None:
+    def refuse_large(_topic: str, value: bytes | None) -> None:
+        if value:
+            raise ProducerSendError("too large") from MessageSizeTooLargeError()
+
+    bench.broker.failing = refuse_large
+    await bench.outbox.bury([letter()])
+    [(_, value, _, _)] = bench.broker.topics[NAMES.dead_letters]
+    assert value == b""
+    assert bench.broker.letters()[0]["thalweg.value.omitted"] == "5 bytes"
+
+
+async def test_of_several_dead_letters_only_the_too_large_one_is_sent_empty_and_each_is_there_once(
+    bench: Bench,
+) -> None:
+    def refuse_large(_topic: str, value: bytes | None) -> None:
+        if value == b"large":
+            raise ProducerSendError("too large") from MessageSizeTooLargeError()
+
+    bench.broker.failing = refuse_large
+    await bench.outbox.bury([replace(letter(), value=value) for value in (b"one", b"large", b"two")])
+    assert [value for _, value, *_ in bench.broker.topics[NAMES.dead_letters]] == [b"one", b"", b"two"]
+    counted = bench.metrics.registry.get_sample_value("thalweg_dead_letters_total", {"reason": "not_json"})
+    assert counted == 3
+
+
+async def test_a_topic_that_does_not_take_the_size_the_settings_allow_stops_the_worker(bench: Bench) -> None:
+    def refuse(_topic: str, _value: bytes | None) -> None:
+        raise MessageSizeTooLargeError
+
+    bench.broker.failing = refuse
+    with pytest.raises(BrokerRefused, match=r"max\.message\.bytes"):
+        await bench.outbox.contribute([(b"default/a", b"{}")])

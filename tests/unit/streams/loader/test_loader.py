@@ -1,0 +1,158 @@
+"""How a load ends: interrupted, or with deletes that met nothing."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from schemas.exits import Failure, WrongSetting
+from schemas.receipts import NOTHING_DELETED, Receipt, encode_receipt
+from schemas.settings import StorageSettings
+from streams.cli.load import app
+from streams.loader.loader import Loaded, Loader, meant_otherwise
+from streams.loader.publishing import ABSENT, Published, follow
+from streams.loader.sources import Record, Refused, Selection
+from streams.settings import WorkerSettings
+
+
+class InterruptedLoader(Loader):
+    """Somebody presses Ctrl-C once the first record is in the log."""
+
+    async def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
+        for _ in records:
+            published.records += 1
+            raise KeyboardInterrupt
+        raise AssertionError("there was nothing to send")
+
+
+class QuietLoader(Loader):
+    """Counts what it is to send."""
+
+    async def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
+        return Loaded(len(list(records)), "", {}, refused, 0.0)
+
+
+def test_an_interrupted_load_says_how_to_go_on(tmp_path: Path) -> None:
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text("# Words")
+    settings = WorkerSettings(storage=StorageSettings(data_dir=tmp_path / "data"))
+    loader = InterruptedLoader(settings, "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    with pytest.raises(Failure, match=r"at least 1 records are in the log\. To go on, do the same again"):
+        loader.load([str(tmp_path)], Selection())
+
+
+def test_folders_in_which_nothing_is_selected_are_refused_before_kafka_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Words")
+    (tmp_path / ".hidden.md").write_text("# Words")
+    loader = InterruptedLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    with pytest.raises(WrongSetting, match=r"Nothing to load: no file in .* matches with --include '\*\.zzz'\."):
+        loader.load([str(tmp_path)], Selection(include=["*.zzz"]))
+    with pytest.raises(WrongSetting, match=r"matches with --exclude 'a\.\*'\. Hidden files are left out"):
+        loader.load([str(tmp_path)], Selection(exclude=["a.*"]))
+
+
+def test_an_input_that_holds_no_line_today_is_no_mistake(tmp_path: Path) -> None:
+    (tmp_path / "changed.jsonl").write_text("")
+    loader = QuietLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    for path in (tmp_path, tmp_path / "changed.jsonl"):
+        assert loader.load([str(path)], Selection()).published == 0
+
+
+def test_the_record_that_is_looked_at_first_is_sent_too(tmp_path: Path) -> None:
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text("# Words")
+    loader = QuietLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    assert loader.load([str(tmp_path)], Selection()).published == 2
+
+
+def test_a_name_that_no_collection_can_have_is_said_once_and_not_for_each_file(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Words")
+    loader = InterruptedLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    with pytest.raises(WrongSetting, match="holds a slash"):
+        loader.load([str(tmp_path)], Selection("a/b"))
+
+
+def test_a_delete_of_what_is_not_there_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    Loaded(2, "0:8", {"deleted": 1, "not there": 1}, [], 0.1, ["a/misspelt.md"]).show(as_json=False)
+    assert capsys.readouterr().out == "2 published: 1 deleted, 1 not there (a/misspelt.md) in 0.1 s\ntoken 0:8\n"
+    Loaded(22, "0:30", {"not there": 22}, [], 0.1, [f"a/{number}" for number in range(22)]).show(as_json=False)
+    assert "a/19, and 2 more, which --json lists) in 0.1 s" in capsys.readouterr().out
+
+
+def test_what_was_indexed_and_not_read_as_it_was_meant_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    notes = {f"a/{number}": ["The front matter is no plain YAML."] for number in range(22)}
+    Loaded(30, "0:8", {"indexed": 30}, [], 0.1, notes=notes).show(as_json=False)
+    told = capsys.readouterr().out
+    assert "indexed, but not all as it was meant: 22\n  a/0: The front matter is no plain YAML.\n" in told
+    assert "  … and 2 more (--json lists all)\n" in told
+    Loaded(30, "0:8", {"indexed": 30}, [], 0.1, notes=notes).show(as_json=True)
+    assert json.loads(capsys.readouterr().out)["notes"] == notes
+
+
+class Receipts:
+    """A consumer that has these receipts, all at once."""
+
+    def __init__(self, *receipts: Receipt) -> None:
+        self._receipts = receipts
+
+    async def getmany(self, timeout_ms: int) -> dict[int, list[SimpleNamespace]]:
+        return {0: [SimpleNamespace(value=encode_receipt(receipt)) for receipt in self._receipts]}
+
+
+@pytest.mark.parametrize(
+    ("collection", "absent", "typed"),
+    [
+        ("default", ["default/default/bees.md"], "--collection default bees.md"),
+        ("default", ["default/x.md", "default/my notes/a/b c.md"], "--collection 'my notes' 'a/b c.md'"),
+        ("notes", ["notes/notes/a.md", "notes/notes/b.md"], "--collection notes a.md b.md"),
+    ],
+)
+def test_an_id_with_its_collection_before_it_that_is_not_there_is_told_how_to_type(
+    collection: str, absent: list[str], typed: str
+) -> None:
+    hint = meant_otherwise(collection, absent)
+    assert hint is not None
+    assert hint.endswith(f"type: thalweg delete {typed}")
+
+
+def test_an_id_without_a_slash_that_is_not_there_was_not_meant_otherwise() -> None:
+    assert meant_otherwise("a", ["a/misspelt.md", "a/b/"]) is None
+    assert meant_otherwise("a", []) is None
+
+
+def test_the_command_that_deletes_says_so_beside_what_it_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    def deletes(_loader: Loader, collection: str, ids: Sequence[str]) -> Loaded:
+        return Loaded(1, "0:7", {ABSENT: 1}, [], 0.1, [f"{collection}/{id_}" for id_ in ids])
+
+    nobody = QuietLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    monkeypatch.setattr(Loader, "of", lambda *_, **__: nobody)
+    monkeypatch.setattr(Loader, "delete", deletes)
+    told = CliRunner().invoke(app, ["delete", "notes/bees.md", "--json"])
+    assert json.loads(told.stdout)["absent"] == ["default/notes/bees.md"]
+    assert "type: thalweg delete --collection notes bees.md" in told.stderr
+    assert CliRunner().invoke(app, ["delete", "bees.md", "--json"]).stderr == ""
+
+
+async def test_a_document_that_was_not_there_does_not_count_as_deleted() -> None:
+    told: Any = {"outcome": "deleted", "partition": 0, "generation": "g0001"}
+    receipts: Any = Receipts(
+        Receipt(key="a/here.md", offset=0, **told),
+        Receipt(key="a/misspelt.md", offset=1, message=NOTHING_DELETED, **told),
+    )
+    followed = await follow(receipts, Published(records=2, first={0: 0}, reached={0: 1}))
+    assert followed.outcomes == {"deleted": 1, "not there": 1}
+    assert followed.absent == ["a/misspelt.md"]
+
+
+async def test_receipts_with_notes_are_kept() -> None:
+    told: Any = {"outcome": "indexed", "partition": 0, "generation": "g0001"}
+    receipts: Any = Receipts(
+        Receipt(key="a/good.md", offset=0, **told),
+        Receipt(key="a/odd.md", offset=1, notes=("It is odd.",), **told),
+    )
+    followed = await follow(receipts, Published(records=2, first={0: 0}, reached={0: 1}))
+    assert [(receipt.key, receipt.notes) for receipt in followed.noted] == [("a/odd.md", ("It is odd.",))]

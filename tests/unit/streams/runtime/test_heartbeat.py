@@ -1,0 +1,77 @@
+"""What a worker says of itself in the data directory, and what the next one makes of it."""
+
+from pathlib import Path
+
+from schemas.worker_state import FILE_NAME, WorkerState, read_state
+from streams.metrics import Health
+from streams.runtime.heartbeat import KILLED, Heartbeat
+from streams.runtime.partition_progress import Progress
+
+
+class Life:
+    """One run of a worker on the directory."""
+
+    def __init__(self, data_dir: Path, now_ms: int = 1_000, missing: tuple[str, ...] = ("stores",)) -> None:
+        self.data_dir = data_dir
+        self.health = Health(missing)
+        self.progress = Progress()
+        self.heartbeat = Heartbeat(data_dir, self.health, self.progress, lambda: now_ms)
+        self.heartbeat.beat()
+
+    @property
+    def state(self) -> WorkerState:
+        state = read_state(self.data_dir)
+        assert state is not None
+        return state
+
+
+def test_a_worker_is_starting_until_nothing_is_missing_and_tells_what_it_waits_for(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    assert (life.state.phase, life.state.missing, life.state.at_ms) == ("starting", ("stores",), 1_000)
+    life.health.up("stores")
+    life.progress.waiting_for["lance"] = "OSError: No space left on device"
+    life.heartbeat.beat()
+    assert (life.state.phase, life.state.missing) == ("running", ())
+    assert life.state.waiting_for == {"lance": "OSError: No space left on device"}
+    life.progress.waiting_for.clear()
+    life.heartbeat.beat()
+    assert life.state.waiting_for == {}, "what was written before is overwritten, not appended to"
+
+
+def test_a_worker_that_was_killed_is_counted_by_the_next_one(tmp_path: Path) -> None:
+    Life(tmp_path, now_ms=1_000)
+    Life(tmp_path, now_ms=2_000).heartbeat.failed("StoreFailure: torn")
+    state = Life(tmp_path, now_ms=3_000).state
+    assert state.crashes_ms == (1_000, 2_000)
+    assert state.last_failure == "StoreFailure: torn"
+    assert Life(tmp_path, now_ms=4_000).state.last_failure == KILLED
+
+
+def test_a_worker_that_was_told_to_stop_is_no_crash(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    life.heartbeat.stopped()
+    assert life.state.phase == "stopped"
+    assert Life(tmp_path).state.crashes_ms == ()
+
+
+def test_a_stop_after_a_failure_stays_a_failure(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    life.heartbeat.failed("first")
+    life.heartbeat.failed("second")
+    life.heartbeat.stopped()
+    assert (life.state.phase, life.state.last_failure) == ("failed", "first")
+
+
+def test_the_file_stays_as_large_as_it_is_so_that_a_full_disk_has_room_for_it(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    life.progress.waiting_for.update({f"store {n}": "x" * 10_000 for n in range(5)})
+    before = (tmp_path / FILE_NAME).stat()
+    life.heartbeat.beat()
+    after = (tmp_path / FILE_NAME).stat()
+    assert (after.st_size, after.st_ino) == (before.st_size, before.st_ino)
+    assert life.state.waiting_for["store 4"].startswith("xxx")
+
+
+def test_a_file_that_cannot_be_written_does_not_end_the_worker(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).mkdir()
+    Life(tmp_path).heartbeat.stopped()

@@ -1,0 +1,32 @@
+"""Where the worker starts to read."""
+
+import pytest
+
+from streams.runtime.partition_progress import TopicPartition
+from streams.runtime.positions import LogState, StoresAheadOfLog, set_back
+
+ADVICE = "Do this."
+P0, P1 = TopicPartition("documents", 0), TopicPartition("documents", 1)
+
+
+def test_a_store_that_was_deleted_is_filled_again_from_the_start() -> None:
+    assert set_back({P0: -1}, {P0: LogState(end=50, committed=50)}, ADVICE) == {P0: 0}
+
+
+def test_a_store_restored_from_an_older_copy_goes_on_from_there() -> None:
+    resets = set_back({P0: 20, P1: 49}, {P0: LogState(50, 50), P1: LogState(50, 50)}, ADVICE)
+    assert resets == {P0: 21}
+
+
+def test_a_group_that_is_behind_stays_there_so_that_no_receipt_is_missed() -> None:
+    assert set_back({P0: 49}, {P0: LogState(50, 40)}, ADVICE) == {}
+    assert set_back({P0: 49}, {P0: LogState(50, None)}, ADVICE) == {}
+
+
+def test_where_the_store_keeps_no_position_the_groups_word_is_taken() -> None:
+    assert set_back({P0: None}, {P0: LogState(50, 50)}, ADVICE) == {}
+
+
+def test_stores_of_another_cluster_are_not_filled_from_this_one() -> None:
+    with pytest.raises(StoresAheadOfLog, match=r"not the cluster they were filled from .* Do this\."):
+        set_back({P0: 50}, {P0: LogState(end=50, committed=None)}, ADVICE)

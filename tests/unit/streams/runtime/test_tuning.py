@@ -1,0 +1,31 @@
+"""The worker leaves the processor to the encoder."""
+
+import gc
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from streams.runtime.tuning import COLLECT_EVERY, collect_seldom, multiply_in_one_thread
+
+
+@pytest.fixture(autouse=True)
+def undone() -> Iterator[None]:
+    threshold = gc.get_threshold()
+    with threadpool_limits(limits=2, user_api="blas"):
+        yield
+    gc.set_threshold(*threshold)
+    gc.unfreeze()
+
+
+def test_small_products_are_not_shared_out_among_threads() -> None:
+    multiply_in_one_thread()
+    assert float(np.ones(2) @ np.ones(2)) == 2
+    assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} == {1}
+
+
+def test_what_is_there_at_the_start_is_not_searched_for_garbage_again() -> None:
+    collect_seldom()
+    assert gc.get_threshold() == COLLECT_EVERY
+    assert gc.get_freeze_count() > 0

@@ -1,0 +1,143 @@
+"""What the keeper of a part does when the part ends."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from schemas.exits import Exit, Failure, InUse
+from streams.supervisor.parts import Keeper
+from tests.waiting import eventually
+
+
+class Run(NamedTuple):
+    """One run of a part: the code it ends with (None: it stays), and whether it is ready before that."""
+
+    code: int | None
+    ready: bool = True
+
+
+STAYS = Run(None)
+
+
+class ScriptedPart:
+    """A part whose runs follow a script."""
+
+    name = "The part"
+    log_file = Path("part.log")
+
+    def __init__(self, runs: Sequence[Run], start_failures: Sequence[Failure] = ()) -> None:
+        self.runs = list(runs)
+        self.start_failures = list(start_failures)
+        self.started = 0
+        self.run = STAYS
+        self.was_ready = False
+        self.noted: list[str] = []
+        self.stays = asyncio.Event()
+
+    async def start(self) -> None:
+        self.started += 1
+        if self.started > 1 and self.start_failures:
+            raise self.start_failures.pop(0)
+        self.run = self.runs.pop(0)
+        self.was_ready = False
+
+    async def is_ready(self) -> bool:
+        self.was_ready = self.run.ready
+        if self.run == STAYS:
+            self.stays.set()
+        return self.was_ready
+
+    async def notes(self) -> list[str]:
+        return self.noted
+
+    def poll(self) -> int | None:
+        return None if self.run.ready and not self.was_ready else self.run.code
+
+    def said(self) -> str:
+        return "its last words"
+
+    async def stop(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+@pytest.fixture
+def delays(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The back-off delays, which pass at once."""
+    slept: list[float] = []
+    really_sleep = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        if seconds >= 1:
+            slept.append(seconds)
+        await really_sleep(0)
+
+    monkeypatch.setattr("streams.supervisor.parts.asyncio.sleep", sleep)
+    return slept
+
+
+async def keep(part: ScriptedPart) -> list[str]:
+    """Runs the keeper until the part stays up; what it said. Raises what the keeper raised."""
+    said: list[str] = []
+    keeping = asyncio.create_task(Keeper(part, said.append).run())
+    staying = asyncio.create_task(part.stays.wait())
+    done, waiting = await asyncio.wait({keeping, staying}, timeout=5, return_when=asyncio.FIRST_COMPLETED)
+    assert done
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    if keeping in done:
+        keeping.result()
+    return said
+
+
+async def test_a_part_that_dies_is_started_again_with_growing_delays(delays: list[float]) -> None:
+    said = await keep(ScriptedPart([Run(1), Run(-9), Run(70), STAYS]))
+
+    assert delays == [1, 2]
+    assert said[0] == "The part ended unexpectedly (exit code 1); it is started again at once. Its log: part.log"
+    assert "it is started again in 1 s" in said[1] + said[2]
+    assert "killed by SIGKILL" in said[2]
+    assert said[-1] == "The part is ready again."
+
+
+async def test_what_a_working_part_notes_is_said_once(delays: list[float]) -> None:
+    part = ScriptedPart([STAYS])
+    part.noted = ["Something to do."]
+    said: list[str] = []
+    keeping = asyncio.create_task(Keeper(part, said.append).run())
+    await eventually(lambda: said)
+    keeping.cancel()
+    assert said == ["Something to do."]
+
+
+@pytest.mark.parametrize("code", [Exit.USAGE, Exit.IN_USE, Exit.NO_ACCESS])
+async def test_what_no_restart_mends_is_handed_on_with_its_code(code: Exit, delays: list[float]) -> None:
+    with pytest.raises(Failure, match=r"did not start.*\n.*its last words") as failure:
+        await keep(ScriptedPart([Run(code, ready=False)]))
+
+    assert failure.value.exit_code == code
+    assert delays == []
+
+
+async def test_a_part_that_was_never_ready_is_given_up_at_the_third_time(delays: list[float]) -> None:
+    part = ScriptedPart([Run(1, ready=False)] * 4)
+
+    with pytest.raises(Failure) as failure:
+        await keep(part)
+
+    assert failure.value.exit_code == Exit.FAILED
+    assert part.started == 3
+
+
+async def test_once_it_was_ready_it_is_tried_for_ever(delays: list[float]) -> None:
+    dead = [Run(code, ready=False) for code in (4, 1, 1, 1)]
+    part = ScriptedPart([Run(1), *dead, STAYS], start_failures=[InUse("Port 9092 is in use.")])
+
+    said = await keep(part)
+
+    assert delays == [1, 2, 4, 8, 16]
+    assert "The part could not be started; next try in 1 s. Port 9092 is in use." in said
