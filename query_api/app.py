@@ -10,10 +10,10 @@ from starlette.middleware.cors import CORSMiddleware
 from query_api.circuit_breaker import REST_SECONDS
 from query_api.context import Service
 from query_api.errors import install_problem_handlers
+from query_api.index.engine import Engine, load_engine
 from query_api.middleware.access import Gate
 from query_api.middleware.body_limits import BodyLimits
 from query_api.openapi import describe
-from query_api.retrieval.engine import Engine, load_engine
 from query_api.routes import (
     analytics,
     cache,

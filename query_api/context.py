@@ -22,6 +22,7 @@ from query_api.dead_letters.rate import RecentDeadLetters
 from query_api.dead_letters.topic_reader import DeadLetterReader
 from query_api.encoder import RestingEncoder
 from query_api.errors import ApiProblem
+from query_api.index.engine import Engine, LazyEngine, tables_of
 from query_api.index.lag import LogWatch, too_late
 from query_api.index.log_identity import LogIdentity
 from query_api.index.manager import NotThereYet, SnapshotKeeper, StoppingNow, covers
@@ -33,7 +34,6 @@ from query_api.process_pool.pool import SharedSearches, processes_to_search
 from query_api.provenance import ProvenanceQueue
 from query_api.rerankers.served import ServedReranker
 from query_api.retrieval.cache import ResultCache
-from query_api.retrieval.engine import Engine, LazyEngine, tables_of
 from query_api.retrieval.pagination import reads_tables, snapshot_gone, snapshot_of_page
 from query_api.retrieval.pinned_snapshots import KeptSnapshots
 from query_api.retrieval.service import Retriever

@@ -28,7 +28,9 @@ from indexer.write.lance import VectorWriter
 from kafka_client.skipped_batches import SkippedBatches
 from schemas.exits import Unreachable
 from schemas.topics import TopicNames
-from streams.agents import documents, graph, provenance
+from streams.agents import documents as documents_agent
+from streams.agents import graph as graph_agent
+from streams.agents import provenance as provenance_agent
 from streams.agents.batching import CommitPace, Taken, fatal_on_error, no_rest
 from streams.agents.documents import DocumentsAgent
 from streams.agents.graph import GraphAgent, Snapshots
@@ -183,7 +185,7 @@ class Worker:
         schedule = SnapshotSchedule.of(
             worker,
             pending=newest is None or newest.graph_position < graph_position,
-            more_is_coming=lambda: self._progress.is_busy(documents.STAGE, graph.BUSY_WITHIN_SECONDS),
+            more_is_coming=lambda: self._progress.is_busy(documents_agent.STAGE, graph_agent.BUSY_WITHIN_SECONDS),
         )
         snapshots = Snapshots(
             writer=graph,
@@ -253,7 +255,7 @@ class Worker:
             schedule=schedule,
             progress=self._progress,
             metrics=self._metrics,
-            feeding_stage=documents.STAGE,
+            feeding_stage=documents_agent.STAGE,
         )
         retrievals = ProvenanceAgent(
             topic=names.provenance, writer=vectors, thread=lance, outbox=outbox, progress=self._progress
@@ -348,9 +350,9 @@ class Worker:
         advice = how_to_publish_again(generation.data_dir)
         states = await reconcile(self._bootstrap_servers, group, stored, advice)
         stages = {
-            self._names.documents: documents.STAGE,
-            graph_topic: graph.STAGE,
-            self._names.provenance: provenance.STAGE,
+            self._names.documents: documents_agent.STAGE,
+            graph_topic: graph_agent.STAGE,
+            self._names.provenance: provenance_agent.STAGE,
         }
         for partition, position in stored.items():
             offset = (states[partition].committed or 0) - 1 if position is None else position

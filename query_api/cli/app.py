@@ -16,7 +16,7 @@ from schemas.exits import Failure, plain_failures
 from schemas.terminal import plain_json
 
 if TYPE_CHECKING:
-    from query_api.cli.client import ServiceClient
+    from query_api.client import ServiceClient
 
 app = typer.Typer()
 dead_letters_app = typer.Typer(no_args_is_help=True, help="Look at what could not be indexed, or read.")
@@ -223,7 +223,7 @@ def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def service_client(url: str | None, data_dir: Path | None) -> "ServiceClient":
     """A client of the service at `url`, else of the one that runs on the data directory; the key is the settings'."""
-    from query_api.cli.client import ServiceClient, locate_service
+    from query_api.client import ServiceClient, locate_service
     from query_api.settings import ServiceSettings
     from schemas.discovery import find_running
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from query_api.cli.client import ServiceClient
-from query_api.cli.documents import listed
+from query_api.client import ServiceClient, listed
 from schemas.collections import those_there
 from schemas.exits import Failure, WrongSetting
 from schemas.tokens import Token, merge_tokens, parse_token

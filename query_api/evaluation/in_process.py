@@ -31,7 +31,7 @@ from schemas.ids import sha256_hex
 from schemas.search_request import SearchRequest
 
 if TYPE_CHECKING:
-    from query_api.retrieval.engine import SearchPart
+    from query_api.index.engine import SearchPart
 
 KEPT = 20
 YIELD_SECONDS = 0.02

@@ -8,8 +8,7 @@ process, which this one may not import; and this way the address of the service 
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from query_api.cli.client import NotNow, ServiceClient
-from query_api.cli.documents import listed
+from query_api.client import NotNow, ServiceClient, listed
 from query_api.evaluation.corpus import Corpus
 from query_api.evaluation.datasets import LabelledCollection
 from query_api.evaluation.findings import Loaded

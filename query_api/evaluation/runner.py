@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from query_api.cli.client import ServiceClient
+from query_api.client import ServiceClient
 from query_api.evaluation.answers import Asked
 from query_api.evaluation.approaches import Approach
 from query_api.evaluation.client import Asking, ask_all, offered, require_one

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from query_api.index.engine import tables_of
 from query_api.index.receipts import RecentReceipts
-from query_api.retrieval.engine import tables_of
 from schemas.api import DocumentStatus
 from schemas.ids import DocumentKey, format_positions
 from schemas.receipts import Receipt

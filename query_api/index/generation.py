@@ -11,9 +11,9 @@ from indexer.errors import DamagedStore
 from indexer.generations import Generation, Manifest, read_manifest
 from indexer.runtime.memory import return_freed_memory
 from kafka_client.unreadable_batches import Skip
+from query_api.index.engine import Engine, GraphFile
 from query_api.index.follower import LocateBroker, LogUnavailable, Span, TailedRecord, TopicTail
 from query_api.index.graph.live import GraphChange, LiveGraph
-from query_api.retrieval.engine import Engine, GraphFile
 from schemas.contributions import decode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey

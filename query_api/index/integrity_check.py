@@ -15,7 +15,7 @@ from indexer.generations import Generation
 from indexer.integrity.damage import Damage, sentence_of
 
 if TYPE_CHECKING:
-    from query_api.retrieval.engine import LazyEngine
+    from query_api.index.engine import LazyEngine
 
 log = structlog.get_logger(__name__)
 

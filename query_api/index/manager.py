@@ -18,6 +18,7 @@ import structlog
 from indexer.errors import DamagedStore
 from indexer.generations import Generation, current_generation
 from kafka_client.unreadable_batches import Skip, skip_all, skip_none
+from query_api.index.engine import LazyEngine, tables_of
 from query_api.index.follower import LocateBroker, Span, TailedRecord, TopicTail
 from query_api.index.generation import OpenedGeneration, ServedGeneration
 from query_api.index.indexing_latency import IndexFreshness
@@ -25,7 +26,6 @@ from query_api.index.integrity_check import DamageWatch
 from query_api.index.linking_choices import LinkingChoices
 from query_api.index.receipts import RecentReceipts
 from query_api.metrics import ServiceMetrics
-from query_api.retrieval.engine import LazyEngine, tables_of
 from query_api.settings import ServiceSettings
 from schemas.ids import format_positions
 from schemas.receipts import decode_receipt

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from contextlib import aclosing, suppress
 from pathlib import Path
 
+from query_api.index.engine import PartsOf
 from query_api.process_pool.messages import LONGEST_LINE, Ask, Ended, Stop, asked, ending, telling
-from query_api.retrieval.engine import PartsOf
 
 LAST_STANDARD_FILE = 2
 _FIRST_TO_GO = "1000"  # of -1000 to 1000, proc_pid_oom_score_adj(5)

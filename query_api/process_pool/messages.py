@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from query_api.retrieval.engine import SearchPart
+from query_api.index.engine import SearchPart
 from schemas.frames import NAMES, PARTS
 from schemas.search_request import SearchRequest
 

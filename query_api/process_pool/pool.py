@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from indexer.runtime.processors import usable_processors
+from query_api.index.engine import LazyEngine, PartsOf, SearchPart
 from query_api.process_pool.worker import Fork, ForkLost
-from query_api.retrieval.engine import LazyEngine, PartsOf, SearchPart
 from query_api.settings import ServiceBlock
 from schemas.frames import NAMES, identity
 from schemas.search_request import SearchRequest

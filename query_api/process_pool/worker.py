@@ -9,9 +9,9 @@ from contextlib import suppress
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
+from query_api.index.engine import PartsOf, SearchPart
 from query_api.process_pool.child_process import open_files, run_copy
 from query_api.process_pool.messages import LONGEST_LINE, Ask, Ended, asking, stopping, told
-from query_api.retrieval.engine import PartsOf, SearchPart
 from schemas.frames import Done, Stage
 from schemas.search_request import SearchRequest
 

@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 
 from cachetools import TTLCache
 
+from query_api.index.engine import SearchPart
 from query_api.retrieval.cache_key import AnswerKey
-from query_api.retrieval.engine import SearchPart
 from schemas.frames import Done, Meta
 from schemas.usage import CacheStatistics
 

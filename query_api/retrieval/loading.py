@@ -18,11 +18,11 @@ from indexer.integrity.damage import Damage
 from indexer.read.graph_snapshots import published_snapshots
 from indexer.read.graph_tables import read_graph
 from indexer.read.lance import INDEX_TABLES, VectorReader
+from query_api.index.engine import GraphFile, SearchPart, SearchUnanswered, tables_of
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import QueryEncoder, Snapshot
 from query_api.index.text_cache import CachedText, TextCache
 from query_api.rerankers.served import ServedReranker
-from query_api.retrieval.engine import GraphFile, SearchPart, SearchUnanswered, tables_of
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.rerank import asks_reranker
 from query_api.retrieval.results.confidence import fitted_judge

@@ -24,11 +24,11 @@ from query_api.index.snapshot import QueryEncoder, Snapshot
 from query_api.query.entity_linking import told
 from query_api.query.informative_words import told_fields
 from query_api.query.question import question_of
-from query_api.query.requested_dates import newest_first, within_asked_time
 from query_api.query.understanding import hops_of, understood
 from query_api.retrieval.finish import Finishing
 from query_api.retrieval.fusion import DEPTH, Found, FusionWeights, Place, places
 from query_api.retrieval.graph_stage import Following
+from query_api.retrieval.requested_dates import newest_first, within_asked_time
 from query_api.retrieval.rerank import Reranked, asks_reranker
 from query_api.retrieval.results.confidence import TOGETHER
 from query_api.retrieval.results.hits import Texts, hits_of

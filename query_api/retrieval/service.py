@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import structlog
 
 from query_api.encoder import NotLoaded, RestingEncoder
+from query_api.index.engine import SearchPart, SearchUnanswered, tables_of
 from query_api.metrics import ServiceMetrics
 from query_api.process_pool.pool import SharedSearches
 from query_api.provenance import ProvenanceQueue
 from query_api.retrieval.cache import ResultCache, told_again
 from query_api.retrieval.cache_key import answer_key
-from query_api.retrieval.engine import SearchPart, SearchUnanswered, tables_of
 from query_api.retrieval.pagination import next_cursor, page_of
 from query_api.retrieval.pinned_snapshots import KeptSnapshots
 from schemas.api import Hit

@@ -8,7 +8,7 @@ from query_api.analytics.analytics import chunk_shown, popular_chunks, query_ana
 from query_api.analytics.views import chunk_use, feedback_counts, feedback_shown
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
-from query_api.retrieval.engine import tables_of
+from query_api.index.engine import tables_of
 from query_api.routes.since import Since, first_ms
 from schemas.usage import ChunkStatistics, PopularChunks, QueryAnalytics
 

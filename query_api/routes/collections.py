@@ -9,10 +9,10 @@ from indexer.chunking.splitter import ChunkingParameters
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, refused_event
 from query_api.index.collection_settings import SettingsReader, Stated
+from query_api.index.engine import tables_of
 from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord
 from query_api.middleware.model_route import ModelRoute
-from query_api.retrieval.engine import tables_of
 from query_api.routes.parameters import CollectionInPath
 from schemas.collections import CollectionList, CollectionSummary, those_there
 from schemas.curation import (

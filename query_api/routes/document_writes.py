@@ -10,10 +10,10 @@ from fastapi.responses import JSONResponse
 from indexer.parsing import formats
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
+from query_api.index.engine import tables_of
 from query_api.ingest import intake
 from query_api.ingest.batch import Batch, Refusal, prepared
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
-from query_api.retrieval.engine import tables_of
 from query_api.routes.parameters import Collection, DocumentId
 from query_api.settings import ServiceSettings
 from schemas.api import WriteAccepted

@@ -14,8 +14,8 @@ from indexer.parsing import formats
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
 from query_api.index.document_status import document_status
+from query_api.index.engine import tables_of
 from query_api.ingest import intake
-from query_api.retrieval.engine import tables_of
 from query_api.routes.parameters import Collection, DocumentId
 from query_api.sse.document_progress import FINAL, following_id, last_stage, stages
 from query_api.sse.stream import MEDIA_TYPE, accepts_events

@@ -12,9 +12,9 @@ from query_api.errors import ApiProblem, problem_responses
 from query_api.evaluation.approaches import Approach, approaches_named
 from query_api.evaluation.datasets import LabelledDocument
 from query_api.evaluation.in_process import AnotherRuns, Evaluations, ServedFacts, search_request
+from query_api.index.engine import SearchPart, tables_of
 from query_api.middleware.model_route import LargeModelRoute
 from query_api.rerankers.port import HOW_TO_CONFIGURE
-from query_api.retrieval.engine import SearchPart, tables_of
 from query_api.sse.replay import new_retrieval_id
 from schemas.evaluations import EvaluationList, EvaluationRequest, EvaluationState
 from schemas.exits import WrongSetting

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator
 
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
-from query_api.retrieval.engine import tables_of
+from query_api.index.engine import tables_of
 from schemas.search_request import split_list
 from schemas.service import EdgeKind, NodeDetail, Subgraph
 

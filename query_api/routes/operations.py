@@ -8,10 +8,10 @@ from fastapi import APIRouter, Depends, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from query_api.context import Service, service_of
+from query_api.index.engine import tables_of
 from query_api.index.lag import Lag
 from query_api.index.manager import reached_token
 from query_api.metrics import CONTENT_TYPE
-from query_api.retrieval.engine import tables_of
 from schemas.service import OpenTransaction, PartitionLag, Readiness, ServiceStatus, UnreadableBatchStatus
 
 router = APIRouter(tags=["operations"])

@@ -11,9 +11,9 @@ from query_api.analytics.cursors import cursor_after, place_of
 from query_api.analytics.views import detail, summary
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
+from query_api.index.engine import tables_of
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
 from query_api.middleware.model_route import ModelRoute
-from query_api.retrieval.engine import tables_of
 from query_api.routes.since import Since, first_ms
 from schemas.provenance import Feedback, Retrieval, RetrievedHit, encode_feedback
 from schemas.usage import FeedbackAccepted, FeedbackRequest, RetrievalDetail, RetrievalPage

@@ -10,9 +10,9 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from query_api.admission import Turn, caller_of
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
+from query_api.index.engine import SearchUnanswered
 from query_api.middleware.model_route import ModelRoute
 from query_api.rerankers.port import HOW_TO_CONFIGURE
-from query_api.retrieval.engine import SearchUnanswered
 from query_api.sse.replay import new_retrieval_id
 from query_api.sse.stream import MEDIA_TYPE, accepts_events
 from schemas.api import Hit, SearchAnswer

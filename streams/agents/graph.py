@@ -15,9 +15,9 @@ from schemas.contributions import Contribution, decode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey
 from streams.agents.batching import MOST_GATHER_SECONDS, Taken, work_off
-from streams.indexing.records import SourceRecord
 from streams.kafka.dead_letters import DeadLetter
 from streams.kafka.producer import Outbox
+from streams.kafka.source_record import SourceRecord
 from streams.metrics import Stopwatch, WorkerMetrics
 from streams.runtime.partition_progress import Progress
 from streams.runtime.snapshots import SnapshotSchedule

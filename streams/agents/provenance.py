@@ -9,9 +9,9 @@ import structlog
 from schemas.errors import MalformedEvent
 from schemas.provenance import Feedback, Retrieval, decode_provenance
 from streams.agents.batching import CommitPace, Taken, work_off
-from streams.indexing.records import SourceRecord
 from streams.kafka.dead_letters import DeadLetter
 from streams.kafka.producer import Outbox
+from streams.kafka.source_record import SourceRecord
 from streams.runtime.partition_progress import Progress
 from streams.runtime.store_thread import DATA_ERRORS, StoreThread
 

@@ -23,11 +23,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.exits import Failure, InUse, NoAccess
 from schemas.settings import MIB
+from streams.child_processes import Child, exit_text, file_size, file_tail
 from streams.embedded_kafka.broker_config import LOG_DIR, log4j_configuration, server_properties
 from streams.embedded_kafka.jars import FetchProgress, ensure_jars, user_cache_dir
 from streams.embedded_kafka.java import Java, find_java
-from streams.supervisor.child_processes import Child, exit_text, file_size, file_tail
-from streams.supervisor.ports import LOOPBACK, answers, free_port, require_free
+from streams.ports import LOOPBACK, answers, free_port, require_free
 
 _POLL_SECONDS = 0.05
 _STOP_GRACE_SECONDS = 20.0

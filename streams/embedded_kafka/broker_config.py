@@ -4,7 +4,7 @@ All paths in them are relative to the directory the broker runs in, so no path o
 """
 
 from schemas.settings import MIB
-from streams.supervisor.ports import LOOPBACK
+from streams.ports import LOOPBACK
 
 NODE_ID = 1
 LOG_DIR = "log"

@@ -14,9 +14,9 @@ from indexer.linking import DEFAULT_RULES, LinkingRules, contribution
 from schemas.contributions import encode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import Position
+from streams.indexing.decoded_event import DecodedEvent
 from streams.indexing.embed import Encoding, WithoutVector
 from streams.indexing.prefetch import EncodedAhead, KnownVectors, PreparedAhead, Vector
-from streams.indexing.records import DecodedEvent
 from streams.kafka.dead_letters import Stage
 from streams.metrics import Stopwatch
 from streams.runtime.store_thread import StoreThread

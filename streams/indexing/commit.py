@@ -18,9 +18,9 @@ from schemas.settings import LimitSettings
 from schemas.tracing import trace_id
 from streams.errors import RestartNeeded
 from streams.indexing.batch import Maker, VectorLookup
-from streams.indexing.records import SourceRecord
 from streams.indexing.slices import PartitionOf, Slice, unknown_partition
 from streams.kafka.producer import Outbox
+from streams.kafka.source_record import SourceRecord
 from streams.metrics import Stopwatch, WorkerMetrics
 from streams.runtime.store_thread import StoreThread
 

@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator, Mapping
 
-from streams.indexing.records import SourceRecord
 from streams.kafka.partition_reader import PartitionReader
+from streams.kafka.source_record import SourceRecord
 
 
 class ContributedRecords:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from indexer.documents import PreparedDocument
 from schemas.ids import Position
-from streams.indexing.records import DecodedEvent
+from streams.indexing.decoded_event import DecodedEvent
 
 
 class PreparedAhead:

@@ -10,8 +10,8 @@ from indexer.chunking.semantic import turns
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
 from schemas.events import DocumentUpsert
+from streams.indexing.decoded_event import DecodedEvent
 from streams.indexing.embed import Encoding, WithoutVector
-from streams.indexing.records import DecodedEvent
 
 
 class DocumentReader(Protocol):

@@ -15,8 +15,8 @@ from schemas.contributions import Contribution, decode_contribution, encode_cont
 from schemas.curation import RelinkEvent, encode_choice, relink_key
 from schemas.ids import DocumentKey
 from schemas.linking import Relinking
-from streams.indexing.records import SourceRecord
 from streams.kafka.producer import Outbox
+from streams.kafka.source_record import SourceRecord
 from streams.runtime.retry import Patience
 from streams.runtime.store_thread import StoreThread
 

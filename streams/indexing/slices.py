@@ -18,9 +18,10 @@ from schemas.receipts import NOTHING_DELETED, Outcome, Receipt
 from schemas.settings import LimitSettings
 from schemas.tracing import traceparent_in
 from streams.indexing.batch import Made, Refused
-from streams.indexing.records import DecodedEvent, SourceRecord
+from streams.indexing.decoded_event import DecodedEvent
 from streams.indexing.versioning import Folded, Held, fold
 from streams.kafka.dead_letters import DeadLetter, Stage
+from streams.kafka.source_record import SourceRecord
 
 NOTHING_STORED = StoredPosition(-1, -1)
 MISPLACED = (

@@ -8,7 +8,7 @@ from aiokafka.errors import KafkaError
 
 from kafka_client.consumers import LogConsumer
 from kafka_client.unreadable_batches import Skip
-from streams.indexing.records import SourceRecord
+from streams.kafka.source_record import SourceRecord
 from streams.runtime.partition_progress import TopicPartition as Place
 from streams.runtime.partition_progress import Unreadable
 

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from streams.supervisor.child_processes import file_size
+from streams.child_processes import file_size
 
 LARGEST_LOG_BYTES = 16 * 1024 * 1024
 _FOLLOW_SECONDS = 0.2

@@ -9,9 +9,9 @@ from typing import Protocol
 import httpx
 
 from schemas.exits import Exit, Failure
+from streams.child_processes import Child, exit_text, file_tail
 from streams.embedded_kafka.broker import EmbeddedKafka
 from streams.metrics import NOTE
-from streams.supervisor.child_processes import Child, exit_text, file_tail
 from streams.supervisor.part_logs import readable, trim
 from streams.supervisor.restarts import BackOff
 

@@ -14,10 +14,10 @@ from schemas.topics import topic_specs
 from streams.embedded_kafka.broker import EmbeddedKafka
 from streams.embedded_kafka.jars import FetchProgress
 from streams.kafka.topics import ensure_topics
+from streams.ports import free_port, is_free, require_free
 from streams.supervisor import data_directory
 from streams.supervisor.part_logs import follow, keep_trimmed
 from streams.supervisor.parts import KafkaPart, Keeper, Part, ProcessPart, Say
-from streams.supervisor.ports import free_port, is_free, require_free
 from streams.supervisor.settings import DEFAULT_KAFKA_PORT, UpSettings
 
 _WORKER_GRACE_SECONDS = 30.0

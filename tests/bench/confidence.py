@@ -37,9 +37,9 @@ from indexer.read.lance import VectorReader
 from query_api.evaluation.corpus import corpus_of
 from query_api.evaluation.datasets import LabelledCollection, Question, read_folder, spread_out
 from query_api.evaluation.metrics.calibration import calibrate
+from query_api.index.engine import tables_of
 from query_api.index.snapshot import QueryEncoder, Snapshot
 from query_api.index.text_cache import CachedText, TextCache
-from query_api.retrieval.engine import tables_of
 from query_api.retrieval.loading import LoadedEngine
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.results import confidence

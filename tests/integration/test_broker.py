@@ -19,7 +19,7 @@ from schemas.settings import MIB, KafkaSettings
 from schemas.topics import TopicSpec, topic_specs
 from streams.embedded_kafka.broker import BrokerCrashed, BrokerSettings, EmbeddedKafka
 from streams.kafka.topics import Difference, ensure_topics, inspect_topics
-from streams.supervisor.ports import free_port
+from streams.ports import free_port
 from tests.waiting import wait_until
 
 

@@ -22,8 +22,8 @@ from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import VectorWriter
 from query_api.app import create_app
 from query_api.index import integrity_check
+from query_api.index.engine import load_engine
 from query_api.index.generation import OpenedGeneration
-from query_api.retrieval.engine import load_engine
 from query_api.settings import ServiceSettings
 from tests.damaging import (
     Experiment,

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 from indexer.generations import current_generation
 from indexer.read.lance import VectorReader
+from query_api.index.engine import load_engine
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
-from query_api.retrieval.engine import load_engine
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.stages import SearchSettings
 from schemas.api import Hit

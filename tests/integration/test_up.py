@@ -18,7 +18,7 @@ from schemas.exits import Exit
 from schemas.settings import KafkaSettings
 from schemas.topics import topic_specs
 from streams.kafka.topics import inspect_topics
-from streams.supervisor.ports import free_port
+from streams.ports import free_port
 from tests.waiting import wait_until
 
 STAND_IN = '''

@@ -20,7 +20,7 @@ from indexer.generations import current_generation
 from kafka_client.consumers import LogConsumer
 from schemas.receipts import Receipt, decode_receipt
 from schemas.topics import TopicNames
-from streams.supervisor.ports import free_port
+from streams.ports import free_port
 from tests.waiting import wait_until
 
 PATIENCE_SECONDS = 60.0

@@ -24,7 +24,7 @@ from indexer.write.lance import VectorWriter
 from indexer.write.lance_rows import IndexedRows
 from query_api.app import create_app
 from query_api.cli.bad_requests import ProblemProtocol
-from query_api.retrieval.engine import load_engine
+from query_api.index.engine import load_engine
 from query_api.settings import RerankerSettings, ServiceSettings
 from schemas.contributions import encode_contribution
 from schemas.events import DocumentUpsert, decode_document_event

@@ -8,7 +8,7 @@ import pytest
 from kafka.errors import KafkaError
 
 from kafka_client.admin import AdminClient
-from streams.supervisor.ports import free_port
+from streams.ports import free_port
 
 
 def open_sockets() -> set[str]:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from indexer.generations import Generation, Manifest, open_generation
 from indexer.integrity.damage import Damage
 from indexer.schema import DocumentRow, StoredPosition
+from query_api.index.engine import GraphFile, SearchPart
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.rerankers.served import ServedReranker
-from query_api.retrieval.engine import GraphFile, SearchPart
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.rerank import asks_reranker
 from query_api.retrieval.results.confidence import Judge, fitted_judge

@@ -26,10 +26,11 @@ from schemas.settings import LimitSettings
 from schemas.topics import TopicNames
 from streams.indexing.batch import Maker
 from streams.indexing.commit import DocumentIndexer
+from streams.indexing.decoded_event import DecodedEvent
 from streams.indexing.embed import Encoding
-from streams.indexing.records import DecodedEvent, SourceRecord
 from streams.indexing.slices import unknown_partition
 from streams.kafka.producer import Outbox
+from streams.kafka.source_record import SourceRecord
 from streams.metrics import WorkerMetrics
 from streams.runtime.partition_progress import Progress
 from streams.runtime.store_thread import StoreThread

@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 import httpx
 
-from query_api.cli.client import ServiceClient
+from query_api.client import ServiceClient
 
 
 class HoldingService:

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 
-from query_api.cli.client import ServiceClient
+from query_api.client import ServiceClient
 
 STATUS = {"version": "0.1.0", "generation": "g0001", "embedding_model": "words"}
 TIMINGS = {"keyword": 0.001, "texts": 0.002, "total": 0.004}

@@ -8,8 +8,8 @@ import pytest
 
 from indexer.generations import Generation
 from indexer.integrity.damage import Damage
+from query_api.index.engine import LazyEngine
 from query_api.index.integrity_check import DamageWatch
-from query_api.retrieval.engine import LazyEngine
 from tests.unit.query_api.scripted_engine import ScriptedEngine
 from tests.waiting import eventually
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from query_api.index.engine import GraphFile, LazyEngine
 from query_api.index.follower import LogUnavailable, Span, TailedRecord
 from query_api.index.manager import NotThereYet, SnapshotKeeper, StoppingNow, reached_token
 from query_api.metrics import ServiceMetrics
-from query_api.retrieval.engine import GraphFile, LazyEngine
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.contributions import MentionEdge, encode_contribution
 from schemas.ids import DocumentKey

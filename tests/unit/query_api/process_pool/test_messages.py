@@ -2,8 +2,8 @@
 
 import pytest
 
+from query_api.index.engine import SearchPart
 from query_api.process_pool.messages import Ask, Ended, Stop, asked, asking, ending, stopping, telling, told
-from query_api.retrieval.engine import SearchPart
 from schemas.api import SnapshotInfo
 from schemas.frames import Done, Meta, Stage
 from schemas.search_request import SearchRequest

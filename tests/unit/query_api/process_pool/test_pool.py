@@ -16,10 +16,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from query_api.encoder import RestingEncoder
+from query_api.index.engine import LazyEngine, SearchPart
 from query_api.index.snapshot import Snapshot
 from query_api.process_pool import pool
 from query_api.process_pool.pool import SharedSearches, processes_to_search
-from query_api.retrieval.engine import LazyEngine, SearchPart
 from query_api.settings import ServiceBlock
 from schemas.api import Hit
 from schemas.errors import MalformedFilter

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from query_api.index.engine import SearchPart, SearchUnanswered
 from query_api.process_pool import worker as fork_module
 from query_api.process_pool.pool import processes_to_search
 from query_api.process_pool.worker import Fork, ForkLost
-from query_api.retrieval.engine import SearchPart, SearchUnanswered
 from schemas.frames import Done, Stage
 from schemas.search_request import SearchRequest
 from tests.waiting import eventually

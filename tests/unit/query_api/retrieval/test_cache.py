@@ -2,9 +2,9 @@
 
 from datetime import date
 
+from query_api.index.engine import SearchPart
 from query_api.retrieval.cache import ResultCache, told_again
 from query_api.retrieval.cache_key import AnswerKey, SnapshotIdentity
-from query_api.retrieval.engine import SearchPart
 from schemas.api import SnapshotInfo
 from schemas.frames import Done, Meta
 from tests.unit.query_api.scripted_engine import make_hit

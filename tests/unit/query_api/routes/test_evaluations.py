@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from query_api.evaluation.in_process import Evaluations
-from query_api.retrieval.engine import SearchUnanswered
+from query_api.index.engine import SearchUnanswered
 from tests.unit.query_api.running_service import Running
 from tests.waiting import eventually
 

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from indexer.errors import TransientStoreError
-from query_api.retrieval.engine import SearchUnanswered
+from query_api.index.engine import SearchUnanswered
 from tests.unit.query_api.running_service import Running, events, problem
 from tests.waiting import eventually
 

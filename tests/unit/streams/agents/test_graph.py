@@ -10,7 +10,7 @@ from schemas.contributions import Contribution, encode_contribution
 from schemas.ids import DocumentKey
 from streams.agents.graph import BUSY_REST_SECONDS, BUSY_WITHIN_SECONDS, GraphAgent, Snapshots
 from streams.errors import StoreFailure
-from streams.indexing.records import SourceRecord
+from streams.kafka.source_record import SourceRecord
 from streams.runtime.snapshots import SnapshotSchedule
 from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, contribution_of, disk_full, gap
 

@@ -15,7 +15,7 @@ from schemas.ids import DocumentKey
 from schemas.receipts import NOTHING_DELETED
 from streams.errors import StoreFailure
 from streams.indexing.commit import slices
-from streams.indexing.records import SourceRecord
+from streams.kafka.source_record import SourceRecord
 from tests.unit.streams.worker_doubles import (
     NAMES,
     Bench,

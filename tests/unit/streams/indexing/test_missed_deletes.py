@@ -9,8 +9,8 @@ import pytest
 from indexer.schema import StoredPosition
 from schemas.ids import DocumentKey
 from streams.indexing.missed_deletes import MissedDeletes, may_have_missed_deletes
-from streams.indexing.records import SourceRecord
 from streams.kafka.settings_topic import AWAY
+from streams.kafka.source_record import SourceRecord
 from streams.runtime.retry import Patience
 from tests.unit.streams.worker_doubles import Bench, upsert
 

@@ -10,8 +10,8 @@ from indexer.linking import DEFAULT_RULES, LinkingRules
 from schemas.contributions import decode_contribution
 from schemas.curation import RelinkEvent, decode_curation
 from schemas.linking import Relinking
-from streams.indexing.records import SourceRecord
 from streams.indexing.relink import Relinker
+from streams.kafka.source_record import SourceRecord
 from streams.runtime.retry import Patience
 from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, InMemoryBroker, PowerCut, delete, upsert
 

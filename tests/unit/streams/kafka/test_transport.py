@@ -4,7 +4,7 @@ from typing import Any
 
 from aiokafka import TopicPartition
 
-from streams.indexing.records import GAP_HEADERS
+from streams.kafka.source_record import GAP_HEADERS
 from streams.kafka.transport import _Consumer, _ConsumerThread
 
 PLACE = TopicPartition("t", 0)

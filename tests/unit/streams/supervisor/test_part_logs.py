@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from streams.child_processes import file_tail
 from streams.supervisor import part_logs
-from streams.supervisor.child_processes import file_tail
 from streams.supervisor.part_logs import follow, readable, trim
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from schemas.exits import Exit, InUse
-from streams.supervisor.ports import answers, free_port, is_free, require_free
+from streams.ports import answers, free_port, is_free, require_free
 
 
 @pytest.fixture

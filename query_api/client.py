@@ -21,6 +21,7 @@ SILENCE_SECONDS = 90.0
 BUSY_SECONDS = 300.0
 
 JSONObject = dict[str, Any]
+PAGE_DOCUMENTS = 1_000
 
 
 class NotNow(Failure):
@@ -209,3 +210,15 @@ def parse_events(lines: Iterable[str]) -> Iterator[SentEvent]:
             name = value
         elif field == "data":
             data.append(value)
+
+
+def listed(client: ServiceClient, collection: str) -> dict[str, str]:
+    """{document id: position} of every document the service lists in the collection."""
+    found: dict[str, str] = {}
+    asked: dict[str, Any] = {"collection": collection, "limit": PAGE_DOCUMENTS}
+    while True:
+        page = client.get("/v1/documents", asked)
+        found |= {document["id"]: document["position"] for document in page["documents"]}
+        if page["next_cursor"] is None:
+            return found
+        asked["cursor"] = page["next_cursor"]

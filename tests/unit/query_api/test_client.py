@@ -12,8 +12,8 @@ import httpx
 import pytest
 from rich.console import Console
 
-from query_api.cli.client import DEFAULT_URL, Busy, NotNow, ServiceClient, locate_service, parse_events
 from query_api.cli.display import show_end, show_hit, snippet
+from query_api.client import DEFAULT_URL, Busy, NotNow, ServiceClient, locate_service, parse_events
 from schemas.discovery import Running, announce
 from schemas.exits import Exit, Failure, Unreachable, WrongSetting
 from tests.unit.query_api.scripted_engine import make_hit
