@@ -2,8 +2,7 @@
 
 from typing import Self
 
-from schemas.errors import MalformedEvent
-from schemas.exits import Exit, Failure
+from schemas.errors import Exit, Failure, MalformedEvent
 
 
 class TransientStoreError(Exception):

@@ -22,8 +22,8 @@ from schemas.contributions import (
     SectionNode,
     StatementNode,
 )
+from schemas.curation import LinkingChoice
 from schemas.ids import DocumentKey, section_id, statement_id
-from schemas.linking import LinkingChoice
 
 # Weights of the edges that the structure itself makes; a reader of the graph derives those edges from the node lists.
 CHUNK_OF = 1.0  # chunk → its document

@@ -24,7 +24,7 @@ from indexer.extraction import (
 from indexer.parsing import parse, parse_title
 from schemas.events import DocumentUpsert
 from schemas.ids import sha256_hex
-from schemas.metadata import PAGE_STARTS
+from schemas.limits import PAGE_STARTS
 
 EXTRACTOR_VERSION = "rules-5"
 MAX_METADATA_BYTES = 64 * 1024  # unless given

@@ -15,7 +15,7 @@ from lancedb.table import Table
 from indexer.documents import page_at
 from indexer.errors import DamagedStore, TransientStoreError
 from schemas.ids import DocumentKey
-from schemas.metadata import PAGE_STARTS, RESERVED_METADATA, STATED_FIELDS
+from schemas.limits import PAGE_STARTS, RESERVED_METADATA, STATED_FIELDS
 
 CHUNKS = "chunks"
 PASSAGES = "passages"

@@ -10,7 +10,7 @@ from aiokafka.errors import KafkaError
 
 from kafka_client.consumers import LogConsumer
 from kafka_client.unreadable_batches import UnreadableBatch, skip_all
-from schemas.skips import Extent, decode_skip
+from schemas.dead_letters import Extent, decode_skip
 
 log = structlog.get_logger(__name__)
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay
 
-from schemas.discovery import find_running
-from schemas.exits import Failure, Unreachable, WrongSetting
+from schemas.errors import Failure, Unreachable, WrongSetting
+from schemas.runtime import find_running
 
 DEFAULT_URL = "http://127.0.0.1:8420"
 CONNECT_SECONDS = 5.0

@@ -40,10 +40,10 @@ from query_api.retrieval.service import Retriever
 from query_api.settings import ServiceSettings
 from query_api.sse.replay import ReplayBuffer
 from query_api.sse.stream import SearchStreams
-from schemas.discovery import find_running
 from schemas.errors import MalformedToken
-from schemas.search_request import Mode, SearchRequest
-from schemas.service import Readiness
+from schemas.runtime import find_running
+from schemas.search import Mode, SearchRequest
+from schemas.status import Readiness
 from schemas.tokens import parse_token
 from schemas.topics import TopicNames
 

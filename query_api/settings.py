@@ -1,4 +1,4 @@
-"""The query service's settings; where they come from stands in `schemas/configuring.py`."""
+"""The query service's settings; where they come from stands in `schemas/settings.py`."""
 
 import ipaddress
 from typing import Literal, Self
@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from schemas.configuring import ProcessSettings
 from schemas.settings import (
     MIB,
     EmbeddingSettings,
@@ -14,6 +13,7 @@ from schemas.settings import (
     EndpointKey,
     KafkaSettings,
     LimitSettings,
+    ProcessSettings,
     StorageSettings,
 )
 

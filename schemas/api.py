@@ -1,210 +1,20 @@
-"""What the HTTP interface answers: searches, writes, documents, problems."""
+"""The models of the HTTP interface for documents, chunks, collections, the graph and the cache; and its problems."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.filters import Operator
-from schemas.results import DuplicateHit, Factors
-from schemas.search_request import Channel, Intent, Mode
+from schemas.curation import ChunkingChoice, LinkingChoice
 
 
-class NamedInQuestion(BaseModel):
-    """A title or an entity that the question names."""
+class Problem(BaseModel):
+    """RFC 9457."""
 
-    words: str = Field(description="As the question has it, or `names`.")
-    name: str = Field(description="The name in the graph.")
-    collection: str
-    node: str = Field(description="The entity's id, for `/v1/nodes/{id}`.")
-    document_id: str | None = Field(
-        None, description="The document whose title it is; null for an entity that has none."
-    )
-    title: str | None = None
-    strength: float | None = Field(None, description="How surely it means that document, up to 1.")
-    others: int = Field(
-        0, description="With the last of so many that are shown of one name: how many more in the graph are called so."
-    )
-
-
-class FieldInQuestion(BaseModel):
-    """Something that the question asks of documents' own fields, as a filter has it; for the order, it lets nothing
-    out."""
-
-    words: str = Field(description="As the question has it.")
-    fields: tuple[str, ...] = Field(description="The fields whose values it fits, any of them.")
-    operator: Operator
-    value: str = Field(examples=["2001"])
-
-
-class PeriodInQuestion(BaseModel):
-    """A time that a question tells from today, as a filter on documents' own dates, else on when they arrived."""
-
-    words: str = Field(description="As the question has it.", examples=["last week"])
-    since: str | None = Field(description="RFC 3339 time that it begins with; null for any.")
-    before: str | None = Field(description="RFC 3339 time that it ends before; null for any.")
-    fields: tuple[str, ...] = Field(description="The fields with the documents' own dates.")
-    documents: int = Field(description="How many documents are of that time. Where none is, all are searched.")
-
-
-class Understanding(BaseModel):
-    """How a question was read, by rules and by the names that the graph knows, and what was decided for it."""
-
-    intent: Intent
-    names: tuple[NamedInQuestion, ...] = Field(
-        (), description="What it names, the longest first, five for each name; looked up where the graph is asked."
-    )
-    fields: tuple[FieldInQuestion, ...] = Field(
-        (),
-        description="What it asks of documents' own fields: ids, titles, values, dates; two for a range of time. "
-        "Looked for where the structured channel is asked, in what the searched documents have.",
-    )
-    period: PeriodInQuestion | None = Field(None, description="A time told from today, such as `last week`.")
-    newest_first: bool = Field(
-        False, description="Whether it asks for what is newest, so that newer documents are raised among the first."
-    )
-    channels: tuple[Channel, ...] = Field((), description="The channels that are asked.")
-    hops: int | None = Field(None, description="How many steps through the graph; null for one bounded hop or a walk.")
-    parts: tuple[str, ...] = Field((), description="What is compared, or the sentences; none for one piece.")
-    decomposed: bool = Field(False, description="Whether each part was searched by itself.")
-
-
-class SnapshotInfo(BaseModel):
-    """Which state of the stores the whole answer was read from."""
-
-    generation: str
-    graph_position: int = Field(description="The offset on the graph topic that the graph has reached; -1 for none.")
-    table_versions: dict[str, int]
-    positions: str = Field(description="The token of the documents topic that the text stores have reached.")
-    as_of: str = Field(description="RFC 3339 time at which the snapshot was opened.")
-
-
-StepBy = Literal["question", "graph", "words"]
-
-
-class PathEdge(BaseModel):
-    """One step from the question to a hit that the graph channel found. `from` and `to` are names a person can read.
-
-    Not every step is an edge of the graph: see `by`.
-    """
-
-    model_config = ConfigDict(populate_by_name=True)
-
-    source: str = Field(alias="from")
-    edge: str
-    target: str = Field(alias="to")
-    inverse: bool = Field(False, description="Whether the fact reads the other way round: `to` has it of `from`.")
-    by: StepBy = Field(
-        "graph",
-        description="`question`: the question names or fits what the step leads to. `graph`: an edge that documents "
-        "state. `words`: no edge at all; the passage has words that the question still asks for after the one before, "
-        "or names from there.",
-    )
-    evidence: str | None = Field(
-        None,
-        description="The sentence that carries the step; by `words`, the one that holds most of these words. "
-        "Null for what fits by its meaning alone.",
-    )
-    chunk_id: str | None = Field(None, description="The chunk that holds the evidence.")
-
-
-class TextSpan(BaseModel):
-    """A part of a hit's `text`, in Unicode characters from its beginning."""
-
-    start: int
-    end: int = Field(description="Exclusive.")
-
-
-class HitSource(BaseModel):
-    """The record the hit was made from."""
-
-    topic: str
-    partition: int
-    offset: int
-    version: int | None = None
-
-
-class Hit(BaseModel):
-    rank: int
-    chunk_id: str
-    passage_id: str
-    document_id: str
-    collection: str
+    type: str = "about:blank"
     title: str
-    text: str = Field(description="The chunk that matched, in whole sentences.")
-    parent_text: str = Field(description="The passage around it.")
-    highlights: list[TextSpan] = Field(
-        default_factory=list,
-        description="The words of `text` that the question has too, stemmed and without stop words.",
-    )
-    answer: TextSpan | None = Field(
-        None,
-        description="The sentence of `text` that covers most of what the question's words tell (their idf); null where "
-        "it holds none of them.",
-    )
-    start: int = Field(
-        description="Where `text` begins in the text that was read from its document, in Unicode characters; in "
-        "`parent_text` it begins at `start - parent_start`.",
-    )
-    end: int = Field(description="Where it ends, exclusive.")
-    parent_start: int = Field(description="Where the passage begins.")
-    section: list[str] = Field(description="The headings above it, outermost first.")
-    page: int | None = Field(
-        None, description="The page of the answer, else the one `text` begins on, from 1, in a format with pages."
-    )
-    uri: str | None = None
-    score: float
-    scores: dict[str, float] = Field(description="Each channel's own score.")
-    ranks: dict[str, int] = Field(default_factory=dict, description="Each channel's own rank, from 1.")
-    confidence: float | None = Field(
-        None, description="How likely it is relevant, from 0 to 1; null where that cannot be told."
-    )
-    unlikely: bool = Field(
-        False,
-        description="Whether next to nothing supports it: it is less than 1 % likely relevant. It stays, for one in "
-        "twenty of the answers to labelled questions is such a hit; `min_confidence` leaves out such hits.",
-    )
-    factors: Factors | None = Field(None, description="What speaks for it; with `explain`.")
-    channels: list[str]
-    parts: dict[str, int] = Field(
-        default_factory=dict, description="The parts of the question that found it, and where; with `decompose`."
-    )
-    matches: list[str] = Field(
-        default_factory=list,
-        description="What its document has of what the question asks of fields, as `field=words of the question`.",
-        examples=[["created=December 1958"]],
-    )
-    path: list[PathEdge] = Field(default_factory=list)
-    duplicates: list[DuplicateHit] = Field(
-        default_factory=list, description="Hits left out for it, as far down as this page goes."
-    )
-    context_text: str | None = Field(None, description="What was asked for in `context`; null for `parent`.")
-    context_chunk_ids: list[str] = Field(default_factory=list, description="The chunks of `context_text`, in order.")
-    source: HitSource
-    metadata: dict[str, Any] = Field(default_factory=dict)
-
-
-class SearchAnswer(BaseModel):
-    retrieval_id: str
-    query: str
-    mode: Mode
-    understanding: Understanding | None = None
-    snapshot: SnapshotInfo
-    hits: list[Hit]
-    timings: dict[str, float] = Field(description="Seconds by stage.")
-    failed_channels: dict[str, str] = Field(
-        default_factory=dict, description="Channels that were late or broken, with the reason; the others answered."
-    )
-    next_offset: int | None = Field(description="The offset of the next page; null on the last one.")
-    next_cursor: str | None = Field(
-        None, description="The cursor of the next page on this very snapshot; null on the last one."
-    )
-    best_confidence: float | None = Field(
-        None, description="With `min_confidence`: that of the likeliest place, shown or not; null where none is known."
-    )
-    cached: bool = Field(
-        False, description="Whether it came from the cache of results; stages then tell of the search that found it."
-    )
-    notes: list[str] = Field(default_factory=list, description="What to know of this answer, in sentences.")
+    status: int
+    detail: str
 
 
 class WriteAccepted(BaseModel):
@@ -212,6 +22,32 @@ class WriteAccepted(BaseModel):
 
     token: str = Field(examples=["3:1042"])
     documents: int = 1
+
+
+class AcceptedMember(BaseModel):
+    """A document of a batch that is in the log; `index` counts from 0 in the order given."""
+
+    index: int
+    id: str
+    collection: str
+    position: str
+
+
+class RefusedMember(BaseModel):
+    """A document of a batch that is not in the log, and why; the others are not held up by it."""
+
+    index: int
+    id: str | None = None
+    status: int
+    reason: str
+    detail: str
+
+
+class BatchAccepted(WriteAccepted):
+    """`documents` counts those accepted; `token` covers all of them."""
+
+    accepted: list[AcceptedMember]
+    refused: list[RefusedMember] = Field(default_factory=list)
 
 
 class DocumentSummary(BaseModel):
@@ -234,6 +70,23 @@ class DocumentSummary(BaseModel):
 class DocumentPage(BaseModel):
     documents: list[DocumentSummary]
     next_cursor: str | None = None
+
+
+class PassageText(BaseModel):
+    """A passage, and where it begins and ends in the text that was read from the document, in Unicode characters."""
+
+    id: str
+    section: list[str]
+    start: int
+    end: int
+    text: str
+
+
+class DocumentDetail(DocumentSummary):
+    """A document as it is indexed. `text` is that of its passages, without what they overlap."""
+
+    text: str
+    passages: list[PassageText]
 
 
 class DocumentStatus(BaseModel):
@@ -261,10 +114,131 @@ class DocumentStatus(BaseModel):
     )
 
 
-class Problem(BaseModel):
-    """RFC 9457."""
+class FormatInfo(BaseModel):
+    """A format that documents may come in; `media_types[0]` is the one to prefer."""
 
-    type: str = "about:blank"
+    name: str
+    media_types: list[str]
+    extensions: list[str]
+    takes: Literal["text", "bytes"] = Field(description="Characters, in any declared or telling charset, or bytes.")
+    limits: dict[str, int] = Field(
+        description="Upper bounds, inclusive: `bytes`, `metadata_bytes`, `title_characters`, `uri_characters`, `links` "
+        "and `link_characters` hold for any document, the others for this format."
+    )
+
+
+class ChunkDetail(BaseModel):
+    """A chunk with the passage around it."""
+
+    chunk_id: str
+    passage_id: str
+    document_id: str
+    collection: str
     title: str
-    status: int
-    detail: str
+    ordinal: int
+    section: list[str]
+    text: str
+    start: int = Field(
+        description="Where it begins in the text that was read from its document, in Unicode characters."
+    )
+    end: int = Field(description="Where it ends, exclusive.")
+    parent_text: str
+    parent_start: int = Field(description="Where the passage begins.")
+
+
+class CollectionSummary(BaseModel):
+    """A collection with live documents, or with a setting ahead of them."""
+
+    name: str
+    documents: int = Field(0, description="Live documents; 0 where only a setting is there yet.")
+    passages: int = 0
+    chunks: int = 0
+    chunking: ChunkingChoice | None = Field(None, description="What was chosen; null where nothing was.")
+    linking: LinkingChoice | None = Field(None, description="What was chosen; null where nothing was.")
+
+
+class CollectionList(BaseModel):
+    """In the order of their names."""
+
+    collections: list[CollectionSummary]
+    notes: list[str] = Field(default_factory=list, description="What this answer could not tell, in sentences.")
+
+
+NodeKind = Literal["document", "chunk", "entity"]
+
+
+EdgeKind = Literal["has_chunk", "next_chunk", "similar_to", "related_to", "links_to", "mentions", "about", "states"]
+
+
+class GraphNode(BaseModel):
+    """`id` is the record key of a document, the computed id of a chunk or an entity; `label` is for people."""
+
+    id: str
+    kind: NodeKind
+    label: str
+    collection: str | None = None
+    document_id: str | None = None
+
+
+class GraphEdge(BaseModel):
+    """Directed, from node id to node id. A `states` edge stands for a statement: `label` is its predicate and the role
+    of the far end, `weight` its confidence."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    source: str = Field(alias="from")
+    target: str = Field(alias="to")
+    kind: EdgeKind
+    weight: float = 1.0
+    label: str | None = None
+
+
+class Neighbour(BaseModel):
+    """A node one edge away, and that edge."""
+
+    node: GraphNode
+    edge: GraphEdge
+
+
+class NodeDetail(BaseModel):
+    """A node of the graph with what stands around it; `truncated` says that there is more than `limit`."""
+
+    node: GraphNode
+    neighbours: list[Neighbour]
+    truncated: bool = False
+    graph_position: int
+
+
+class Subgraph(BaseModel):
+    """A part of the graph for drawing: every edge's ends are among the nodes."""
+
+    nodes: list[GraphNode]
+    edges: list[GraphEdge]
+    truncated: bool = False
+    graph_position: int
+
+
+class CacheStatistics(BaseModel):
+    """The cache of results. Hits, misses and evictions (made for room, not by age) are counted since the start."""
+
+    entries: int
+    max_entries: int
+    bytes: int = Field(description="Size of the answers as JSON.")
+    max_bytes: int
+    max_age_seconds: float
+    hits: int
+    misses: int
+    evictions: int
+
+
+class CacheCleared(BaseModel):
+    removed: int
+
+
+MOST_NAMED = 20
+
+
+def those_there(names: Sequence[str]) -> str:
+    """The collections with documents, as far as they are not too many, in a sentence for who asked for another."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"There are documents in {', '.join(names[:MOST_NAMED])}{more}."

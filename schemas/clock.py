@@ -1,6 +1,10 @@
-"""Times as they cross borders: milliseconds since 1970 in records, RFC 3339 for people."""
+"""Times as they cross borders: milliseconds since 1970 in records, RFC 3339 for people, `Retry-After` over HTTP."""
 
+import email.utils
+import math
 import re
+import time
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,3 +38,17 @@ def since_ms(text: str, now_ms: int) -> int:
         raise ValueError(f"{text[:40]!r} is no time: write 15m, 2h, 7d, or 2026-11-22T04:00:00Z.") from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return max(0, (moment - _EPOCH) // timedelta(milliseconds=1))
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """Seconds, from either form of RFC 9110, section 10.2.3; None where there is none that can be read. `headers` are
+    to be found by names in lower case."""
+    value = headers.get("retry-after", "")
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
+        except ValueError:
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None

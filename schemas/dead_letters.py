@@ -2,17 +2,25 @@
 
 The headers are Kafka Connect's (`DeadLetterQueueReporter` in Apache Kafka), so that its tools read them, and
 `thalweg.reason`.
+
+An order to skip an unreadable batch is a record of the curation topic with the key
+`<topic>/skip/<partition>:<first>-<last>`. Its value, JSON, says the same for people, with the reason; a null value takes
+the order back.
 """
+
+import json
+import re
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 CONNECT_PREFIX = "__connect.errors."
 REASON_HEADER = "thalweg.reason"
 OMITTED_HEADER = "thalweg.value.omitted"
-
-
 LAST_OFFSET = "last.offset"
 UNREADABLE_BATCH = "unreadable_batch"
+
+_SKIP_KEY = re.compile(rb"([^/]+)/skip/(\d{1,9}):(\d{1,18})-(\d{1,18})")
 
 
 class DeadLetterSource(BaseModel):
@@ -95,3 +103,29 @@ class DeadLetterPage(BaseModel):
     dead_letters: list[DeadLetterSummary]
     next_cursor: str | None = None
     looked_at: int = Field(description="Records of the topic that this page took to find.")
+
+
+class Extent(NamedTuple):
+    """The offsets of a batch, both inclusive."""
+
+    topic: str
+    partition: int
+    first: int
+    last: int
+
+
+def skip_key(extent: Extent) -> bytes:
+    return f"{extent.topic}/skip/{extent.partition}:{extent.first}-{extent.last}".encode()
+
+
+def encode_skip(extent: Extent, reason: str) -> bytes:
+    return json.dumps({**extent._asdict(), "reason": reason}).encode()
+
+
+def decode_skip(key: bytes | None) -> Extent | None:
+    """The batch that a key of the curation topic names; None for a record of another kind."""
+    found = _SKIP_KEY.fullmatch(key or b"")
+    if found is None:
+        return None
+    topic, partition, first, last = found.groups()
+    return Extent(topic.decode("utf-8", "replace"), int(partition), int(first), int(last))

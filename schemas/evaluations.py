@@ -4,9 +4,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, StringConstraints, model_validator
 
-from schemas.hit_pages import Group
-from schemas.search_request import MAX_QUERY_CHARACTERS
-from schemas.strict_numbers import Count, StrictNumbers
+from schemas.filters import Group
+from schemas.search import MAX_QUERY_CHARACTERS, Count, StrictNumbers
 
 MAX_QUESTIONS = 1_000
 MAX_JUDGED = 1_000

@@ -12,14 +12,12 @@ from typing import Any
 
 import msgspec
 
-from schemas.bounds import check_bounds
 from schemas.cloudevents import CLOUDEVENT_TYPE, CloudEvent, binary_cloudevent, structured_cloudevent
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey, sha256_hex
-from schemas.metadata import check_metadata, check_metadata_text
+from schemas.limits import check_bounds, check_metadata, check_metadata_text, is_blank, is_visible
 from schemas.settings import LimitSettings
 from schemas.tracing import CLOUDEVENT_TRACEPARENT, TRACEPARENT, well_formed
-from schemas.visible import is_blank, is_visible
 
 ENVELOPE_TYPE = "application/vnd.thalweg.document+json"
 DEFAULT_CONTENT_TYPE = "text/markdown"

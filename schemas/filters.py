@@ -1,12 +1,14 @@
-"""The syntax of filters: `field=value`, `!=`, `<`, `<=`, `>`, `>=`, and `field=a|b` for one of several values."""
+"""Filters, groups and page sizes of a search; without pydantic, since commands import them at every start."""
 
 import re
 from typing import Literal, NamedTuple, cast
 
 from schemas.errors import MalformedFilter
 
+Group = Literal["passage", "chunk", "document"]
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
+MAX_HITS = 1_000
 MAX_FILTERS = 32
 MAX_FILTER_CHARACTERS = 2_000
 SYNTAX = "a filter is `field=value`, `field!=value` or one with <, <=, >, >=; `field=a|b` takes one of several values"

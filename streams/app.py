@@ -13,7 +13,7 @@ import structlog
 from indexer.errors import EncoderFailure, IncompatibleGeneration, StoreInUse
 from indexer.runtime.logs import configure_logging
 from indexer.runtime.memory import share_arenas
-from schemas.exits import Exit, Failure, InUse, WrongSetting
+from schemas.errors import Exit, Failure, InUse, WrongSetting
 from streams.context import Worker
 from streams.errors import WorkerExit
 from streams.kafka.committed_offsets import ask_for_offsets_by_partition

@@ -26,7 +26,7 @@ from indexer.schema import StoredPosition
 from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import VectorWriter
 from kafka_client.skipped_batches import SkippedBatches
-from schemas.exits import Unreachable
+from schemas.errors import Unreachable
 from schemas.topics import TopicNames
 from streams.agents import documents as documents_agent
 from streams.agents import graph as graph_agent

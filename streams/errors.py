@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class WorkerExit(IntEnum):
-    """Exit codes of the worker beyond those every command has (`schemas.exits`)."""
+    """Exit codes of the worker beyond those every command has (`schemas.errors`)."""
 
     RESTART = 70
     """Something it could not mend in place: start it again, and it goes on from where the stores are."""

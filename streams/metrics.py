@@ -16,7 +16,7 @@ from prometheus_client import (
     make_wsgi_app,
 )
 
-from schemas.exits import InUse
+from schemas.errors import InUse
 
 LOOPBACK = "127.0.0.1"
 NOTE = "note: "  # begins a line of /readyz

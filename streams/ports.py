@@ -3,7 +3,7 @@
 import errno
 import socket
 
-from schemas.exits import InUse, NoAccess
+from schemas.errors import InUse, NoAccess
 
 LOOPBACK = "127.0.0.1"
 

@@ -1,12 +1,11 @@
-"""The worker's settings; where they come from stands in `schemas/configuring.py`."""
+"""The worker's settings; where they come from stands in `schemas/settings.py`."""
 
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from indexer.chunking.splitter import ChunkingParameters
-from schemas.configuring import ProcessSettings
-from schemas.settings import MIB, EmbeddingSettings, KafkaSettings, LimitSettings, StorageSettings
+from schemas.settings import MIB, EmbeddingSettings, KafkaSettings, LimitSettings, ProcessSettings, StorageSettings
 
 
 class ChunkingSettings(BaseModel):

@@ -20,7 +20,7 @@ from indexer.errors import (
     IncompatibleGeneration,
     TextNotEncoded,
 )
-from schemas.retry_after import retry_after_seconds
+from schemas.clock import retry_after_seconds
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
 _ASKED_FOR_ITS_DIMENSION = "How long are the vectors?"

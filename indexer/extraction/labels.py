@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from indexer.extraction.lexicon import word_set
-from schemas.metadata import RESERVED_METADATA, STATED_FIELDS
+from schemas.limits import RESERVED_METADATA, STATED_FIELDS
 
 MAX_LABEL_CHARACTERS = 500  # what is longer is a text, or data
 MAX_LABEL_WORDS = 64  # of one document

@@ -7,9 +7,9 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from indexer.documents import ChunkedDocument, DocumentLink, ParsedDocument
 from indexer.extraction.positions import Places
 from indexer.extraction.series import series_of_path
-from schemas.bounds import MAX_LINKS
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey, link_key
+from schemas.limits import MAX_LINKS
 
 LINK_WEIGHT = 1.0
 MAX_TARGET_CHARACTERS = 1_000

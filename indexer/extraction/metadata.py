@@ -7,7 +7,7 @@ import msgspec
 
 from indexer.extraction.metadata_statements import values_of
 from indexer.parsing.header_blocks import field_name
-from schemas.metadata import RESERVED_METADATA, STATED_FIELDS
+from schemas.limits import RESERVED_METADATA, STATED_FIELDS
 
 MAX_STATED_BYTES = 8 * 1024  # as JSON; every hit carries them
 MAX_NAME_CHARACTERS = 64

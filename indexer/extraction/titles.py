@@ -8,9 +8,9 @@ from indexer.documents import AboutName, ParsedDocument
 from indexer.extraction.lexicon import HONORIFICS, STOP_WORDS
 from indexer.extraction.runs import name_of
 from indexer.extraction.series import KNOWN_SERIES, series_of_document, series_of_path, stated_series
-from schemas.bounds import shortened_title
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey, normalise_name
+from schemas.limits import shortened_title
 
 WHOLE = 1.0
 WITHOUT_ARTICLE = 0.9

@@ -21,7 +21,7 @@ from indexer.parsing.decoding import clean, declared_in, decode_text, is_known_c
 from indexer.parsing.document_builder import TextAssembler
 from indexer.parsing.registry import Format, format_of, formats, media_type_of, readable
 from indexer.parsing.signatures import check_signature
-from schemas.visible import is_blank, is_visible
+from schemas.limits import is_blank, is_visible
 
 __all__ = ["Format", "formats", "is_known_charset", "media_type_of", "parse", "parse_title", "with_charset"]
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 from indexer.documents import Figure, ParsedDocument, Section, TextLink
-from schemas.visible import is_visible
+from schemas.limits import is_visible
 
 MAX_EMPHASISED_CHARACTERS = 80
 MAX_CAPTION_CHARACTERS = 1_000

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 from query_api.analytics.frequent_items import MOST_COUNTED, Tally
 from query_api.analytics.latencies import Latencies
 from query_api.analytics.views import chunk_use, feedback_counts
+from schemas.analytics import PopularChunk, PopularChunks, QueryAnalytics, QueryCount
 from schemas.clock import rfc3339
 from schemas.provenance import Feedback
-from schemas.usage import PopularChunk, PopularChunks, QueryAnalytics, QueryCount
 
 if TYPE_CHECKING:
     from indexer.read.rows import ChunkRow

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.usage import Latency
+from schemas.analytics import Latency
 
 LEAST_SECONDS = 1e-5
 GROWTH = 1.02  # from one bucket to the next; a percentile told is within 1 % of the true one

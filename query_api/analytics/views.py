@@ -5,9 +5,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+from schemas.analytics import FeedbackCounts, FeedbackShown, RetrievalDetail, RetrievalSummary, RetrievedHitShown
 from schemas.clock import rfc3339
 from schemas.provenance import Feedback, Retrieval
-from schemas.usage import FeedbackCounts, FeedbackShown, RetrievalDetail, RetrievalSummary, RetrievedHitShown
 
 
 class Counts(Protocol):

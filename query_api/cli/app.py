@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import typer
 
-from schemas.exits import Failure, plain_failures
+from schemas.errors import Failure, plain_failures
 from schemas.terminal import plain_json
 
 if TYPE_CHECKING:
@@ -194,8 +194,7 @@ def skip_batch(
 ) -> None:
     """Pass by a batch that cannot be read. It is lost to the index; a dead letter keeps its place."""
     from query_api.cli.console import PlainConsole
-    from schemas.errors import MalformedToken
-    from schemas.exits import WrongSetting
+    from schemas.errors import MalformedToken, WrongSetting
     from schemas.ids import parse_positions
 
     try:
@@ -225,7 +224,7 @@ def service_client(url: str | None, data_dir: Path | None) -> "ServiceClient":
     """A client of the service at `url`, else of the one that runs on the data directory; the key is the settings'."""
     from query_api.client import ServiceClient, locate_service
     from query_api.settings import ServiceSettings
-    from schemas.discovery import find_running
+    from schemas.runtime import find_running
 
     settings = ServiceSettings.load(given(storage={"data_dir": data_dir}))
     key = settings.service.api_key

@@ -12,8 +12,7 @@ from urllib.parse import quote
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client
-from schemas.errors import MalformedEvent
-from schemas.exits import Failure, WrongSetting, complain, plain_failures
+from schemas.errors import Failure, MalformedEvent, WrongSetting, complain, plain_failures
 from schemas.ids import DocumentKey
 from schemas.terminal import say
 

@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from query_api.client import ServiceClient, listed
-from schemas.collections import those_there
-from schemas.exits import Failure, WrongSetting
+from schemas.api import those_there
+from schemas.errors import Failure, WrongSetting
 from schemas.tokens import Token, merge_tokens, parse_token
 
 SENT_AT_ONCE = 16

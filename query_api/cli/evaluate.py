@@ -14,8 +14,8 @@ import typer
 
 from query_api.cli.app import DataDir, Json, Url, service_client
 from query_api.evaluation.approaches import APPROACHES
-from schemas.exits import NoAccess, WrongSetting, plain_failures
-from schemas.hit_pages import MAX_HITS, Group
+from schemas.errors import NoAccess, WrongSetting, plain_failures
+from schemas.filters import MAX_HITS, Group
 from schemas.terminal import plain, plain_json, say
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client
 from query_api.cli.collections import collection_path, collections_app, say_if_empty, setting_of
-from schemas.exits import Failure, plain_failures
+from schemas.errors import Failure, plain_failures
 from schemas.terminal import plain, say
 
 app = typer.Typer()

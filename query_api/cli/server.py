@@ -24,7 +24,7 @@ from query_api.app import create_app
 from query_api.cli.connections import REQUEST_SECONDS, ServiceProtocol
 from query_api.context import Service
 from query_api.settings import ServiceBlock, ServiceSettings
-from schemas.exits import InUse, NoAccess, WrongSetting
+from schemas.errors import InUse, NoAccess, WrongSetting
 
 log = structlog.get_logger(__name__)
 

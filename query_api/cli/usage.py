@@ -7,7 +7,7 @@ from urllib.parse import quote
 import typer
 
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client
-from schemas.exits import plain_failures
+from schemas.errors import plain_failures
 
 app = typer.Typer()
 retrievals_app = typer.Typer(no_args_is_help=True, help="Look at what was searched, and what was found.")

@@ -7,8 +7,7 @@ from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.unreadable_batches import UnreadableBatch
 from query_api.index.follower import LocateBroker, LogUnavailable, connect, spans_of
 from query_api.ingest.producer import LogWriter, OutgoingRecord
-from schemas.dead_letters import SkippedBatch, skipped_batch_headers
-from schemas.skips import Extent, encode_skip, skip_key
+from schemas.dead_letters import Extent, SkippedBatch, encode_skip, skip_key, skipped_batch_headers
 from schemas.topics import TopicNames
 
 ANSWER_SECONDS = 10.0

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from schemas.exits import WrongSetting
+from schemas.errors import WrongSetting
 
 
 class Approach(msgspec.Struct, frozen=True):

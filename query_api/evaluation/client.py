@@ -10,9 +10,9 @@ import msgspec
 from query_api.evaluation.answers import Asked
 from query_api.evaluation.approaches import WITHOUT_RERANKER, Approach
 from query_api.evaluation.datasets import Question
-from schemas.exits import Failure, WrongSetting
-from schemas.hit_pages import Group
-from schemas.search_request import MAX_QUERY_CHARACTERS
+from schemas.errors import Failure, WrongSetting
+from schemas.filters import Group
+from schemas.search import MAX_QUERY_CHARACTERS
 
 JSONObject = dict[str, Any]
 

@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 
 from query_api.evaluation.datasets import LabelledCollection, LabelledDocument
-from schemas.errors import MalformedEvent
-from schemas.exits import WrongSetting
+from schemas.errors import MalformedEvent, WrongSetting
 from schemas.ids import MAX_COLLECTION_CHARACTERS, DocumentKey
 
 CONTENT_TYPE = "text/plain"

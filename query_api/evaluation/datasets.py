@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from schemas.exits import WrongSetting
+from schemas.errors import WrongSetting
 
 DEFAULT_SPLIT = "dev"
 QRELS_HEADER = ["query-id", "corpus-id", "score"]

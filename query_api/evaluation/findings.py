@@ -9,7 +9,7 @@ from query_api.evaluation.metrics.diversity import Diversity
 from query_api.evaluation.metrics.latency import Spread
 from query_api.evaluation.metrics.thresholds import Threshold
 from query_api.evaluation.metrics.uncertainty import Difference, Interval
-from schemas.hit_pages import Group
+from schemas.filters import Group
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):

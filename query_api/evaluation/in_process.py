@@ -24,11 +24,11 @@ from query_api.admission import SearchRefused, Turn
 from query_api.evaluation.answers import Asked
 from query_api.evaluation.approaches import WITHOUT_RERANKER, Approach
 from query_api.evaluation.datasets import LabelledCollection, LabelledDocument, Question
-from schemas.api import Hit
 from schemas.evaluations import EvaluationRequest, EvaluationState
 from schemas.frames import Done
+from schemas.hits import Hit
 from schemas.ids import sha256_hex
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.index.engine import SearchPart

@@ -12,7 +12,7 @@ from query_api.client import NotNow, ServiceClient, listed
 from query_api.evaluation.corpus import Corpus
 from query_api.evaluation.datasets import LabelledCollection
 from query_api.evaluation.findings import Loaded
-from schemas.exits import Failure, WrongSetting
+from schemas.errors import Failure, WrongSetting
 from schemas.tokens import Token, merge_tokens
 
 BATCH_DOCUMENTS = 200

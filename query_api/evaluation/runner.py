@@ -22,8 +22,8 @@ from query_api.evaluation.judgement import Setting, judged, predictions
 from query_api.evaluation.loading import load, there_already
 from query_api.evaluation.metrics.uncertainty import LEVEL, RESAMPLES
 from query_api.evaluation.unavailable import not_measured
-from schemas.exits import WrongSetting
-from schemas.hit_pages import Group
+from schemas.errors import WrongSetting
+from schemas.filters import Group
 
 Begin = Callable[[str, int], Callable[[int], None]]
 """Called with a step and its number of parts as it begins; what it returns is told of parts that are done."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from query_api.evaluation.answers import Asked
 from query_api.evaluation.approaches import Approach
-from schemas.exits import Failure
+from schemas.errors import Failure
 
 MOST_MISSING = 0.5
 """An approach that lacks what it needs in a greater share of its answers than this has no figures."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from indexer.generations import Generation
 from query_api.settings import SearchBudgetSettings
-from schemas.api import Hit
 from schemas.frames import Done, Meta, Stage
-from schemas.search_request import SearchRequest
+from schemas.hits import Hit
+from schemas.search import SearchRequest
 from schemas.settings import EmbeddingSettings
 
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kafka_client.unreadable_batches import Skip
 from query_api.index.follower import LocateBroker, Span, TailedRecord, TopicTail
-from schemas.curation import LinkingEvent, decode_curation
+from schemas.curation import LinkingChoice, LinkingEvent, decode_curation
 from schemas.errors import MalformedEvent
-from schemas.linking import LinkingChoice
 
 RECORD_BYTES = 1024 * 1024
 

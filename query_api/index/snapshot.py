@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from indexer.read.resident.scope import Scope
 from query_api.index.graph.view import GraphView
-from schemas.api import SnapshotInfo
+from schemas.curation import LinkingChoice
+from schemas.hits import SnapshotInfo
 from schemas.ids import DocumentKey, format_positions
-from schemas.linking import LinkingChoice
 
 if TYPE_CHECKING:
     from indexer.read.resident.documents import DocumentIndex

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from query_api.errors import ApiProblem
 from query_api.ingest import intake
 from query_api.ingest.producer import OutgoingRecord
+from schemas.api import RefusedMember
 from schemas.ids import DocumentKey
-from schemas.service import RefusedMember
 from schemas.settings import KafkaSettings
 
 DUPLICATE_ID = "duplicate_id"

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from query_api.index.engine import SearchPart
 from schemas.frames import NAMES, PARTS
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 
 LONGEST_LINE = 256 * 1024 * 1024  # bytes; a hit holds the text of a passage and the metadata of a document
 FAILED = b"failed"  # how a search ends that ends without Done

@@ -22,7 +22,7 @@ from query_api.index.engine import LazyEngine, PartsOf, SearchPart
 from query_api.process_pool.worker import Fork, ForkLost
 from query_api.settings import ServiceBlock
 from schemas.frames import NAMES, identity
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.encoder import ServedEncoder

@@ -13,7 +13,7 @@ from query_api.index.engine import PartsOf, SearchPart
 from query_api.process_pool.child_process import open_files, run_copy
 from query_api.process_pool.messages import LONGEST_LINE, Ask, Ended, asking, stopping, told
 from schemas.frames import Done, Stage
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess

@@ -8,7 +8,7 @@ import numpy as np
 
 from query_api.index.graph.view import GraphView
 from query_api.query.question import Question, Span, normalise_text
-from schemas.api import NamedInQuestion
+from schemas.hits import NamedInQuestion
 from schemas.ids import entity_id
 
 UNMARKED = 0.4  # words like "place of birth" are a title somewhere, and mean what they say everywhere else

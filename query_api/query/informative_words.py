@@ -1,7 +1,7 @@
 """What was recognised in a question, as it is told: the filters that it would be, with the words that say so."""
 
 from query_api.query.field_constraints import Recognised
-from schemas.api import FieldInQuestion
+from schemas.hits import FieldInQuestion
 
 
 def told_fields(recognised: Recognised) -> tuple[FieldInQuestion, ...]:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from indexer.chunking.sentences import sentence_spans
 from query_api.query.decomposition import question_clauses
-from schemas.api import Understanding
-from schemas.search_request import MAX_HOPS, Intent, SearchRequest
+from schemas.hits import Understanding
+from schemas.search import MAX_HOPS, Intent, SearchRequest
 
 MAX_PARTS = 4
 LEAST_WORDS_OF_A_SENTENCE = 3

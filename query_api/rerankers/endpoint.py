@@ -22,7 +22,7 @@ from query_api.rerankers.port import (
     checked,
 )
 from query_api.settings import RerankerSettings
-from schemas.retry_after import retry_after_seconds
+from schemas.clock import retry_after_seconds
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024  # some send the texts back
 _TRANSIENT = frozenset({408, 409, 425})  # and all from 500 on

@@ -7,8 +7,8 @@ from cachetools import TTLCache
 
 from query_api.index.engine import SearchPart
 from query_api.retrieval.cache_key import AnswerKey
+from schemas.api import CacheStatistics
 from schemas.frames import Done, Meta
-from schemas.usage import CacheStatistics
 
 
 class _Answers(TTLCache[AnswerKey, tuple[tuple[SearchPart, ...], int]]):

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from schemas.curation import LinkingChoice
 from schemas.ids import digest
-from schemas.linking import LinkingChoice
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.index.snapshot import Snapshot

@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from indexer.errors import MalformedCursor
-from schemas.search_request import MAX_OFFSET
+from schemas.search import MAX_OFFSET
 
 CHECK_BYTES = 6
 

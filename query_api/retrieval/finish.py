@@ -10,7 +10,7 @@ from query_api.retrieval.results.hits import Texts
 from query_api.retrieval.results.selection import distinct, likely_enough
 from query_api.retrieval.stages import TEXTS_OF_HITS, Account, Reading, read_texts
 from query_api.retrieval.text_stage import TextChannels
-from schemas.api import Hit
+from schemas.hits import Hit
 
 
 class Finishing:

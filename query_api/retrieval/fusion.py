@@ -24,10 +24,10 @@ from query_api.retrieval.scoring import (
     text_score,
     weighted_sum,
 )
-from schemas.hit_pages import Group
+from schemas.filters import Group
+from schemas.hits import DuplicateHit
 from schemas.ids import DocumentKey
-from schemas.results import DuplicateHit
-from schemas.search_request import Fusion, Mode
+from schemas.search import Fusion, Mode
 
 DEPTH = 64  # candidates a text channel gives at first
 DEEPER = 4  # how many times more it gives when a page lies deeper

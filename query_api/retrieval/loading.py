@@ -28,7 +28,7 @@ from query_api.retrieval.rerank import asks_reranker
 from query_api.retrieval.results.confidence import fitted_judge
 from query_api.retrieval.stages import SearchBudgets, SearchFailed, SearchSettings
 from query_api.settings import SearchBudgetSettings
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 from schemas.settings import EmbeddingSettings
 
 COLLECT_EVERY = (10_000, 10, 10)  # a search leaves fewer objects; Python's own 700 cost it .4 ms

@@ -7,7 +7,7 @@ from query_api.errors import ApiProblem
 from query_api.retrieval.cache_key import question_of
 from query_api.retrieval.cursors import Cursor, read_cursor, write_cursor
 from query_api.retrieval.pinned_snapshots import KeptSnapshots
-from schemas.search_request import MAX_OFFSET, SearchRequest
+from schemas.search import MAX_OFFSET, SearchRequest
 
 if TYPE_CHECKING:
     from query_api.index.snapshot import Snapshot

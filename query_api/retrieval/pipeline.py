@@ -47,9 +47,9 @@ from query_api.retrieval.stages import (
 )
 from query_api.retrieval.subqueries import Decomposed, Named, PartSearch, parts_to_search
 from query_api.retrieval.text_stage import TextChannels
-from schemas.api import Hit, NamedInQuestion
 from schemas.frames import Done, Meta, Stage
-from schemas.search_request import Channel, SearchRequest
+from schemas.hits import Hit, NamedInQuestion
+from schemas.search import Channel, SearchRequest
 
 FIRST_HITS = 20  # read and sent before the rest of a long page
 BATCH_HITS = 200

@@ -16,7 +16,7 @@ from query_api.query.field_cues import Speaking
 from query_api.query.relative_dates import RelativeTime, asks_for_newest, relative_time
 from query_api.retrieval.fusion import DEPTH, Place
 from query_api.retrieval.stages import Reading
-from schemas.api import PeriodInQuestion
+from schemas.hits import PeriodInQuestion
 
 NEWEST_BONUS = 0.5
 A_DAY_MS = 86_400_000

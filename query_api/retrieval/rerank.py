@@ -12,9 +12,9 @@ from query_api.rerankers.served import ServedReranker
 from query_api.retrieval.fusion import Place
 from query_api.retrieval.stages import Account, Reading, within
 from query_api.retrieval.subqueries import Named, PartSearch
-from schemas.api import Hit
 from schemas.frames import Stage
-from schemas.search_request import RERANKED_MODES, SearchRequest
+from schemas.hits import Hit
+from schemas.search import RERANKED_MODES, SearchRequest
 
 STEP = "rerank"
 

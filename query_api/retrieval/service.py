@@ -18,10 +18,10 @@ from query_api.retrieval.cache import ResultCache, told_again
 from query_api.retrieval.cache_key import answer_key
 from query_api.retrieval.pagination import next_cursor, page_of
 from query_api.retrieval.pinned_snapshots import KeptSnapshots
-from schemas.api import Hit
 from schemas.frames import Done, Meta, Stage
+from schemas.hits import Hit
 from schemas.provenance import Retrieval, RetrievedHit
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 from schemas.tracing import trace_id
 
 if TYPE_CHECKING:

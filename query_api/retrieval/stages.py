@@ -20,8 +20,7 @@ from query_api.retrieval.results.confidence import Judge, fitted_judge
 from query_api.retrieval.retrievers.edge_filter import check_edges
 from query_api.retrieval.retrievers.graph import TermWeights
 from schemas.frames import Stage
-from schemas.results import MAX_PER_VALUE
-from schemas.search_request import SearchRequest
+from schemas.search import MAX_PER_VALUE, SearchRequest
 
 MAX_REASON_CHARACTERS = 300
 TEXTS_OF_HITS = "The texts of the hits"

@@ -16,9 +16,9 @@ from query_api.retrieval.finish import distinct_places
 from query_api.retrieval.fusion import DEEPER, DEPTH, Place
 from query_api.retrieval.scoring import in_blocks, reciprocal_rank_fusion
 from query_api.retrieval.stages import Account, Reading
-from schemas.api import FieldInQuestion, Hit, NamedInQuestion
 from schemas.frames import Stage
-from schemas.search_request import SearchRequest
+from schemas.hits import FieldInQuestion, Hit, NamedInQuestion
+from schemas.search import SearchRequest
 
 RANK_CONSTANT = 5  # with 60, what is far down in all orders stands above the best of one (docs/ranking.md)
 COVERAGE_BONUS = 0.25

@@ -15,7 +15,7 @@ from query_api.retrieval.retrievers.keyword import keyword_channel
 from query_api.retrieval.retrievers.structured import NOTHING_ASKED, Structured, recognised_fields, structured_channel
 from query_api.retrieval.retrievers.vector import vector_channel
 from query_api.retrieval.stages import Account, Outcome, Reading, begin, within
-from schemas.hit_pages import MAX_HITS
+from schemas.filters import MAX_HITS
 
 MAX_DEPTH = 16_384
 

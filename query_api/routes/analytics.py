@@ -10,7 +10,7 @@ from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
 from query_api.index.engine import tables_of
 from query_api.routes.since import Since, first_ms
-from schemas.usage import ChunkStatistics, PopularChunks, QueryAnalytics
+from schemas.analytics import ChunkStatistics, PopularChunks, QueryAnalytics
 
 router = APIRouter(prefix="/v1/analytics", tags=["analytics"])
 

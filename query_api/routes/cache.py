@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from query_api.context import Service, service_of
-from schemas.usage import CacheCleared, CacheStatistics
+from schemas.api import CacheCleared, CacheStatistics
 
 router = APIRouter(tags=["operations"])
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
 from query_api.index.engine import tables_of
-from schemas.service import ChunkDetail
+from schemas.api import ChunkDetail
 
 router = APIRouter(tags=["chunks"])
 

@@ -14,7 +14,7 @@ from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord
 from query_api.middleware.model_route import ModelRoute
 from query_api.routes.parameters import CollectionInPath
-from schemas.collections import CollectionList, CollectionSummary, those_there
+from schemas.api import CollectionList, CollectionSummary, those_there
 from schemas.curation import (
     ChunkingChoice,
     ChunkingEvent,

@@ -16,10 +16,9 @@ from query_api.ingest.batch import Batch, Refusal, prepared
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
 from query_api.routes.parameters import Collection, DocumentId
 from query_api.settings import ServiceSettings
-from schemas.api import WriteAccepted
+from schemas.api import AcceptedMember, BatchAccepted, WriteAccepted
 from schemas.events import DocumentDelete, DocumentEvent
 from schemas.ids import DocumentKey, Position
-from schemas.service import AcceptedMember, BatchAccepted
 from schemas.tokens import format_token
 from schemas.tracing import TRACEPARENT, well_formed
 

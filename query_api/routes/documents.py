@@ -20,11 +20,10 @@ from query_api.routes.parameters import Collection, DocumentId
 from query_api.sse.document_progress import FINAL, following_id, last_stage, stages
 from query_api.sse.stream import MEDIA_TYPE, accepts_events
 from schemas import tokens
-from schemas.api import DocumentPage, DocumentStatus, DocumentSummary
-from schemas.bounds import MAX_LINK_CHARACTERS, MAX_LINKS, MAX_TITLE_CHARACTERS, MAX_URI_CHARACTERS
+from schemas.api import DocumentDetail, DocumentPage, DocumentStatus, DocumentSummary, FormatInfo, PassageText
 from schemas.clock import rfc3339
 from schemas.ids import DocumentKey
-from schemas.service import DocumentDetail, FormatInfo, PassageText
+from schemas.limits import MAX_LINK_CHARACTERS, MAX_LINKS, MAX_TITLE_CHARACTERS, MAX_URI_CHARACTERS
 
 if TYPE_CHECKING:
     from indexer.read.rows import PassageRow

@@ -16,9 +16,9 @@ from query_api.index.engine import SearchPart, tables_of
 from query_api.middleware.model_route import LargeModelRoute
 from query_api.rerankers.port import HOW_TO_CONFIGURE
 from query_api.sse.replay import new_retrieval_id
+from schemas.errors import WrongSetting
 from schemas.evaluations import EvaluationList, EvaluationRequest, EvaluationState
-from schemas.exits import WrongSetting
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 
 router = APIRouter(tags=["evaluations"], route_class=LargeModelRoute)
 

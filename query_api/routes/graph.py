@@ -9,8 +9,8 @@ from pydantic import BeforeValidator
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
 from query_api.index.engine import tables_of
-from schemas.search_request import split_list
-from schemas.service import EdgeKind, NodeDetail, Subgraph
+from schemas.api import EdgeKind, NodeDetail, Subgraph
+from schemas.search import split_list
 
 if TYPE_CHECKING:
     from query_api.index.graph.explorer import Explorer, Place

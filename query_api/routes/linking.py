@@ -11,9 +11,19 @@ from query_api.errors import ApiProblem, problem_responses, refused_event
 from query_api.middleware.model_route import ModelRoute
 from query_api.routes.collections import ServiceOf, documents_in, publish, require_documents, stated
 from query_api.routes.parameters import DOCUMENT_ID, CollectionInPath
-from schemas.curation import LinkingEvent, RelinkEvent, SettingAccepted, encode_choice, linking_key, relink_key
+from schemas.curation import (
+    CollectionLinking,
+    LinkingChoice,
+    LinkingEvent,
+    RelinkAccepted,
+    RelinkEvent,
+    Relinking,
+    SettingAccepted,
+    encode_choice,
+    linking_key,
+    relink_key,
+)
 from schemas.errors import MalformedEvent
-from schemas.linking import CollectionLinking, LinkingChoice, RelinkAccepted, Relinking
 
 router = APIRouter(tags=["collections"], route_class=ModelRoute)
 

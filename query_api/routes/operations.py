@@ -12,7 +12,7 @@ from query_api.index.engine import tables_of
 from query_api.index.lag import Lag
 from query_api.index.manager import reached_token
 from query_api.metrics import CONTENT_TYPE
-from schemas.service import OpenTransaction, PartitionLag, Readiness, ServiceStatus, UnreadableBatchStatus
+from schemas.status import OpenTransaction, PartitionLag, Readiness, ServiceStatus, UnreadableBatchStatus
 
 router = APIRouter(tags=["operations"])
 

@@ -15,8 +15,8 @@ from query_api.index.engine import tables_of
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
 from query_api.middleware.model_route import ModelRoute
 from query_api.routes.since import Since, first_ms
+from schemas.analytics import FeedbackAccepted, FeedbackRequest, RetrievalDetail, RetrievalPage
 from schemas.provenance import Feedback, Retrieval, RetrievedHit, encode_feedback
-from schemas.usage import FeedbackAccepted, FeedbackRequest, RetrievalDetail, RetrievalPage
 
 router = APIRouter(tags=["retrievals"], route_class=ModelRoute)
 

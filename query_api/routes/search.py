@@ -15,10 +15,10 @@ from query_api.middleware.model_route import ModelRoute
 from query_api.rerankers.port import HOW_TO_CONFIGURE
 from query_api.sse.replay import new_retrieval_id
 from query_api.sse.stream import MEDIA_TYPE, accepts_events
-from schemas.api import Hit, SearchAnswer
 from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta
-from schemas.search_request import SearchRequest
+from schemas.hits import Hit, SearchAnswer
+from schemas.search import SearchRequest
 from schemas.tracing import TRACEPARENT, well_formed
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import BaseModel
 
 from schemas.frames import FrameName, StreamError, identity
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.index.snapshot import Snapshot

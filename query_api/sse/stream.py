@@ -18,7 +18,7 @@ from query_api.index.engine import SearchPart, SearchUnanswered
 from query_api.settings import ServiceBlock
 from query_api.sse.replay import EventId, RecordedStream, ReplayBuffer, new_retrieval_id
 from schemas.frames import NAMES, Reset, StreamError
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 
 if TYPE_CHECKING:
     from query_api.index.snapshot import Snapshot

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from schemas.exits import Exit, complain, plain_failures
+from schemas.errors import Exit, complain, plain_failures
 
 app = typer.Typer(no_args_is_help=True)
 topics_app = typer.Typer(no_args_is_help=True, help="Make the topics, or look at them.")
@@ -53,7 +53,7 @@ def up(
     """
     import asyncio
 
-    from schemas.discovery import Running
+    from schemas.runtime import Running
     from streams.embedded_kafka.download_progress import JarProgress
     from streams.supervisor.data_directory import keep_as_private, make_directory
     from streams.supervisor.settings import UpSettings

@@ -9,7 +9,7 @@ from typing import Annotated
 import click
 import typer
 
-from schemas.exits import Exit, plain_failures
+from schemas.errors import Exit, plain_failures
 from schemas.terminal import plain_json, say
 
 app = typer.Typer()
@@ -93,7 +93,7 @@ def export(
     """
     from indexer.errors import IncompatibleGeneration
     from indexer.read.export import exported
-    from schemas.exits import Failure
+    from schemas.errors import Failure
     from streams.loader.loader import settings_for
     from streams.loader.progress_bars import progress_bars
 
@@ -130,7 +130,7 @@ def verify(
 
     from indexer.errors import IncompatibleGeneration, TransientStoreError
     from indexer.verify import verify_when_complete
-    from schemas.exits import Failure
+    from schemas.errors import Failure
     from streams.loader.loader import settings_for
 
     try:

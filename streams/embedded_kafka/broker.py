@@ -21,7 +21,7 @@ from aiokafka.errors import KafkaError
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.exits import Failure, InUse, NoAccess
+from schemas.errors import Failure, InUse, NoAccess
 from schemas.settings import MIB
 from streams.child_processes import Child, exit_text, file_size, file_tail
 from streams.embedded_kafka.broker_config import LOG_DIR, log4j_configuration, server_properties

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from filelock import FileLock
 
-from schemas.exits import Failure, NoAccess, Unreachable
+from schemas.errors import Failure, NoAccess, Unreachable
 
 if TYPE_CHECKING:
     from jgo.maven import MavenContext

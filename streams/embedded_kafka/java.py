@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from schemas.exits import Failure
+from schemas.errors import Failure
 
 MINIMUM_VERSION = 17
 _PROBE_TIMEOUT_SECONDS = 20

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from indexer.linking import LinkingRules, chunk_edges
 from indexer.schema import DocumentRow
 from schemas.contributions import Contribution, decode_contribution, encode_contribution
-from schemas.curation import RelinkEvent, encode_choice, relink_key
+from schemas.curation import RelinkEvent, Relinking, encode_choice, relink_key
 from schemas.ids import DocumentKey
-from schemas.linking import Relinking
 from streams.kafka.producer import Outbox
 from streams.kafka.source_record import SourceRecord
 from streams.runtime.retry import Patience

@@ -12,7 +12,7 @@ from indexer.generations import (
     read_manifest,
     record_log,
 )
-from schemas.exits import Failure
+from schemas.errors import Failure
 from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames, graph_topic_spec, topic_specs
 from streams.kafka.topics import TopicReport, ensure_topics, grow_topics, inspect_topics

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from kafka.partitioner.default import murmur2
 
-from schemas.exits import Failure
+from schemas.errors import Failure
 from schemas.topics import TopicSpec
 from streams.errors import RestartNeeded
 from streams.kafka.topics import inspect_topics

@@ -13,7 +13,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
 from kafka_client.admin import AdminClient, id_of
-from schemas.exits import Failure, Unreachable
+from schemas.errors import Failure, Unreachable
 from schemas.topics import DELETE_RETENTION, TopicSpec
 
 _MOST_REPLICAS = 3

@@ -10,10 +10,9 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
-from schemas.discovery import find_running
-from schemas.errors import MalformedEvent
-from schemas.exits import Failure, Unreachable, WrongSetting
+from schemas.errors import Failure, MalformedEvent, Unreachable, WrongSetting
 from schemas.ids import DocumentKey
+from schemas.runtime import find_running
 from schemas.terminal import plain
 from schemas.topics import TopicNames, TopicSpec
 from streams.kafka.partitioner import murmur2_partition

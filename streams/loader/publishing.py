@@ -12,7 +12,7 @@ from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from kafka_client.consumers import LogConsumer
 from kafka_client.unreadable_batches import skip_all
-from schemas.exits import Failure, Unreachable, complain
+from schemas.errors import Failure, Unreachable, complain
 from schemas.ids import Position, format_positions
 from schemas.receipts import NOTHING_DELETED, Receipt, decode_receipt
 from schemas.settings import KafkaSettings

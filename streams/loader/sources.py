@@ -21,13 +21,11 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from indexer.parsing import is_known_charset, media_type_of, with_charset
-from schemas.bounds import check_bounds
-from schemas.errors import MalformedEvent
+from schemas.errors import Failure, MalformedEvent, WrongSetting
 from schemas.events import ENVELOPE_TYPE, URI_HEADER, decode_envelope, upsert_from_envelope
-from schemas.exits import Failure, WrongSetting
 from schemas.ids import DocumentKey
+from schemas.limits import check_bounds, is_blank
 from schemas.settings import LimitSettings
-from schemas.visible import is_blank
 
 JSON_LINES_ENDINGS = (".jsonl", ".ndjson")
 COMPRESSED = (".gz", ".xz", ".zst")

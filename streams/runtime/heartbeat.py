@@ -7,7 +7,7 @@ from pathlib import Path
 
 import structlog
 
-from schemas.worker_state import BEAT_SECONDS, Phase, WorkerState, read_state, write_state
+from schemas.runtime import BEAT_SECONDS, Phase, WorkerState, read_state, write_state
 from streams.metrics import Health
 from streams.runtime.partition_progress import Progress
 
@@ -15,7 +15,7 @@ KILLED = "It ended without a word: killed from outside, or for want of memory."
 
 
 class Heartbeat:
-    """Writes `schemas.worker_state` for as long as the worker lives. Only for the holder of the worker's lock.
+    """Writes `schemas.runtime.WorkerState` while the worker lives. Only for the holder of the worker's lock.
 
     A file that cannot be written is no reason to stop: it is logged once, and tried again.
     """

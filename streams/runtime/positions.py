@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
-from schemas.exits import Failure
+from schemas.errors import Failure
 from streams.runtime.partition_progress import TopicPartition
 
 _GROUP_WAIT_SECONDS = 45.0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from schemas.exits import InUse, NoAccess, WrongSetting
+from schemas.errors import InUse, NoAccess, WrongSetting
 
 UP_LOCK = "up.lock"
 WORKER_LOCK = "worker.lock"

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import httpx
 
-from schemas.exits import Exit, Failure
+from schemas.errors import Exit, Failure
 from streams.child_processes import Child, exit_text, file_tail
 from streams.embedded_kafka.broker import EmbeddedKafka
 from streams.metrics import NOTE

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from schemas.discovery import Running, announce, withdraw
+from schemas.runtime import Running, announce, withdraw
 from schemas.topics import topic_specs
 from streams.embedded_kafka.broker import EmbeddedKafka
 from streams.embedded_kafka.jars import FetchProgress

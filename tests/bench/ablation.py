@@ -29,8 +29,8 @@ from query_api.retrieval.pipeline import search
 from query_api.retrieval.retrievers import graph_gate
 from query_api.retrieval.retrievers.graph import TermWeights
 from query_api.retrieval.stages import SearchSettings
-from schemas.api import Hit
-from schemas.search_request import SearchRequest
+from schemas.hits import Hit
+from schemas.search import SearchRequest
 from tests.bench.confidence import PATIENT, Served, folder_and_collection, opened
 
 K = 10

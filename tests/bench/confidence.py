@@ -46,8 +46,8 @@ from query_api.retrieval.results import confidence
 from query_api.retrieval.results.confidence import FEATURES, WITHOUT_MEANING, FittedWay, fitted_judge
 from query_api.retrieval.results.hits import UNLIKELY_BELOW
 from query_api.retrieval.stages import SearchBudgets, SearchSettings
-from schemas.api import Hit
-from schemas.search_request import Mode, SearchRequest
+from schemas.hits import Hit
+from schemas.search import Mode, SearchRequest
 from schemas.settings import EmbeddingSettings
 
 K = 10

@@ -14,7 +14,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
-from schemas.exits import InUse
+from schemas.errors import InUse
 from schemas.settings import MIB, KafkaSettings
 from schemas.topics import TopicSpec, topic_specs
 from streams.embedded_kafka.broker import BrokerCrashed, BrokerSettings, EmbeddedKafka

@@ -10,13 +10,14 @@ from query_api.index.collection_settings import SettingsReader
 from schemas.curation import (
     ChunkingChoice,
     ChunkingEvent,
+    LinkingChoice,
     LinkingEvent,
+    Relinking,
     chunking_key,
     encode_choice,
     linking_key,
     relink_key,
 )
-from schemas.linking import LinkingChoice, Relinking
 from schemas.topics import TopicSpec
 from streams.kafka.settings_topic import SettingsTopic
 from streams.kafka.topics import ensure_topics

@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from kafka_client.consumers import LogConsumer, unreadable_at
 from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.unreadable_batches import Skip, UnreadableBatch, skip_all, skip_none
-from schemas.skips import Extent, encode_skip, skip_key
+from schemas.dead_letters import Extent, encode_skip, skip_key
 from schemas.topics import TopicSpec
 from streams.embedded_kafka.broker import EmbeddedKafka
 from streams.kafka.topics import ensure_topics

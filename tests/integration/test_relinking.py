@@ -12,11 +12,18 @@ from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.stages import SearchSettings
-from schemas.api import Hit
 from schemas.contributions import Contribution, decode_contribution
-from schemas.curation import RelinkEvent, decode_curation, encode_choice, linking_key, relink_key
-from schemas.linking import LinkingChoice, Relinking
-from schemas.search_request import SearchRequest
+from schemas.curation import (
+    LinkingChoice,
+    RelinkEvent,
+    Relinking,
+    decode_curation,
+    encode_choice,
+    linking_key,
+    relink_key,
+)
+from schemas.hits import Hit
+from schemas.search import SearchRequest
 from schemas.settings import EmbeddingSettings
 from tests.integration.worker_process import Client, WorkerProcess, client, running_worker, wait_for
 

@@ -13,8 +13,8 @@ import psutil
 import pytest
 from filelock import FileLock
 
-from schemas.discovery import find_running
-from schemas.exits import Exit
+from schemas.errors import Exit
+from schemas.runtime import find_running
 from schemas.settings import KafkaSettings
 from schemas.topics import topic_specs
 from streams.kafka.topics import inspect_topics
@@ -49,7 +49,7 @@ UP = """
 import asyncio, os, sys
 from streams.supervisor.supervisor import Supervisor
 from streams.supervisor.settings import UpSettings
-from schemas.exits import complain, plain_failures
+from schemas.errors import complain, plain_failures
 with plain_failures():
     settings = UpSettings.load({"service": {"port": int(sys.argv[2])}, "broker": {"port": 0}})
     async def run():

@@ -6,8 +6,8 @@ import stat
 from pathlib import Path
 
 from query_api.index.worker_state import WorkerWatch
-from schemas.exits import Exit
-from schemas.worker_state import read_state
+from schemas.errors import Exit
+from schemas.runtime import read_state
 from tests.integration.worker_process import WorkerProcess, client, running_worker, wait_for
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from indexer.generations import current_generation
 from indexer.verify import verify_when_complete
-from schemas.exits import Exit
+from schemas.errors import Exit
 from streams.embedded_kafka.broker import BrokerSettings, EmbeddedKafka
 from streams.ports import free_port
 from tests.integration.worker_process import Client, WorkerProcess, client, running_worker, wait_for

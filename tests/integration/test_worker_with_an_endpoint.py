@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from indexer.generations import current_generation, read_manifest
-from schemas.exits import Exit
+from schemas.errors import Exit
 from tests.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint
 from tests.integration.worker_process import client, running_worker, wait_for
 from tests.local_endpoint import BROKEN, Answer, busy

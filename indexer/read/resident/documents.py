@@ -19,7 +19,7 @@ from indexer.schema import DocumentRow
 from schemas.errors import MalformedFilter
 from schemas.filters import Condition
 from schemas.ids import DocumentKey
-from schemas.metadata import RESERVED_METADATA
+from schemas.limits import RESERVED_METADATA
 
 OWN_FIELDS = ("document", "title", "content_type", "uri", "updated", "version")
 TEXT_FIELDS = frozenset({"document", "title", "content_type", "uri"})  # which can be anything, whatever they are

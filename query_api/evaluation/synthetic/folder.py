@@ -13,7 +13,7 @@ import msgspec
 from query_api.evaluation.datasets import DEFAULT_SPLIT, QRELS_HEADER
 from query_api.evaluation.judgement import KIND
 from query_api.evaluation.synthetic.making import QuestionSet
-from schemas.exits import WrongSetting
+from schemas.errors import WrongSetting
 
 
 def write_folder(questions: QuestionSet, folder: Path) -> None:

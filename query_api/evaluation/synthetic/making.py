@@ -12,7 +12,7 @@ from query_api.evaluation.synthetic.made import Made, Maker, Material
 from query_api.evaluation.synthetic.reading import IndexedDocument
 from query_api.evaluation.synthetic.vocabulary import Vocabulary
 from query_api.evaluation.synthetic.wordings import exact, semantic
-from schemas.exits import Failure, WrongSetting
+from schemas.errors import Failure, WrongSetting
 
 MAKERS: Mapping[str, Maker] = {
     "exact": exact,

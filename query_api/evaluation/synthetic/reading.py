@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from schemas.exits import WrongSetting
+from schemas.errors import WrongSetting
 
 PAGE_DOCUMENTS = 1_000
 MOST_NODES = 2_000

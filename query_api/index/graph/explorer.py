@@ -13,9 +13,9 @@ import numpy as np
 
 from query_api.index.graph.columns import CHUNK_EDGE_KINDS, key_of
 from query_api.index.graph.identifiers import MISSING
+from schemas.api import EdgeKind, GraphEdge, GraphNode, Neighbour, NodeDetail, NodeKind, Subgraph
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey, entity_id, normalise_name
-from schemas.service import EdgeKind, GraphEdge, GraphNode, Neighbour, NodeDetail, NodeKind, Subgraph
 
 if TYPE_CHECKING:
     from query_api.index.graph.rows import Statement

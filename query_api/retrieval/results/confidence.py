@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from query_api.retrieval.comparison import Compared
 from query_api.retrieval.fusion import Place
-from schemas.search_request import Mode
+from schemas.search import Mode
 
 FILE = "confidence.toml"
 FEATURES = ("cosine", "held", "together", "graph", "first", "log_rank")

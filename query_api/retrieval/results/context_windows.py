@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from indexer.read.rows import ChunkSpan
-from schemas.api import Hit
+from schemas.hits import Hit
 from schemas.ids import DocumentKey
-from schemas.results import CONTEXT_CHUNKS
-from schemas.search_request import SearchRequest
+from schemas.search import CONTEXT_CHUNKS, SearchRequest
 
 if TYPE_CHECKING:
     from indexer.read.rows import ChunkRow

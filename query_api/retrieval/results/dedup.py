@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from query_api.retrieval.fusion import Place
+from schemas.hits import DuplicateHit
 from schemas.ids import DocumentKey
-from schemas.results import DuplicateHit
 
 MOST_COMPARED = 1_000  # hits that a later one's vector is compared with
 _DECIMALS = 4

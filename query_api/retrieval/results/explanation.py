@@ -12,9 +12,8 @@ from query_api.query.entity_linking import Names
 from query_api.retrieval.results.confidence import Evidence
 from query_api.retrieval.results.hits import Texts
 from query_api.retrieval.retrievers.graph_results import Findings
-from schemas.api import Hit
+from schemas.hits import Factors, Hit
 from schemas.ids import DocumentKey
-from schemas.results import Factors
 
 WEIGHTS = {
     "semantic": 0.25,

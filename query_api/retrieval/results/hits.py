@@ -7,7 +7,7 @@ from query_api.query.question import Question
 from query_api.retrieval.fusion import Place
 from query_api.retrieval.results.paths import Trail
 from query_api.retrieval.results.snippets import snippet_of
-from schemas.api import Hit, HitSource
+from schemas.hits import Hit, HitSource
 from schemas.ids import DocumentKey
 
 if TYPE_CHECKING:

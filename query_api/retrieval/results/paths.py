@@ -15,7 +15,7 @@ from query_api.query.question import Question, normalise_text, question_of
 from query_api.retrieval.retrievers.graph_edges import Parent, Reason
 from query_api.retrieval.retrievers.graph_results import Findings
 from query_api.retrieval.retrievers.residual_queries import residual_query
-from schemas.api import PathEdge, StepBy
+from schemas.hits import PathEdge, StepBy
 
 QUESTION = "question"
 MAX_EVIDENCE_CHARACTERS = 500

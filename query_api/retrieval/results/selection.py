@@ -8,8 +8,7 @@ from query_api.query.question import Question
 from query_api.retrieval.fusion import Place
 from query_api.retrieval.results.dedup import Said, without_duplicates
 from query_api.retrieval.results.hits import best_child
-from schemas.results import DUPLICATE_THRESHOLD
-from schemas.search_request import SearchRequest
+from schemas.search import DUPLICATE_THRESHOLD, SearchRequest
 
 FLOOR_PLACES = 64  # what a floor of confidence looks at: one channel's first candidates
 

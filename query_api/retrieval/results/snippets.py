@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from indexer.chunking.sentences import sentence_spans
 from indexer.text_analysis import words_with_terms
-from schemas.api import TextSpan
+from schemas.hits import TextSpan
 
 
 class Snippet(NamedTuple):

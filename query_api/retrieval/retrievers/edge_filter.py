@@ -6,7 +6,7 @@ from typing import get_args
 from query_api.index.graph.columns import CHUNK_EDGE_KINDS
 from query_api.index.graph.view import GraphView
 from schemas.errors import MalformedFilter
-from schemas.search_request import Edge, SearchRequest
+from schemas.search import Edge, SearchRequest
 
 KINDS: frozenset[str] = frozenset(get_args(Edge))
 MAX_NAMED = 40

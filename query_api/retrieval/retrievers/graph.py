@@ -31,8 +31,8 @@ from query_api.retrieval.retrievers.walks.expansion import expansion
 from query_api.retrieval.retrievers.walks.pagerank import personalised_pagerank
 from query_api.retrieval.retrievers.walks.similar_documents import similar_across
 from query_api.retrieval.retrievers.walks.start import Beginning
-from schemas.linking import LinkingChoice
-from schemas.search_request import MAX_HOPS, GraphMethod
+from schemas.curation import LinkingChoice
+from schemas.search import MAX_HOPS, GraphMethod
 
 NOT_CHOSEN: Mapping[str, LinkingChoice] = MappingProxyType({})
 

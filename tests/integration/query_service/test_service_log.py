@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from schemas.exits import Exit
+from schemas.errors import Exit
 from tests.waiting import wait_until
 
 

@@ -17,8 +17,8 @@ from indexer.documents import (
 )
 from indexer.linking import LinkingRules, chunk_edges, contribution
 from schemas.contributions import AboutEdge, ChunkEdge, LinkEdge, MentionEdge, decode_contribution, encode_contribution
+from schemas.curation import LinkingChoice
 from schemas.ids import DocumentKey, section_id, statement_id
-from schemas.linking import LinkingChoice
 
 KEY = DocumentKey("d", "n.md")
 

@@ -23,12 +23,12 @@ from query_api.retrieval.rerank import asks_reranker
 from query_api.retrieval.results.confidence import Judge, fitted_judge
 from query_api.retrieval.stages import SearchSettings
 from query_api.settings import SearchBudgetSettings
-from schemas.api import Hit
 from schemas.contributions import Contribution
 from schemas.frames import Done, Meta, Stage
+from schemas.hits import Hit
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 from schemas.settings import EmbeddingSettings
 from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts
 from tests.unit.query_api.in_memory_usage import InMemoryUsage

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from query_api.cli.display import show_end, show_hit, snippet
 from query_api.client import DEFAULT_URL, Busy, NotNow, ServiceClient, locate_service, parse_events
-from schemas.discovery import Running, announce
-from schemas.exits import Exit, Failure, Unreachable, WrongSetting
+from schemas.errors import Exit, Failure, Unreachable, WrongSetting
+from schemas.runtime import Running, announce
 from tests.unit.query_api.scripted_engine import make_hit
 
 

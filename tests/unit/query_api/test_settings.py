@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from query_api.settings import RerankerSettings, ServiceBlock, ServiceSettings
-from schemas.exits import Exit, WrongSetting
+from schemas.errors import Exit, WrongSetting
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,10 @@ import pytest
 
 from schemas.curation import (
     ChunkingChoice,
+    LinkingChoice,
     LinkingEvent,
     RelinkEvent,
+    Relinking,
     chunking_key,
     decode_curation,
     encode_choice,
@@ -13,7 +15,6 @@ from schemas.curation import (
     relink_key,
 )
 from schemas.errors import MalformedEvent
-from schemas.linking import LinkingChoice, Relinking
 
 
 def test_a_choice_comes_back_as_it_was_sent() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from schemas.exits import InUse
+from schemas.errors import InUse
 from streams.metrics import Health, MetricsServer, Stopwatch, WorkerMetrics
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from schemas.exits import Exit, InUse
+from schemas.errors import Exit, InUse
 from streams.ports import answers, free_port, is_free, require_free
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.exits import WrongSetting
+from schemas.errors import WrongSetting
 from streams.settings import WorkerSettings
 
 

@@ -10,7 +10,7 @@ from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import TextSnapshot
 from query_api.retrieval.retrievers.graph_edges import Parent, Reach, Reason
-from schemas.linking import LinkingChoice
+from schemas.curation import LinkingChoice
 
 SPARE = 4  # chunks looked at for each passage wanted: several may be of one
 

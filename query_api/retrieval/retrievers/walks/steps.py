@@ -12,7 +12,7 @@ from query_api.index.graph.view import GraphView
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.edge_filter import follows, looks_at
 from query_api.retrieval.retrievers.graph_edges import Entrances, Held, Parent, Reach, Reason
-from schemas.predicates import strength
+from schemas.contributions import predicate_strength
 
 
 def steps_from(
@@ -33,7 +33,7 @@ def steps_from(
         "mentioned_by": lambda: graph_edges.mentioned_by(view, whole),
         "shared_entity": lambda: graph_edges.shared(whole, around),
         "link": lambda: graph_edges.linked(view, whole, enter),
-        "statement": lambda: graph_edges.stated(view, whole, enter, strength),
+        "statement": lambda: graph_edges.stated(view, whole, enter, predicate_strength),
     }
     stepped = [
         reach

@@ -14,7 +14,7 @@ from query_api.cli import app
 from query_api.cli.server import bind, check_data_dir
 from query_api.client import SentEvent
 from query_api.settings import ServiceBlock, ServiceSettings
-from schemas.exits import Exit, InUse, WrongSetting
+from schemas.errors import Exit, InUse, WrongSetting
 from schemas.settings import StorageSettings
 from tests.unit.query_api.scripted_engine import make_hit
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from query_api.cli import collections, drop_collection
 from query_api.cli.app import app as query_commands
-from schemas.exits import Exit
+from schemas.errors import Exit
 from tests.unit.query_api.cli.holding_service import HoldingService
 
 LISTED = [

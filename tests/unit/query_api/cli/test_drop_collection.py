@@ -4,7 +4,7 @@ import pytest
 
 from query_api.cli import drop_collection
 from query_api.cli.drop_collection import Dropped, documents_to_drop, follow_tombstones, publish_tombstones, token_of
-from schemas.exits import Failure, WrongSetting
+from schemas.errors import Failure, WrongSetting
 from schemas.tokens import Token
 from tests.unit.query_api.cli.holding_service import HoldingService
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from query_api.cli import evaluate
 from query_api.evaluation.approaches import APPROACHES
-from schemas.exits import Exit
+from schemas.errors import Exit
 from tests.unit.query_api.evaluation.folders import write_folder
 from tests.unit.query_api.evaluation.pretend_service import PretendService
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from query_api.cli import collections, linking
 from query_api.cli.linking import RULES, follow
-from schemas.exits import Exit, Failure
+from schemas.errors import Exit, Failure
 
 STATES = [
     {"state": "ordered", "documents": 0, "of": 0, "changed": 0, "skipped": 0},

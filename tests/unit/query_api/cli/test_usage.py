@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from query_api.cli import usage
-from schemas.exits import Exit
+from schemas.errors import Exit
 
 SUMMARY = {
     "retrieval_id": "r_1", "at": "2026-11-22T04:00:00+00:00", "query": "Who wrote [it]?", "collection": None,

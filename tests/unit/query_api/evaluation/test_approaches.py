@@ -5,8 +5,8 @@ from typing import get_args
 import pytest
 
 from query_api.evaluation.approaches import APPROACHES, approaches_named
-from schemas.exits import WrongSetting
-from schemas.search_request import Mode, SearchRequest
+from schemas.errors import WrongSetting
+from schemas.search import Mode, SearchRequest
 
 
 def test_all_are_taken_where_none_is_named_else_those_in_order() -> None:

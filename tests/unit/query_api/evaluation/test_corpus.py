@@ -7,7 +7,7 @@ import pytest
 
 from query_api.evaluation.corpus import Corpus, corpus_of
 from query_api.evaluation.datasets import read_folder
-from schemas.exits import WrongSetting
+from schemas.errors import WrongSetting
 from tests.unit.query_api.evaluation.folders import CORPUS, write_folder
 
 

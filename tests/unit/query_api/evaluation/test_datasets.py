@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from query_api.evaluation.datasets import Question, read_folder, spread_out
-from schemas.exits import Exit, WrongSetting
+from schemas.errors import Exit, WrongSetting
 from tests.unit.query_api.evaluation.folders import CORPUS, QUERIES, write_folder
 
 

@@ -8,7 +8,7 @@ from query_api.evaluation import loading
 from query_api.evaluation.corpus import Corpus, corpus_of
 from query_api.evaluation.datasets import read_folder
 from query_api.evaluation.loading import batches, load
-from schemas.exits import Failure, WrongSetting
+from schemas.errors import Failure, WrongSetting
 from tests.unit.query_api.evaluation.folders import write_folder
 from tests.unit.query_api.evaluation.pretend_service import PretendService
 

@@ -14,7 +14,7 @@ from query_api.evaluation.judgement import comparisons
 from query_api.evaluation.report.files import as_json_text, write_reports
 from query_api.evaluation.report.tables import facts, p_text
 from query_api.evaluation.runner import Plan, evaluate
-from schemas.exits import Failure, WrongSetting
+from schemas.errors import Failure, WrongSetting
 from tests.unit.query_api.evaluation.folders import write_folder
 from tests.unit.query_api.evaluation.pretend_service import PretendService
 

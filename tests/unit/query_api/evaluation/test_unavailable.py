@@ -5,7 +5,7 @@ import pytest
 from query_api.evaluation.answers import Asked
 from query_api.evaluation.approaches import APPROACHES, approaches_named
 from query_api.evaluation.unavailable import not_measured
-from schemas.exits import Failure
+from schemas.errors import Failure
 
 
 def answer(*missing: str) -> Asked:

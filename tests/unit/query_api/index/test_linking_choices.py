@@ -3,7 +3,7 @@
 from kafka_client.unreadable_batches import skip_none
 from query_api.index.follower import TailedRecord
 from query_api.index.linking_choices import LinkingChoices
-from schemas.linking import LinkingChoice
+from schemas.curation import LinkingChoice
 
 
 async def test_the_newest_record_of_a_collection_counts_and_a_changed_choice_is_told_of_once() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from query_api.index.worker_state import WorkerWatch
-from schemas.worker_state import FILE_NAME, WorkerState, write_state
+from schemas.runtime import WORKER_FILE, WorkerState, write_state
 
 MINUTE_MS = 60_000
 
@@ -109,6 +109,6 @@ def test_a_full_disk_is_told(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_file_that_is_torn_leaves_what_was_read_before(scene: Scene) -> None:
     scene.write()
     scene.after(0)
-    (scene.data_dir / FILE_NAME).write_bytes(b'{"at_ms": 1, "pha')
+    (scene.data_dir / WORKER_FILE).write_bytes(b'{"at_ms": 1, "pha')
     assert scene.after(1) == []
     assert scene.watch.status().state == "running"

@@ -13,8 +13,8 @@ from query_api.errors import ApiProblem
 from query_api.ingest import intake
 from schemas.events import DocumentDelete, DocumentUpsert, decode_document_event
 from schemas.ids import DocumentKey
+from schemas.limits import is_blank
 from schemas.settings import KafkaSettings, LimitSettings
-from schemas.visible import is_blank
 
 LIMITS = LimitSettings()
 KAFKA = KafkaSettings()

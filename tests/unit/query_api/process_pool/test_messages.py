@@ -4,9 +4,9 @@ import pytest
 
 from query_api.index.engine import SearchPart
 from query_api.process_pool.messages import Ask, Ended, Stop, asked, asking, ending, stopping, telling, told
-from schemas.api import SnapshotInfo
 from schemas.frames import Done, Meta, Stage
-from schemas.search_request import SearchRequest
+from schemas.hits import SnapshotInfo
+from schemas.search import SearchRequest
 from tests.unit.query_api.scripted_engine import make_hit
 
 SNAPSHOT = SnapshotInfo(generation="g1", graph_position=3, table_versions={"chunks": 2}, positions="0:4", as_of="now")

@@ -21,10 +21,10 @@ from query_api.index.snapshot import Snapshot
 from query_api.process_pool import pool
 from query_api.process_pool.pool import SharedSearches, processes_to_search
 from query_api.settings import ServiceBlock
-from schemas.api import Hit
 from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta, Stage
-from schemas.search_request import SearchRequest
+from schemas.hits import Hit
+from schemas.search import SearchRequest
 from tests.unit.query_api.rerankers.stub_reranker import StubReranker, served
 from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_generation, make_hit
 from tests.waiting import eventually

@@ -15,7 +15,7 @@ from query_api.process_pool import worker as fork_module
 from query_api.process_pool.pool import processes_to_search
 from query_api.process_pool.worker import Fork, ForkLost
 from schemas.frames import Done, Stage
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.skipif(processes_to_search(2) < 2, reason="processes are not copied on this system")

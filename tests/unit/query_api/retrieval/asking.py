@@ -7,9 +7,9 @@ from typing import Any
 from query_api.index.snapshot import Snapshot
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.stages import SearchSettings
-from schemas.api import Hit
 from schemas.frames import Done, Stage
-from schemas.search_request import SearchRequest
+from schemas.hits import Hit
+from schemas.search import SearchRequest
 from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts
 
 PAGES = [

@@ -5,8 +5,8 @@ from datetime import date
 from query_api.index.engine import SearchPart
 from query_api.retrieval.cache import ResultCache, told_again
 from query_api.retrieval.cache_key import AnswerKey, SnapshotIdentity
-from schemas.api import SnapshotInfo
 from schemas.frames import Done, Meta
+from schemas.hits import SnapshotInfo
 from tests.unit.query_api.scripted_engine import make_hit
 
 INFO = SnapshotInfo(generation="g0001", graph_position=1, table_versions={}, positions="0:7", as_of="now")

@@ -5,7 +5,7 @@ import pytest
 from indexer.errors import MalformedCursor
 from query_api.retrieval.cache_key import question_of
 from query_api.retrieval.cursors import Cursor, read_cursor, write_cursor
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 
 CURSOR = Cursor("a-snapshot", "a-question", 40)
 

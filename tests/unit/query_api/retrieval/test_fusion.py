@@ -7,9 +7,9 @@ from query_api.index.snapshot import Candidate
 from query_api.retrieval.comparison import Compared
 from query_api.retrieval.diversity import Limit
 from query_api.retrieval.fusion import DEPTH, Found, FusionWeights, Place, places
-from schemas.hit_pages import Group
+from schemas.filters import Group
 from schemas.ids import DocumentKey
-from schemas.search_request import Fusion, Mode
+from schemas.search import Fusion, Mode
 
 WEIGHTS = FusionWeights()
 

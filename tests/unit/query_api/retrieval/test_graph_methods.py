@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from schemas.errors import MalformedFilter
-from schemas.search_request import GraphMethod
+from schemas.search import GraphMethod
 from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.retrieval.asking import PAGES, ask
 

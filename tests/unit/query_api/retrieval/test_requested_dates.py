@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from query_api.retrieval.stages import SearchSettings
-from schemas.api import PeriodInQuestion
 from schemas.frames import Meta
+from schemas.hits import PeriodInQuestion
 from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.retrieval.asking import Answer, ask
 

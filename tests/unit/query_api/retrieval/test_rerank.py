@@ -10,7 +10,7 @@ from query_api.rerankers.port import RerankerUnavailable
 from query_api.rerankers.served import ServedReranker
 from query_api.retrieval.rerank import asks_reranker
 from query_api.retrieval.stages import SearchBudgets, SearchSettings
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.rerankers.stub_reranker import StubReranker, served
 from tests.unit.query_api.retrieval.asking import Answer, ask

@@ -11,10 +11,10 @@ from query_api.query.field_constraints import recognise
 from query_api.retrieval import graph_stage
 from query_api.retrieval.retrievers import graph, structured
 from query_api.retrieval.retrievers.walks.expansion import expansion
-from schemas.api import Understanding
 from schemas.frames import Meta
+from schemas.hits import Understanding
 from schemas.ids import entity_id
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.retrieval.asking import PAGES, QUESTION, Answer, ask
 

@@ -7,9 +7,8 @@ import pytest
 from query_api.index.collection_settings import Stated
 from query_api.ingest.producer import OutgoingRecord
 from query_api.routes import collections
-from schemas.curation import ChunkingChoice, ChunkingEvent, LinkingEvent
+from schemas.curation import ChunkingChoice, ChunkingEvent, LinkingChoice, LinkingEvent
 from schemas.ids import Position
-from schemas.linking import LinkingChoice
 from tests.unit.query_api.running_service import Running, problem
 
 PATH = "/v1/collections/notes/chunking"

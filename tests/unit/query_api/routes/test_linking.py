@@ -5,9 +5,8 @@ import pytest
 from query_api.index.collection_settings import Stated
 from query_api.ingest.producer import OutgoingRecord
 from query_api.routes import collections
-from schemas.curation import LinkingEvent, RelinkEvent
+from schemas.curation import LinkingChoice, LinkingEvent, RelinkEvent, Relinking
 from schemas.ids import Position
-from schemas.linking import LinkingChoice, Relinking
 from tests.unit.query_api.running_service import Running, problem
 
 PATH = "/v1/collections/a/linking"

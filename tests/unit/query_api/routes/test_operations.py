@@ -8,7 +8,7 @@ import pytest
 from indexer.errors import EncoderUnavailable
 from query_api.index.follower import Span
 from query_api.index.lag import LogWatch
-from schemas.worker_state import WorkerState, write_state
+from schemas.runtime import WorkerState, write_state
 from tests.unit.query_api.running_service import PAGES, Running, problem, service_over
 from tests.unit.query_api.scripted_engine import ScriptedEngine, SearchingEngine, Words, make_generation
 from tests.waiting import eventually

@@ -13,7 +13,7 @@ from query_api.errors import ApiProblem
 from query_api.settings import SearchBudgetSettings, ServiceBlock
 from query_api.sse.replay import RecordedStream, ReplayBuffer
 from query_api.sse.stream import SearchStreams, accepts_events
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 from tests.unit.query_api.in_memory_text import world
 from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_hit
 from tests.waiting import eventually

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from schemas.exits import Unreachable
+from schemas.errors import Unreachable
 from streams.embedded_kafka import jars
 from streams.embedded_kafka.jars import LockedJar, WrongChecksum, ensure_jars, locked_jars, user_cache_dir
 

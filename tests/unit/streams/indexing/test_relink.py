@@ -8,8 +8,7 @@ import pytest
 
 from indexer.linking import DEFAULT_RULES, LinkingRules
 from schemas.contributions import decode_contribution
-from schemas.curation import RelinkEvent, decode_curation
-from schemas.linking import Relinking
+from schemas.curation import RelinkEvent, Relinking, decode_curation
 from streams.indexing.relink import Relinker
 from streams.kafka.source_record import SourceRecord
 from streams.runtime.retry import Patience

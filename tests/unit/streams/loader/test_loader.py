@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from schemas.exits import Failure, WrongSetting
+from schemas.errors import Failure, WrongSetting
 from schemas.receipts import NOTHING_DELETED, Receipt, encode_receipt
 from schemas.settings import StorageSettings
 from streams.cli.load import app

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from indexer.parsing import parse
+from schemas.errors import WrongSetting
 from schemas.events import DocumentDelete, DocumentUpsert, decode_document_event
-from schemas.exits import WrongSetting
 from schemas.settings import LimitSettings
 from streams.loader.sources import Record, Refused, Selection, Sizes, read_sources, require_base_uri, require_charset
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from schemas.worker_state import FILE_NAME, WorkerState, read_state
+from schemas.runtime import WORKER_FILE, WorkerState, read_state
 from streams.metrics import Health
 from streams.runtime.heartbeat import KILLED, Heartbeat
 from streams.runtime.partition_progress import Progress
@@ -65,13 +65,13 @@ def test_a_stop_after_a_failure_stays_a_failure(tmp_path: Path) -> None:
 def test_the_file_stays_as_large_as_it_is_so_that_a_full_disk_has_room_for_it(tmp_path: Path) -> None:
     life = Life(tmp_path)
     life.progress.waiting_for.update({f"store {n}": "x" * 10_000 for n in range(5)})
-    before = (tmp_path / FILE_NAME).stat()
+    before = (tmp_path / WORKER_FILE).stat()
     life.heartbeat.beat()
-    after = (tmp_path / FILE_NAME).stat()
+    after = (tmp_path / WORKER_FILE).stat()
     assert (after.st_size, after.st_ino) == (before.st_size, before.st_ino)
     assert life.state.waiting_for["store 4"].startswith("xxx")
 
 
 def test_a_file_that_cannot_be_written_does_not_end_the_worker(tmp_path: Path) -> None:
-    (tmp_path / FILE_NAME).mkdir()
+    (tmp_path / WORKER_FILE).mkdir()
     Life(tmp_path).heartbeat.stopped()

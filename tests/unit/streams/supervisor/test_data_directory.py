@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.exits import InUse, NoAccess, WrongSetting
+from schemas.errors import InUse, NoAccess, WrongSetting
 from streams.supervisor.data_directory import UP_LOCK, WORKER_LOCK, held, keep_as_private, make_directory, require_free
 
 

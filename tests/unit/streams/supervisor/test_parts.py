@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from schemas.exits import Exit, Failure, InUse
+from schemas.errors import Exit, Failure, InUse
 from streams.supervisor.parts import Keeper
 from tests.waiting import eventually
 

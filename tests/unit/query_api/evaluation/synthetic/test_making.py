@@ -10,7 +10,7 @@ from query_api.evaluation.synthetic.making import QuestionSet, kinds_named, make
 from query_api.evaluation.synthetic.naming import described
 from query_api.evaluation.synthetic.reading import IndexedDocument, read_collection
 from query_api.evaluation.synthetic.vocabulary import words
-from schemas.exits import Failure, WrongSetting
+from schemas.errors import Failure, WrongSetting
 from tests.unit.query_api.evaluation.synthetic.pretend_collection import COLLECTION, proposals
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from query_api.index.graph.explorer import Explorer
 from query_api.index.graph.view import GraphView
+from schemas.api import GraphEdge
 from schemas.contributions import ChunkEdge, ChunkNode, Contribution
 from schemas.ids import DocumentKey, chunk_id, passage_id
-from schemas.service import GraphEdge
 
 KEY = DocumentKey("a", "long.md")
 CHUNKS = [chunk_id(KEY, [], f"text {number}", 0) for number in range(12)]

@@ -5,7 +5,7 @@ import pytest
 from indexer.read.rows import ChunkRow
 from query_api.retrieval.results.context_windows import SECTION_CHARACTERS, around, joined, span_of
 from schemas.ids import DocumentKey
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 
 KEY = DocumentKey("wiki", "letters")
 SENTENCES = [f"{letter.upper()}{letter} said {letter}." for letter in "abcdefghij"]

@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from query_api.retrieval.fusion import Place
 from query_api.retrieval.results.dedup import Said, without_duplicates
+from schemas.hits import DuplicateHit
 from schemas.ids import DocumentKey
-from schemas.results import DuplicateHit
 
 
 def places(*names: str) -> list[Place]:

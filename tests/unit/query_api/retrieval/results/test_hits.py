@@ -6,7 +6,7 @@ from indexer.text_analysis import terms_of
 from query_api.query.question import Question
 from query_api.retrieval.fusion import Place
 from query_api.retrieval.results.hits import Texts, hits_of
-from schemas.api import Hit
+from schemas.hits import Hit
 from schemas.ids import DocumentKey
 
 KEY = DocumentKey("papers", "long.pdf")

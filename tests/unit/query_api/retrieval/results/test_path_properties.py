@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from query_api.index.graph.columns import CHUNK_EDGE_KINDS
 from query_api.query.question import normalise_text, question_of
 from query_api.retrieval.results.paths import WITHIN_DOCUMENT
-from schemas.api import Hit
 from schemas.contributions import ChunkEdge
-from schemas.search_request import GraphMethod
+from schemas.hits import Hit
+from schemas.search import GraphMethod
 from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.retrieval.asking import ask
 

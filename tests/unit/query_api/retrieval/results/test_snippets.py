@@ -4,7 +4,7 @@ import pytest
 
 from indexer.text_analysis import terms_of
 from query_api.retrieval.results.snippets import Snippet, snippet_of
-from schemas.api import TextSpan
+from schemas.hits import TextSpan
 
 PASSAGE = "The weir was built in 1843. It holds the river back. Two locks pass it by.\nNobody swims there."
 

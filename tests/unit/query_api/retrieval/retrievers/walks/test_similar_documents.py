@@ -6,7 +6,7 @@ import pytest
 
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.walks.similar_documents import similar_across
-from schemas.linking import LinkingChoice
+from schemas.curation import LinkingChoice
 from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.retrieval.retrievers.small_world import parent_of
 

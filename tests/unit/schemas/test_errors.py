@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from schemas.exits import Exit, Failure, InUse, NoAccess, Unreachable, WrongSetting, plain_failures
+from schemas.errors import Exit, Failure, InUse, NoAccess, Unreachable, WrongSetting, plain_failures
 
 
 @pytest.mark.parametrize(

@@ -1,27 +1,29 @@
-"""The request of a search, with the limits and choices it knows."""
+"""The request of a search: its parameters, their limits and choices."""
 
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from schemas import tokens
-from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, Condition, parse_condition
-from schemas.hit_pages import MAX_HITS, Group
-from schemas.results import (
-    CONTEXT_CHUNKS,
-    DUPLICATE_THRESHOLD,
-    MAX_CONTEXT_CHUNKS,
-    MAX_PER_VALUE,
-    Context,
-    Duplicates,
-)
-from schemas.strict_numbers import StrictNumbers
+from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, MAX_HITS, Condition, Group, parse_condition
 
 Mode = Literal["hybrid", "vector", "keyword", "structured", "graph", "rerank"]
 Fusion = Literal["adaptive", "rrf", "weighted"]
 Channel = Literal["vector", "keyword", "structured", "graph"]
 Intent = Literal["explain", "compare", "find", "summarise", "path", "quiz", "relation", "general"]
 GraphMethod = Literal["hop", "expansion", "pagerank"]
+Duplicates = Literal["keep", "exact", "semantic"]
+Context = Literal["parent", "window", "section"]
 Edge = Literal[
     "named", "title_mention", "mentioned_by", "shared_entity", "link", "statement", "residual",
     "next_chunk", "similar_to", "related_to",
@@ -32,6 +34,10 @@ MAX_QUERY_CHARACTERS = 10_000
 MAX_NAMES = 16
 MAX_HOPS = 2
 MAX_OFFSET = 10_000
+MAX_CONTEXT_CHUNKS = 10
+DUPLICATE_THRESHOLD = 0.95
+CONTEXT_CHUNKS = 2
+MAX_PER_VALUE = 2
 
 
 def _checked_filter(text: str) -> str:
@@ -53,6 +59,33 @@ def split_list(value: object) -> object:
 
 EdgeName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Weight = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)]
+
+
+def reject_boolean(value: object) -> object:
+    """Raises ValueError for true and false, which Python takes for 1 and 0."""
+    if isinstance(value, bool):
+        raise ValueError(f"give a number; {str(value).lower()} is none")  # noqa: TRY004 -- what pydantic makes a 422 of
+    return value
+
+
+Count = Annotated[int, BeforeValidator(reject_boolean)]
+
+
+class StrictNumbers(BaseModel):
+    """A model whose numbers may be text, as in a query string, but not booleans."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _numbers_are_numbers(cls, value: object, info: ValidationInfo) -> object:
+        if not isinstance(value, bool):
+            return value
+        kinds = _kinds(cls.model_fields[str(info.field_name)].annotation)
+        return reject_boolean(value) if {int, float} & kinds and bool not in kinds else value
+
+
+def _kinds(annotation: Any) -> set[Any]:
+    """A type and all its arguments."""
+    return {annotation}.union(*(_kinds(argument) for argument in get_args(annotation)))
 
 
 class SearchRequest(StrictNumbers):

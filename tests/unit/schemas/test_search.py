@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from schemas.search_request import SearchRequest
+from schemas.search import SearchRequest
 
 
 @pytest.mark.parametrize(

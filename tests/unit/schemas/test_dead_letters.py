@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.curation import decode_curation
-from schemas.skips import Extent, decode_skip, encode_skip, skip_key
+from schemas.dead_letters import Extent, decode_skip, encode_skip, skip_key
 
 
 def test_an_order_is_named_by_its_batch() -> None:

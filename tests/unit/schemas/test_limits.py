@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.visible import is_blank, is_visible
+from schemas.limits import is_blank, is_visible
 
 
 @pytest.mark.parametrize(

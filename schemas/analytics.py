@@ -1,32 +1,15 @@
-"""The models of the HTTP interface about use: the cache, retrievals, feedback, analytics."""
+"""The models of `/v1/retrievals` and `/v1/analytics`: recorded retrievals, feedback and counts of use."""
 
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from schemas.search_request import Mode
-from schemas.strict_numbers import StrictNumbers
+from schemas.search import Mode, StrictNumbers
 
 Rating = Literal["helpful", "unhelpful"]
 
+
 MAX_COMMENT_CHARACTERS = 2_000
-
-
-class CacheStatistics(BaseModel):
-    """The cache of results. Hits, misses and evictions (made for room, not by age) are counted since the start."""
-
-    entries: int
-    max_entries: int
-    bytes: int = Field(description="Size of the answers as JSON.")
-    max_bytes: int
-    max_age_seconds: float
-    hits: int
-    misses: int
-    evictions: int
-
-
-class CacheCleared(BaseModel):
-    removed: int
 
 
 class FeedbackRequest(StrictNumbers):

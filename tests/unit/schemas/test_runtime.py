@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from schemas.discovery import FILE_NAME, Running, announce, find_running, withdraw
+from schemas.runtime import RUNNING_FILE, Running, announce, find_running, withdraw
 
 
 def test_what_is_announced_is_found_until_it_is_withdrawn(tmp_path: Path) -> None:
@@ -24,5 +24,5 @@ def test_the_word_of_a_dead_process_is_not_believed(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_no_word_at_all(tmp_path: Path) -> None:
-    (tmp_path / FILE_NAME).write_text("{")
+    (tmp_path / RUNNING_FILE).write_text("{")
     assert find_running(tmp_path) is None
