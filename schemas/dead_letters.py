@@ -4,7 +4,7 @@ The headers are Kafka Connect's (`DeadLetterQueueReporter` in Apache Kafka), so 
 `thalweg.reason`.
 
 An order to skip an unreadable batch is a record of the curation topic with the key
-`<topic>/skip/<partition>:<first>-<last>`. Its value, JSON, says the same for people, with the reason; a null value takes
+`<topic>/skip/<partition>:<first>-<last>`. Its value, JSON, repeats it for people, with the reason; a null value takes
 the order back.
 """
 
