@@ -17,7 +17,7 @@ from schemas.errors import Exit, Failure, InUse, WrongSetting
 from streams.context import Worker
 from streams.errors import WorkerExit
 from streams.kafka.committed_offsets import ask_for_offsets_by_partition
-from streams.runtime.tuning import multiply_in_one_thread
+from streams.runtime.tuning import limit_blas_threads
 from streams.settings import WorkerSettings
 from streams.supervisor.data_directory import WORKER_LOCK, held, keep_as_private, make_directory
 
@@ -38,7 +38,7 @@ def run_worker(settings: WorkerSettings) -> int:
         raise WrongSetting("No Kafka is named: set THALWEG_KAFKA__BOOTSTRAP_SERVERS, or use 'thalweg up'.")
     configure_logging(chatty=_CHATTY)
     share_arenas()
-    multiply_in_one_thread()
+    limit_blas_threads()
     ask_for_offsets_by_partition()
     data_dir = make_directory(settings.storage.data_dir)
     if warning := keep_as_private(data_dir):

@@ -49,19 +49,19 @@ from streams.indexing.relink import Relinker
 from streams.kafka.log_identity import topics_of_generation
 from streams.kafka.partition_reader import PartitionReader
 from streams.kafka.partitioner import murmur2_partition, watch_partitions
-from streams.kafka.producer import Outbox
+from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.settings_topic import AWAY, SettingsTopic
 from streams.kafka.topics import TopicReport
 from streams.metrics import Health, MetricsServer, WorkerMetrics
 from streams.runtime.checksums import keep_recorded
 from streams.runtime.heartbeat import Heartbeat
 from streams.runtime.maintenance import keep_maintained
-from streams.runtime.partition_progress import Progress, TopicPartition
 from streams.runtime.positions import reconcile
-from streams.runtime.retry import Patience
+from streams.runtime.progress import Progress, TopicPartition
+from streams.runtime.retry import Retrier
 from streams.runtime.snapshots import SnapshotSchedule
 from streams.runtime.store_thread import StoreThread
-from streams.runtime.tuning import collect_seldom
+from streams.runtime.tuning import tune_gc
 from streams.runtime.watchdog import KafkaLog, Watchdog
 from streams.settings import WorkerSettings
 
@@ -102,7 +102,7 @@ class Worker:
         self._note_differences(topics.values())
         app = await self._wire(encoder, parsers, generation, topics)
         await app.start()
-        collect_seldom()
+        tune_gc()
         self._keep(keep_memory_small())
         self._log.info(
             "worker started",
@@ -121,10 +121,10 @@ class Worker:
 
     async def _load_encoder(self) -> Encoder:
         """An encoder that has encoded something. Waits for an endpoint that is away."""
-        patience = Patience(
+        retrier = Retrier(
             "encoder", (EncoderUnavailable,), self._metrics, self._progress, first_wait_seconds=_FIRST_WAIT_SECONDS
         )
-        encoder = await patience.insist(lambda: asyncio.to_thread(self._proven_encoder))
+        encoder = await retrier.retry_forever(lambda: asyncio.to_thread(self._proven_encoder))
         self._health.up("encoder")
         return encoder
 
@@ -210,10 +210,10 @@ class Worker:
             self._progress.unreadable,
             partitions=topics[names.documents].partitions,
         )
-        outbox = Outbox(app.producer, names, generation.name, self._metrics, self._progress)
+        producer = ConfirmedProducer(app.producer, names, generation.name, self._metrics, self._progress)
         encoding = Encoding(encoder, self._metrics, self._progress)
         self._cleanup.push_async_callback(asyncio.to_thread, encoding.close)
-        settings = self._collection_settings(outbox)
+        settings = self._collection_settings(producer)
         maker = Maker(
             Preparer(parsers, encoding, self._settings.chunking.parameters()).prepare,
             encoding,
@@ -230,14 +230,14 @@ class Worker:
             writer=vectors,
             thread=lance,
             maker=maker,
-            outbox=outbox,
+            producer=producer,
             metrics=self._metrics,
             choices=settings,
             reached=reached,
             turn=self._turn,
             partition_of=murmur2_partition(topics[names.documents].partitions),
         )
-        missed_deletes = self._missed_deletes(generation, vectors, lance, outbox)
+        missed_deletes = self._missed_deletes(generation, vectors, lance, producer)
         await missed_deletes.find(reached, topics[names.documents].delete_retention_ms)
         documents = DocumentsAgent(
             names.documents,
@@ -251,14 +251,14 @@ class Worker:
             topic=graph_topic,
             writer=graph,
             thread=kuzu,
-            outbox=outbox,
+            producer=producer,
             schedule=schedule,
             progress=self._progress,
             metrics=self._metrics,
             feeding_stage=documents_agent.STAGE,
         )
         retrievals = ProvenanceAgent(
-            topic=names.provenance, writer=vectors, thread=lance, outbox=outbox, progress=self._progress
+            topic=names.provenance, writer=vectors, thread=lance, producer=producer, progress=self._progress
         )
         self._attach_agents(app, documents, contributions, retrievals, graph_topic)
         app.on_partitions_assigned.connect(self._on_assigned, weak=False)  # type: ignore[arg-type]  # Faust's own stub
@@ -279,8 +279,8 @@ class Worker:
             contributed=ContributedRecords(self._partition_reader(graph_topic, 0)),
             writer=vectors,
             thread=lance,
-            outbox=outbox,
-            patience=self._kafka_patience(),
+            producer=producer,
+            retrier=self._kafka_retrier(),
             turn=self._turn,
             max_contribution_bytes=self._most_contributed,
         )
@@ -307,15 +307,15 @@ class Worker:
         return stored
 
     def _missed_deletes(
-        self, generation: Generation, vectors: VectorWriter, lance: StoreThread, outbox: Outbox
+        self, generation: Generation, vectors: VectorWriter, lance: StoreThread, producer: ConfirmedProducer
     ) -> MissedDeletes:
         documents = self._names.documents
         return MissedDeletes(
             open_partition=lambda partition: self._partition_reader(documents, partition),
             documents=vectors,
             thread=lance,
-            outbox=outbox,
-            patience=self._kafka_patience(),
+            producer=producer,
+            retrier=self._kafka_retrier(),
             turn=self._turn,
             to_check=generation.missed_deletes_path,
         )
@@ -323,7 +323,7 @@ class Worker:
     def _partition_reader(self, topic: str, partition: int) -> PartitionReader:
         return PartitionReader(self._bootstrap_servers, topic, partition, self._skipped, self._progress.unreadable)
 
-    def _collection_settings(self, outbox: Outbox) -> CollectionSettings:
+    def _collection_settings(self, producer: ConfirmedProducer) -> CollectionSettings:
         topic = self._names.curation
         settings_topic = SettingsTopic(
             self._bootstrap_servers,
@@ -334,10 +334,10 @@ class Worker:
         )
         self._cleanup.push_async_callback(settings_topic.close)
         chunking = self._settings.chunking.parameters()
-        return CollectionSettings(topic, settings_topic, outbox, chunking, self._kafka_patience())
+        return CollectionSettings(topic, settings_topic, producer, chunking, self._kafka_retrier())
 
-    def _kafka_patience(self) -> Patience:
-        return Patience("kafka", AWAY, self._metrics, self._progress, first_wait_seconds=_FIRST_WAIT_SECONDS)
+    def _kafka_retrier(self) -> Retrier:
+        return Retrier("kafka", AWAY, self._metrics, self._progress, first_wait_seconds=_FIRST_WAIT_SECONDS)
 
     def _store(self, name: str) -> StoreThread:
         thread = StoreThread(name, self._metrics, self._progress)

@@ -14,7 +14,7 @@ from kafka_client.unreadable_batches import Skip
 from schemas.settings import MIB
 from streams.agents.batching import Taken, gathered, no_rest
 from streams.kafka.transport import LogTransport
-from streams.runtime.partition_progress import Unreadable
+from streams.runtime.progress import Unreadable
 from streams.settings import WorkerSettings
 
 _SESSION_SECONDS = 10.0

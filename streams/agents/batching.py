@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaita
 from typing import Any
 
 from streams.kafka.source_record import SourceRecord
-from streams.runtime.partition_progress import Progress
+from streams.runtime.progress import Progress
 
 BURST = 30  # commits that go at once after a quiet spell
 COMMIT_SHARE = 0.2  # of the time, at most, goes into small commits

@@ -9,7 +9,7 @@ from typing import Any
 from streams.agents.batching import Coming, CommitPace, Taken, report_done, taken_in_hand
 from streams.indexing.commit import DocumentIndexer, slices
 from streams.kafka.source_record import SourceRecord
-from streams.runtime.partition_progress import Progress
+from streams.runtime.progress import Progress
 
 STAGE = "text"
 

@@ -16,10 +16,10 @@ from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey
 from streams.agents.batching import MOST_GATHER_SECONDS, Taken, work_off
 from streams.kafka.dead_letters import DeadLetter
-from streams.kafka.producer import Outbox
+from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.source_record import SourceRecord
 from streams.metrics import Stopwatch, WorkerMetrics
-from streams.runtime.partition_progress import Progress
+from streams.runtime.progress import Progress
 from streams.runtime.snapshots import SnapshotSchedule
 from streams.runtime.store_thread import DATA_ERRORS, StoreThread
 
@@ -57,7 +57,7 @@ class GraphAgent:
         topic: str,
         writer: ContributionWriter,
         thread: StoreThread,
-        outbox: Outbox,
+        producer: ConfirmedProducer,
         schedule: SnapshotSchedule,
         progress: Progress,
         metrics: WorkerMetrics,
@@ -70,7 +70,7 @@ class GraphAgent:
         self._sleep = sleep
         self._writer = writer
         self._thread = thread
-        self._outbox = outbox
+        self._producer = producer
         self._schedule = schedule
         self._progress = progress
         self._metrics = metrics
@@ -112,7 +112,7 @@ class GraphAgent:
                 contributed.append(_Contributed(record, decode_change(record)))
             except MalformedEvent as error:
                 letters.append(self._letter(record, error))
-        await self._outbox.bury(letters)
+        await self._producer.send_to_dlq(letters)
         await self._apply(contributed, fresh[-1].offset)
         watch.lap("graph")
         await self._thread.run(return_freed_memory)  # a transaction takes Kùzu hundreds of megabytes
@@ -143,7 +143,7 @@ class GraphAgent:
                 await self._apply(contributed[:half], contributed[half - 1].record.offset)
                 await self._apply(contributed[half:], position)
                 return
-            await self._outbox.bury([self._letter(contributed[0].record, error)])
+            await self._producer.send_to_dlq([self._letter(contributed[0].record, error)])
             await self._apply([], position)
 
     def _letter(self, record: SourceRecord, error: Exception) -> DeadLetter:

@@ -10,9 +10,9 @@ from schemas.errors import MalformedEvent
 from schemas.provenance import Feedback, Retrieval, decode_provenance
 from streams.agents.batching import CommitPace, Taken, work_off
 from streams.kafka.dead_letters import DeadLetter
-from streams.kafka.producer import Outbox
+from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.source_record import SourceRecord
-from streams.runtime.partition_progress import Progress
+from streams.runtime.progress import Progress
 from streams.runtime.store_thread import DATA_ERRORS, StoreThread
 
 STAGE = "provenance"
@@ -35,12 +35,18 @@ class RetrievalWriter(Protocol):
 
 class ProvenanceAgent:
     def __init__(
-        self, *, topic: str, writer: RetrievalWriter, thread: StoreThread, outbox: Outbox, progress: Progress
+        self,
+        *,
+        topic: str,
+        writer: RetrievalWriter,
+        thread: StoreThread,
+        producer: ConfirmedProducer,
+        progress: Progress,
     ) -> None:
         self._topic = topic
         self._writer = writer
         self._thread = thread
-        self._outbox = outbox
+        self._producer = producer
         self._progress = progress
         self._pace = CommitPace(GATHER_SECONDS)
         self._log = structlog.get_logger("thalweg.worker")
@@ -64,7 +70,7 @@ class ProvenanceAgent:
                 letters.append(self._letter(record, MalformedEvent("bad_retrieval", reason)))
                 continue
             kept.append((record, decoded))
-        await self._outbox.bury(letters)
+        await self._producer.send_to_dlq(letters)
         if kept:
             began = time.monotonic()
             await self._add(kept)
@@ -85,7 +91,7 @@ class ProvenanceAgent:
                 await self._add(kept[:half])
                 await self._add(kept[half:])
             else:
-                await self._outbox.bury([self._letter(kept[0][0], error)])
+                await self._producer.send_to_dlq([self._letter(kept[0][0], error)])
 
     def _letter(self, record: SourceRecord, error: Exception) -> DeadLetter:
         return record.letter(self._topic, "decode" if isinstance(error, MalformedEvent) else "store", error)

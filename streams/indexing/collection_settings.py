@@ -10,9 +10,9 @@ from indexer.linking import DEFAULT_RULES, LinkingRules
 from schemas.curation import ChunkingEvent, LinkingEvent, RelinkEvent, decode_curation
 from schemas.errors import MalformedEvent
 from streams.kafka.dead_letters import DeadLetter
-from streams.kafka.producer import Outbox
+from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.source_record import SourceRecord
-from streams.runtime.retry import Patience
+from streams.runtime.retry import Retrier
 
 
 class SettingsLog(Protocol):
@@ -33,13 +33,18 @@ class CollectionSettings:
     """Chunking and linking of collections that have chosen their own, and orders. The newest record of a key counts."""
 
     def __init__(
-        self, topic: str, settings_log: SettingsLog, outbox: Outbox, defaults: ChunkingParameters, patience: Patience
+        self,
+        topic: str,
+        settings_log: SettingsLog,
+        producer: ConfirmedProducer,
+        defaults: ChunkingParameters,
+        retrier: Retrier,
     ) -> None:
         self._topic = topic
         self._settings_log = settings_log
-        self._outbox = outbox
+        self._producer = producer
         self._defaults = defaults
-        self._patience = patience
+        self._retrier = retrier
         self._chosen: dict[str, ChunkingParameters] = {}
         self._linking: dict[str, LinkingRules] = {}
         self._orders: dict[tuple[str, str], RelinkEvent] = {}
@@ -62,7 +67,7 @@ class CollectionSettings:
     async def current(self) -> Mapping[str, ChunkingParameters]:
         """As the topic states them now: whatever was confirmed before this call is in it. Waits for a broker that is
         away. What is malformed goes to dead letters, confirmed, and leaves the collection as it was."""
-        records = await self._patience.insist(self._settings_log.news)
+        records = await self._retrier.retry_forever(self._settings_log.news)
         letters = []
         for record in records:
             try:
@@ -70,7 +75,7 @@ class CollectionSettings:
             except MalformedEvent as error:
                 letters.append((record.offset, record.letter(self._topic, "decode", error)))
         if letters:
-            await self._bury(letters)
+            await self._send_to_dlq(letters)
         return self.known
 
     def _take(self, record: SourceRecord) -> None:
@@ -100,10 +105,10 @@ class CollectionSettings:
             self._chosen[event.collection] = chosen
         self._log.info("a collection's chunking changed", position=str(record.position), reset=event.choice is None)
 
-    async def _bury(self, letters: Sequence[tuple[int, DeadLetter]]) -> None:
+    async def _send_to_dlq(self, letters: Sequence[tuple[int, DeadLetter]]) -> None:
         """Once, though every start reads the topic from its beginning: what was judged before is passed over."""
-        judged = await self._patience.insist(self._settings_log.judged_up_to)
+        judged = await self._retrier.retry_forever(self._settings_log.judged_up_to)
         fresh = [letter for offset, letter in letters if offset >= judged]
-        await self._outbox.bury(fresh)
+        await self._producer.send_to_dlq(fresh)
         if fresh:
-            await self._patience.insist(lambda: self._settings_log.keep_judged(letters[-1][0] + 1))
+            await self._retrier.retry_forever(lambda: self._settings_log.keep_judged(letters[-1][0] + 1))

@@ -19,7 +19,7 @@ from schemas.tracing import trace_id
 from streams.errors import RestartNeeded
 from streams.indexing.batch import Maker, VectorLookup
 from streams.indexing.slices import PartitionOf, Slice, unknown_partition
-from streams.kafka.producer import Outbox
+from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.source_record import SourceRecord
 from streams.metrics import Stopwatch, WorkerMetrics
 from streams.runtime.store_thread import StoreThread
@@ -100,7 +100,7 @@ class DocumentIndexer:
         writer: DocumentWriter,
         thread: StoreThread,
         maker: Maker,
-        outbox: Outbox,
+        producer: ConfirmedProducer,
         metrics: WorkerMetrics,
         choices: ChunkingChoices,
         reached: Mapping[int, StoredPosition],
@@ -116,7 +116,7 @@ class DocumentIndexer:
         self._writer = writer
         self._thread = thread
         self._maker = maker
-        self._outbox = outbox
+        self._producer = producer
         self._metrics = metrics
         self._choices = choices
         self._reached = dict(reached)
@@ -207,14 +207,14 @@ class DocumentIndexer:
         )
         watch.lap("decode")
         await self._make(work, watch)  # 2, 3, 4, 5
-        await self._outbox.bury(work.letters())
+        await self._producer.send_to_dlq(work.letters())
         watch.lap("bury")
         rows = work.rows_to_store()
         if rows:
             await self._thread.run(self._writer.replace, rows)  # 6
         watch.lap("store")
         contributions = work.contributions()
-        offsets = await self._outbox.contribute(  # 7
+        offsets = await self._producer.send_contributions(  # 7
             [(str(key).encode(), value) for key, value in contributions.items()]
         )
         graph_offsets = dict(zip(contributions, offsets, strict=True))
@@ -224,7 +224,7 @@ class DocumentIndexer:
         self._reached |= reached
         watch.lap("positions")
         receipts = work.receipts(graph_offsets, watch.seconds, self._now_ms())
-        await self._outbox.acknowledge(receipts)
+        await self._producer.send_receipts(receipts)
         watch.lap("receipts")
         return IndexedSlice(receipts, reached, watch.seconds, work.unknown_fields, work.misplaced)
 

@@ -12,8 +12,8 @@ from indexer.embedding import Encoder
 from indexer.errors import EncoderBusy, EncoderFailure, EncoderUnavailable
 from schemas.errors import MalformedEvent
 from streams.metrics import WorkerMetrics
-from streams.runtime.partition_progress import Progress
-from streams.runtime.retry import Patience
+from streams.runtime.progress import Progress
+from streams.runtime.retry import Retrier
 
 Result = TypeVar("Result")
 
@@ -52,7 +52,7 @@ class Encoding:
     ) -> None:
         self._encoder = encoder
         self._retry_seconds = retry_seconds
-        self._patience = Patience(
+        self._retrier = Retrier(
             "encoder", (EncoderBroken, EncoderBusy), metrics, progress, first_wait_seconds=first_wait_seconds
         )
         self._feeding = ThreadPoolExecutor(1, thread_name_prefix="encode")
@@ -88,12 +88,12 @@ class Encoding:
         passing = EncoderBusy if is_half and not is_one else EncoderUnavailable  # a half fails fast: it is halved
 
         def attempt() -> Awaitable[NDArray[np.float32]]:
-            return self._patience.retry(lambda: self._encode(texts), (passing,), self._retry_seconds)  # 1
+            return self._retrier.retry(lambda: self._encode(texts), (passing,), self._retry_seconds)  # 1
 
         failure: Exception | None = None
         for _ in range(_MOST_TIMES_AWAY):
             try:
-                return list(await (self._patience.insist(attempt) if is_one else attempt()))
+                return list(await (self._retrier.retry_forever(attempt) if is_one else attempt()))
             except Exception as error:  # noqa: BLE001 -- whatever a model may raise
                 failure = error
             if not await self._was_away():  # 2
@@ -121,5 +121,5 @@ class Encoding:
                 asked = error.retry_after_seconds if isinstance(error, EncoderUnavailable) else None
                 raise EncoderBroken(said, asked) from error
 
-        await self._patience.insist(probe)
+        await self._retrier.retry_forever(probe)
         return failures > 0

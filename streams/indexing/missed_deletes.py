@@ -21,8 +21,8 @@ from indexer.schema import DocumentRow, StoredPosition
 from indexer.write.lance_rows import IndexedRows
 from schemas.ids import DocumentKey
 from streams.kafka.partition_reader import PartitionReader
-from streams.kafka.producer import Outbox
-from streams.runtime.retry import Patience
+from streams.kafka.producer import ConfirmedProducer
+from streams.runtime.retry import Retrier
 from streams.runtime.store_thread import StoreThread
 
 BATCH_DOCUMENTS = 500
@@ -81,8 +81,8 @@ class MissedDeletes:
         open_partition: OpenPartition,
         documents: StoredDocuments,
         thread: StoreThread,
-        outbox: Outbox,
-        patience: Patience,
+        producer: ConfirmedProducer,
+        retrier: Retrier,
         turn: asyncio.Lock,
         to_check: Path,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
@@ -90,8 +90,8 @@ class MissedDeletes:
         self._open_partition = open_partition
         self._documents = documents
         self._thread = thread
-        self._outbox = outbox
-        self._patience = patience
+        self._producer = producer
+        self._retrier = retrier
         self._turn = turn
         self._to_check = to_check
         self._now_ms = now_ms
@@ -103,7 +103,7 @@ class MissedDeletes:
         noted = self._noted()
         for partition, position in stored.items():
             log = self._open_partition(partition)
-            if await self._patience.insist(
+            if await self._retrier.retry_forever(
                 lambda log=log, position=position: may_have_missed_deletes(log, position, horizon_ms)  # type: ignore[misc]
             ):
                 noted[partition] = max(position.offset, noted.get(partition, -1))
@@ -120,7 +120,7 @@ class MissedDeletes:
         """Delete the documents that the noted partitions hold no more. May be cut off and called again."""
         noted = self._noted()
         for partition, offset in noted.items():
-            await self._patience.insist(lambda p=partition, o=offset: self._compare(p, o))  # type: ignore[misc]
+            await self._retrier.retry_forever(lambda p=partition, o=offset: self._compare(p, o))  # type: ignore[misc]
         self._to_check.unlink(missing_ok=True)
 
     async def _compare(self, partition: int, offset: int) -> None:
@@ -151,7 +151,7 @@ class MissedDeletes:
             for row in rows.values()
             if row.live and row.partition == partition and row.offset <= offset
         ]
-        await self._outbox.contribute([(str(row.key).encode("utf-8", "surrogatepass"), None) for row in gone])
+        await self._producer.send_contributions([(str(row.key).encode("utf-8", "surrogatepass"), None) for row in gone])
         await self._thread.run(self._documents.replace, [IndexedRows(row) for row in gone])
 
     def _noted(self) -> dict[int, int]:

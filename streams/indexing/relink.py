@@ -14,9 +14,9 @@ from indexer.schema import DocumentRow
 from schemas.contributions import Contribution, decode_contribution, encode_contribution
 from schemas.curation import RelinkEvent, Relinking, encode_choice, relink_key
 from schemas.ids import DocumentKey
-from streams.kafka.producer import Outbox
+from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.source_record import SourceRecord
-from streams.runtime.retry import Patience
+from streams.runtime.retry import Retrier
 from streams.runtime.store_thread import StoreThread
 
 BATCH_DOCUMENTS = 64
@@ -62,8 +62,8 @@ class Relinker:
         contributed: Contributed,
         writer: StoredChunks,
         thread: StoreThread,
-        outbox: Outbox,
-        patience: Patience,
+        producer: ConfirmedProducer,
+        retrier: Retrier,
         turn: asyncio.Lock,
         max_contribution_bytes: int,
     ) -> None:
@@ -71,8 +71,8 @@ class Relinker:
         self._contributed = contributed
         self._writer = writer
         self._thread = thread
-        self._outbox = outbox
-        self._patience = patience
+        self._producer = producer
+        self._retrier = retrier
         self._turn = turn
         self._max_contribution_bytes = max_contribution_bytes
         self._log = structlog.get_logger("thalweg.worker")
@@ -89,7 +89,7 @@ class Relinker:
         async with self._turn:
             await self._orders.current()
         for order in self._orders.orders:
-            await self._patience.insist(lambda order=order: self._carry_out(order))  # type: ignore[misc]
+            await self._retrier.retry_forever(lambda order=order: self._carry_out(order))  # type: ignore[misc]
 
     async def _carry_out(self, order: RelinkEvent) -> None:
         """1. find the newest contribution of each document; 2. link batch after batch, telling how far it is;
@@ -121,7 +121,7 @@ class Relinker:
                 self._look_up, [decode_contribution(one.value or b"") for one in batch]
             )
             changed, skipped = await asyncio.to_thread(self._relinked, held, stored, rules)
-            await self._outbox.contribute(changed)
+            await self._producer.send_contributions(changed)
         told = progress.model_copy(
             update={
                 "documents": progress.documents + len(batch),
@@ -170,4 +170,4 @@ class Relinker:
         return changed, skipped
 
     async def _tell(self, order: RelinkEvent, progress: Relinking) -> None:
-        await self._outbox.curate(relink_key(order.collection, order.id), encode_choice(progress))
+        await self._producer.send_curation(relink_key(order.collection, order.id), encode_choice(progress))

@@ -88,12 +88,12 @@ class Slice:
                 continue
             made._note_trace(record, traceparent_in(record.headers))
             if record.position in condemned:
-                made._bury(record, "store", condemned[record.position])
+                made._dead_letter(record, "store", condemned[record.position])
                 continue
             try:
                 event = decode_document_event(record.key, record.value, record.headers, limits)
             except MalformedEvent as error:
-                made._bury(record, "decode", error)
+                made._dead_letter(record, "decode", error)
                 continue
             made._note_trace(record, event.traceparent)
             if isinstance(event, DocumentUpsert):
@@ -131,10 +131,10 @@ class Slice:
 
     def refuse(self, refused: Refused) -> DocumentKey:
         """Set an event apart; its document has to be folded again without it."""
-        self._bury(refused.event.record, refused.stage, refused.error)
+        self._dead_letter(refused.event.record, refused.stage, refused.error)
         return refused.event.key
 
-    def _bury(self, record: SourceRecord, stage: Stage, error: Exception) -> None:
+    def _dead_letter(self, record: SourceRecord, stage: Stage, error: Exception) -> None:
         self.refused[record.position] = (record, record.letter(self.topic, stage, error))
 
     def _note_trace(self, record: SourceRecord, traceparent: str | None) -> None:

@@ -8,8 +8,8 @@ from aiokafka import TopicPartition
 from kafka_client.consumers import LogConsumer
 from kafka_client.unreadable_batches import Skip, skip_none
 from streams.kafka.source_record import SourceRecord
-from streams.runtime.partition_progress import TopicPartition as Place
-from streams.runtime.partition_progress import Unreadable
+from streams.runtime.progress import TopicPartition as Place
+from streams.runtime.progress import Unreadable
 
 _POLL_MS = 200
 

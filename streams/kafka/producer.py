@@ -13,8 +13,8 @@ from schemas.topics import TopicNames
 from streams.errors import BrokerRefused
 from streams.kafka.dead_letters import DeadLetter, letter_headers, omitted_headers
 from streams.metrics import WorkerMetrics
-from streams.runtime.partition_progress import Progress
-from streams.runtime.retry import Patience
+from streams.runtime.progress import Progress
+from streams.runtime.retry import Retrier
 
 _FIRST_WAIT_SECONDS = 0.2
 _AWAY = (KafkaError, ProducerSendError, NotReady, OSError)
@@ -55,7 +55,7 @@ class Outgoing:
     headers: list[tuple[str, bytes]] | None = None
 
 
-class Outbox:
+class ConfirmedProducer:
     """Every method returns when the broker has confirmed all of it, and repeats what it did not confirm.
 
     A record may so be sent twice, never not at all. Only cancelling ends the waiting for a broker that is away.
@@ -75,19 +75,19 @@ class Outbox:
         self._names = names
         self._graph_topic = names.graph(generation)
         self._metrics = metrics
-        self._patience = Patience("kafka", _AWAY, metrics, progress, first_wait_seconds=first_wait_seconds)
+        self._retrier = Retrier("kafka", _AWAY, metrics, progress, first_wait_seconds=first_wait_seconds)
 
-    async def contribute(self, contributions: Sequence[tuple[bytes, bytes | None]]) -> list[int]:
+    async def send_contributions(self, contributions: Sequence[tuple[bytes, bytes | None]]) -> list[int]:
         """Send (key, contribution) to the graph topic; the offset of each there. Raises BrokerRefused."""
-        return await self._insist([Outgoing(self._graph_topic, key, value, 0) for key, value in contributions])
+        return await self._send([Outgoing(self._graph_topic, key, value, 0) for key, value in contributions])
 
-    async def curate(self, key: bytes, value: bytes) -> None:
+    async def send_curation(self, key: bytes, value: bytes) -> None:
         """Send a record to the curation topic. Raises BrokerRefused."""
-        await self._insist([Outgoing(self._names.curation, key, value, 0)])
+        await self._send([Outgoing(self._names.curation, key, value, 0)])
 
-    async def acknowledge(self, receipts: Sequence[Receipt]) -> None:
+    async def send_receipts(self, receipts: Sequence[Receipt]) -> None:
         """Send receipts, each to the partition its source stands in. Raises BrokerRefused."""
-        await self._insist(
+        await self._send(
             [
                 Outgoing(
                     self._names.indexed,
@@ -99,7 +99,7 @@ class Outbox:
             ]
         )
 
-    async def bury(self, letters: Sequence[DeadLetter]) -> None:
+    async def send_to_dlq(self, letters: Sequence[DeadLetter]) -> None:
         """Send dead letters: key, bytes and partition as they came; empty where the topic does not take the size."""
         topic = self._names.dead_letters
         whole = [Outgoing(topic, each.key, each.value, each.partition, letter_headers(each)) for each in letters]
@@ -116,7 +116,7 @@ class Outbox:
         for letter in letters:
             self._metrics.dead_letters.labels(letter.reason).inc()
 
-    async def _insist(self, outgoing: Sequence[Outgoing]) -> list[int]:
+    async def _send(self, outgoing: Sequence[Outgoing]) -> list[int]:
         try:
             return await self._deliver(outgoing)
         except RecordTooLarge as error:
@@ -128,7 +128,7 @@ class Outbox:
     async def _deliver(self, outgoing: Sequence[Outgoing], confirmed: dict[int, int] | None = None) -> list[int]:
         """The offset of each; `confirmed` gets them by index as they come, also when this ends in an error."""
         offsets = {} if confirmed is None else confirmed
-        await self._patience.insist(lambda: self._send_missing(outgoing, offsets))
+        await self._retrier.retry_forever(lambda: self._send_missing(outgoing, offsets))
         return [offsets[index] for index in range(len(outgoing))]
 
     async def _send_missing(self, outgoing: Sequence[Outgoing], offsets: dict[int, int]) -> None:

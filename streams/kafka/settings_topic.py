@@ -9,8 +9,8 @@ from aiokafka.errors import KafkaError
 from kafka_client.consumers import LogConsumer
 from kafka_client.unreadable_batches import Skip
 from streams.kafka.source_record import SourceRecord
-from streams.runtime.partition_progress import TopicPartition as Place
-from streams.runtime.partition_progress import Unreadable
+from streams.runtime.progress import TopicPartition as Place
+from streams.runtime.progress import Unreadable
 
 AWAY = (KafkaError, OSError, TimeoutError)
 _POLL_MS = 200

@@ -15,7 +15,7 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, T
 from kafka_client.consumers import READ_COMMITTED
 from kafka_client.unreadable_batches import GuardedFetcher, Skip, UnreadableBatch
 from streams.kafka.source_record import GAP_HEADERS
-from streams.runtime.partition_progress import TopicPartition, Unreadable
+from streams.runtime.progress import TopicPartition, Unreadable
 
 log = structlog.get_logger("thalweg.worker")
 

@@ -9,7 +9,7 @@ import structlog
 
 from schemas.runtime import BEAT_SECONDS, Phase, WorkerState, read_state, write_state
 from streams.metrics import Health
-from streams.runtime.partition_progress import Progress
+from streams.runtime.progress import Progress
 
 KILLED = "It ended without a word: killed from outside, or for want of memory."
 

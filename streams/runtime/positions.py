@@ -15,7 +15,7 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
 from schemas.errors import Failure
-from streams.runtime.partition_progress import TopicPartition
+from streams.runtime.progress import TopicPartition
 
 _GROUP_WAIT_SECONDS = 45.0
 _RETRY_SECONDS = 0.5

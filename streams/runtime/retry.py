@@ -10,7 +10,7 @@ from tenacity.wait import wait_base, wait_chain, wait_fixed
 
 from indexer.errors import EncoderUnavailable
 from streams.metrics import WorkerMetrics
-from streams.runtime.partition_progress import Progress
+from streams.runtime.progress import Progress
 
 Result = TypeVar("Result")
 
@@ -18,7 +18,7 @@ LONGEST_WAIT_SECONDS = 15.0
 LONGEST_ASKED_WAIT_SECONDS = 300.0
 
 
-class Patience:
+class Retrier:
     """Tries again, and tells meanwhile, in log, metrics and progress, what it waits for.
 
     Cancelling ends it, and errors that are not among those to be waited out. A failure that says how long to wait is
@@ -41,7 +41,7 @@ class Patience:
         self._first_wait_seconds = first_wait_seconds
         self._log = structlog.get_logger("thalweg.worker")
 
-    async def insist(self, work: Callable[[], Awaitable[Result]]) -> Result:
+    async def retry_forever(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """The result of the first call that does not fail. `work` must be idempotent."""
         wait = wait_random_exponential(multiplier=self._first_wait_seconds, max=LONGEST_WAIT_SECONDS)
         return await self._repeat(work, self._errors, wait, stop_never)

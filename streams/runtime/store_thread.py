@@ -8,8 +8,8 @@ from typing import ParamSpec, TypeVar
 from indexer.errors import DamagedStore, TransientStoreError
 from streams.errors import StoreFailure
 from streams.metrics import WorkerMetrics
-from streams.runtime.partition_progress import Progress
-from streams.runtime.retry import Patience
+from streams.runtime.progress import Progress
+from streams.runtime.retry import Retrier
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -25,7 +25,7 @@ class StoreThread:
         self, name: str, metrics: WorkerMetrics, progress: Progress, *, first_wait_seconds: float = _FIRST_WAIT_SECONDS
     ) -> None:
         self._name = name
-        self._patience = Patience(
+        self._retrier = Retrier(
             name, (TransientStoreError, OSError), metrics, progress, first_wait_seconds=first_wait_seconds
         )
         self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
@@ -38,7 +38,7 @@ class StoreThread:
         The call may be made several times, also after it took effect: what is run here must be idempotent.
         Raises what the data are to blame for (DATA_ERRORS) and DamagedStore as they are, StoreFailure for all else.
         """
-        return await self._patience.insist(lambda: self._once(lambda: work(*args, **kwargs)))
+        return await self._retrier.retry_forever(lambda: self._once(lambda: work(*args, **kwargs)))
 
     async def call(
         self, work: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs

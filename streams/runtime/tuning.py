@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_limits
 COLLECT_EVERY = (50_000, 20, 100)
 
 
-def multiply_in_one_thread() -> None:
+def limit_blas_threads() -> None:
     """Let numpy's BLAS use one thread in this process.
 
     The cosines of a document's chunks are a small product: several threads share it out at five times the processor
@@ -16,7 +16,7 @@ def multiply_in_one_thread() -> None:
     threadpool_limits(limits=1, user_api="blas")
 
 
-def collect_seldom() -> None:
+def tune_gc() -> None:
     """Call it when everything is started: what is there now stays, and is not searched for garbage again."""
     gc.collect()
     gc.freeze()

@@ -15,7 +15,7 @@ from kafka_client.consumers import LogConsumer
 from schemas.arrivals import Arrivals
 from streams.errors import WorkerStuck
 from streams.metrics import Health, WorkerMetrics
-from streams.runtime.partition_progress import Progress, Reached, TopicPartition
+from streams.runtime.progress import Progress, Reached, TopicPartition
 
 STORES = {"text": "lance", "graph": "kuzu", "provenance": "lance"}
 UNKNOWN = math.nan  # a lag while the broker does not answer: nobody knows what was written meanwhile

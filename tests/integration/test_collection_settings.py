@@ -21,7 +21,7 @@ from schemas.curation import (
 from schemas.topics import TopicSpec
 from streams.kafka.settings_topic import SettingsTopic
 from streams.kafka.topics import ensure_topics
-from streams.runtime.partition_progress import Unreadable
+from streams.runtime.progress import Unreadable
 from tests.integration.worker_process import Client, client, running_worker
 
 TEXT = " ".join(f"Sentence {number} says that river {number} flows to the sea in its bed." for number in range(12))

@@ -12,7 +12,7 @@ from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
 from streams.metrics import Health, WorkerMetrics
-from streams.runtime.partition_progress import Progress, TopicPartition
+from streams.runtime.progress import Progress, TopicPartition
 from streams.runtime.watchdog import KafkaLog, Watchdog
 from tests.waiting import eventually
 

@@ -29,10 +29,10 @@ from streams.indexing.commit import DocumentIndexer
 from streams.indexing.decoded_event import DecodedEvent
 from streams.indexing.embed import Encoding
 from streams.indexing.slices import unknown_partition
-from streams.kafka.producer import Outbox
+from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.source_record import SourceRecord
 from streams.metrics import WorkerMetrics
-from streams.runtime.partition_progress import Progress
+from streams.runtime.progress import Progress
 from streams.runtime.store_thread import StoreThread
 
 NAMES = TopicNames("t.")
@@ -218,7 +218,9 @@ class Bench:
         self.encoding = Encoding(
             self.encoder, self.metrics, self.progress, retry_seconds=(0.001, 0.002, 0.004), first_wait_seconds=0.001
         )
-        self.outbox = Outbox(self.broker, NAMES, GENERATION, self.metrics, self.progress, first_wait_seconds=0.001)
+        self.producer = ConfirmedProducer(
+            self.broker, NAMES, GENERATION, self.metrics, self.progress, first_wait_seconds=0.001
+        )
         self.indexer = DocumentIndexer(
             topic=NAMES.documents,
             generation=GENERATION,
@@ -234,7 +236,7 @@ class Bench:
                 max_contribution_bytes=self.max_contribution_bytes,
                 linking_of=lambda collection: self.linking.get(collection, DEFAULT_RULES),
             ),
-            outbox=self.outbox,
+            producer=self.producer,
             metrics=self.metrics,
             choices=self.choices,
             reached=self.documents.positions(),

@@ -68,7 +68,7 @@ class Scene:
             topic=TOPIC,
             writer=self.graph,
             thread=self.bench.thread,
-            outbox=self.bench.outbox,
+            producer=self.bench.producer,
             schedule=self.schedule,
             progress=self.bench.progress,
             metrics=self.bench.metrics,

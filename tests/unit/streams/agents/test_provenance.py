@@ -48,7 +48,7 @@ def record(offset: int, retrieval_id: str, query: str = "who?") -> SourceRecord:
 
 def agent(bench: Bench, table: InMemoryRetrievals) -> ProvenanceAgent:
     return ProvenanceAgent(
-        topic=NAMES.provenance, writer=table, thread=bench.thread, outbox=bench.outbox, progress=bench.progress
+        topic=NAMES.provenance, writer=table, thread=bench.thread, producer=bench.producer, progress=bench.progress
     )
 
 

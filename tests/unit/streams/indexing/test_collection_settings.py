@@ -9,7 +9,7 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import LinkingRules
 from streams.indexing.collection_settings import CollectionSettings
 from streams.kafka.source_record import SourceRecord
-from streams.runtime.retry import Patience
+from streams.runtime.retry import Retrier
 from tests.unit.streams.worker_doubles import NAMES, Bench
 
 DEFAULTS = ChunkingParameters()
@@ -49,8 +49,8 @@ async def bench() -> Iterator[Bench]:
 
 
 def settings_on(curation: CurationInMemory, bench: Bench) -> CollectionSettings:
-    patience = Patience("kafka", (OSError,), bench.metrics, bench.progress, first_wait_seconds=0.001)
-    return CollectionSettings(NAMES.curation, curation, bench.outbox, DEFAULTS, patience)
+    retrier = Retrier("kafka", (OSError,), bench.metrics, bench.progress, first_wait_seconds=0.001)
+    return CollectionSettings(NAMES.curation, curation, bench.producer, DEFAULTS, retrier)
 
 
 async def test_the_newest_choice_counts_and_null_goes_back_to_the_defaults(bench: Bench) -> None:

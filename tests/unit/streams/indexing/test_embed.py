@@ -15,7 +15,7 @@ from indexer.embedding.openai_endpoint import EndpointEncoder
 from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
 from streams.indexing.embed import PROBE, Encoding
 from streams.metrics import WorkerMetrics
-from streams.runtime.partition_progress import Progress
+from streams.runtime.progress import Progress
 from tests.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint
 from tests.local_endpoint import BROKEN, CUT, Answer, busy
 from tests.unit.streams.worker_doubles import Bench, upsert

@@ -11,7 +11,7 @@ from schemas.ids import DocumentKey
 from streams.indexing.missed_deletes import MissedDeletes, may_have_missed_deletes
 from streams.kafka.settings_topic import AWAY
 from streams.kafka.source_record import SourceRecord
-from streams.runtime.retry import Patience
+from streams.runtime.retry import Retrier
 from tests.unit.streams.worker_doubles import Bench, upsert
 
 DAY_MS = 86_400_000
@@ -76,8 +76,8 @@ class Away:
             open_partition=lambda _partition: self.log,
             documents=self.bench.documents,
             thread=self.bench.thread,
-            outbox=self.bench.outbox,
-            patience=Patience("kafka", AWAY, self.bench.metrics, self.bench.progress, first_wait_seconds=0.001),
+            producer=self.bench.producer,
+            retrier=Retrier("kafka", AWAY, self.bench.metrics, self.bench.progress, first_wait_seconds=0.001),
             turn=self.bench.turn,
             to_check=self.folder / "missed-deletes.json",
             now_ms=lambda: NOW_MS,

@@ -11,7 +11,7 @@ from schemas.contributions import decode_contribution
 from schemas.curation import RelinkEvent, Relinking, decode_curation
 from streams.indexing.relink import Relinker
 from streams.kafka.source_record import SourceRecord
-from streams.runtime.retry import Patience
+from streams.runtime.retry import Retrier
 from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, InMemoryBroker, PowerCut, delete, upsert
 
 EVERYTHING_ALIKE = LinkingRules(similar_above=0.0, similar=0.5)
@@ -81,8 +81,8 @@ def relinker(bench: Bench, orders: OrdersInMemory, between: Callable[[], object]
         contributed=ContributedInMemory(bench.broker, between),
         writer=bench.documents,
         thread=bench.thread,
-        outbox=bench.outbox,
-        patience=Patience("kafka", (OSError,), bench.metrics, bench.progress, first_wait_seconds=0.001),
+        producer=bench.producer,
+        retrier=Retrier("kafka", (OSError,), bench.metrics, bench.progress, first_wait_seconds=0.001),
         turn=bench.turn,
         max_contribution_bytes=bench.max_contribution_bytes,
     )

@@ -27,8 +27,8 @@ def letter(value: bytes = b"bytes") -> DeadLetter:
 
 
 async def test_contributions_come_back_with_their_offsets(bench: Bench) -> None:
-    assert await bench.outbox.contribute([(b"default/a", b"{}"), (b"default/b", None)]) == [0, 1]
-    assert await bench.outbox.contribute([]) == []
+    assert await bench.producer.send_contributions([(b"default/a", b"{}"), (b"default/b", None)]) == [0, 1]
+    assert await bench.producer.send_contributions([]) == []
 
 
 async def test_what_was_not_confirmed_is_sent_again_and_the_rest_is_not(bench: Bench) -> None:
@@ -39,14 +39,14 @@ async def test_what_was_not_confirmed_is_sent_again_and_the_rest_is_not(bench: B
             raise failures.pop()
 
     bench.broker.failing = fail_on_b
-    assert await bench.outbox.contribute([(b"1", b"a"), (b"2", b"b"), (b"3", b"c")]) == [0, 1, 2]
+    assert await bench.producer.send_contributions([(b"1", b"a"), (b"2", b"b"), (b"3", b"c")]) == [0, 1, 2]
     assert [value for _, value, *_ in bench.broker.topics[NAMES.graph(GENERATION)]] == [b"a", b"b", b"c"]
     assert bench.metrics.registry.get_sample_value("thalweg_retries_total", {"target": "kafka"}) == 2
     assert not bench.progress.waiting_for
 
 
 async def test_a_receipt_goes_to_the_partition_of_its_source(bench: Bench) -> None:
-    await bench.outbox.acknowledge(
+    await bench.producer.send_receipts(
         [Receipt(key="default/a", outcome="indexed", partition=3, offset=8, generation=GENERATION)]
     )
     [(key, _, partition, _)] = bench.broker.topics[NAMES.indexed]
@@ -54,7 +54,7 @@ async def test_a_receipt_goes_to_the_partition_of_its_source(bench: Bench) -> No
 
 
 async def test_a_dead_letter_keeps_key_bytes_and_partition_and_is_counted(bench: Bench) -> None:
-    await bench.outbox.bury([letter()])
+    await bench.producer.send_to_dlq([letter()])
     assert bench.broker.topics[NAMES.dead_letters][0][:3] == (b"default/a", b"bytes", 3)
     counted = bench.metrics.registry.get_sample_value("thalweg_dead_letters_total", {"reason": "not_json"})
     assert counted == 1
@@ -66,7 +66,7 @@ async def test_a_dead_letter_too_large_for_its_topic_is_sent_empty_and_says_so(b
             raise ProducerSendError("too large") from MessageSizeTooLargeError()
 
     bench.broker.failing = refuse_large
-    await bench.outbox.bury([letter()])
+    await bench.producer.send_to_dlq([letter()])
     [(_, value, _, _)] = bench.broker.topics[NAMES.dead_letters]
     assert value == b""
     assert bench.broker.letters()[0]["thalweg.value.omitted"] == "5 bytes"
@@ -80,7 +80,7 @@ async def test_of_several_dead_letters_only_the_too_large_one_is_sent_empty_and_
             raise ProducerSendError("too large") from MessageSizeTooLargeError()
 
     bench.broker.failing = refuse_large
-    await bench.outbox.bury([replace(letter(), value=value) for value in (b"one", b"large", b"two")])
+    await bench.producer.send_to_dlq([replace(letter(), value=value) for value in (b"one", b"large", b"two")])
     assert [value for _, value, *_ in bench.broker.topics[NAMES.dead_letters]] == [b"one", b"", b"two"]
     counted = bench.metrics.registry.get_sample_value("thalweg_dead_letters_total", {"reason": "not_json"})
     assert counted == 3
@@ -92,4 +92,4 @@ async def test_a_topic_that_does_not_take_the_size_the_settings_allow_stops_the_
 
     bench.broker.failing = refuse
     with pytest.raises(BrokerRefused, match=r"max\.message\.bytes"):
-        await bench.outbox.contribute([(b"default/a", b"{}")])
+        await bench.producer.send_contributions([(b"default/a", b"{}")])

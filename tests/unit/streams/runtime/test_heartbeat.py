@@ -5,7 +5,7 @@ from pathlib import Path
 from schemas.runtime import WORKER_FILE, WorkerState, read_state
 from streams.metrics import Health
 from streams.runtime.heartbeat import KILLED, Heartbeat
-from streams.runtime.partition_progress import Progress
+from streams.runtime.progress import Progress
 
 
 class Life:

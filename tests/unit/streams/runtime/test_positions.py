@@ -2,8 +2,8 @@
 
 import pytest
 
-from streams.runtime.partition_progress import TopicPartition
 from streams.runtime.positions import LogState, StoresAheadOfLog, set_back
+from streams.runtime.progress import TopicPartition
 
 ADVICE = "Do this."
 P0, P1 = TopicPartition("documents", 0), TopicPartition("documents", 1)

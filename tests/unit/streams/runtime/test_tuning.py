@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from streams.runtime.tuning import COLLECT_EVERY, collect_seldom, multiply_in_one_thread
+from streams.runtime.tuning import COLLECT_EVERY, limit_blas_threads, tune_gc
 
 
 @pytest.fixture(autouse=True)
@@ -20,12 +20,12 @@ def undone() -> Iterator[None]:
 
 
 def test_small_products_are_not_shared_out_among_threads() -> None:
-    multiply_in_one_thread()
+    limit_blas_threads()
     assert float(np.ones(2) @ np.ones(2)) == 2
     assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} == {1}
 
 
 def test_what_is_there_at_the_start_is_not_searched_for_garbage_again() -> None:
-    collect_seldom()
+    tune_gc()
     assert gc.get_threshold() == COLLECT_EVERY
     assert gc.get_freeze_count() > 0

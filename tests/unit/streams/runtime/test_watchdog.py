@@ -8,7 +8,7 @@ import pytest
 from kafka_client.unreadable_batches import UnreadableBatch
 from streams.errors import WorkerStuck
 from streams.metrics import Health, WorkerMetrics
-from streams.runtime.partition_progress import Progress, TopicPartition
+from streams.runtime.progress import Progress, TopicPartition
 from streams.runtime.watchdog import FirstRecord, Watchdog
 
 TOPIC = "t.documents.v1"
