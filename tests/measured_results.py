@@ -21,7 +21,7 @@ Written by `python -m tests.measured_results REPORT.json …` from reports of `t
 
 In percent: the mean over the questions with its 95 % bootstrap interval. *p50* is the median answer in milliseconds as
 it came to a client that asks one question at a time. The last column is {measure} of the first approach minus that of
-this one, with the p-value of a paired randomisation test, adjusted by Holm. The README says how each is computed.
+this one, with the p-value of a paired randomisation test, adjusted by Holm; see [Evaluation](evaluation.md).
 Questions of a kind (exact, structured, semantic, temporal, multi-hop) were made by `thalweg questions`.
 """
 

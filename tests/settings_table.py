@@ -1,4 +1,4 @@
-"""The table of settings in README.md, made from the settings' own descriptions: `python -m tests.settings_table`."""
+"""The table of docs/configuration.md, made from the settings' own descriptions: `python -m tests.settings_table`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from query_api.settings import ServiceSettings
 from streams.settings import WorkerSettings
 from streams.supervisor.settings import UpSettings
 
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 BEGIN = "<!-- settings: written by `python -m tests.settings_table` -->\n"
 END = "<!-- end of settings -->"
 
@@ -46,8 +46,8 @@ def table() -> str:
 
 
 def main() -> None:
-    before, _, rest = README.read_text().partition(BEGIN)
-    README.write_text(before + BEGIN + "\n" + table() + "\n" + END + rest.partition(END)[2])
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    PAGE.write_text(before + BEGIN + "\n" + table() + "\n" + END + rest.partition(END)[2])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,188 @@
+"""What README, ARCHITECTURE, CHANGELOG and docs/ name exists.
+
+Commands, settings, routes, metrics, files, links, formats, reasons of refusals.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from typer.main import get_command
+
+from indexer.parsing import formats
+from query_api.app import create_app
+from query_api.settings import ServiceSettings
+from schemas.search import SearchRequest
+from streams.kafka.dead_letters import Stage
+from tests.settings_table import PAGE as CONFIGURATION
+from tests.settings_table import rows, table
+from thalweg import app
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("schemas", "indexer", "kafka_client", "streams", "query_api")
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TEXTS = {str(page.relative_to(ROOT)): page.read_text() for page in PAGES}
+MAX_BYTES = {"README.md": 10_240}
+
+SHELL_COMMAND = re.compile(r"\.venv/bin/thalweg ([^\n#]*)")
+INLINE_COMMAND = re.compile(r"`thalweg ([^`\n]+)`")
+MAKE_TARGET = re.compile(r"(?:^|`)make ([a-z]+)", re.MULTILINE)
+BENCH_MODULE = re.compile(r"python -m (tests\.[a-z_.]+[a-z_])")
+SETTING = re.compile(r"THALWEG_[A-Z0-9_]+\*?")
+METRIC = re.compile(r"`(thalweg_[a-z_]+)`")
+ROUTE = re.compile(r"(?:`(?:(GET|POST|PUT|DELETE) )?|localhost:8420)(/(?:v1/[^`'\s]+|livez|readyz|metrics))")
+FILE = re.compile(rf"`((?:{'|'.join((*PACKAGES, 'tests', 'deploy'))})/[\w./-]*)`")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+REASON = re.compile(r"(?:MalformedEvent|UnparsableDocument|_refusal|Refused)\((?:\s*\w+(?:\(\w+\))?,)?\s*\"([a-z_]+)\"")
+
+
+def named(pattern: re.Pattern[str]) -> list[tuple[str, str]]:
+    """(page, match), each once."""
+    return sorted({(name, found) for name, text in TEXTS.items() for found in pattern.findall(text)})
+
+
+def sources() -> Iterator[str]:
+    return (file.read_text() for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
+
+
+@pytest.mark.parametrize(("name", "limit"), MAX_BYTES.items())
+def test_the_two_entrance_pages_stay_short(name: str, limit: int) -> None:
+    assert (ROOT / name).stat().st_size <= limit
+
+
+@pytest.mark.parametrize(("page", "command"), [*named(SHELL_COMMAND), *named(INLINE_COMMAND)])
+def test_each_command_exists_with_its_options(page: str, command: str) -> None:
+    words = re.findall(r"'[^']*'|\S+", command)
+    known = get_command(app)
+    while words and hasattr(known, "commands"):
+        assert words[0] in known.commands, f"{page}: thalweg {command}"
+        known = known.commands[words.pop(0)]
+    options = {option for parameter in known.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    assert {word for word in words if word.startswith("-") and word != "-"} <= options, page
+
+
+def test_each_make_target_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = named(MAKE_TARGET)
+    assert targets
+    for page, target in targets:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{page}: make {target}"
+
+
+def test_each_program_of_the_tests_exists() -> None:
+    for page, module in named(BENCH_MODULE):
+        assert (ROOT / f"{module.replace('.', '/')}.py").is_file(), f"{page}: {module}"
+
+
+def test_the_table_of_settings_is_the_settings_own() -> None:
+    assert table() in CONFIGURATION.read_text(), "run python -m tests.settings_table"
+
+
+def test_each_setting_exists() -> None:
+    known = {re.findall(SETTING, row)[0] for row in rows()} | {"THALWEG_CONFIG_FILE"}
+    for page, setting in named(SETTING):
+        if setting.endswith("*"):
+            assert any(each.startswith(setting[:-1]) for each in known), f"{page}: {setting}"
+        else:
+            assert setting in known, f"{page}: {setting}"
+
+
+@cache
+def routes() -> list[tuple[str, re.Pattern[str]]]:
+    paths = create_app(ServiceSettings()).openapi()["paths"]
+    return [
+        (method.upper(), re.compile(re.sub(r"\\{\w+\\}", ".+", re.escape(path))))
+        for path in paths
+        for method in paths[path]
+    ]
+
+
+def test_each_route_exists() -> None:
+    written = [(name, *found) for name, text in TEXTS.items() for found in ROUTE.findall(text)]
+    assert len(written) > 20
+    for page, method, path in written:
+        bare = path.partition("?")[0].removesuffix("…")
+        known = [each for each, pattern in routes() if pattern.fullmatch(bare)]
+        assert (method in known) if method else known, f"{page}: {method} {path}"
+
+
+def test_each_metric_exists() -> None:
+    known = {name for text in sources() for name in re.findall(r'"(thalweg_[a-z_]+)"', text)}
+    written = named(METRIC)
+    assert written
+    for page, metric in written:
+        assert metric.removesuffix("_total") in known, f"{page}: {metric}"
+
+
+def test_each_search_parameter_is_explained() -> None:
+    table_of_parameters = TEXTS["docs/search.md"].partition("## Parameters")[2].partition("## Filters")[0]
+    first_cells = " ".join(line.split("|")[1] for line in table_of_parameters.splitlines() if line.startswith("| `"))
+    explained = set(re.findall(r"`(\w+)`", first_cells))
+    weights = {"vector_weight", "keyword_weight", "graph_weight"}  # in the row of `fusion`
+    assert explained == set(SearchRequest.model_fields) - weights
+    assert all(f"`{weight}`" in table_of_parameters for weight in weights)
+
+
+def test_each_file_and_package_exists() -> None:
+    for page, path in named(FILE):
+        assert (ROOT / path).exists(), f"{page}: {path}"
+
+
+def anchors(text: str) -> set[str]:
+    """Those that GitHub gives headings."""
+    headings = HEADING.findall(CODE_BLOCK.sub("", text))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_each_link_between_pages_resolves(name: str) -> None:
+    for link in LINK.findall(CODE_BLOCK.sub("", TEXTS[name])):
+        if link.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (ROOT / name).parent / path if path else ROOT / name
+        assert target.exists(), f"{name}: {link}"
+        assert not anchor or anchor in anchors(target.read_text()), f"{name}: {link}"
+
+
+def test_each_page_is_linked_from_another() -> None:
+    linked = {
+        ((ROOT / name).parent / link.partition("#")[0]).resolve()
+        for name, text in TEXTS.items()
+        for link in LINK.findall(text)
+    }
+    assert not [name for name in TEXTS if name != "README.md" and (ROOT / name) not in linked]
+
+
+def test_the_python_examples_are_python() -> None:
+    examples = [example for text in TEXTS.values() for example in re.findall(r"```python\n(.*?)```", text, re.DOTALL)]
+    assert examples
+    for example in examples:
+        ast.parse(example)
+
+
+def test_every_format_is_in_the_table() -> None:
+    text = TEXTS["docs/ingestion.md"]
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    languages = 0
+    for known in formats():
+        if known.module.endswith("source_code"):
+            languages += 1
+            continue
+        [row] = [line for line in lines if line.startswith(f"| {known.name} |")]
+        assert f"`{known.media_type}`" in row
+        assert row.split("|")[3].split() == list(known.extensions)
+    assert f"{languages} languages" in text
+
+
+def test_every_reason_for_a_refusal_is_in_the_table_of_bad_input() -> None:
+    explained = set(re.findall(r"`([a-z_]+)`", TEXTS["docs/ingestion.md"].partition("## Bad input")[2]))
+    given = {reason for text in sources() for reason in REASON.findall(text)} - set(get_args(Stage))
+    assert len(given) > 20
+    assert given <= explained
