@@ -34,7 +34,7 @@ def test_of_one_document_in_a_batch_the_member_wins_that_would_win_in_the_log(
 
 def test_the_documents_of_a_batch_are_held_one_by_one() -> None:
     def alive() -> int:
-        return sum(isinstance(each, DocumentUpsert) for each in gc.get_objects())
+        return sum(type(each) is DocumentUpsert for each in gc.get_objects())
 
     most = 0
 
