@@ -1,1 +1,1 @@
-"""Reading Kafka as both processes do: committed records only, and never stopped for ever by a batch nobody can read."""
+"""The one place where Kafka clients are made: aiokafka's for event loops, kafka-python's for code that blocks."""

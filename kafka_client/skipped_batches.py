@@ -8,22 +8,22 @@ import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from kafka_client.consumers import LogConsumer
+from kafka_client.async_clients import open_consumer, read_range
 from kafka_client.unreadable_batches import UnreadableBatch, skip_all
 from schemas.dead_letters import Extent, decode_skip
+from schemas.kafka_connection import KafkaConnection
 
 log = structlog.get_logger(__name__)
 
 AGAIN_SECONDS = 1.0
 ANSWER_SECONDS = 20.0
-_POLL_MS = 500
 
 
 class SkippedBatches:
     """Asked about a batch, it answers by what it has read, and where that is no, reads on in the background: whoever
     asks again gets the new answer. May be asked from several event loops."""
 
-    def __init__(self, locate_broker: Callable[[], str | None], topic: str) -> None:
+    def __init__(self, locate_broker: Callable[[], KafkaConnection | None], topic: str) -> None:
         self._locate_broker = locate_broker
         self._place = TopicPartition(topic, 0)
         self._ordered: set[Extent] = set()
@@ -47,22 +47,18 @@ class SkippedBatches:
 
     async def refresh(self) -> None:
         """Read what was ordered up to now. Raises KafkaError, OSError or TimeoutError."""
-        servers = self._locate_broker()
-        if servers is None:
+        connection = self._locate_broker()
+        if connection is None:
             return
-        consumer = LogConsumer(bootstrap_servers=servers, group_id=None, auto_offset_reset="earliest", skip=skip_all)
-        try:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                await consumer.start()
+        async with asyncio.timeout(ANSWER_SECONDS):
+            consumer = await open_consumer(connection, group_id=None, auto_offset_reset="earliest", skip=skip_all)
+            try:
                 end = (await consumer.end_offsets([self._place]))[self._place]
-                consumer.assign([self._place])
-                consumer.seek(self._place, self._next)
-                while await consumer.position(self._place) < end:
-                    for record in (await consumer.getmany(self._place, timeout_ms=_POLL_MS)).get(self._place, ()):
-                        self._take(record.key, record.value)
+                async for record in read_range(consumer, self._place, self._next, end):
+                    self._take(record.key, record.value)
                 self._next = end
-        finally:
-            await consumer.stop()
+            finally:
+                await consumer.stop()
 
     async def _look(self) -> None:
         try:

@@ -41,6 +41,7 @@ from query_api.settings import ServiceSettings
 from query_api.sse.replay import ReplayBuffer
 from query_api.sse.stream import SearchStreams
 from schemas.errors import MalformedToken
+from schemas.kafka_connection import KafkaConnection
 from schemas.runtime import find_running
 from schemas.search import Mode, SearchRequest
 from schemas.status import Readiness
@@ -125,12 +126,12 @@ class Service:
     def uptime_seconds(self) -> float:
         return time.monotonic() - self._started
 
-    def locate_broker(self) -> str | None:
-        """The bootstrap servers: those of the settings, else of what runs on this data directory."""
+    def locate_broker(self) -> KafkaConnection | None:
+        """The cluster: that of the settings, else of what runs on this data directory."""
         if self.settings.kafka.bootstrap_servers:
-            return self.settings.kafka.bootstrap_servers
+            return self.settings.kafka
         running = find_running(self.settings.storage.data_dir)
-        return running.kafka if running else None
+        return self.settings.kafka.at(running.kafka) if running else None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

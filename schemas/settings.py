@@ -21,10 +21,11 @@ from pydantic_settings import (
 )
 
 from schemas.errors import WrongSetting
+from schemas.kafka_connection import KafkaConnection
 
 CONFIG_FILE_VARIABLE = "THALWEG_CONFIG_FILE"
 DEFAULT_CONFIG_FILE = Path("thalweg.toml")
-_MAY_HOLD_SECRETS = ("API_KEY", "BASE_URL")
+_MAY_HOLD_SECRETS = ("API_KEY", "PASSWORD", "SECRET", "_URL")
 
 
 class ProcessSettings(BaseSettings):
@@ -107,14 +108,9 @@ EndpointKey = Annotated[SecretStr | None, AfterValidator(_sendable)]
 """A key as it can be sent in a header; None for one of blanks."""
 
 
-class KafkaSettings(BaseModel):
+class KafkaSettings(KafkaConnection):
     """Which cluster, and how its topics are named and sized."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    bootstrap_servers: str | None = Field(
-        None, description="host:port[,host:port…] of a Kafka cluster. Unset: `thalweg up` runs an embedded one."
-    )
     topic_prefix: str = Field(
         "thalweg.",
         pattern=r"^[A-Za-z0-9._-]{0,100}$",

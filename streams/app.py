@@ -45,20 +45,20 @@ def run_worker(settings: WorkerSettings) -> int:
         structlog.get_logger("thalweg.worker").warning(warning)
     with held(data_dir, WORKER_LOCK, "worker"):
         try:
-            return asyncio.run(_live(settings, settings.kafka.bootstrap_servers))
+            return asyncio.run(_live(settings))
         except (IncompatibleGeneration, EncoderFailure) as error:
             raise WrongSetting(str(error)) from error
         except StoreInUse as error:
             raise InUse(str(error)) from error
 
 
-async def _live(settings: WorkerSettings, bootstrap_servers: str) -> int:
+async def _live(settings: WorkerSettings) -> int:
     log = structlog.get_logger("thalweg.worker")
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     log.info("worker starting")
-    worker = Worker(settings, bootstrap_servers)
+    worker = Worker(settings)
     beating = asyncio.create_task(worker.heartbeat.keep())
     stopping = asyncio.create_task(stop.wait())
     life = asyncio.create_task(worker.live())

@@ -26,6 +26,7 @@ from indexer.schema import StoredPosition
 from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import VectorWriter
 from kafka_client.skipped_batches import SkippedBatches
+from kafka_client.sync_clients import answers_metadata
 from schemas.errors import Unreachable
 from schemas.topics import TopicNames
 from streams.agents import documents as documents_agent
@@ -35,7 +36,6 @@ from streams.agents.batching import CommitPace, Taken, fatal_on_error, no_rest
 from streams.agents.documents import DocumentsAgent
 from streams.agents.graph import GraphAgent, Snapshots
 from streams.agents.provenance import ProvenanceAgent
-from streams.embedded_kafka.broker import answers_metadata
 from streams.faust_app import attach_agent, build_app, group_name, until_crashed
 from streams.indexing.batch import Maker
 from streams.indexing.collection_settings import CollectionSettings
@@ -72,15 +72,15 @@ _FIRST_WAIT_SECONDS = 0.5
 class Worker:
     """All parts of the process. `live` starts them and returns only by an exception; `stop` stops what was started."""
 
-    def __init__(self, settings: WorkerSettings, bootstrap_servers: str) -> None:
+    def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
-        self._bootstrap_servers = bootstrap_servers
+        self._connection = settings.kafka
         self._names = TopicNames(settings.kafka.topic_prefix)
         self._metrics = WorkerMetrics()
         self._health = Health(["kafka", "encoder", "stores", "partitions"])
         self._progress = Progress()
         self.heartbeat = Heartbeat(settings.storage.data_dir, self._health, self._progress)
-        self._skipped = SkippedBatches(lambda: bootstrap_servers, self._names.curation)
+        self._skipped = SkippedBatches(lambda: settings.kafka, self._names.curation)
         self._turn = asyncio.Lock()
         self._most_contributed = settings.kafka.max_graph_record_bytes - 64 * 1024
         self._cleanup = AsyncExitStack()
@@ -98,7 +98,7 @@ class Worker:
         self._cleanup.push_async_callback(parsers.close)
         encoder, _, _ = await asyncio.gather(self._load_encoder(), self._find_broker(), parsers.warm_up())
         generation = open_generation(self._settings.storage.data_dir.absolute(), self._manifest(encoder))
-        topics = await topics_of_generation(self._bootstrap_servers, self._settings.kafka, generation)
+        topics = await topics_of_generation(self._connection, self._settings.kafka, generation)
         self._note_differences(topics.values())
         app = await self._wire(encoder, parsers, generation, topics)
         await app.start()
@@ -141,10 +141,10 @@ class Worker:
     async def _find_broker(self) -> None:
         patience = self._settings.worker.broker_wait_seconds
         deadline = time.monotonic() + patience
-        while not await answers_metadata(self._bootstrap_servers, timeout_seconds=2.0):
+        while not await asyncio.to_thread(answers_metadata, self._connection, seconds=2.0):
             if time.monotonic() > deadline:
                 raise Unreachable(
-                    f"No Kafka broker answered at {self._bootstrap_servers} for {patience:.0f} s. Start one with "
+                    f"No Kafka broker answered at {self._connection} for {patience:.0f} s. Start one with "
                     "'thalweg up' or 'thalweg kafka', or set THALWEG_KAFKA__BOOTSTRAP_SERVERS."
                 )
             await asyncio.sleep(_POLL_SECONDS)
@@ -204,7 +204,7 @@ class Worker:
 
         app = build_app(
             self._settings,
-            self._bootstrap_servers,
+            self._connection,
             group,
             self._skipped,
             self._progress.unreadable,
@@ -264,7 +264,7 @@ class Worker:
         app.on_partitions_assigned.connect(self._on_assigned, weak=False)  # type: ignore[arg-type]  # Faust's own stub
         self._cleanup.push_async_callback(app.stop)
 
-        kafka_log = KafkaLog(self._bootstrap_servers, list(stored))
+        kafka_log = KafkaLog(self._connection, list(stored))
         self._cleanup.push_async_callback(kafka_log.close)
         watchdog = Watchdog(
             kafka_log, self._progress, self._metrics, self._health, patience_seconds=worker.watchdog_seconds
@@ -286,7 +286,7 @@ class Worker:
         )
         self._keep(relinker.keep())
         self._keep(missed_deletes.make_up())
-        self._keep(watch_partitions(self._bootstrap_servers, names.documents, topics[names.documents].partitions))
+        self._keep(watch_partitions(self._connection, names.documents, topics[names.documents].partitions))
         self._keep(until_crashed(app))
         return app
 
@@ -321,12 +321,12 @@ class Worker:
         )
 
     def _partition_reader(self, topic: str, partition: int) -> PartitionReader:
-        return PartitionReader(self._bootstrap_servers, topic, partition, self._skipped, self._progress.unreadable)
+        return PartitionReader(self._connection, topic, partition, self._skipped, self._progress.unreadable)
 
     def _collection_settings(self, producer: ConfirmedProducer) -> CollectionSettings:
         topic = self._names.curation
         settings_topic = SettingsTopic(
-            self._bootstrap_servers,
+            self._connection,
             topic,
             group_name(self._settings.kafka.topic_prefix, "settings"),  # what was judged is so for all generations
             self._skipped,
@@ -348,7 +348,7 @@ class Worker:
         self, generation: Generation, group: str, stored: dict[TopicPartition, int | None], graph_topic: str
     ) -> None:
         advice = how_to_publish_again(generation.data_dir)
-        states = await reconcile(self._bootstrap_servers, group, stored, advice)
+        states = await reconcile(self._connection, group, stored, advice)
         stages = {
             self._names.documents: documents_agent.STAGE,
             graph_topic: graph_agent.STAGE,

@@ -11,9 +11,10 @@ from typing import Any
 import faust
 
 from kafka_client.unreadable_batches import Skip
+from schemas.kafka_connection import KafkaConnection
 from schemas.settings import MIB
 from streams.agents.batching import Taken, gathered, no_rest
-from streams.kafka.transport import LogTransport
+from streams.kafka.transport import LogTransport, credentials
 from streams.runtime.progress import Unreadable
 from streams.settings import WorkerSettings
 
@@ -49,7 +50,7 @@ def instance_name(data_dir: Path, partitions: int) -> str:
 
 def build_app(
     settings: WorkerSettings,
-    bootstrap_servers: str,
+    connection: KafkaConnection,
     group: str,
     skip: Skip,
     unreadable: Unreadable,
@@ -65,7 +66,8 @@ def build_app(
     largest = max(kafka.max_record_bytes, kafka.max_graph_record_bytes) + MIB
     app = faust.App(
         group,
-        broker=[f"kafka://{server.strip()}" for server in bootstrap_servers.split(",")],
+        broker=[f"kafka://{server}" for server in connection.servers],
+        broker_credentials=credentials(connection),
         datadir=settings.storage.data_dir / "faust",
         autodiscover=False,
         web_enabled=False,

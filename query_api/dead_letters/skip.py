@@ -2,7 +2,7 @@
 
 from aiokafka import TopicPartition
 
-from kafka_client.consumers import unreadable_at
+from kafka_client.async_clients import unreadable_at
 from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.unreadable_batches import UnreadableBatch
 from query_api.index.follower import LocateBroker, LogUnavailable, connect, spans_of

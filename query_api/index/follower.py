@@ -8,8 +8,10 @@ import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from kafka_client.consumers import LogConsumer
+from kafka_client.async_clients import LogConsumer, open_consumer
+from kafka_client.security import AccessDenied
 from kafka_client.unreadable_batches import Skip, UnreadableBatch, skip_none
+from schemas.kafka_connection import KafkaConnection
 
 log = structlog.get_logger(__name__)
 
@@ -19,8 +21,8 @@ REQUEST_TIMEOUT_MS = 10_000
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 2.0
 
-LocateBroker = Callable[[], str | None]
-"""The bootstrap servers to use now, or None while no Kafka is known. Asked again at every connection."""
+LocateBroker = Callable[[], KafkaConnection | None]
+"""The cluster to use now, or None while no Kafka is known. Asked again at every connection."""
 
 
 class TailedRecord(NamedTuple):
@@ -75,7 +77,7 @@ class TopicTail:
                 await self._follow()
                 pause = FIRST_PAUSE_SECONDS
             except (KafkaError, OSError, LogUnavailable) as error:
-                plain = isinstance(error, UnreadableBatch) or not isinstance(error, KafkaError)
+                plain = isinstance(error, (UnreadableBatch, AccessDenied)) or not isinstance(error, KafkaError)
                 problem = str(error) if plain else f"{type(error).__name__}: {error}"
                 if self.problem != problem:
                     log.warning("topic cannot be followed", topic=self.topic, problem=problem)
@@ -115,18 +117,18 @@ class TopicTail:
 
 
 async def connect(
-    servers: str | None, record_bytes: int, longest_fetch_ms: int = POLL_MS, skip: Skip = skip_none
+    connection: KafkaConnection | None, record_bytes: int, longest_fetch_ms: int = POLL_MS, skip: Skip = skip_none
 ) -> LogConsumer:
     """A started consumer without group or topics. Raises KafkaError, OSError or LogUnavailable.
 
     A fetch that waits for records holds up other questions on the same connection, for `longest_fetch_ms` at most.
     """
-    if servers is None:
+    if connection is None:
         raise LogUnavailable(
             "no Kafka is known: start `thalweg up` on this data directory, or set THALWEG_KAFKA__BOOTSTRAP_SERVERS"
         )
-    consumer = LogConsumer(
-        bootstrap_servers=servers,
+    return await open_consumer(
+        connection,
         client_id="thalweg-query",
         group_id=None,
         auto_offset_reset="none",
@@ -137,12 +139,6 @@ async def connect(
         metadata_max_age_ms=30_000,
         skip=skip,
     )
-    try:
-        await consumer.start()
-    except BaseException:
-        await consumer.stop()
-        raise
-    return consumer
 
 
 async def spans_of(consumer: Any, topic: str) -> dict[int, Span]:

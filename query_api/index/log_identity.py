@@ -7,8 +7,10 @@ import structlog
 from kafka.errors import KafkaError
 
 from indexer.generations import Manifest
-from kafka_client.admin import AdminClient, id_of
+from kafka_client.sync_clients import AdminClient, id_of
 from query_api.index.follower import LocateBroker
+from schemas.errors import Failure
+from schemas.kafka_connection import KafkaConnection
 from schemas.tokens import Token, log_name
 
 log = structlog.get_logger(__name__)
@@ -36,7 +38,7 @@ class LogIdentity:
             if servers is not None and self._is_reachable():
                 try:
                     await self._ask_while_at(servers)
-                except (KafkaError, OSError) as error:
+                except (KafkaError, Failure, OSError) as error:
                     log.debug("the documents topic's id is not known just now", error=str(error))
             await asyncio.sleep(LOOK_SECONDS if self.topic_id else SOON_SECONDS)
 
@@ -63,7 +65,7 @@ class LogIdentity:
             "Ask the installation that the document was written to."
         )
 
-    async def _ask_while_at(self, servers: str) -> None:
+    async def _ask_while_at(self, servers: KafkaConnection) -> None:
         admin = await asyncio.to_thread(AdminClient, servers, connect_ms=ANSWER_MS, request_ms=ANSWER_MS)
         try:
             while self._locate_broker() == servers and self._is_reachable():

@@ -7,7 +7,7 @@ import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from kafka_client.consumers import unreadable_at
+from kafka_client.async_clients import unreadable_at
 from kafka_client.unreadable_batches import Skip, UnreadableBatch
 from query_api.index.follower import LocateBroker
 

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import structlog
-from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
+from kafka_client.async_clients import open_producer
+from kafka_client.security import AccessDenied
 from query_api.index.follower import LocateBroker
 from schemas.ids import Position
+from schemas.kafka_connection import KafkaConnection
 
 log = structlog.get_logger(__name__)
 
@@ -64,7 +66,7 @@ class LogWriter:
         self._timeout_seconds = timeout_seconds
         self._connecting = asyncio.Lock()
         self._producer: Any = None
-        self._servers: str | None = None
+        self._connection: KafkaConnection | None = None
 
     async def publish(self, topic: str, records: Sequence[OutgoingRecord]) -> list[Position]:
         """Append the records, in this order within each partition, and wait for the confirmation of all.
@@ -97,26 +99,20 @@ class LogWriter:
 
     async def _connected(self) -> Any:
         async with self._connecting:
-            servers = self._locate_broker()
-            if servers is None:
+            connection = self._locate_broker()
+            if connection is None:
                 raise BrokerUnavailable("no Kafka is known on this data directory")
-            if self._producer is not None and servers != self._servers:
+            if self._producer is not None and connection != self._connection:
                 await self.close()
             if self._producer is None:
-                producer = AIOKafkaProducer(
-                    bootstrap_servers=servers,
+                self._producer = await open_producer(
+                    connection,
                     client_id="thalweg-query",
-                    acks="all",
                     max_request_size=self._max_record_bytes + RECORD_OVERHEAD_BYTES,
                     request_timeout_ms=int(self._timeout_seconds * 1000),
                     compression_type=self._compression,
                 )
-                try:
-                    await producer.start()
-                except BaseException:
-                    await producer.stop()
-                    raise
-                self._producer, self._servers = producer, servers
+                self._connection = connection
             return self._producer
 
 
@@ -129,7 +125,10 @@ def _failure(error: BaseException | None, sent: Sequence["asyncio.Future[Any]"])
             confirmed[index] = _position(future)
     if isinstance(error, MessageSizeTooLargeError):
         return RecordRefused("The topic does not take a record of this size; raise its max.message.bytes.", confirmed)
-    reason = "it did not answer in time" if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, TimeoutError):
+        reason = "it did not answer in time"
+    else:
+        reason = str(error) if isinstance(error, AccessDenied) else f"{type(error).__name__}: {error}"
     return BrokerUnavailable(f"Kafka did not confirm the write ({reason})", confirmed)
 
 

@@ -64,11 +64,12 @@ async def status(service: ServiceOf) -> ServiceStatus:
         in_graph = {0: snapshot.graph.position}
         lag += _partitions(service, served.graph_topic, in_graph, service.log_watch.lag(served.graph_topic, in_graph))
     known = bool(searchable)
+    connection = service.locate_broker()
     return ServiceStatus(
         version=service.version,
         uptime_seconds=round(service.uptime_seconds, 1),
         readiness=service.readiness(),
-        kafka_servers=service.locate_broker(),
+        kafka_servers=connection.bootstrap_servers if connection else None,
         generation=served.generation.name if served else None,
         positions=reached_token(snapshot) or None,
         graph_position=snapshot.graph.position if snapshot else None,

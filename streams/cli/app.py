@@ -182,7 +182,7 @@ def _report_topics(data_dir: Path | None, bootstrap_servers: str | None, *, crea
     generation = current_generation(settings.storage.data_dir)
     specs = topic_specs(settings.kafka, generation.name if generation else None)
     look = ensure_topics if create else inspect_topics
-    reports = asyncio.run(look(find_servers(settings), specs))
+    reports = asyncio.run(look(settings.kafka.at(find_servers(settings)), specs))
     if as_json:
         print(json.dumps([asdict(report) for report in reports]))
     else:

@@ -4,24 +4,22 @@ Its data live under `<data dir>/kafka` and its log under `<data dir>/logs/kafka.
 keeps cluster id and data, whatever the ports, also after a kill.
 """
 
-import asyncio
 import base64
 import os
 import subprocess
 import threading
 import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field
 
+from kafka_client.sync_clients import answers_metadata
 from schemas.errors import Failure, InUse, NoAccess
+from schemas.kafka_connection import KafkaConnection
 from schemas.settings import MIB
 from streams.child_processes import Child, exit_text, file_size, file_tail
 from streams.embedded_kafka.broker_config import LOG_DIR, log4j_configuration, server_properties
@@ -30,6 +28,7 @@ from streams.embedded_kafka.java import Java, find_java
 from streams.ports import LOOPBACK, answers, free_port, require_free
 
 _POLL_SECONDS = 0.05
+_ANSWER_SECONDS = 5.0
 _STOP_GRACE_SECONDS = 20.0
 _FORMAT_TIMEOUT_SECONDS = 120.0
 _QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
@@ -138,10 +137,8 @@ class EmbeddedKafka:
 
     def is_ready(self) -> bool:
         """Whether the broker answers a metadata request now."""
-        if not answers(self.port):
-            return False
-        with ThreadPoolExecutor(1, thread_name_prefix="ready") as pool:  # this thread may belong to an event loop
-            return pool.submit(asyncio.run, answers_metadata(self.bootstrap_servers)).result()
+        connection = KafkaConnection(bootstrap_servers=self.bootstrap_servers)
+        return answers(self.port) and answers_metadata(connection, seconds=_ANSWER_SECONDS)
 
     def wait_ready(self, timeout_seconds: float = 60.0) -> None:
         """Returns when the broker answers a metadata request.
@@ -266,19 +263,3 @@ def new_cluster_id() -> str:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):
             return text
-
-
-async def answers_metadata(bootstrap_servers: str, timeout_seconds: float = 5.0) -> bool:
-    """Whether a broker there answers a metadata request and names at least one live broker."""
-    admin = AIOKafkaAdminClient(
-        bootstrap_servers=bootstrap_servers, request_timeout_ms=int(timeout_seconds * 1000), client_id="thalweg-ready"
-    )
-    try:
-        async with asyncio.timeout(timeout_seconds):
-            await admin.start()
-            cluster = await admin.describe_cluster()
-    except (KafkaError, OSError, TimeoutError):
-        return False
-    finally:
-        await admin.close()
-    return bool(cluster["brokers"])

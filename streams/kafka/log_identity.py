@@ -13,6 +13,7 @@ from indexer.generations import (
     record_log,
 )
 from schemas.errors import Failure
+from schemas.kafka_connection import KafkaConnection
 from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames, graph_topic_spec, topic_specs
 from streams.kafka.topics import TopicReport, ensure_topics, grow_topics, inspect_topics
@@ -23,7 +24,7 @@ class AnotherLog(Failure):
 
 
 async def topics_of_generation(
-    bootstrap_servers: str, kafka: KafkaSettings, generation: Generation
+    connection: KafkaConnection, kafka: KafkaSettings, generation: Generation
 ) -> dict[str, TopicReport]:
     """All topics of the installation and of this generation, by name, made where they are missing.
 
@@ -36,16 +37,14 @@ async def topics_of_generation(
     graph = names.graph(generation.name)
     recorded = read_manifest(generation).log
     if recorded is not None:  # 1
-        found = await inspect_topics(
-            bootstrap_servers, [*topic_specs(kafka)[:1], graph_topic_spec(kafka, generation.name)]
-        )
+        found = await inspect_topics(connection, [*topic_specs(kafka)[:1], graph_topic_spec(kafka, generation.name)])
         _require_same(recorded, generation, *found)
     specs = topic_specs(kafka, generation.name)
-    reports = {report.name: report for report in await ensure_topics(bootstrap_servers, specs)}  # 2
+    reports = {report.name: report for report in await ensure_topics(connection, specs)}  # 2
     documents = reports[names.documents]
     by_partition = [names.indexed, names.dead_letters, names.provenance]
-    if await grow_topics(bootstrap_servers, by_partition, documents.partitions):  # 3
-        reports = {report.name: report for report in await inspect_topics(bootstrap_servers, specs)}
+    if await grow_topics(connection, by_partition, documents.partitions):  # 3
+        reports = {report.name: report for report in await inspect_topics(connection, specs)}
     if recorded is None:  # 4
         record_log(generation, LogIdentity(documents.topic_id, reports[graph].topic_id))
     return reports

@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 
 from aiokafka import TopicPartition
 
-from kafka_client.consumers import LogConsumer
+from kafka_client.async_clients import LogConsumer
 from kafka_client.unreadable_batches import Skip, skip_none
+from schemas.kafka_connection import KafkaConnection
 from streams.kafka.source_record import SourceRecord
 from streams.runtime.progress import TopicPartition as Place
 from streams.runtime.progress import Unreadable
@@ -22,14 +23,14 @@ class PartitionReader:
 
     def __init__(
         self,
-        bootstrap_servers: str,
+        connection: KafkaConnection,
         topic: str,
         partition: int,
         skip: Skip = skip_none,
         unreadable: Unreadable | None = None,
     ) -> None:
         """A batch that cannot be read stands in `unreadable` until `skip` passes it by."""
-        self._bootstrap_servers = bootstrap_servers
+        self._connection = connection
         self._skip = skip
         self._unreadable = Unreadable() if unreadable is None else unreadable
         self._partition = TopicPartition(topic, partition)
@@ -55,7 +56,7 @@ class PartitionReader:
 
     @asynccontextmanager
     async def _consumer(self) -> AsyncIterator[LogConsumer]:
-        consumer = LogConsumer(bootstrap_servers=self._bootstrap_servers, auto_offset_reset="earliest", skip=self._skip)
+        consumer = LogConsumer(connection=self._connection, auto_offset_reset="earliest", skip=self._skip)
         try:
             await consumer.start()
             consumer.assign([self._partition])

@@ -7,6 +7,7 @@ from functools import lru_cache
 from kafka.partitioner.default import murmur2
 
 from schemas.errors import Failure
+from schemas.kafka_connection import KafkaConnection
 from schemas.topics import TopicSpec
 from streams.errors import RestartNeeded
 from streams.kafka.topics import inspect_topics
@@ -30,12 +31,12 @@ def murmur2_partition(partitions: int) -> Callable[[bytes], int]:
     return partition_of
 
 
-async def watch_partitions(bootstrap_servers: str, topic: str, partitions: int) -> None:
+async def watch_partitions(connection: KafkaConnection, topic: str, partitions: int) -> None:
     """Look for ever; a broker that is away is asked again. Raises PartitionsAdded."""
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         try:
-            (report,) = await inspect_topics(bootstrap_servers, [TopicSpec(topic, partitions, {})])
+            (report,) = await inspect_topics(connection, [TopicSpec(topic, partitions, {})])
         except Failure:
             continue
         if report.partitions > partitions:

@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from kafka_client.consumers import LogConsumer
+from kafka_client.async_clients import LogConsumer
 from kafka_client.unreadable_batches import Skip
+from schemas.kafka_connection import KafkaConnection
 from streams.kafka.source_record import SourceRecord
 from streams.runtime.progress import TopicPartition as Place
 from streams.runtime.progress import Unreadable
@@ -24,8 +25,8 @@ class SettingsTopic:
     read stands in `unreadable` until `skip` passes it by: nothing is indexed meanwhile, for nobody knows how.
     """
 
-    def __init__(self, bootstrap_servers: str, topic: str, group: str, skip: Skip, unreadable: Unreadable) -> None:
-        self._bootstrap_servers = bootstrap_servers
+    def __init__(self, connection: KafkaConnection, topic: str, group: str, skip: Skip, unreadable: Unreadable) -> None:
+        self._connection = connection
         self._partition = TopicPartition(topic, 0)
         self._group = group
         self._skip = skip
@@ -87,7 +88,7 @@ class SettingsTopic:
 
     async def _new(self, group: str | None) -> LogConsumer:
         consumer = LogConsumer(
-            bootstrap_servers=self._bootstrap_servers, group_id=group, auto_offset_reset="earliest", skip=self._skip
+            connection=self._connection, group_id=group, auto_offset_reset="earliest", skip=self._skip
         )
         try:
             await consumer.start()

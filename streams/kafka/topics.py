@@ -12,12 +12,12 @@ from typing import Literal, TypeVar
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
-from kafka_client.admin import AdminClient, id_of
+from kafka_client.sync_clients import AdminClient, id_of
 from schemas.errors import Failure, Unreachable
+from schemas.kafka_connection import KafkaConnection
 from schemas.topics import DELETE_RETENTION, TopicSpec
 
 _MOST_REPLICAS = 3
-_CONNECT_TIMEOUT_MS = 10_000
 _VISIBLE_TIMEOUT_MS = 15_000
 _NO_ERROR = 0
 
@@ -58,7 +58,7 @@ class TopicReport:
         return text
 
 
-async def ensure_topics(bootstrap_servers: str, specs: Sequence[TopicSpec]) -> list[TopicReport]:
+async def ensure_topics(connection: KafkaConnection, specs: Sequence[TopicSpec]) -> list[TopicReport]:
     """Creates the missing topics and reports on all, in the order of `specs`.
 
     Returns when the new ones can be used. May be called again, and by several processes at once. A topic gets as many
@@ -73,15 +73,15 @@ async def ensure_topics(bootstrap_servers: str, specs: Sequence[TopicSpec]) -> l
             admin.wait_for_topics(missing, timeout_ms=_VISIBLE_TIMEOUT_MS)
         return _inspect(admin, specs, created=missing)
 
-    return await _with_admin(bootstrap_servers, ensure)
+    return await _with_admin(connection, ensure)
 
 
-async def inspect_topics(bootstrap_servers: str, specs: Sequence[TopicSpec]) -> list[TopicReport]:
+async def inspect_topics(connection: KafkaConnection, specs: Sequence[TopicSpec]) -> list[TopicReport]:
     """The same report, creating nothing. Raises Unreachable, or Failure when the cluster refuses to describe them."""
-    return await _with_admin(bootstrap_servers, lambda admin: _inspect(admin, specs))
+    return await _with_admin(connection, lambda admin: _inspect(admin, specs))
 
 
-async def grow_topics(bootstrap_servers: str, names: Sequence[str], partitions: int) -> list[str]:
+async def grow_topics(connection: KafkaConnection, names: Sequence[str], partitions: int) -> list[str]:
     """Add partitions to those of the topics that have fewer; the names of these.
 
     Returns when the new partitions can be used. May be called again. Raises Unreachable or Failure.
@@ -98,38 +98,38 @@ async def grow_topics(bootstrap_servers: str, names: Sequence[str], partitions: 
             admin.wait_for_topics(smaller, timeout_ms=_VISIBLE_TIMEOUT_MS)
         return smaller
 
-    return await _with_admin(bootstrap_servers, grow)
+    return await _with_admin(connection, grow)
 
 
-async def topic_id(bootstrap_servers: str, name: str) -> str:
+async def topic_id(connection: KafkaConnection, name: str) -> str:
     """The cluster's id of a topic, 32 hex digits; empty where it is missing, or the brokers know no ids.
 
     Raises Unreachable or Failure.
     """
-    return await _with_admin(bootstrap_servers, lambda admin: id_of(admin.describe_topics([name])[0]))
+    return await _with_admin(connection, lambda admin: id_of(admin.describe_topics([name])[0]))
 
 
-async def _with_admin(bootstrap_servers: str, work: Callable[[AdminClient], Result]) -> Result:
+async def _with_admin(connection: KafkaConnection, work: Callable[[AdminClient], Result]) -> Result:
     def connected() -> Result:
-        with _admin(bootstrap_servers) as admin:
+        with _admin(connection) as admin:
             return work(admin)
 
     return await asyncio.to_thread(connected)
 
 
 @contextmanager
-def _admin(bootstrap_servers: str) -> Iterator[AdminClient]:
+def _admin(connection: KafkaConnection) -> Iterator[AdminClient]:
     try:
-        admin = AdminClient(bootstrap_servers, connect_ms=_CONNECT_TIMEOUT_MS)
+        admin = AdminClient(connection)
     except (KafkaError, OSError) as error:
         raise Unreachable(
-            f"No Kafka broker answers at {bootstrap_servers}. Start one with `thalweg up` or `thalweg kafka`, "
+            f"No Kafka broker answers at {connection}. Start one with `thalweg up` or `thalweg kafka`, "
             "or set THALWEG_KAFKA__BOOTSTRAP_SERVERS."
         ) from error
     try:
         yield admin
     except KafkaError as error:
-        raise Failure(f"Kafka at {bootstrap_servers} refused: {error}.") from error
+        raise Failure(f"Kafka at {connection} refused: {error}.") from error
     finally:
         admin.close()
 

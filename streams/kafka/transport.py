@@ -10,10 +10,13 @@ import faust
 import structlog
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.structs import ConsumerRecord
+from faust.auth import Credentials, OAuthCredentials, SASLCredentials, SSLCredentials
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Transport
 
-from kafka_client.consumers import READ_COMMITTED
+from kafka_client.async_clients import READ_COMMITTED
+from kafka_client.security import aiokafka_options
 from kafka_client.unreadable_batches import GuardedFetcher, Skip, UnreadableBatch
+from schemas.kafka_connection import KafkaConnection
 from streams.kafka.source_record import GAP_HEADERS
 from streams.runtime.progress import TopicPartition, Unreadable
 
@@ -123,6 +126,22 @@ class _Consumer(Consumer):
 
 
 LogTransport.Consumer = _Consumer
+
+
+def credentials(connection: KafkaConnection) -> Credentials | None:
+    """What Faust makes its clients with beside addresses. Raises WrongCertificate."""
+    options = aiokafka_options(connection)
+    context = options["ssl_context"]
+    if connection.sasl_mechanism == "OAUTHBEARER":
+        return OAuthCredentials(oauth_cb=options["sasl_oauth_token_provider"], ssl_context=context)
+    if connection.uses_sasl:
+        return SASLCredentials(
+            username=options["sasl_plain_username"],
+            password=options["sasl_plain_password"],
+            mechanism=connection.sasl_mechanism,
+            ssl_context=context,
+        )
+    return None if context is None else SSLCredentials(context)
 
 
 def _positions(consumer: Any) -> dict[Any, int]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from schemas.errors import Failure, MalformedEvent, Unreachable, WrongSetting
 from schemas.ids import DocumentKey
+from schemas.kafka_connection import KafkaConnection
 from schemas.runtime import find_running
 from schemas.terminal import plain
 from schemas.topics import TopicNames, TopicSpec
@@ -115,7 +116,7 @@ class Loader:
     """Publishes to the cluster the settings name, or that runs on the data directory."""
 
     settings: WorkerSettings
-    bootstrap_servers: str
+    connection: KafkaConnection
     wait: bool
     patience_seconds: float
     quiet: bool
@@ -124,7 +125,7 @@ class Loader:
     def of(cls, data_dir: Path | None, *, wait: bool, patience_seconds: float, quiet: bool) -> "Loader":
         """Raises Unreachable when nothing runs there."""
         settings = settings_for(data_dir)
-        return cls(settings, bootstrap_servers(settings), wait, patience_seconds, quiet)
+        return cls(settings, settings.kafka.at(bootstrap_servers(settings)), wait, patience_seconds, quiet)
 
     def load(self, paths: Sequence[str], selection: Selection) -> Loaded:
         """Every document the paths hold. What would end as a dead letter is not published but listed as refused.
@@ -168,12 +169,12 @@ class Loader:
             ) from None
 
     async def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
-        kafka, servers = self.settings.kafka, self.bootstrap_servers
+        kafka, connection = self.settings.kafka, self.connection
         documents = TopicNames(kafka.topic_prefix).documents
         followed = Followed()
         with progress_bars(shown=not self.quiet) as bar:
-            async with open_receipts(kafka, servers) as receipts, open_producer(kafka, servers) as producer:
-                (topic,) = await inspect_topics(servers, [TopicSpec(documents, kafka.partitions, {})])
+            async with open_receipts(kafka, connection) as receipts, open_producer(kafka, connection) as producer:
+                (topic,) = await inspect_topics(connection, [TopicSpec(documents, kafka.partitions, {})])
                 published.topic_id = topic.topic_id
                 sent = bar("published")
                 began = time.monotonic()

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError, KafkaError
 
-from kafka_client.consumers import LogConsumer
+from kafka_client import async_clients
+from kafka_client.async_clients import LogConsumer
 from kafka_client.unreadable_batches import skip_all
 from schemas.errors import Failure, Unreachable, complain
 from schemas.ids import Position, format_positions
+from schemas.kafka_connection import KafkaConnection
 from schemas.receipts import NOTHING_DELETED, Receipt, decode_receipt
 from schemas.settings import KafkaSettings
 from schemas.tokens import format_token
@@ -85,10 +87,8 @@ class Followed:
         self.outcomes = +self.outcomes
 
 
-def _unreachable(bootstrap_servers: str) -> Unreachable:
-    return Unreachable(
-        f"No Kafka broker answers at {bootstrap_servers}. Start one with 'thalweg up' or 'thalweg kafka'."
-    )
+def _unreachable(connection: KafkaConnection) -> Unreachable:
+    return Unreachable(f"No Kafka broker answers at {connection}. Start one with 'thalweg up' or 'thalweg kafka'.")
 
 
 @contextmanager
@@ -103,22 +103,19 @@ def telling_of_a_wait(bootstrap_servers: str, after_seconds: float = SILENT_SECO
 
 
 @asynccontextmanager
-async def open_producer(kafka: KafkaSettings, bootstrap_servers: str) -> AsyncIterator[AIOKafkaProducer]:
+async def open_producer(kafka: KafkaSettings, connection: KafkaConnection) -> AsyncIterator[AIOKafkaProducer]:
     """An idempotent producer whose sends wait for all replicas. Raises Unreachable."""
-    producer = AIOKafkaProducer(
-        bootstrap_servers=bootstrap_servers,
-        acks="all",
-        enable_idempotence=True,
-        linger_ms=5,
-        max_batch_size=SENT_TOGETHER_BYTES,
-        max_request_size=kafka.max_record_bytes,
-    )
     try:
-        with telling_of_a_wait(bootstrap_servers):
-            await producer.start()
+        with telling_of_a_wait(str(connection)):
+            producer = await async_clients.open_producer(
+                connection,
+                enable_idempotence=True,
+                linger_ms=5,
+                max_batch_size=SENT_TOGETHER_BYTES,
+                max_request_size=kafka.max_record_bytes,
+            )
     except (KafkaConnectionError, OSError) as error:
-        await producer.stop()
-        raise _unreachable(bootstrap_servers) from error
+        raise _unreachable(connection) from error
     try:
         yield producer
     finally:
@@ -126,18 +123,16 @@ async def open_producer(kafka: KafkaSettings, bootstrap_servers: str) -> AsyncIt
 
 
 @asynccontextmanager
-async def open_receipts(kafka: KafkaSettings, bootstrap_servers: str) -> AsyncIterator[LogConsumer]:
+async def open_receipts(kafka: KafkaSettings, connection: KafkaConnection) -> AsyncIterator[LogConsumer]:
     """A consumer of all receipts from now on. Raises Unreachable, and Failure where there is no such topic."""
     topic = TopicNames(kafka.topic_prefix).indexed
-    consumer = LogConsumer(
-        topic, bootstrap_servers=bootstrap_servers, fetch_max_wait_ms=LONGEST_FETCH_MS, skip=skip_all
-    )
+    consumer = LogConsumer(topic, connection=connection, fetch_max_wait_ms=LONGEST_FETCH_MS, skip=skip_all)
     try:
-        with telling_of_a_wait(bootstrap_servers):
+        with telling_of_a_wait(str(connection)):
             await consumer.start()
     except (KafkaConnectionError, OSError) as error:
         await consumer.stop()
-        raise _unreachable(bootstrap_servers) from error
+        raise _unreachable(connection) from error
     try:
         if not consumer.assignment():
             raise Failure(f"There is no topic {topic}; make the topics with 'thalweg topics create'.")

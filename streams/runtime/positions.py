@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import structlog
-from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
+from kafka_client.async_clients import LogConsumer, open_consumer
 from schemas.errors import Failure
+from schemas.kafka_connection import KafkaConnection
 from streams.runtime.progress import TopicPartition
 
 _GROUP_WAIT_SECONDS = 45.0
@@ -59,7 +60,7 @@ def set_back(
 
 
 async def reconcile(
-    bootstrap_servers: str, group: str, stored: Mapping[TopicPartition, int | None], advice: str
+    connection: KafkaConnection, group: str, stored: Mapping[TopicPartition, int | None], advice: str
 ) -> dict[TopicPartition, LogState]:
     """Set the group's offsets back where the stores need it; the state of the log as it is then.
 
@@ -67,9 +68,8 @@ async def reconcile(
     Raises StoresAheadOfLog, and Failure when the group is still in use after 45 s.
     """
     log = structlog.get_logger("thalweg.worker")
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap_servers, group_id=group, enable_auto_commit=False)
     partitions = {partition: KafkaPartition(*partition) for partition in stored}
-    await consumer.start()
+    consumer = await open_consumer(connection, group_id=group)
     try:
         consumer.assign(list(partitions.values()))
         ends = await consumer.end_offsets(list(partitions.values()))
@@ -91,7 +91,7 @@ async def reconcile(
         await consumer.stop()
 
 
-async def _commit(consumer: AIOKafkaConsumer, offsets: Mapping[KafkaPartition, int], group: str) -> None:
+async def _commit(consumer: LogConsumer, offsets: Mapping[KafkaPartition, int], group: str) -> None:
     deadline = time.monotonic() + _GROUP_WAIT_SECONDS
     while True:
         try:

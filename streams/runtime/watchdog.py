@@ -11,8 +11,9 @@ import structlog
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
-from kafka_client.consumers import LogConsumer
+from kafka_client.async_clients import LogConsumer, open_consumer
 from schemas.arrivals import Arrivals
+from schemas.kafka_connection import KafkaConnection
 from streams.errors import WorkerStuck
 from streams.metrics import Health, WorkerMetrics
 from streams.runtime.progress import Progress, Reached, TopicPartition
@@ -47,9 +48,9 @@ class Log(Protocol):
 class KafkaLog:
     """Asks with a connection of its own. Opens when used first, so that a worker starts without waiting for it."""
 
-    def __init__(self, bootstrap_servers: str, partitions: Sequence[TopicPartition]) -> None:
+    def __init__(self, connection: KafkaConnection, partitions: Sequence[TopicPartition]) -> None:
         self._partitions = {KafkaPartition(*partition): partition for partition in partitions}
-        self._bootstrap_servers = bootstrap_servers
+        self._connection = connection
         self._consumer: LogConsumer | None = None
 
     async def ends(self) -> Mapping[TopicPartition, int] | None:
@@ -86,17 +87,12 @@ class KafkaLog:
 
     async def _started(self) -> LogConsumer:
         if self._consumer is None:
-            consumer = LogConsumer(
-                bootstrap_servers=self._bootstrap_servers,
+            consumer = await open_consumer(
+                self._connection,
                 request_timeout_ms=10_000,
                 auto_offset_reset="earliest",
                 max_partition_fetch_bytes=_FETCH_BYTES,
             )
-            try:
-                await consumer.start()
-            except BaseException:
-                await consumer.stop()
-                raise
             consumer.assign(list(self._partitions))
             consumer.pause(*self._partitions)
             self._consumer = consumer

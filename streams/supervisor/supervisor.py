@@ -134,7 +134,8 @@ class Supervisor:
             self._progress(here, in_all)
 
     async def _make_topics(self, bootstrap_servers: str) -> None:
-        for report in await ensure_topics(bootstrap_servers, topic_specs(self._settings.kafka)):
+        kafka = self._settings.kafka
+        for report in await ensure_topics(kafka.at(bootstrap_servers), topic_specs(kafka)):
             if report.differences:
                 self._say(f"The topic {report.sentence()}. It is used as it is.")
 

@@ -20,6 +20,7 @@ from schemas.topics import TopicSpec, topic_specs
 from streams.embedded_kafka.broker import BrokerCrashed, BrokerSettings, EmbeddedKafka
 from streams.kafka.topics import Difference, ensure_topics, inspect_topics
 from streams.ports import free_port
+from tests.connections import plaintext
 from tests.waiting import wait_until
 
 
@@ -74,8 +75,8 @@ async def cluster_id(bootstrap_servers: str) -> str:
 async def test_all_topics_are_made_as_the_settings_ask(kafka: str, topic_prefix: str) -> None:
     specs = topic_specs(KafkaSettings(topic_prefix=topic_prefix), "g0001")
 
-    made = await ensure_topics(kafka, specs)
-    again = await ensure_topics(kafka, specs)
+    made = await ensure_topics(plaintext(kafka), specs)
+    again = await ensure_topics(plaintext(kafka), specs)
 
     assert [(report.name, report.outcome, report.partitions) for report in made] == [
         (spec.name, "created", spec.partitions) for spec in specs
@@ -86,11 +87,11 @@ async def test_all_topics_are_made_as_the_settings_ask(kafka: str, topic_prefix:
 
 async def test_a_topic_with_other_settings_is_reported_and_left_alone(kafka: str, topic_prefix: str) -> None:
     name = f"{topic_prefix}documents"
-    await ensure_topics(kafka, [TopicSpec(name, 2, {"cleanup.policy": "delete"})])
+    await ensure_topics(plaintext(kafka), [TopicSpec(name, 2, {"cleanup.policy": "delete"})])
     wanted = [TopicSpec(name, 4, {"cleanup.policy": "compact"}), TopicSpec(f"{topic_prefix}other", 1, {})]
 
-    before = await inspect_topics(kafka, wanted)
-    report, other = await ensure_topics(kafka, wanted)
+    before = await inspect_topics(plaintext(kafka), wanted)
+    report, other = await ensure_topics(plaintext(kafka), wanted)
 
     assert [one.outcome for one in before] == ["exists", "missing"]
     assert (report.outcome, report.partitions) == ("exists", 2)
@@ -103,7 +104,7 @@ async def test_a_topic_with_other_settings_is_reported_and_left_alone(kafka: str
 
 
 async def test_no_topic_appears_by_being_asked_for(kafka: str, topic_prefix: str) -> None:
-    (report,) = await inspect_topics(kafka, [TopicSpec(f"{topic_prefix}never-made", 1, {})])
+    (report,) = await inspect_topics(plaintext(kafka), [TopicSpec(f"{topic_prefix}never-made", 1, {})])
 
     assert report.outcome == "missing"
 
@@ -111,7 +112,7 @@ async def test_no_topic_appears_by_being_asked_for(kafka: str, topic_prefix: str
 async def test_a_record_of_nearly_64_mib_goes_through(kafka: str, topic_prefix: str) -> None:
     largest = 64 * MIB
     name = f"{topic_prefix}large"
-    await ensure_topics(kafka, [TopicSpec(name, 1, {"max.message.bytes": str(largest)})])
+    await ensure_topics(plaintext(kafka), [TopicSpec(name, 1, {"max.message.bytes": str(largest)})])
     value = os.urandom(MIB) * 63
 
     await send(kafka, name, [value], largest)
@@ -131,7 +132,7 @@ async def test_records_offsets_and_cluster_id_outlive_a_restart_on_other_ports_a
     broker = EmbeddedKafka(data_dir)
     with broker:
         first_servers, first_id = broker.bootstrap_servers, await cluster_id(broker.bootstrap_servers)
-        await ensure_topics(broker.bootstrap_servers, specs)
+        await ensure_topics(plaintext(broker.bootstrap_servers), specs)
         await send(broker.bootstrap_servers, "kept", [b"one", b"two"])
         assert await receive(broker.bootstrap_servers, "kept", 2, group="readers") == [b"one", b"two"]
     assert broker.poll() == 128 + signal.SIGTERM
@@ -144,7 +145,7 @@ async def test_records_offsets_and_cluster_id_outlive_a_restart_on_other_ports_a
 
     with EmbeddedKafka(data_dir) as broker:
         assert await cluster_id(broker.bootstrap_servers) == first_id
-        (report,) = await ensure_topics(broker.bootstrap_servers, specs)
+        (report,) = await ensure_topics(plaintext(broker.bootstrap_servers), specs)
         assert report.outcome == "exists"
         assert await receive(broker.bootstrap_servers, "kept", 3) == [b"one", b"two", b"three"]
         assert await receive(broker.bootstrap_servers, "kept", 1, group="readers") == [b"three"]

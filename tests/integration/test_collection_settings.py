@@ -22,6 +22,7 @@ from schemas.topics import TopicSpec
 from streams.kafka.settings_topic import SettingsTopic
 from streams.kafka.topics import ensure_topics
 from streams.runtime.progress import Unreadable
+from tests.connections import plaintext
 from tests.integration.worker_process import Client, client, running_worker
 
 TEXT = " ".join(f"Sentence {number} says that river {number} flows to the sea in its bed." for number in range(12))
@@ -68,10 +69,10 @@ async def test_a_choice_counts_for_the_next_document_and_for_all_when_the_stores
 
 async def test_the_topic_is_read_to_its_end_whenever_asked_and_keeps_what_was_judged(kafka: str) -> None:
     name = f"curation-{uuid4().hex[:8]}"
-    await ensure_topics(kafka, [TopicSpec(name, 1, {"cleanup.policy": "compact"})])
+    await ensure_topics(plaintext(kafka), [TopicSpec(name, 1, {"cleanup.policy": "compact"})])
     producer = AIOKafkaProducer(bootstrap_servers=kafka, acks="all")
     await producer.start()
-    topic = SettingsTopic(kafka, name, f"{name}.settings", skip_none, Unreadable())
+    topic = SettingsTopic(plaintext(kafka), name, f"{name}.settings", skip_none, Unreadable())
     try:
         for value in (b"1", b"2"):
             await producer.send_and_wait(name, value, key=b"k", partition=0)
@@ -89,7 +90,7 @@ async def test_the_topic_is_read_to_its_end_whenever_asked_and_keeps_what_was_ju
 
 async def test_the_service_reads_the_newest_of_every_setting_and_passes_over_what_is_malformed(kafka: str) -> None:
     name = f"curation-{uuid4().hex[:8]}"
-    await ensure_topics(kafka, [TopicSpec(name, 1, {"cleanup.policy": "compact"})])
+    await ensure_topics(plaintext(kafka), [TopicSpec(name, 1, {"cleanup.policy": "compact"})])
     producer = AIOKafkaProducer(bootstrap_servers=kafka, acks="all")
     await producer.start()
     semantic, tight = ChunkingChoice(method="semantic"), LinkingChoice(similar_above=0.9)
@@ -106,10 +107,10 @@ async def test_the_service_reads_the_newest_of_every_setting_and_passes_over_wha
             await producer.send_and_wait(name, value, key=key, partition=0)
     finally:
         await producer.stop()
-    stated = await SettingsReader(lambda: kafka, name).settings()
+    stated = await SettingsReader(lambda: plaintext(kafka), name).settings()
     assert [(one.event, one.position and one.position.offset) for one in stated] == [
         (ChunkingEvent("rivers", semantic), 1),
         (LinkingEvent("seas", tight), 3),
         (LinkingEvent("lakes", None), 5),
     ]
-    assert (await SettingsReader(lambda: kafka, name).newest(linking_key("seas"))).event == stated[1].event
+    assert (await SettingsReader(lambda: plaintext(kafka), name).newest(linking_key("seas"))).event == stated[1].event

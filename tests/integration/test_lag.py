@@ -14,6 +14,7 @@ from streams.kafka.topics import ensure_topics
 from streams.metrics import Health, WorkerMetrics
 from streams.runtime.progress import Progress, TopicPartition
 from streams.runtime.watchdog import KafkaLog, Watchdog
+from tests.connections import plaintext
 from tests.waiting import eventually
 
 TOLERANCE_SECONDS = 5.0
@@ -21,7 +22,7 @@ TOLERANCE_SECONDS = 5.0
 
 @asynccontextmanager
 async def topic_of_two(kafka: str, prefix: str) -> AsyncIterator[tuple[str, AIOKafkaProducer]]:
-    await ensure_topics(kafka, topic_specs(KafkaSettings(topic_prefix=prefix, partitions=2), "g0001"))
+    await ensure_topics(plaintext(kafka), topic_specs(KafkaSettings(topic_prefix=prefix, partitions=2), "g0001"))
     producer = AIOKafkaProducer(bootstrap_servers=kafka, transactional_id=prefix)
     await producer.start()
     try:
@@ -31,7 +32,7 @@ async def topic_of_two(kafka: str, prefix: str) -> AsyncIterator[tuple[str, AIOK
 
 
 async def of_the_service(kafka: str, topic: str, applied: Mapping[int, int]) -> dict[int, Lag]:
-    watch = LogWatch(lambda: kafka, lambda: {topic: applied})
+    watch = LogWatch(lambda: plaintext(kafka), lambda: {topic: applied})
     running = asyncio.create_task(watch.run())
     try:
         await eventually(lambda: watch.reachable and watch.partition_count(topic) == 2)
@@ -46,7 +47,7 @@ async def of_the_worker(kafka: str, topic: str, applied: Mapping[int, int]) -> t
     metrics, progress = WorkerMetrics(), Progress()
     for partition, offset in applied.items():
         progress.expect("text", topic, partition, offset)
-    log = KafkaLog(kafka, [TopicPartition(topic, partition) for partition in applied])
+    log = KafkaLog(plaintext(kafka), [TopicPartition(topic, partition) for partition in applied])
     try:
         await Watchdog(log, progress, metrics, Health([]), patience_seconds=300).look()
     finally:

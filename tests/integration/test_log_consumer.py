@@ -10,13 +10,14 @@ from uuid import uuid4
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 
-from kafka_client.consumers import LogConsumer, unreadable_at
+from kafka_client.async_clients import LogConsumer, unreadable_at
 from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.unreadable_batches import Skip, UnreadableBatch, skip_all, skip_none
 from schemas.dead_letters import Extent, encode_skip, skip_key
 from schemas.topics import TopicSpec
 from streams.embedded_kafka.broker import EmbeddedKafka
 from streams.kafka.topics import ensure_topics
+from tests.connections import plaintext
 from tests.damaged_log import Damage, damage_batch
 
 
@@ -37,7 +38,7 @@ async def topic(broker: Broker) -> str:
     """With two partitions; beside it, one of orders."""
     name = f"log-{uuid4().hex[:8]}"
     specs = [TopicSpec(name, 2, {}), TopicSpec(f"{name}.orders", 1, {"cleanup.policy": "compact"})]
-    await ensure_topics(broker.servers, specs)
+    await ensure_topics(plaintext(broker.servers), specs)
     return name
 
 
@@ -58,7 +59,7 @@ async def append(broker: Broker, topic: str, partition: int, *batches: Sequence[
 
 @asynccontextmanager
 async def reader(broker: Broker, topic: str, *partitions: int, skip: Skip = skip_none) -> AsyncIterator[LogConsumer]:
-    consumer = LogConsumer(bootstrap_servers=broker.servers, auto_offset_reset="earliest", skip=skip)
+    consumer = LogConsumer(connection=plaintext(broker.servers), auto_offset_reset="earliest", skip=skip)
     await consumer.start()
     try:
         consumer.assign([TopicPartition(topic, partition) for partition in partitions])
@@ -109,10 +110,10 @@ async def test_an_order_lets_readers_go_on_behind_that_batch_and_no_other(broker
     for offset in (1, 4):
         damage_batch(broker.data_dir, topic, 0, offset, "checksum")
     place = TopicPartition(topic, 0)
-    assert await unreadable_at(broker.servers, place, 0, seconds=10) is None  # a record stands there
-    found = await unreadable_at(broker.servers, place, 1, seconds=10)
+    assert await unreadable_at(plaintext(broker.servers), place, 0, seconds=10) is None  # a record stands there
+    found = await unreadable_at(plaintext(broker.servers), place, 1, seconds=10)
     assert found is not None
-    skipped = SkippedBatches(lambda: broker.servers, f"{topic}.orders")
+    skipped = SkippedBatches(lambda: plaintext(broker.servers), f"{topic}.orders")
     values: list[str] = []
     async with reader(broker, topic, 0, skip=skipped) as consumer:
         with pytest.raises(UnreadableBatch):

@@ -15,6 +15,7 @@ from schemas.topics import TopicNames
 from streams.errors import WorkerExit
 from streams.kafka.partitioner import murmur2_partition
 from streams.kafka.topics import topic_id
+from tests.connections import plaintext
 from tests.integration.worker_process import PARTITIONS, WorkerProcess, client, running_worker, wait_for
 from tests.waiting import wait_until
 
@@ -55,7 +56,7 @@ async def test_stores_made_again_read_no_contribution_of_the_old_ones(
         assert before is not None
         recorded = read_manifest(before).log
         assert recorded is not None
-        assert recorded.documents == await topic_id(kafka, TopicNames(topic_prefix).documents)
+        assert recorded.documents == await topic_id(plaintext(kafka), TopicNames(topic_prefix).documents)
         assert await asyncio.to_thread(worker.stop) == 0
         aside = tmp_path / "aside"
         aside.mkdir()

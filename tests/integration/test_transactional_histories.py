@@ -15,11 +15,12 @@ from confluent_kafka import Message, Producer
 from indexer.generations import current_generation
 from indexer.read.lance import VectorReader
 from indexer.verify import verify_when_complete
-from kafka_client.consumers import LogConsumer
+from kafka_client.async_clients import LogConsumer
 from schemas.ids import DocumentKey
 from schemas.topics import TopicNames, TopicSpec
 from streams.faust_app import group_name
 from streams.kafka.topics import ensure_topics
+from tests.connections import plaintext
 from tests.effort import examples
 from tests.integration.worker_process import (
     PARTITIONS,
@@ -128,7 +129,7 @@ async def test_the_stores_hold_what_was_committed_and_come_back_from_the_log(
 ) -> None:
     prefix = topic_prefix
     names = TopicNames(prefix)
-    await ensure_topics(kafka, [TopicSpec(names.documents, PARTITIONS, COMPACTED)])
+    await ensure_topics(plaintext(kafka), [TopicSpec(names.documents, PARTITIONS, COMPACTED)])
     log: list[Written] = []
     writers = [Writer(kafka, names.documents, log) for _ in range(3)]
     keys = {f"h{number}/{name}" for number in range(HISTORIES) for name in "abcd"}
@@ -165,7 +166,7 @@ def lag(worker: WorkerProcess, topic: str, partition: int) -> float:
 async def until_committed(kafka: str, group: str, topic: str) -> None:
     """The group's offsets are at the ends, whatever the log does not hold before them."""
     places = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
-    consumer = LogConsumer(bootstrap_servers=kafka, group_id=group)
+    consumer = LogConsumer(connection=plaintext(kafka), group_id=group)
     await consumer.start()
     try:
         consumer.assign(places)

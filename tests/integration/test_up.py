@@ -19,6 +19,7 @@ from schemas.settings import KafkaSettings
 from schemas.topics import topic_specs
 from streams.kafka.topics import inspect_topics
 from streams.ports import free_port
+from tests.connections import plaintext
 from tests.waiting import wait_until
 
 STAND_IN = '''
@@ -127,7 +128,7 @@ async def test_everything_comes_up_announces_itself_and_ends_in_reverse_order(
     running = find_running(up.data_dir)
     assert running is not None
     assert running.service_url == f"http://127.0.0.1:{up.port}"
-    reports = await inspect_topics(running.kafka, topic_specs(KafkaSettings()))
+    reports = await inspect_topics(plaintext(running.kafka), topic_specs(KafkaSettings()))
     assert {report.outcome for report in reports} == {"exists"}
     assert running.kafka in (up.data_dir / "logs" / "worker.log").read_text()
     children = up.children()

@@ -17,10 +17,11 @@ import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from indexer.generations import current_generation
-from kafka_client.consumers import LogConsumer
+from kafka_client.async_clients import LogConsumer
 from schemas.receipts import Receipt, decode_receipt
 from schemas.topics import TopicNames
 from streams.ports import free_port
+from tests.connections import plaintext
 from tests.waiting import wait_until
 
 PATIENCE_SECONDS = 60.0
@@ -166,7 +167,7 @@ class Client:
     async def read_all(self, topic: str, partitions: int = PARTITIONS) -> list[Any]:
         """Every committed record the topic holds now."""
         places = [TopicPartition(topic, number) for number in range(partitions)]
-        consumer = LogConsumer(bootstrap_servers=self.kafka, auto_offset_reset="earliest")
+        consumer = LogConsumer(connection=plaintext(self.kafka), auto_offset_reset="earliest")
         await consumer.start()
         try:
             consumer.assign(places)

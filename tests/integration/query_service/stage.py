@@ -32,6 +32,7 @@ from schemas.receipts import Receipt, encode_receipt
 from schemas.settings import LimitSettings
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
+from tests.connections import plaintext
 from tests.waiting import eventually
 
 EVENTS = {"Accept": "text/event-stream"}
@@ -198,7 +199,7 @@ async def on_stage(
     """New topics, an empty generation, the stand-in worker, and a service that is ready."""
     settings = settings_for(kafka, topic_prefix, data_dir, reranker=reranker)
     names = TopicNames(topic_prefix)
-    await ensure_topics(kafka, topic_specs(settings.kafka, GENERATION))
+    await ensure_topics(plaintext(kafka), topic_specs(settings.kafka, GENERATION))
     generation = make_generation(data_dir)
     async with working(kafka, names, generation), serving(settings) as (http, app):
         stage = Stage(http, app, names, kafka, data_dir)

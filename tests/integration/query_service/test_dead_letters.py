@@ -15,6 +15,7 @@ from schemas.errors import MalformedEvent
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.dead_letters import DeadLetter, letter_headers, omitted_headers
 from streams.kafka.topics import ensure_topics
+from tests.connections import plaintext
 from tests.integration.query_service.stage import serving, settings_for
 
 BEGAN_MS = 1_790_000_000_000
@@ -60,7 +61,7 @@ class Burials:
 @pytest.fixture
 async def burials(kafka: str, topic_prefix: str, tmp_path: Path) -> AsyncIterator[Burials]:
     settings = settings_for(kafka, topic_prefix, tmp_path)
-    await ensure_topics(kafka, topic_specs(settings.kafka))
+    await ensure_topics(plaintext(kafka), topic_specs(settings.kafka))
     producer = AIOKafkaProducer(bootstrap_servers=kafka)
     await producer.start()
     try:
@@ -111,7 +112,7 @@ async def test_they_are_found_by_reason_and_by_time(burials: Burials, monkeypatc
 async def test_those_of_a_time_are_counted_without_being_read(burials: Burials, kafka: str) -> None:
     for number in range(5):
         await burials.bury(number)
-    reader = topic_reader.DeadLetterReader(lambda: kafka, burials.topic)
+    reader = topic_reader.DeadLetterReader(lambda: plaintext(kafka), burials.topic)
     assert [await reader.count_since(BEGAN_MS + 1_000 * number) for number in (-9, 0, 1, 3, 5)] == [5, 5, 4, 2, 0]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
+from tests.connections import plaintext
 from tests.integration.query_service.stage import GENERATION, Stage, make_generation, serving, settings_for, working
 from tests.waiting import eventually
 
@@ -21,7 +22,7 @@ CONFIG = Path(__file__).with_name("schemathesis.toml")
 async def test_the_service_does_what_its_openapi_document_says(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     settings = settings_for(kafka, topic_prefix, tmp_path)
     names = TopicNames(topic_prefix)
-    await ensure_topics(kafka, topic_specs(settings.kafka, GENERATION))
+    await ensure_topics(plaintext(kafka), topic_specs(settings.kafka, GENERATION))
     generation = make_generation(tmp_path)
     async with serving(settings) as (http, app):
         async with working(kafka, names, generation):  # what comes after this document is not indexed

@@ -8,6 +8,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
+from tests.connections import plaintext
 from tests.integration.query_service.stage import (
     Stage,
     on_stage,
@@ -108,7 +109,7 @@ async def test_topics_that_are_not_there_yet_are_told_and_then_found(
         assert "thalweg topics create" in str((await http.get("/readyz")).json()["notes"])
         response = await http.put("/v1/documents/a", content="x", headers={"Content-Type": "text/plain"})
         assert response.status_code == 503
-        await ensure_topics(kafka, topic_specs(settings.kafka))
+        await ensure_topics(plaintext(kafka), topic_specs(settings.kafka))
         await eventually(lambda: stage.service.log_watch.missing is None)
         await eventually(lambda: stage.service.keeper.receipts_tail.problem is None)
         assert await stage.put("a", "x")

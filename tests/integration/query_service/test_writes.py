@@ -12,6 +12,7 @@ from schemas.ids import DocumentKey
 from schemas.tokens import parse_token
 from schemas.topics import topic_specs
 from streams.kafka.topics import ensure_topics, topic_id
+from tests.connections import plaintext
 from tests.integration.query_service.stage import (
     EVENTS,
     Stage,
@@ -134,7 +135,7 @@ async def test_a_key_is_a_document_key(stage: Stage) -> None:
 async def test_a_record_the_topic_does_not_take_is_a_413(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     settings = settings_for(kafka, topic_prefix, tmp_path)
     small = settings.kafka.model_copy(update={"max_record_bytes": 100_000})
-    await ensure_topics(kafka, topic_specs(small))
+    await ensure_topics(plaintext(kafka), topic_specs(small))
     async with serving(settings) as (http, _):
         text = "a line of text that is stored\n" * 10_000
         response = await http.put("/v1/documents/a", content=text, headers={"Content-Type": "text/plain"})
@@ -169,7 +170,7 @@ async def test_a_delete_reaches_every_partition_that_holds_the_document(stage: S
 async def test_a_token_of_another_log_is_refused_in_a_sentence(stage: Stage) -> None:
     token = await stage.put("a.md", "# Ferry\n\nThe ferry crosses.")
     positions, _, log = token.partition("@")
-    assert log == (await topic_id(stage.kafka, stage.names.documents))[:8]
+    assert log == (await topic_id(plaintext(stage.kafka), stage.names.documents))[:8]
     for path in ("/v1/search?q=ferry&after=", "/v1/documents/a.md/status?position="):
         refused = await stage.http.get(f"{path}{positions}@00000000")
         assert refused.status_code == 409, refused.text

@@ -12,6 +12,7 @@ from query_api.dead_letters.description import LetterRecord
 from query_api.dead_letters.topic_reader import DeadLetterReader
 from query_api.index.follower import Span
 from schemas.dead_letters import DeadLetterSummary
+from tests.connections import plaintext
 
 
 class OneLetter:
@@ -55,7 +56,7 @@ async def test_letters_are_decoded_outside_the_event_loop(monkeypatch: pytest.Mo
     monkeypatch.setattr(topic_reader, "summary", noted)
     monkeypatch.setattr(topic_reader, "connect", connected)
     monkeypatch.setattr(topic_reader, "spans_of", one_partition)
-    page = await DeadLetterReader(lambda: "broker", "d").page(reason=None, since_ms=None, before={}, limit=5)
+    page = await DeadLetterReader(lambda: plaintext("broker"), "d").page(reason=None, since_ms=None, before={}, limit=5)
     assert [(letter.position, letter.key) for letter in page.dead_letters] == [("0:0", "c/a")]
     assert threading.main_thread() not in threads
     assert len(threads) == 1

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from kafka.errors import KafkaError
 
-from kafka_client.admin import AdminClient
+from kafka_client.sync_clients import AdminClient
 from streams.ports import free_port
+from tests.connections import plaintext
 
 
 def open_sockets() -> set[str]:
@@ -30,7 +31,7 @@ def test_refused_connections_are_closed_without_the_garbage_collector() -> None:
     try:
         for _ in range(3):
             with pytest.raises(KafkaError):
-                AdminClient(f"127.0.0.1:{port}", connect_ms=300)
+                AdminClient(plaintext(f"127.0.0.1:{port}"), connect_ms=300)
         assert open_sockets() == before
     finally:
         gc.enable()

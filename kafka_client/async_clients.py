@@ -1,0 +1,124 @@
+"""aiokafka's clients, for event loops: consumers of committed records in whole batches, and producers."""
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator, Collection, Mapping
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.consumer.fetcher import READ_UNCOMMITTED
+from aiokafka.errors import KafkaConnectionError
+
+from kafka_client.security import aiokafka_options, require_access
+from kafka_client.unreadable_batches import GuardedFetcher, Skip, UnreadableBatch, skip_none
+from schemas.kafka_connection import KafkaConnection
+
+READ_COMMITTED = "read_committed"
+_POLL_MS = 200
+
+
+class LogConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka is not typed
+    """Records of open and of aborted transactions are not handed out, and `end_offsets` is where the first open
+    transaction of a partition begins, or its end. No offset is committed unasked.
+
+    `getmany` raises UnreadableBatch where a batch cannot be read that `skip` does not pass by: what stands before it
+    was handed out, other partitions lose nothing, and the next call meets it again.
+    """
+
+    def __init__(self, *topics: str, connection: KafkaConnection, skip: Skip = skip_none, **settings: Any) -> None:
+        """`settings` are those of aiokafka."""
+        super().__init__(
+            *topics,
+            isolation_level=READ_COMMITTED,
+            enable_auto_commit=False,
+            **aiokafka_options(connection),
+            **settings,
+        )
+        self._connection = connection
+        self._skip = skip
+
+    async def start(self) -> None:
+        await _start(super(), self._connection)
+        GuardedFetcher.guard(self, self._skip)
+
+    async def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """The offset behind the last record, be its transaction still open."""
+        fetcher = copy.copy(self._fetcher)
+        fetcher._isolation_level = READ_UNCOMMITTED  # noqa: SLF001 -- aiokafka asks in one way for all
+        found: Mapping[TopicPartition, int] = await fetcher.end_offsets(partitions, None)
+        return found
+
+
+async def open_consumer(connection: KafkaConnection, *, skip: Skip = skip_none, **settings: Any) -> LogConsumer:
+    """A started consumer without topics. Raises KafkaError or OSError; AccessDenied where waiting does not help."""
+    consumer = LogConsumer(connection=connection, skip=skip, **settings)
+    try:
+        await consumer.start()
+    except BaseException:
+        await consumer.stop()
+        raise
+    return consumer
+
+
+async def open_producer(connection: KafkaConnection, **settings: Any) -> AIOKafkaProducer:
+    """A started producer whose sends wait for all replicas; raises as `open_consumer` does."""
+    producer = AIOKafkaProducer(acks="all", **aiokafka_options(connection), **settings)
+    try:
+        await _start(producer, connection)
+    except BaseException:
+        await producer.stop()
+        raise
+    return producer
+
+
+async def _start(client: Any, connection: KafkaConnection) -> None:
+    try:
+        await client.start()
+    except KafkaConnectionError:
+        await require_access(connection)
+        raise
+
+
+async def read_range(
+    consumer: AIOKafkaConsumer, place: TopicPartition, first: int, end: int, *, most_at_once: int | None = None
+) -> AsyncIterator[Any]:
+    """The records of a partition from offset `first` on and before `end`. It is the only one assigned then.
+
+    Raises UnreadableBatch, KafkaError or OSError.
+    """
+    consumer.assign([place])
+    consumer.seek(place, first)
+    while await consumer.position(place) < end:
+        batches = await consumer.getmany(place, timeout_ms=_POLL_MS, max_records=most_at_once)
+        for record in batches.get(place, ()):
+            if record.offset < end:
+                yield record
+
+
+async def unreadable_at(
+    connection: KafkaConnection,
+    place: TopicPartition,
+    offset: int,
+    *,
+    seconds: float,
+    skip: Skip = skip_none,
+    to_the_end: bool = False,
+) -> UnreadableBatch | None:
+    """The unreadable batch that a reader meets next from this offset on, or None. It looks up to the first record, or
+    past all of them `to_the_end`.
+
+    Raises KafkaError, OSError or TimeoutError.
+    """
+    async with asyncio.timeout(seconds):
+        consumer = await open_consumer(connection, group_id=None, auto_offset_reset="earliest", skip=skip)
+        try:
+            end = (await consumer.end_offsets([place]))[place]
+            most_at_once = None if to_the_end else 1
+            async for _ in read_range(consumer, place, offset, end, most_at_once=most_at_once):
+                if not to_the_end:
+                    break
+        except UnreadableBatch as found:
+            return found
+        finally:
+            await consumer.stop()
+    return None

@@ -1,0 +1,220 @@
+"""TLS and SASL for both client libraries: the certificates, the tokens, and why a cluster lets a client not in."""
+
+import asyncio
+import ssl
+import threading
+import time
+from typing import Any
+
+import structlog
+from aiokafka.abc import AbstractTokenProvider as AsyncTokenProvider
+from aiokafka.conn import create_conn
+from aiokafka.errors import (
+    AuthenticationFailedError,
+    AuthenticationMethodNotSupported,
+    IllegalSaslStateError,
+    KafkaError,
+    SaslAuthenticationFailed,
+    UnsupportedSaslMechanismError,
+)
+from aiokafka.protocol.metadata import MetadataRequest
+
+from schemas.errors import NoAccess, WrongSetting
+from schemas.kafka_connection import KafkaConnection
+
+log = structlog.get_logger(__name__)
+
+PROBE_SECONDS = 10.0
+TOKEN_SECONDS = 10.0
+_TOKEN_REUSE = 0.8  # of its lifetime
+_DEFAULT_LIFETIME_SECONDS = 300.0
+_AUTHENTICATION_ERRORS = (
+    AuthenticationFailedError,
+    AuthenticationMethodNotSupported,
+    IllegalSaslStateError,
+    SaslAuthenticationFailed,
+    UnsupportedSaslMechanismError,
+)
+
+
+class AccessDenied(NoAccess, KafkaError):  # type: ignore[misc]  # aiokafka is not typed
+    """The cluster answers and does not let this client in, or the client does not trust it: waiting helps nothing."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class WrongCertificate(WrongSetting, KafkaError):  # type: ignore[misc]  # aiokafka is not typed
+    """A file of certificates or keys holds something else."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def tls_context(connection: KafkaConnection) -> ssl.SSLContext | None:
+    """What TLS connections are made with; None without TLS. Raises WrongCertificate."""
+    if not connection.uses_tls:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=connection.ssl_cafile)
+    except (OSError, ssl.SSLError) as error:
+        raise WrongCertificate(
+            f"THALWEG_KAFKA__SSL_CAFILE: {connection.ssl_cafile} holds no certificates in PEM: {_reason(error)}."
+        ) from error
+    context.check_hostname = connection.ssl_check_hostname
+    if connection.ssl_certfile is not None:
+        password = "" if connection.ssl_password is None else connection.ssl_password.get_secret_value()
+        try:
+            # a password that is a function keeps OpenSSL from asking for one at the terminal
+            context.load_cert_chain(connection.ssl_certfile, connection.ssl_keyfile, lambda: password)
+        except (OSError, ssl.SSLError) as error:
+            raise WrongCertificate(
+                f"THALWEG_KAFKA__SSL_CERTFILE: {connection.ssl_certfile} cannot be used with its key "
+                f"({_reason(error)}). Both are PEM files that belong together; THALWEG_KAFKA__SSL_PASSWORD opens "
+                "an encrypted key."
+            ) from error
+    return context
+
+
+class TokenSource:
+    """OAuth 2.0 access tokens by client credentials, each used for most of its lifetime. May be called by threads.
+
+    `token` blocks while it asks. It raises AuthenticationFailedError where the endpoint refuses the client, and OSError
+    where it does not answer: Kafka's clients try again after that.
+    """
+
+    def __init__(self, connection: KafkaConnection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._token = ""
+        self._reusable_until = 0.0
+
+    def token(self) -> str:
+        with self._lock:
+            if time.monotonic() >= self._reusable_until:
+                self._token, lifetime_seconds = self._ask()
+                self._reusable_until = time.monotonic() + _TOKEN_REUSE * lifetime_seconds
+            return self._token
+
+    def _ask(self) -> tuple[str, float]:
+        import httpx  # only those who use tokens pay for it
+
+        connection = self._connection
+        url, secret = connection.sasl_oauthbearer_token_endpoint_url, connection.sasl_oauthbearer_client_secret
+        form = {"grant_type": "client_credentials"}
+        if connection.sasl_oauthbearer_scope is not None:
+            form["scope"] = connection.sasl_oauthbearer_scope
+        login = (connection.sasl_oauthbearer_client_id or "", secret.get_secret_value() if secret else "")
+        try:
+            answer = httpx.post(url or "", data=form, auth=login, timeout=TOKEN_SECONDS)
+        except httpx.HTTPError as error:
+            raise OSError(f"the token endpoint {url} does not answer: {error}") from error
+        if answer.is_client_error:
+            raise AuthenticationFailedError(f"the token endpoint {url} answers with {answer.status_code}")
+        try:
+            found = answer.raise_for_status().json()
+            return str(found["access_token"]), float(found.get("expires_in", _DEFAULT_LIFETIME_SECONDS))
+        except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
+            raise OSError(f"the token endpoint {url} gives no token: status {answer.status_code}") from error
+
+
+class _AsyncTokens(AsyncTokenProvider):  # type: ignore[misc]  # aiokafka is not typed
+    def __init__(self, source: TokenSource) -> None:
+        self._source = source
+
+    async def token(self) -> str:
+        return await asyncio.to_thread(self._source.token)
+
+
+def aiokafka_options(connection: KafkaConnection) -> dict[str, Any]:
+    """What each of aiokafka's clients is made with. Raises WrongCertificate."""
+    options = {"bootstrap_servers": connection.servers, **_common_options(connection)}
+    if connection.sasl_mechanism == "OAUTHBEARER":
+        options["sasl_oauth_token_provider"] = _AsyncTokens(TokenSource(connection))
+    return options
+
+
+def kafka_python_options(connection: KafkaConnection) -> dict[str, Any]:
+    """What each of kafka-python's clients is made with. Raises WrongCertificate."""
+    options = {"bootstrap_servers": connection.servers, **_common_options(connection)}
+    if connection.sasl_mechanism == "OAUTHBEARER":
+        from kafka.net.sasl.oauth import AbstractTokenProvider
+
+        class SyncTokens(TokenSource, AbstractTokenProvider):  # type: ignore[misc]  # kafka-python is not typed
+            pass
+
+        options["sasl_oauth_token_provider"] = SyncTokens(connection)
+    return options
+
+
+def _common_options(connection: KafkaConnection) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "security_protocol": connection.security_protocol,
+        "ssl_context": tls_context(connection),
+    }
+    if connection.sasl_mechanism is not None:
+        options["sasl_mechanism"] = connection.sasl_mechanism
+    if connection.sasl_username is not None and connection.sasl_password is not None:
+        options["sasl_plain_username"] = connection.sasl_username
+        options["sasl_plain_password"] = connection.sasl_password.get_secret_value()
+    return options
+
+
+async def require_access(connection: KafkaConnection) -> None:
+    """Return where a broker lets this client in, and where none answers.
+
+    Both libraries retry a refused login or an untrusted certificate as if the broker were away, and give no reason:
+    this says which it is. Raises AccessDenied or WrongCertificate.
+    """
+    if connection.security_protocol == "PLAINTEXT":
+        return
+    options = aiokafka_options(connection)
+    for server in options.pop("bootstrap_servers"):
+        host, _, port = server.rpartition(":")
+        try:
+            async with asyncio.timeout(PROBE_SECONDS):
+                client = await create_conn(host.strip("[]"), int(port), **options)
+                try:
+                    await client.send(MetadataRequest([]))
+                finally:
+                    client.close()
+        except _AUTHENTICATION_ERRORS as error:
+            raise AccessDenied(
+                f"Kafka at {server} does not let {connection.identity} in: {_reason(error)}. Check the "
+                "THALWEG_KAFKA__SASL_… settings."
+            ) from error
+        except ssl.SSLError as error:
+            raise AccessDenied(_tls_problem(connection, server, error)) from error
+        except (OSError, KafkaError, TimeoutError, ValueError) as error:
+            log.debug("a broker does not answer", server=server, error=f"{type(error).__name__}: {error}")
+        else:
+            return
+
+
+def require_access_blocking(connection: KafkaConnection) -> None:
+    """The same for threads without an event loop."""
+    if connection.security_protocol != "PLAINTEXT":
+        asyncio.run(require_access(connection))
+
+
+def _tls_problem(connection: KafkaConnection, server: str, error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return (
+            f"The certificate of Kafka at {server} is not trusted: {error.verify_message.rstrip('.')}. Name "
+            "the authority that signed it in THALWEG_KAFKA__SSL_CAFILE, or the host that it names in "
+            "THALWEG_KAFKA__BOOTSTRAP_SERVERS."
+        )
+    return (
+        f"Kafka at {server} does not agree on TLS with {connection.identity}: {_reason(error)}. Check "
+        "THALWEG_KAFKA__SECURITY_PROTOCOL, __SSL_CERTFILE and __SSL_KEYFILE."
+    )
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return error.reason.lower().replace("_", " ")
+    if isinstance(error, KafkaError) and error.args:
+        return str(error.args[0]).rstrip(".")
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
