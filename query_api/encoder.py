@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from indexer.embedding.prompts import PromptedEncoder
+    from indexer.embedding.encoder import PromptedEncoder
 
 PROBE = "Is the encoder there?"
 

@@ -155,7 +155,7 @@ class LimitSettings(BaseModel):
     max_metadata_bytes: int = Field(64 * 1024, ge=2, description="Largest metadata of one document, as JSON.")
 
 
-EmbeddingProvider = Literal["onnx-int8", "onnx", "sentence-transformers", "openai", "hashing"]
+EmbeddingProvider = Literal["onnx-int8", "onnx", "onnx-file", "sentence-transformers", "openai", "hashing"]
 
 
 class EmbeddingSettings(BaseModel):
@@ -167,15 +167,16 @@ class EmbeddingSettings(BaseModel):
         "auto",
         description=(
             "What runs the model. `auto`: what the data directory was made with, else `onnx-int8` where the processor "
-            "has byte dot products and `onnx` (float32) where not. `sentence-transformers` runs architectures other "
-            "than BERT, in torch. `openai` asks an endpoint, at `base_url`. `hashing` stands in for a model where "
-            "tests need none."
+            "has byte dot products and `onnx` (float32) where not. `onnx-file` runs a model of any architecture that "
+            "comes as an ONNX file; `sentence-transformers` runs its weights, in torch (`pip install "
+            "'thalweg[torch]'`). `openai` asks an endpoint, at `base_url`. `hashing` stands in for a model where tests "
+            "need none."
         ),
     )
     model: str = Field(
         "all-MiniLM-L6-v2",
-        description="The packaged model `all-MiniLM-L6-v2`, or a folder that holds another one; for `openai` the name "
-        "the endpoint knows it by.",
+        description="`all-MiniLM-L6-v2`, which is downloaded once into the user's cache; or a folder that holds "
+        "another model, or an `.onnx` file in it; for `openai` the name the endpoint knows it by.",
     )
     threads: int = Field(0, ge=0, description="CPU threads the encoder uses; 0 means one for each core it may use.")
     base_url: EndpointAddress = Field(

@@ -9,7 +9,7 @@ from typing import Any
 import faust
 import structlog
 
-from indexer.embedding import Encoder, load_encoder
+from indexer.embedding.encoder import Encoder, load_encoder
 from indexer.errors import EncoderUnavailable
 from indexer.generations import (
     Generation,

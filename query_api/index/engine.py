@@ -18,7 +18,7 @@ from schemas.search import SearchRequest
 from schemas.settings import EmbeddingSettings
 
 if TYPE_CHECKING:
-    from indexer.embedding.prompts import PromptedEncoder
+    from indexer.embedding.encoder import PromptedEncoder
     from indexer.integrity.damage import Damage
     from indexer.read.lance import VectorReader, VectorSnapshot
     from query_api.index.graph.view import GraphView

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.embedding import encodable
+from indexer.embedding.encoder import encodable
 from query_api.rerankers.port import RerankerRefused, TextsNotScored, checked
 from query_api.settings import RerankerSettings
 

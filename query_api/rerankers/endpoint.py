@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.embedding import encodable
+from indexer.embedding.encoder import encodable
 from query_api.rerankers.port import (
     RerankerFailure,
     RerankerRefused,

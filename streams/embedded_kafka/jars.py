@@ -1,18 +1,15 @@
 """Kafka's jars: pinned by `kafka.lock.toml`, fetched from Maven Central once, kept in the user's cache."""
 
 import hashlib
-import shutil
-import tempfile
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from filelock import FileLock
-
-from schemas.errors import Failure, NoAccess, Unreachable
+from indexer.runtime.user_cache import download_directory
+from schemas.errors import Failure, Unreachable
 
 if TYPE_CHECKING:
     from jgo.maven import MavenContext
@@ -43,12 +40,6 @@ class WrongChecksum(Failure):
     """A fetched jar is not the one that was pinned."""
 
 
-def user_cache_dir(environment: Mapping[str, str]) -> Path:
-    """`$XDG_CACHE_HOME/thalweg/kafka`, or `~/.cache/thalweg/kafka`."""
-    root = Path(environment.get("XDG_CACHE_HOME", ""))
-    return (root if root.is_absolute() else Path.home() / ".cache") / "thalweg" / "kafka"
-
-
 def locked_jars() -> tuple[LockedJar, ...]:
     """The pinned jars, Kafka itself first."""
     lock = tomllib.loads(files("streams.embedded_kafka").joinpath(LOCK_FILE_NAME).read_text(encoding="utf-8"))
@@ -69,44 +60,34 @@ def ensure_jars(cache_dir: Path, progress: FetchProgress | None = None) -> list[
     paths = [place / jar.file_name for jar in jars]
     if all(path.exists() for path in paths):
         return paths
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        with FileLock(cache_dir / "fetch.lock"):
-            missing = [jar for jar in jars if not (place / jar.file_name).exists()]
-            _fetch(missing, place, len(jars), progress)
-    except PermissionError as error:
-        raise NoAccess(
-            f"No permission to keep Kafka's jars in {cache_dir}. Set XDG_CACHE_HOME to a directory you can write to."
-        ) from error
+    with download_directory(cache_dir, "Kafka's jars") as directory:
+        place.mkdir(exist_ok=True)
+        missing = [jar for jar in jars if not (place / jar.file_name).exists()]
+        _fetch(missing, directory, place, len(jars), progress or _ignore)
     return paths
 
 
-def _fetch(missing: Sequence[LockedJar], place: Path, total: int, progress: FetchProgress | None) -> None:
+def _fetch(missing: Sequence[LockedJar], staging: Path, place: Path, total: int, report: FetchProgress) -> None:
     from jgo.config import GlobalSettings  # imported here: only a first start pays for it
     from jgo.constants import MAVEN_CENTRAL_URL
     from jgo.maven import MavenContext
 
     done = total - len(missing)
-    report = progress or _ignore
     report(done, total)
-    staging = Path(tempfile.mkdtemp(prefix=".fetch-", dir=place))
-    try:
-        maven = MavenContext(
-            repo_cache=staging,
-            remote_repos={"central": MAVEN_CENTRAL_URL, **GlobalSettings.load().repositories},
-            timeout=_TIMEOUT_SECONDS,
-        )
-        with ThreadPoolExecutor(_PARALLEL_DOWNLOADS, thread_name_prefix="jars") as pool:
-            fetches = [pool.submit(_fetch_one, maven, jar, place) for jar in missing]
-            try:
-                for fetch in as_completed(fetches):
-                    fetch.result()
-                    done += 1
-                    report(done, total)
-            finally:
-                pool.shutdown(cancel_futures=True)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+    maven = MavenContext(
+        repo_cache=staging,
+        remote_repos={"central": MAVEN_CENTRAL_URL, **GlobalSettings.load().repositories},
+        timeout=_TIMEOUT_SECONDS,
+    )
+    with ThreadPoolExecutor(_PARALLEL_DOWNLOADS, thread_name_prefix="jars") as pool:
+        fetches = [pool.submit(_fetch_one, maven, jar, place) for jar in missing]
+        try:
+            for fetch in as_completed(fetches):
+                fetch.result()
+                done += 1
+                report(done, total)
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _ignore(_here: int, _in_all: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.documents import PreparedDocument
-from indexer.embedding import text_hash
+from indexer.embedding.encoder import text_hash
 from indexer.linking import DEFAULT_RULES, LinkingRules, contribution
 from schemas.contributions import encode_contribution
 from schemas.errors import MalformedEvent

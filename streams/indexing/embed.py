@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.embedding import Encoder
+from indexer.embedding.encoder import Encoder
 from indexer.errors import EncoderBusy, EncoderFailure, EncoderUnavailable
 from schemas.errors import MalformedEvent
 from streams.metrics import WorkerMetrics

@@ -30,7 +30,7 @@ from aiokafka import AIOKafkaProducer
 
 from indexer.chunking.languages import language_of
 from indexer.chunking.splitter import ChunkingParameters, chunk
-from indexer.embedding import Encoder, load_encoder
+from indexer.embedding.encoder import Encoder, load_encoder
 from indexer.embedding.model_files import PACKAGED_MODEL, model_folder
 from indexer.generations import current_generation
 from indexer.parsing import parse

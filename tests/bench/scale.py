@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from indexer.embedding import Encoder, load_encoder
+from indexer.embedding.encoder import Encoder, load_encoder
 from indexer.generations import Generation
 from query_api.index.graph.view import GraphView
 from schemas.settings import EmbeddingSettings

@@ -15,7 +15,7 @@ import lancedb
 import psutil
 from lancedb.rerankers import RRFReranker
 
-from indexer.embedding import Encoder
+from indexer.embedding.encoder import Encoder
 from indexer.generations import Generation
 from tests.bench.bench import timed
 from tests.installation import free_port

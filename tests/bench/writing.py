@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
-from indexer.embedding import Encoder
+from indexer.embedding.encoder import Encoder
 from indexer.generations import Generation, Manifest, current_generation, open_generation
 from indexer.linking import contribution
 from indexer.schema import DocumentRow, StoredPosition

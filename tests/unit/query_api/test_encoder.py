@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from indexer.embedding.encoder import PromptedEncoder
 from indexer.embedding.hashing import HashingEncoder
-from indexer.embedding.prompts import PromptedEncoder
 from indexer.errors import EncoderBusy, EncoderFailure, EncoderRefused, EncoderUnavailable, TextNotEncoded
 from query_api.encoder import RestingEncoder
 

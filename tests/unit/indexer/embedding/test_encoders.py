@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from indexer.embedding import Encoder, load_encoder, text_hash
+from indexer.embedding.encoder import Encoder, load_encoder, text_hash
 from indexer.embedding.hashing import HashingEncoder
-from indexer.embedding.onnx_bert import BertEncoder
+from indexer.embedding.onnx_encoder import open_bert
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
@@ -81,7 +81,7 @@ def test_a_vector_does_not_depend_on_its_neighbours(encoder: Encoder) -> None:
 
 
 def test_one_text_that_fails_fails_the_call_and_no_thread_takes_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = BertEncoder("all-MiniLM-L6-v2", "onnx", threads=2)
+    encoder = open_bert("all-MiniLM-L6-v2", "onnx", threads=2)
     taken: list[str] = []
 
     def failing(text: str) -> None:

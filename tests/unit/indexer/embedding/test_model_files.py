@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from indexer.embedding.model_files import model_digest
-from indexer.embedding.onnx_bert import BertEncoder
+from indexer.embedding.onnx_encoder import open_bert
 from tests.unit.indexer.embedding.tiny_bert import FIRST, MODULES, write_model
 
 
@@ -61,7 +61,7 @@ def test_of_weights_in_both_formats_those_count_that_are_read(tmp_path: Path) ->
 def test_an_encoder_of_another_pooling_is_another_encoder(tmp_path: Path) -> None:
     for folder in ("mean", "first"):
         (tmp_path / folder).mkdir()
-    mean = BertEncoder(str(write_model(tmp_path / "mean")), "onnx")
-    first = BertEncoder(str(write_model(tmp_path / "first", pooling=FIRST)), "onnx")
+    mean = open_bert(str(write_model(tmp_path / "mean")), "onnx")
+    first = open_bert(str(write_model(tmp_path / "first", pooling=FIRST)), "onnx")
     assert mean.encode(["river bank"]).tolist() != first.encode(["river bank"]).tolist()
     assert mean.digest != first.digest

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from indexer.embedding import load_encoder
+from indexer.embedding.encoder import PROMPTS_FILE, PromptedEncoder, Prompts, load_encoder, prompts_in
 from indexer.embedding.hashing import HashingEncoder
 from indexer.embedding.model_files import model_folder
-from indexer.embedding.onnx_bert import BertEncoder
-from indexer.embedding.prompts import CONFIG, PromptedEncoder, Prompts, prompts_in
+from indexer.embedding.onnx_encoder import open_bert
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingSettings
 from tests.embeddings_endpoint import embeddings_endpoint
@@ -21,7 +20,7 @@ E5 = {"prompts": {"query": "river ", "passage": "sea "}, "default_prompt_name": 
 
 
 def with_config(folder: Path, config: object) -> Path:
-    (folder / CONFIG).write_text(config if isinstance(config, str) else json.dumps(config))
+    (folder / PROMPTS_FILE).write_text(config if isinstance(config, str) else json.dumps(config))
     return folder
 
 
@@ -46,13 +45,13 @@ def test_a_models_prompts_are_read_from_its_folder(tmp_path: Path, config: objec
 
 @pytest.mark.parametrize("config", ["{", "[]", {"prompts": "query: "}, {"prompts": {"query": ["a"]}}])
 def test_prompts_that_cannot_be_read_are_refused(tmp_path: Path, config: object) -> None:
-    with pytest.raises(IncompatibleGeneration, match=CONFIG):
+    with pytest.raises(IncompatibleGeneration, match=PROMPTS_FILE):
         prompts_in(with_config(tmp_path, config))
 
 
 def test_questions_and_passages_have_each_their_prompt_and_settings_go_before_the_models_own(tmp_path: Path) -> None:
     folder = str(with_config(write_model(tmp_path), E5))
-    plain = BertEncoder(folder, "onnx")
+    plain = open_bert(folder, "onnx")
     own = load_encoder(EmbeddingSettings(provider="onnx", model=folder))
     set_ = load_encoder(EmbeddingSettings(provider="onnx", model=folder, query_prefix="hill ", passage_prefix=""))
     for encoder, query, passage in ((own, "river ", "sea "), (set_, "hill ", "")):
@@ -75,7 +74,7 @@ def test_torch_makes_of_prompts_what_their_own_library_does(tmp_path: Path) -> N
     from sentence_transformers import SentenceTransformer
 
     for file in model_folder("all-MiniLM-L6-v2").iterdir():
-        if file.name != CONFIG:
+        if file.name != PROMPTS_FILE:
             (tmp_path / file.name).symlink_to(file)
     config = {"prompts": {"query": "query: ", "document": "passage: "}, "default_prompt_name": "document"}
     theirs: Any = SentenceTransformer(str(with_config(tmp_path, config)), device="cpu", local_files_only=True)
@@ -117,7 +116,7 @@ def test_whatever_makes_other_vectors_has_another_digest(tmp_path: Path) -> None
         return load_encoder(EmbeddingSettings(provider="onnx", model=str(folder), **settings)).digest
 
     folder = write_model(tmp_path)
-    plain = BertEncoder(str(folder), "onnx").digest
+    plain = open_bert(str(folder), "onnx").digest
     assert digest() == digest(dimension=WIDTH) == digest(query_prefix="", passage_prefix="") == plain
     different = [
         {"query_prefix": "a"},

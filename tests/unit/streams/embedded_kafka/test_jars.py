@@ -10,7 +10,7 @@ import pytest
 
 from schemas.errors import Unreachable
 from streams.embedded_kafka import jars
-from streams.embedded_kafka.jars import LockedJar, WrongChecksum, ensure_jars, locked_jars, user_cache_dir
+from streams.embedded_kafka.jars import LockedJar, WrongChecksum, ensure_jars, locked_jars
 
 SPECIFICATION = Path(__file__).parents[4] / "deploy" / "kafka" / "jgo.toml"
 CONTENT = b"a jar"
@@ -124,11 +124,3 @@ def test_an_interrupted_fetch_goes_on_where_it_stopped(tmp_path: Path, central: 
 
     assert central["mavens"][1].downloads == ["b"]
     assert [path.name for path in sorted((tmp_path / "1.0").iterdir())] == ["a-1.0.jar", "b-1.0.jar"]
-
-
-def test_the_cache_is_where_the_user_keeps_caches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-
-    assert user_cache_dir({"XDG_CACHE_HOME": "/caches"}) == Path("/caches/thalweg/kafka")
-    assert user_cache_dir({}) == tmp_path / ".cache/thalweg/kafka"
-    assert user_cache_dir({"XDG_CACHE_HOME": "relative"}) == tmp_path / ".cache/thalweg/kafka"

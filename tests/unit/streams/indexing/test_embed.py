@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from indexer.embedding.hashing import HashingEncoder
-from indexer.embedding.openai_endpoint import EndpointEncoder
+from indexer.embedding.openai import EndpointEncoder
 from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
 from streams.indexing.embed import PROBE, Encoding
 from streams.metrics import WorkerMetrics

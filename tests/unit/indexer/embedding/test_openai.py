@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from indexer.embedding import Encoder, load_encoder
+from indexer.embedding.encoder import Encoder, load_encoder
 from indexer.embedding.hashing import HashingEncoder
-from indexer.embedding.openai_endpoint import EndpointEncoder
+from indexer.embedding.openai import EndpointEncoder
 from indexer.errors import (
     EncoderBusy,
     EncoderFailure,

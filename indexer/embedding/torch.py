@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.embedding import encodable
+from indexer.embedding.encoder import encodable
 from indexer.embedding.model_files import model_digest, model_folder
 from indexer.errors import IncompatibleGeneration
 from indexer.runtime.processors import usable_processors
@@ -39,7 +39,8 @@ class SentenceTransformerEncoder:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise IncompatibleGeneration(
-                f"The model {model!r} runs in torch, which is not installed: pip install 'thalweg[torch]'."
+                f"The model {model!r} runs in torch, which is not installed: pip install 'thalweg[torch]'. A "
+                "model that comes as an .onnx file needs no torch: set THALWEG_EMBEDDING__PROVIDER to onnx-file."
             ) from error
 
         torch.set_num_threads(1)

@@ -1,0 +1,189 @@
+"""What turns texts into vectors, which one the settings name, and the prompts its model wants before a text.
+
+A vector is a pure function of its text: bit-equal whatever else is encoded beside it. Equal content therefore leaves
+equal vectors and equal similarity edges after any replay, in any order, with any batching. The encoders that run here
+keep that: none pads a text to the length of another. An endpoint keeps it as far as its operator does.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.embedding.model_files import PACKAGED_MODEL, model_folder
+from indexer.errors import IncompatibleGeneration
+from schemas.settings import EmbeddingProvider, EmbeddingSettings
+
+MAX_CHARACTERS_PER_TEXT = 8_000
+PROMPTS_FILE = "config_sentence_transformers.json"
+_PASSAGE_PROMPTS = ("document", "passage", "corpus")  # in sentence-transformers' order
+
+
+class Encoder(Protocol):
+    """Turns texts into vectors. Safe to call from several threads; calls may wait for each other.
+
+    `batch_texts` is how many texts a call should have at most, so that one that fails loses no more; None for any
+    number. `digest` differs between encoders whose vectors must not be compared.
+    """
+
+    provider: EmbeddingProvider
+    model: str
+    digest: str
+    dimension: int
+    batch_texts: int | None
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(n_texts, dimension) float32, each row of L2 norm 1, depending on its own text only.
+
+        Raises EncoderFailure for what can be foreseen, such as an endpoint that is away, and whatever the model raises.
+        """
+        ...
+
+
+class StoredVectors(Protocol):
+    """What the stored vectors were made with, as a manifest records it."""
+
+    @property
+    def embedding_provider(self) -> EmbeddingProvider: ...
+    @property
+    def embedding_model(self) -> str: ...
+    @property
+    def dimension(self) -> int: ...
+
+
+class Prompts(NamedTuple):
+    """The prefixes of a query and of a passage."""
+
+    query: str = ""
+    passage: str = ""
+
+
+class PromptedEncoder:
+    """An encoder with its prompts, and with vectors cut to `dimension` numbers. Safe to call from several threads.
+
+    Models such as e5, nomic-embed and gte were trained with one prefix for passages and another for queries; Matryoshka
+    models (Kusupati et al. 2022) also give good vectors when only their first numbers are kept. `digest` is the model's
+    own where there are no prompts and nothing is cut off; else it covers these too.
+    """
+
+    def __init__(self, model: Encoder, prompts: Prompts = Prompts(), dimension: int | None = None) -> None:  # noqa: B008
+        self.model = model.model
+        self.provider = model.provider
+        self.batch_texts = model.batch_texts
+        self.dimension = dimension or model.dimension
+        self.is_plain = prompts == Prompts() and self.dimension == model.dimension
+        self.digest = model.digest
+        if not self.is_plain:
+            self.digest += f"-{text_hash(json.dumps([*prompts, self.dimension]))[:12]}"
+        self._model = model
+        self._prompts = prompts
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of passages, see `Encoder.encode`."""
+        return self._encode(self._prompts.passage, texts)
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of queries, likewise."""
+        return self._encode(self._prompts.query, texts)
+
+    def _encode(self, prompt: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = self._model.encode([prompt + text for text in texts] if prompt else texts)
+        if self.dimension == vectors.shape[1]:
+            return vectors
+        cut = vectors[:, : self.dimension].copy()
+        cut[~cut.any(axis=1), 0] = 1.0  # a vector that is zero in these numbers still gets a direction
+        cut /= np.linalg.norm(cut, axis=1, keepdims=True)
+        return cut
+
+
+def load_encoder(settings: EmbeddingSettings, stored: StoredVectors | None = None) -> PromptedEncoder:
+    """The encoder the settings name. `auto` means the provider of the `stored` vectors, else the fastest here.
+
+    Takes a second; ten for `sentence-transformers`, whose libraries are large; the first time, as long as it takes to
+    download the packaged model. Raises IncompatibleGeneration when there is no such model or the provider cannot run
+    it, EncoderFailure when an endpoint has to be asked for its dimension and does not answer, Failure when the packaged
+    model cannot be downloaded.
+    """
+    model = _load(settings, _provider(settings, stored), stored)
+    if (settings.dimension or 0) > model.dimension:
+        raise IncompatibleGeneration(
+            f"The model {model.model!r} gives vectors of {model.dimension} numbers, not of {settings.dimension}: "
+            "set THALWEG_EMBEDDING__DIMENSION to no more, or name another model."
+        )
+    return PromptedEncoder(model, _prompts(settings, model.provider), settings.dimension)
+
+
+def needs_packaged_model(settings: EmbeddingSettings, stored: StoredVectors | None = None) -> bool:
+    """Whether `load_encoder` would take the packaged model, and download it where it is not yet here."""
+    provider = stored.embedding_provider if settings.provider == "auto" and stored else settings.provider
+    return provider not in ("openai", "hashing") and settings.model == PACKAGED_MODEL
+
+
+def prompts_in(folder: Path) -> Prompts:
+    """Those that a sentence-transformers folder names. Raises IncompatibleGeneration when they cannot be read."""
+    path = folder / PROMPTS_FILE
+    if not path.is_file():
+        return Prompts()
+    try:
+        config: Any = json.loads(path.read_text(encoding="utf-8"))
+        named: dict[str, str] = dict(config.get("prompts") or {})
+        default = named.get(config.get("default_prompt_name"), "")
+        of_passages = [named[name] for name in _PASSAGE_PROMPTS if name in named] or [default]
+        prompts = Prompts(named.get("query", default), next(filter(None, of_passages), ""))
+        if not all(isinstance(prompt, str) for prompt in prompts):
+            raise TypeError("a prompt is no text")
+    except (ValueError, TypeError, AttributeError) as error:
+        raise IncompatibleGeneration(f"The prompts in {path} cannot be read: {error}.") from error
+    return prompts
+
+
+def encodable(text: str) -> str:
+    """The part of a text that tokenisers take: valid Unicode, and no more of it than any model window here holds."""
+    return text[:MAX_CHARACTERS_PER_TEXT].encode("utf-8", "replace").decode()
+
+
+def text_hash(text: str) -> str:
+    """32 hex digits of a text's SHA-256, by which its vector is found again."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _provider(settings: EmbeddingSettings, stored: StoredVectors | None) -> EmbeddingProvider:
+    if settings.provider != "auto":
+        return settings.provider
+    if stored is not None:
+        return stored.embedding_provider
+    from indexer.embedding.onnx_encoder import fastest_provider
+
+    return fastest_provider(settings.model)
+
+
+def _load(settings: EmbeddingSettings, provider: EmbeddingProvider, stored: StoredVectors | None) -> Encoder:
+    """Imports what runs the model only where it is chosen: torch alone takes ten seconds."""
+    if provider == "hashing":
+        from indexer.embedding.hashing import HashingEncoder
+
+        return HashingEncoder()
+    if provider == "openai":
+        from indexer.embedding.openai import EndpointEncoder
+
+        return EndpointEncoder.open(settings, stored)
+    if provider == "sentence-transformers":
+        from indexer.embedding.torch import SentenceTransformerEncoder
+
+        return SentenceTransformerEncoder(settings.model, settings.threads)
+    from indexer.embedding.onnx_encoder import open_bert, open_file
+
+    if provider == "onnx-file":
+        return open_file(settings.model, settings.threads)
+    return open_bert(settings.model, provider, settings.threads)
+
+
+def _prompts(settings: EmbeddingSettings, provider: EmbeddingProvider) -> Prompts:
+    """Those of the settings; where these are unset, the model's own."""
+    own = Prompts() if provider in ("openai", "hashing") else prompts_in(model_folder(settings.model))
+    query, passage = settings.query_prefix, settings.passage_prefix
+    return Prompts(own.query if query is None else query, own.passage if passage is None else passage)

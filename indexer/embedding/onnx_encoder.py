@@ -1,0 +1,173 @@
+"""Encoders on ONNX Runtime: ready in a second, and the fastest way known to use a CPU's cores."""
+
+import platform
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+
+from indexer.embedding.encoder import encodable
+from indexer.embedding.model_files import TOKENIZER, model_digest, model_folder
+from indexer.embedding.onnx_bert import INPUT, OUTPUT, BertShape, UnsupportedModel, bert_graph
+from indexer.embedding.onnx_file import OnnxFile, onnx_file_in
+from indexer.errors import IncompatibleGeneration
+from indexer.runtime.processors import usable_processors
+from schemas.settings import EmbeddingProvider
+
+_GRAPH_VERSION = 1  # another arithmetic makes other vectors
+_DOT_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "asimddp"})  # as Linux names the instructions
+
+Forward = Callable[[NDArray[np.int64]], NDArray[np.float32]]
+"""From the tokens of one text, (n_tokens,) and n_tokens > 0, to its vector, (dimension,) of L2 norm 1."""
+
+
+class OnnxEncoder:
+    """Each text is a run of its own, on one thread; several texts share the cores.
+
+    So a vector depends on nothing but its text, although int8 activations are scaled by what is in the run, nothing
+    is padded, and no thread waits for another inside a text.
+    """
+
+    batch_texts: int | None = None
+
+    def __init__(
+        self,
+        forward: Forward,
+        tokenizer: Tokenizer,
+        *,
+        provider: EmbeddingProvider,
+        model: str,
+        digest: str,
+        dimension: int,
+        threads: int = 0,
+    ) -> None:
+        """`tokenizer` truncates to the model's window. `threads` 0 means one for each core this process may use."""
+        self._forward = forward
+        self._tokenizer: Any = tokenizer
+        self._thread_count = threads or usable_processors()
+        self._threads = ThreadPoolExecutor(self._thread_count, thread_name_prefix="encoder")
+        self.provider = provider
+        self.model = model
+        self.digest = digest
+        self.dimension = dimension
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(n_texts, dimension) float32, each row of L2 norm 1."""
+        if len(texts) == 1:
+            return self._vector(texts[0])[np.newaxis]
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        # each thread takes the next text itself; long ones first, so that all end at about the same time
+        rows = iter(sorted(range(len(texts)), key=lambda row: len(texts[row]), reverse=True))
+        for share in [self._threads.submit(self._fill, vectors, texts, rows) for _ in range(self._thread_count)]:
+            share.result()
+        return vectors
+
+    def _fill(self, vectors: NDArray[np.float32], texts: Sequence[str], rows: Iterator[int]) -> None:
+        """Make the vectors of rows that no other thread has taken, until none is left. One that fails ends it."""
+        try:
+            for row in rows:
+                vectors[row] = self._vector(texts[row])
+        finally:
+            for _ in rows:
+                pass
+
+    def _vector(self, text: str) -> NDArray[np.float32]:
+        tokens = np.array(self._tokenizer.encode(encodable(text)).ids, dtype=np.int64)
+        if tokens.size:
+            return self._forward(tokens)
+        direction: NDArray[np.float32] = np.eye(1, self.dimension, dtype=np.float32)[0]
+        return direction  # no words, and a tokenizer without special tokens
+
+
+def open_bert(model: str, provider: Literal["onnx", "onnx-int8"], threads: int = 0) -> OnnxEncoder:
+    """The weights of a BERT sentence encoder, in a graph of our own. Raises IncompatibleGeneration."""
+    folder = model_folder(model)
+    precision: Literal["float32", "int8"] = "int8" if provider == "onnx-int8" else "float32"
+    try:
+        shape = BertShape.read(folder)
+    except UnsupportedModel as error:
+        raise IncompatibleGeneration(
+            f"The model {model!r} cannot run as {provider}: {error}. Set THALWEG_EMBEDDING__PROVIDER to "
+            "sentence-transformers, or to onnx-file for a model that comes as an .onnx file."
+        ) from error
+    graph = bert_graph(shape, load_file(folder / "model.safetensors"), precision)
+    session = onnxruntime.InferenceSession(graph.SerializeToString(), single_threaded())
+
+    def forward(tokens: NDArray[np.int64]) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = session.run([OUTPUT], {INPUT: tokens})[0]
+        return vector
+
+    return OnnxEncoder(
+        forward,
+        _tokenizer(folder, shape.max_tokens),
+        provider=provider,
+        model=model,
+        digest=f"{model_digest(folder)}-{precision}-{_GRAPH_VERSION}",
+        dimension=shape.width,
+        threads=threads,
+    )
+
+
+def open_file(model: str, threads: int = 0) -> OnnxEncoder:
+    """A model that comes as an ONNX file, whatever its architecture. Raises IncompatibleGeneration."""
+    file = OnnxFile.open(model, single_threaded())
+    tokenizer = _tokenizer(file.folder, file.max_tokens)
+    return OnnxEncoder(
+        file.forward,
+        tokenizer,
+        provider="onnx-file",
+        model=model,
+        digest=f"{model_digest(file.folder, file.weights)}-file-{_GRAPH_VERSION}",
+        dimension=file.dimension,
+        threads=threads,
+    )
+
+
+def fastest_provider(model: str) -> EmbeddingProvider:
+    """For a BERT sentence encoder int8 where the processor has instructions for it, else float32; for any other model
+    its ONNX file where it has one, else torch.
+
+    Without such instructions int8 gains no time and loses precision: sums of byte products saturate.
+    Raises IncompatibleGeneration when there is no such model.
+    """
+    folder = model_folder(model)
+    if model.endswith(".onnx"):
+        return "onnx-file"
+    try:
+        BertShape.read(folder)
+    except UnsupportedModel:
+        return "onnx-file" if onnx_file_in(folder) else "sentence-transformers"
+    return "onnx-int8" if has_int8_dot_products() else "onnx"
+
+
+def has_int8_dot_products() -> bool:
+    """Whether the processor has byte dot products: VNNI on x86, `dotprod` on ARM (every Apple one has it)."""
+    if sys.platform == "darwin":
+        return platform.machine() == "arm64"
+    try:
+        described = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return False
+    return not _DOT_PRODUCTS.isdisjoint(described.split())
+
+
+def single_threaded() -> onnxruntime.SessionOptions:
+    """Options of a session whose runs stay on the thread that calls them."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    return options
+
+
+def _tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
+    tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
+    tokenizer.enable_truncation(max_tokens)
+    tokenizer.no_padding()
+    return tokenizer
