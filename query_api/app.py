@@ -1,19 +1,23 @@
 """The ASGI application of the query service."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
-from query_api.circuit_breaker import REST_SECONDS
+from query_api.circuit_breaker import RESET_SECONDS
 from query_api.context import Service
+from query_api.encoder import LoadEncoder, load_encoder
 from query_api.errors import install_problem_handlers
-from query_api.index.engine import Engine, load_engine
+from query_api.health import gauges
+from query_api.index.stores import Stores
 from query_api.middleware.access import Gate
 from query_api.middleware.body_limits import BodyLimits
 from query_api.openapi import describe
+from query_api.retrieval.service import SearchEngine
 from query_api.routes import (
     analytics,
     cache,
@@ -42,20 +46,31 @@ yet. Errors are problem+json (RFC 9457). Where a service has an API key, send it
 def create_app(
     settings: ServiceSettings,
     *,
-    load: Callable[[], Engine] = load_engine,
-    encoder_rest_seconds: float = REST_SECONDS,
+    stores: Stores | None = None,
+    engine: SearchEngine | None = None,
+    load_encoder: LoadEncoder = load_encoder,
+    encoder_retry_seconds: float = RESET_SECONDS,
 ) -> FastAPI:
-    """The app with these settings. `load` brings the engine, after the port is open; tests give their own. An encoder
-    that is away is asked again after `encoder_rest_seconds`."""
+    """The app with these settings. Stores and engine that are not given are made by them. An encoder that is away is
+    asked again after `encoder_retry_seconds`."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service = Service(settings, load, encoder_rest_seconds=encoder_rest_seconds)
+        service = await Service.create(
+            settings,
+            stores=stores,
+            engine=engine,
+            load_encoder=load_encoder,
+            encoder_retry_seconds=encoder_retry_seconds,
+        )
+        service.metrics.add_gauges(partial(gauges, service))
         app.state.service = service
         app.state.evaluations = evaluations.evaluations_over(service)
-        async with service.running():
+        try:
             yield
+        finally:
             await app.state.evaluations.stop()
+            await service.aclose()
 
     app = FastAPIOffline(
         redoc_url=None,

@@ -1,44 +1,43 @@
-"""Whom a failure keeps from being asked again at once."""
+"""A circuit breaker: what has failed is left alone for a while, then one call probes it."""
 
 import threading
 import time
 from collections.abc import Callable
 
-REST_SECONDS = 5.0
-LONGEST_REST_SECONDS = 300.0
+RESET_SECONDS = 5.0
+LONGEST_RESET_SECONDS = 300.0
 
 
-class Rest:
-    """After a failure somebody is asked again only once in `rest_seconds`, or when he said, within five minutes.
+class CircuitBreaker:
+    """Open after a failure, for `reset_seconds` or as long as the failed side asked, at most five minutes.
 
-    `problem` is why he is spared; None while he answers. Used from several threads.
+    `problem` is the failure that opened it; None while it is closed. Used from several threads.
     """
 
-    def __init__(self, rest_seconds: float = REST_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, reset_seconds: float = RESET_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
         self.problem: str | None = None
-        self._rest_seconds = rest_seconds
+        self._reset_seconds = reset_seconds
         self._clock = clock
-        self._until = 0.0
+        self._open_until = 0.0
         self._lock = threading.Lock()
 
-    def reason(self) -> tuple[str, float] | None:
-        """The problem, and for how many seconds he is not to be asked; None where he may be. After a failure only who
-        is told so asks, and no one else for `rest_seconds`."""
+    def refusal(self) -> tuple[str, float] | None:
+        """The problem and the seconds it stays open; None where the call may be made. Once the time is over one caller
+        may probe, and no other for `reset_seconds`."""
         with self._lock:
             if self.problem is None:
                 return None
-            left = self._until - self._clock()
+            left = self._open_until - self._clock()
             if left > 0:
                 return self.problem, left
-            self._until = self._clock() + self._rest_seconds
+            self._open_until = self._clock() + self._reset_seconds
             return None
 
-    def begin(self, problem: str, asked_seconds: float | None) -> None:
-        """He failed, and asked to be left alone for so long."""
+    def record_failure(self, problem: str, retry_after_seconds: float | None) -> None:
         with self._lock:
             self.problem = problem
-            self._until = self._clock() + max(self._rest_seconds, min(asked_seconds or 0.0, LONGEST_REST_SECONDS))
+            asked = min(retry_after_seconds or 0.0, LONGEST_RESET_SECONDS)
+            self._open_until = self._clock() + max(self._reset_seconds, asked)
 
-    def end(self) -> None:
-        """He answered."""
+    def record_success(self) -> None:
         self.problem = None

@@ -70,7 +70,9 @@ class Frame(BaseModel):
     body: Meta | Stage | Hit | Done | StreamError | Reset
 
 
-PARTS: dict[FrameName, type[Meta | Stage | Hit | Done]] = {"meta": Meta, "stage": Stage, "hit": Hit, "done": Done}
+SearchFrame = Meta | Stage | Hit | Done
+
+PARTS: dict[FrameName, type[SearchFrame]] = {"meta": Meta, "stage": Stage, "hit": Hit, "done": Done}
 """The frames that an answer is made of."""
 NAMES: dict[type[BaseModel], FrameName] = {part: name for name, part in PARTS.items()}
 

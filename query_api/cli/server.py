@@ -1,4 +1,4 @@
-"""Running the service in this process: the port is bound first, the app behind it loads what takes time afterwards."""
+"""Running the service in this process: what takes seconds to import first, then the port; the model loads behind it."""
 
 import asyncio
 import errno
@@ -20,9 +20,7 @@ from starlette.types import ASGIApp
 
 from indexer.runtime.logs import configure_logging
 from indexer.runtime.memory import share_arenas
-from query_api.app import create_app
 from query_api.cli.connections import REQUEST_SECONDS, ServiceProtocol
-from query_api.context import Service
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.errors import InUse, NoAccess, WrongSetting
 
@@ -40,7 +38,9 @@ def serve(settings: ServiceSettings, log_level: str) -> None:
     configure_logging(log_level, chatty=dict.fromkeys(_CHATTY, logging.ERROR))
     share_arenas()
     check_data_dir(settings)
-    _prefer_short_waits()
+    _limit_blas_threads()
+    from query_api.app import create_app  # imports numpy and the stores, which takes seconds
+
     listening = bind(settings.service)
     host, port = listening.getsockname()[:2]
     app = create_app(settings)
@@ -78,16 +78,16 @@ class _Server(uvicorn.Server):
         self._app = app
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        service: Service | None = getattr(self._app.state, "service", None)
+        service = getattr(self._app.state, "service", None)
         if service is not None:
             service.keeper.stop_waiting()
         await super().shutdown(sockets)
 
 
-def _prefer_short_waits() -> None:
+def _limit_blas_threads() -> None:
     """Searches run beside each other, each on one core: a product split over all cores waits for the slowest, and the
-    event loop should not wait 5 ms for a thread that computes."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is first imported
+    event loop should not wait 5 ms for a thread that computes. To be called before numpy is imported."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     sys.setswitchinterval(SWITCH_SECONDS)
 

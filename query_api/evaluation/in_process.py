@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 import structlog
@@ -25,13 +25,10 @@ from query_api.evaluation.answers import Asked
 from query_api.evaluation.approaches import WITHOUT_RERANKER, Approach
 from query_api.evaluation.datasets import LabelledCollection, LabelledDocument, Question
 from schemas.evaluations import EvaluationRequest, EvaluationState
-from schemas.frames import Done
+from schemas.frames import Done, SearchFrame
 from schemas.hits import Hit
 from schemas.ids import sha256_hex
 from schemas.search import SearchRequest
-
-if TYPE_CHECKING:
-    from query_api.index.engine import SearchPart
 
 KEPT = 20
 YIELD_SECONDS = 0.02
@@ -43,9 +40,9 @@ log = structlog.get_logger(__name__)
 
 
 class Searching(Protocol):
-    """One search in a thread of the caller's: the parts of its answer, as `Engine.search` gives them."""
+    """One search in a thread of the caller's: the parts of its answer, as `SearchEngine.search` gives them."""
 
-    def __call__(self, request: SearchRequest, threads: ThreadPoolExecutor) -> AsyncGenerator["SearchPart", None]: ...
+    def __call__(self, request: SearchRequest, threads: ThreadPoolExecutor) -> AsyncGenerator[SearchFrame, None]: ...
 
 
 class ServedFacts(msgspec.Struct, frozen=True):

@@ -3,27 +3,25 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import structlog
 
 from indexer.errors import DamagedStore
 from indexer.generations import Generation, Manifest, read_manifest
+from indexer.read.lance import VectorReader
 from indexer.runtime.memory import return_freed_memory
 from kafka_client.unreadable_batches import Skip
-from query_api.index.engine import Engine, GraphFile
 from query_api.index.follower import LocateBroker, LogUnavailable, Span, TailedRecord, TopicTail
 from query_api.index.graph.live import GraphChange, LiveGraph
+from query_api.index.graph.view import GraphView
+from query_api.index.snapshot import ServedSnapshot
+from query_api.index.stores import GraphFile, Stores
 from schemas.contributions import decode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey
 from schemas.settings import MIB, KafkaSettings
 from schemas.topics import TopicNames
-
-if TYPE_CHECKING:
-    from indexer.read.lance import VectorReader
-    from query_api.index.graph.view import GraphView
-    from query_api.index.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 
@@ -41,20 +39,20 @@ class InThread(Protocol):
 class OpenedGeneration:
     """The parts of a generation as they were opened: `open_generation` makes it, in a thread."""
 
-    def __init__(self, generation: Generation, engine: Engine, resident_text_bytes: int) -> None:
+    def __init__(self, generation: Generation, stores: Stores) -> None:
         self.generation = generation
         self.manifest: Manifest = read_manifest(generation)
-        self.reader: VectorReader = engine.open_tables(generation, resident_text_bytes)
+        self.reader: VectorReader = stores.open_tables(generation)
         self.damaged_graph_files: set[str] = set()
         self.graph_file: GraphFile | None = None
-        self.graph = LiveGraph(self._newest_intact_graph(engine))
+        self.graph = LiveGraph(self._newest_intact_graph(stores))
 
-    def _newest_intact_graph(self, engine: Engine) -> "GraphView":
+    def _newest_intact_graph(self, stores: Stores) -> GraphView:
         """A damaged snapshot is passed over for the one before; the tail of the graph topic makes up for it."""
         while True:
-            self.graph_file = engine.newest_graph_file(self.generation, self.damaged_graph_files)
+            self.graph_file = stores.newest_graph_file(self.generation, self.damaged_graph_files)
             try:
-                return engine.build_graph(self.generation, self.graph_file)
+                return stores.build_graph(self.generation, self.graph_file)
             except DamagedStore as error:
                 if self.graph_file is None:
                     raise
@@ -71,7 +69,7 @@ class ServedGeneration:
     def __init__(
         self,
         opened: OpenedGeneration,
-        engine: Engine,
+        stores: Stores,
         *,
         kafka: KafkaSettings,
         locate_broker: LocateBroker,
@@ -88,8 +86,7 @@ class ServedGeneration:
         self.graph_file = opened.graph_file
         self._damaged_graph_files = opened.damaged_graph_files
         self.graph_topic = names.graph(opened.generation.name)
-        self._engine = engine
-        self._documents_topic = names.documents
+        self._stores = stores
         self._in_thread = in_thread
         self._changed = changed
         self._on_broken = on_broken
@@ -105,8 +102,8 @@ class ServedGeneration:
         )
         self._tailing = asyncio.create_task(self.tail.run(), name=f"tail of {self.graph_topic}")
 
-    def snapshot(self) -> "Snapshot":
-        return self._engine.snapshot(self.generation, self.reader, self.graph.view, self._documents_topic)
+    def snapshot(self) -> ServedSnapshot:
+        return self._stores.snapshot(self.generation, self.reader, self.graph.view)
 
     async def follow_snapshot_files(self) -> None:
         """Rest the graph on the newest snapshot file; it is built beside what is served.
@@ -121,7 +118,7 @@ class ServedGeneration:
         if time.monotonic() < self._rest_until:
             return
         newest: GraphFile | None = await self._in_thread(
-            self._engine.newest_graph_file, self.generation, self._damaged_graph_files
+            self._stores.newest_graph_file, self.generation, self._damaged_graph_files
         )
         if newest is not None and newest != self.graph_file:
             self._rebasing = asyncio.create_task(self._rebase(newest), name="new base of the graph")
@@ -135,7 +132,7 @@ class ServedGeneration:
     async def _rebase(self, file: GraphFile) -> None:
         started = time.perf_counter()
         try:
-            await self._in_thread(self.graph.rebase, lambda: self._engine.build_graph(self.generation, file))
+            await self._in_thread(self.graph.rebase, lambda: self._stores.build_graph(self.generation, file))
         except DamagedStore as error:
             _warn_of(file, error)
             self._damaged_graph_files.add(file.name)

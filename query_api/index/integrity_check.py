@@ -7,15 +7,12 @@ the next read, will meet what was not written. So it is told before somebody nee
 import asyncio
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import structlog
 
 from indexer.generations import Generation
 from indexer.integrity.damage import Damage, sentence_of
-
-if TYPE_CHECKING:
-    from query_api.index.engine import LazyEngine
+from query_api.index.stores import Stores
 
 log = structlog.get_logger(__name__)
 
@@ -27,10 +24,10 @@ class DamageWatch:
     """Keeps `damage`, all that is not as written in the generation that `served` names. Used on the event loop."""
 
     def __init__(
-        self, engine: "LazyEngine", served: Callable[[], Generation | None], *, pause_seconds: float = PAUSE_SECONDS
+        self, stores: Stores, served: Callable[[], Generation | None], *, pause_seconds: float = PAUSE_SECONDS
     ) -> None:
         self.damage: list[Damage] = []
-        self._engine = engine
+        self._stores = stores
         self._served = served
         self._pause_seconds = pause_seconds
 
@@ -47,7 +44,7 @@ class DamageWatch:
 
     def index_damage(self) -> list[Damage]:
         """That in the tables which searches read."""
-        return [each for each in self.damage if self._engine.engine.is_in_index(each)]
+        return [each for each in self.damage if self._stores.is_in_index(each)]
 
     def sentence(self) -> str | None:
         """What is damaged and what mends it, for a person."""
@@ -57,7 +54,7 @@ class DamageWatch:
         return sentence_of(generation.data_dir, self.damage)
 
     async def _pass(self, generation: Generation) -> list[Damage]:
-        steps = self._engine.engine.damage_of(generation)
+        steps = self._stores.damage_of(generation)
         found: list[Damage] = []
         while True:
             began = time.perf_counter()

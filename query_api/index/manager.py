@@ -11,28 +11,26 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 
 from indexer.errors import DamagedStore
 from indexer.generations import Generation, current_generation
 from kafka_client.unreadable_batches import Skip, skip_all, skip_none
-from query_api.index.engine import LazyEngine, tables_of
 from query_api.index.follower import LocateBroker, Span, TailedRecord, TopicTail
 from query_api.index.generation import OpenedGeneration, ServedGeneration
 from query_api.index.indexing_latency import IndexFreshness
 from query_api.index.integrity_check import DamageWatch
 from query_api.index.linking_choices import LinkingChoices
 from query_api.index.receipts import RecentReceipts
+from query_api.index.snapshot import ServedSnapshot
+from query_api.index.stores import Stores
 from query_api.metrics import ServiceMetrics
 from query_api.settings import ServiceSettings
 from schemas.ids import format_positions
 from schemas.receipts import decode_receipt
 from schemas.topics import TopicNames
-
-if TYPE_CHECKING:
-    from query_api.index.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 
@@ -67,27 +65,26 @@ class SnapshotKeeper:
     def __init__(
         self,
         settings: ServiceSettings,
-        engine: LazyEngine,
+        stores: Stores,
         locate_broker: LocateBroker,
         metrics: ServiceMetrics,
         skip: Skip = skip_none,
     ) -> None:
         """`skip` says which unreadable batches of the graph topic to pass by; receipts do without theirs."""
-        self.current: Snapshot | None = None
+        self.current: ServedSnapshot | None = None
         self.served: ServedGeneration | None = None
         self.problem: str | None = "The stores are being opened."
         self.receipts = RecentReceipts()
-        self._engine = engine
+        self._stores = stores
         self._data_dir = settings.storage.data_dir
         self._kafka = settings.kafka
         self._refresh_seconds = settings.service.refresh_seconds
-        self._text_bytes = settings.service.resident_text_bytes
         self._locate_broker = locate_broker
         self._metrics = metrics
         self._skip = skip
         self._index_freshness = IndexFreshness(metrics.index_freshness.observe)
         self._topics = TopicNames(settings.kafka.topic_prefix)
-        self.damage = DamageWatch(engine, lambda: None if self.served is None else self.served.generation)
+        self.damage = DamageWatch(stores, lambda: None if self.served is None else self.served.generation)
         self._threads = ThreadPoolExecutor(3, thread_name_prefix="snapshot")
         self._checked_at = time.monotonic()
         self._receipt_at = 0.0
@@ -112,6 +109,14 @@ class SnapshotKeeper:
         """Since the snapshot was last known to show all that the tables hold."""
         return time.monotonic() - self._checked_at
 
+    def applied(self) -> dict[str, Mapping[int, int]]:
+        """The last offsets that searches show, of each topic that is followed."""
+        snapshot, served = self.current, self.served
+        applied: dict[str, Mapping[int, int]] = {self._topics.documents: {} if snapshot is None else snapshot.reached}
+        if snapshot is not None and served is not None:
+            applied[served.graph_topic] = {0: snapshot.graph.position}
+        return applied
+
     async def run(self) -> None:
         """Open what there is, keep it up, follow `CURRENT`; for ever. What fails stands in `problem` for so long."""
         tailing = asyncio.create_task(self.receipts_tail.run(), name="tail of receipts")
@@ -135,7 +140,7 @@ class SnapshotKeeper:
                 await self.served.stop()
             self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def wait_for(self, asked: Mapping[int, int], *, graph: bool, seconds: float) -> "Snapshot":
+    async def wait_for(self, asked: Mapping[int, int], *, graph: bool, seconds: float) -> ServedSnapshot:
         """A snapshot that shows every position of `asked`, and with `graph` its effect on the graph too.
 
         Raises NotThereYet when there is none after `seconds`, StoppingNow when the service is stopped meanwhile.
@@ -215,10 +220,10 @@ class SnapshotKeeper:
         raise DamagedStore("The tables are damaged on disk; searches go on with what was read from them before.")
 
     async def _switch_to(self, generation: Generation) -> ServedGeneration:
-        opened = await self._in_thread(lambda: OpenedGeneration(generation, self._engine.engine, self._text_bytes))
+        opened = await self._in_thread(lambda: OpenedGeneration(generation, self._stores))
         served = ServedGeneration(
             opened,
-            self._engine.engine,
+            self._stores,
             kafka=self._kafka,
             locate_broker=self._locate_broker,
             in_thread=self._in_thread,
@@ -303,9 +308,9 @@ def _first_receipts(spans: Mapping[int, Span]) -> Mapping[int, int]:
     }
 
 
-def covers(snapshot: "Snapshot", asked: Mapping[int, int], *, graph: bool) -> bool:
+def covers(snapshot: ServedSnapshot, asked: Mapping[int, int], *, graph: bool) -> bool:
     """Whether the snapshot shows every asked position (partition → offset), with `graph` in the graph too."""
-    positions = tables_of(snapshot).positions
+    positions = snapshot.tables.positions
     for partition, offset in asked.items():
         stored = positions.get(partition)
         if stored is None or stored.offset < offset:
@@ -315,7 +320,7 @@ def covers(snapshot: "Snapshot", asked: Mapping[int, int], *, graph: bool) -> bo
     return True
 
 
-def reached_token(snapshot: "Snapshot | None") -> str:
+def reached_token(snapshot: ServedSnapshot | None) -> str:
     """The token of what the text stores show; empty for nothing."""
     if snapshot is None:
         return ""

@@ -15,6 +15,7 @@ from schemas.hits import SnapshotInfo
 from schemas.ids import DocumentKey, format_positions
 
 if TYPE_CHECKING:
+    from indexer.read.lance import VectorSnapshot
     from indexer.read.resident.documents import DocumentIndex
     from indexer.read.resident.words import ComparedRows
     from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, PassageRow
@@ -129,6 +130,13 @@ class Snapshot:
             ),
             as_of=self.text.opened_at.isoformat(),
         )
+
+
+@dataclass(frozen=True)
+class ServedSnapshot(Snapshot):
+    """One that the service opened: `tables` hold more than a search reads."""
+
+    tables: "VectorSnapshot" = field(kw_only=True)
 
 
 class Candidate(NamedTuple):

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from contextlib import aclosing, suppress
 from pathlib import Path
 
-from query_api.index.engine import PartsOf
-from query_api.process_pool.messages import LONGEST_LINE, Ask, Ended, Stop, asked, ending, telling
+from query_api.process_pool.messages import LONGEST_LINE, Answer, Ask, Ended, Stop, asked, ending, telling
 
 LAST_STANDARD_FILE = 2
 _FIRST_TO_GO = "1000"  # of -1000 to 1000, proc_pid_oom_score_adj(5)
@@ -23,7 +22,7 @@ def open_files() -> frozenset[int]:
     return frozenset(int(each.name) for each in Path("/proc/self/fd").iterdir())
 
 
-def run_copy(connection: socket.socket, inherited: frozenset[int], parts_of: Callable[[], PartsOf]) -> None:
+def run_copy(connection: socket.socket, inherited: frozenset[int], parts_of: Callable[[], Answer]) -> None:
     """Serve until the other end of the connection is closed. To be called in a process that was just forked.
 
     Nothing of what the service holds is let go of here: no file is closed that it shares, no object collected.
@@ -54,7 +53,7 @@ def _let_go_of_files(numbers: frozenset[int]) -> None:
 
 
 class _Answering:
-    def __init__(self, parts_of: PartsOf) -> None:
+    def __init__(self, parts_of: Answer) -> None:
         self._parts_of = parts_of
         self._running: dict[int, asyncio.Task[None]] = {}
 

@@ -1,13 +1,16 @@
 """What goes between the service and a copy of it that searches: one line for each message, most of it JSON."""
 
+from collections.abc import AsyncGenerator, Callable
 from typing import NamedTuple
 
-from query_api.index.engine import SearchPart
-from schemas.frames import NAMES, PARTS
+from schemas.frames import NAMES, PARTS, SearchFrame
 from schemas.search import SearchRequest
 
 LONGEST_LINE = 256 * 1024 * 1024  # bytes; a hit holds the text of a passage and the metadata of a document
 FAILED = b"failed"  # how a search ends that ends without Done
+
+Answer = Callable[[SearchRequest, str], AsyncGenerator[SearchFrame, None]]
+"""The frames of the answer to a request, for a retrieval id."""
 
 _KINDS = {name.encode(): part for name, part in PARTS.items()}
 
@@ -48,7 +51,7 @@ def asked(line: bytes) -> Ask | Stop:
     return Ask(int(number), retrieval_id.decode(), SearchRequest.model_validate_json(request))
 
 
-def telling(number: int, part: SearchPart) -> bytes:
+def telling(number: int, part: SearchFrame) -> bytes:
     return b"%d %s %s\n" % (number, NAMES[type(part)].encode(), part.model_dump_json(by_alias=True).encode())
 
 
@@ -56,7 +59,7 @@ def ending(number: int, ended: Ended) -> bytes:
     return b"%d %s %s\n" % (number, FAILED, " ".join(ended.reason.split()).encode("utf-8", "replace"))
 
 
-def told(line: bytes) -> tuple[int, SearchPart | Ended]:
+def told(line: bytes) -> tuple[int, SearchFrame | Ended]:
     number, kind, rest = line.rstrip(b"\n").split(b" ", 2)
     if kind in _KINDS:
         return int(number), _KINDS[kind].model_validate_json(rest)

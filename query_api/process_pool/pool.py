@@ -9,24 +9,21 @@ import asyncio
 import sys
 import time
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING
 
 import structlog
 
 from indexer.runtime.processors import usable_processors
-from query_api.index.engine import LazyEngine, PartsOf, SearchPart
+from query_api.encoder import ServedEncoder
+from query_api.index.snapshot import Snapshot
+from query_api.process_pool.messages import Answer
 from query_api.process_pool.worker import Fork, ForkLost
 from query_api.settings import ServiceBlock
-from schemas.frames import NAMES, identity
+from schemas.frames import NAMES, SearchFrame, identity
 from schemas.search import SearchRequest
-
-if TYPE_CHECKING:
-    from query_api.encoder import ServedEncoder
-    from query_api.index.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 
@@ -43,15 +40,17 @@ MOST_PROCESSES = 4
 FORKABLE = frozenset({"onnx", "onnx-int8", "hashing"})  # computes in the thread that asks, by nothing outside
 
 
-class SharedSearches:
-    """The engine's searches. Used on the event loop."""
+Search = Callable[[SearchRequest, str, Snapshot, ServedEncoder, Executor], AsyncGenerator[SearchFrame, None]]
 
-    def __init__(self, engine: LazyEngine, executor: Executor, block: ServiceBlock) -> None:
+
+class SharedSearches:
+    """Searches, each by `search` here or in a copy of this process. Used on the event loop."""
+
+    def __init__(self, search: Search, executor: Executor, block: ServiceBlock) -> None:
         self.forked = 0  # searches so far
-        self._engine = engine
+        self._search = search
         self._executor = executor
         self._threads = block.search_threads
-        self._budgets = block.budgets
         self._most_forks = processes_to_search(block.search_processes) - 1
         self._patience = sum(block.budgets.model_dump().values()) + PATIENCE_SECONDS
         self.under_way = 0  # here; copies count theirs
@@ -69,11 +68,12 @@ class SharedSearches:
         return len(self._forks)
 
     async def search(
-        self, request: SearchRequest, retrieval_id: str, snapshot: "Snapshot", encoder: "ServedEncoder"
-    ) -> AsyncGenerator[SearchPart, None]:
-        """The parts of an answer, as each is final. Raises SearchUnanswered, or TransientStoreError."""
+        self, request: SearchRequest, retrieval_id: str, snapshot: Snapshot, encoder: ServedEncoder, *, reranked: bool
+    ) -> AsyncGenerator[SearchFrame, None]:
+        """The frames of an answer, as each is final. A re-ranker is asked from this process only. Raises as `search`
+        does."""
         given: set[str] = set()
-        if self.under_way and self._may_be_forked(request, snapshot, encoder):
+        if self.under_way and not reranked and self._may_be_forked(request, snapshot, encoder):
             fork = self._fork_of(request, snapshot, encoder)
             if fork is not None and fork.under_way <= self.under_way:
                 self.forked += 1
@@ -98,7 +98,7 @@ class SharedSearches:
         finally:
             self.under_way -= 1
 
-    def prune(self, current: "Snapshot | None") -> None:
+    def prune(self, current: Snapshot | None) -> None:
         """End copies that nobody needs, or that are of another snapshot than the current one."""
         idle_since = time.monotonic() - IDLE_SECONDS
         if self._searched[0] is not current:
@@ -114,14 +114,14 @@ class SharedSearches:
         self._retire()
         await asyncio.gather(*self._ending, return_exceptions=True)
 
-    def _may_be_forked(self, request: SearchRequest, snapshot: "Snapshot", encoder: "ServedEncoder") -> bool:
+    def _may_be_forked(self, request: SearchRequest, snapshot: Snapshot, encoder: ServedEncoder) -> bool:
         """Nothing the search reads or asks is outside this process's memory, and it is no page of an older snapshot."""
-        if self._most_forks <= 0 or self._engine.engine.reranks(request):
+        if self._most_forks <= 0:
             return False
         plain = request.context == "parent" and request.duplicates != "semantic" and not request.offset
         return plain and snapshot.in_memory and encoder.provider in FORKABLE
 
-    def _fork_of(self, request: SearchRequest, snapshot: "Snapshot", encoder: "ServedEncoder") -> Fork | None:
+    def _fork_of(self, request: SearchRequest, snapshot: Snapshot, encoder: ServedEncoder) -> Fork | None:
         """The copy with the fewest searches under way, if there is one of this snapshot; if not, there may soon be."""
         usable = [fork for fork in self._forks if fork.lost is None] if self._of is snapshot else []
         if len(usable) < self._most_forks and self._making is None and self._worth_it(snapshot):
@@ -129,7 +129,7 @@ class SharedSearches:
             self._making.add_done_callback(self._made)
         return min(usable, key=lambda fork: fork.under_way, default=None)
 
-    def _worth_it(self, snapshot: "Snapshot") -> bool:
+    def _worth_it(self, snapshot: Snapshot) -> bool:
         """To be asked once for each search that found another one under way."""
         now = time.monotonic()
         if self._searched[0] is not snapshot:
@@ -138,7 +138,7 @@ class SharedSearches:
         crowded = len(self._met) == MET and now - self._met[0] < MET_SECONDS
         return crowded and now - self._searched[1] >= STEADY_SECONDS and now >= self._rests_until
 
-    async def _make(self, request: SearchRequest, snapshot: "Snapshot", encoder: "ServedEncoder") -> None:
+    async def _make(self, request: SearchRequest, snapshot: Snapshot, encoder: ServedEncoder) -> None:
         """One more copy. The question that asked for it shows whether it is of use, by all channels: a request may be
         malformed, or need no vector."""
         if self._of is not snapshot:
@@ -183,16 +183,14 @@ class SharedSearches:
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
 
-    def _parts_of_a_copy(self, snapshot: "Snapshot", encoder: "ServedEncoder") -> PartsOf:
+    def _parts_of_a_copy(self, snapshot: Snapshot, encoder: ServedEncoder) -> Answer:
         return self._parts(snapshot, encoder, ThreadPoolExecutor(self._threads, thread_name_prefix="search"))
 
-    def _parts(self, snapshot: "Snapshot", encoder: "ServedEncoder", executor: Executor) -> PartsOf:
-        engine, budgets = self._engine.engine, self._budgets
+    def _parts(self, snapshot: Snapshot, encoder: ServedEncoder, executor: Executor) -> Answer:
+        def answer(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchFrame, None]:
+            return self._search(request, retrieval_id, snapshot, encoder, executor)
 
-        def parts_of(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
-            return engine.search(request, retrieval_id, snapshot, encoder, executor, budgets)
-
-        return parts_of
+        return answer
 
 
 def processes_to_search(wanted: int) -> int:
@@ -203,5 +201,5 @@ def processes_to_search(wanted: int) -> int:
     return wanted or min(usable_processors(), MOST_PROCESSES)
 
 
-def _identity(part: SearchPart) -> str:
+def _identity(part: SearchFrame) -> str:
     return identity(NAMES[type(part)], part)

@@ -9,10 +9,9 @@ from contextlib import suppress
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
-from query_api.index.engine import PartsOf, SearchPart
 from query_api.process_pool.child_process import open_files, run_copy
-from query_api.process_pool.messages import LONGEST_LINE, Ask, Ended, asking, stopping, told
-from schemas.frames import Done, Stage
+from query_api.process_pool.messages import LONGEST_LINE, Answer, Ask, Ended, asking, stopping, told
+from schemas.frames import Done, SearchFrame, Stage
 from schemas.search import SearchRequest
 
 if TYPE_CHECKING:
@@ -50,12 +49,12 @@ class Fork:
         self._process = process
         self._writer = writer
         self._patience_seconds = patience_seconds
-        self._waiting: dict[int, asyncio.Queue[SearchPart | Ended | None]] = {}
+        self._waiting: dict[int, asyncio.Queue[SearchFrame | Ended | None]] = {}
         self._asked = 0
         self._listening = asyncio.create_task(self._listen(reader), name="searches in a copy of this process")
 
     @classmethod
-    async def made(cls, parts_of: Callable[[], PartsOf], patience_seconds: float) -> "Fork":
+    async def made(cls, parts_of: Callable[[], Answer], patience_seconds: float) -> "Fork":
         """A copy of this process as it is now, which searches with what `parts_of` makes there.
 
         Raises OSError where the system refuses it; `multiprocessing` then leaves four files open.
@@ -77,13 +76,13 @@ class Fork:
         reader, writer = await asyncio.open_unix_connection(sock=here, limit=LONGEST_LINE)
         return cls(process, reader, writer, fork_seconds, patience_seconds)
 
-    async def search(self, request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
+    async def search(self, request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchFrame, None]:
         """The parts of an answer, as the engine gives them; no step that failed. Raises ForkLost at any moment."""
         if self.lost is not None:
             raise ForkLost(self.lost)
         self._asked += 1
         number = self._asked
-        told_here: asyncio.Queue[SearchPart | Ended | None] = asyncio.Queue()
+        told_here: asyncio.Queue[SearchFrame | Ended | None] = asyncio.Queue()
         self._waiting[number] = told_here
         self.under_way += 1
         self.used_at = time.monotonic()
@@ -117,7 +116,7 @@ class Fork:
         self._listening.cancel()
         await asyncio.gather(self._listening, return_exceptions=True)
 
-    def _look_for_failure(self, part: SearchPart) -> None:
+    def _look_for_failure(self, part: SearchFrame) -> None:
         """All that a copy reads is in its memory: a step that failed there met a lock that nobody opens. Raises
         ForkLost; an answer that was told up to Done is left as it is."""
         match part:
@@ -128,8 +127,8 @@ class Fork:
                 self._end(f"steps failed in it: {failed}")
 
     async def _next(
-        self, told_here: "asyncio.Queue[SearchPart | Ended | None]", patience_seconds: float
-    ) -> SearchPart | Ended:
+        self, told_here: "asyncio.Queue[SearchFrame | Ended | None]", patience_seconds: float
+    ) -> SearchFrame | Ended:
         try:
             async with asyncio.timeout(patience_seconds):
                 part = await told_here.get()

@@ -1,4 +1,4 @@
-"""The service's re-ranker: configured from the start, loaded behind the first searches, spared while it is away."""
+"""The service's re-ranker: configured from the start, loaded behind the first searches, behind a circuit breaker."""
 
 import asyncio
 import math
@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
-from query_api.circuit_breaker import REST_SECONDS, Rest
+from query_api.circuit_breaker import RESET_SECONDS, CircuitBreaker
 from query_api.rerankers.loading import load_reranker
 from query_api.rerankers.port import (
     Reranker,
@@ -20,13 +21,15 @@ from query_api.rerankers.port import (
 )
 from query_api.settings import RerankerSettings
 
+log = structlog.get_logger(__name__)
+
 LOADING = "The re-ranker is being loaded."
 
 
 class ServedReranker:
     """A re-ranker with threads of its own, so that a slow one takes none from searches.
 
-    After a failure that no text is to blame for it is asked again only once in `rest_seconds`, or when it said, within
+    After a failure that no text is to blame for it is asked again only once in `reset_seconds`, or when it said, within
     five minutes; else each search would wait for it until its budget is used up. `problem` says why it gives no scores.
     """
 
@@ -35,21 +38,21 @@ class ServedReranker:
         settings: RerankerSettings,
         load: Callable[[RerankerSettings], Reranker] = load_reranker,
         *,
-        rest_seconds: float = REST_SECONDS,
+        reset_seconds: float = RESET_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.depth = settings.depth
         self.budget_seconds = settings.budget_seconds
         self._settings = settings
         self._load = load
-        self._rest = Rest(rest_seconds, clock)
+        self._breaker = CircuitBreaker(reset_seconds, clock)
         self._unloaded: str | None = LOADING
         self._loaded: tuple[Reranker, ThreadPoolExecutor] | None = None
 
     @property
     def problem(self) -> str | None:
         """Why it gives no scores; None while it does."""
-        return self._unloaded or self._rest.problem
+        return self._unloaded or self._breaker.problem
 
     @property
     def name(self) -> str | None:
@@ -58,23 +61,27 @@ class ServedReranker:
 
     def load(self) -> None:
         """To be called once, in a thread: it may take long. `problem` then tells how it went."""
+        started = time.perf_counter()
         try:
             reranker = self._load(self._settings)
         except RerankerFailure as failure:
             self._unloaded = str(failure)
+            log.warning("the re-ranker cannot be loaded; searches go on without it", error=str(failure))
             return
         self._loaded = reranker, ThreadPoolExecutor(reranker.at_once, thread_name_prefix="re-ranker")
         self._unloaded = None
+        log.info("re-ranker loaded", model=reranker.name, seconds=round(time.perf_counter() - started, 2))
 
     async def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """(n_texts,) finite numbers, higher is better. Raises RerankerFailure, while it is loaded or rests at once.
+        """(n_texts,) finite numbers, higher is better. Raises RerankerFailure, at once while it is not
+        loaded or the breaker is open.
 
         Who no longer waits leaves a call that has begun to its thread; one that has not is never made.
         """
         if self._loaded is None:
             raise RerankerUnavailable(self.problem or LOADING)
-        if rests := self._rest.reason():
-            raise RerankerUnavailable(f"{rests[0]} It is not asked again for {math.ceil(rests[1])} s.")
+        if refusal := self._breaker.refusal():
+            raise RerankerUnavailable(f"{refusal[0]} It is not asked again for {math.ceil(refusal[1])} s.")
         reranker, threads = self._loaded
         return await asyncio.get_running_loop().run_in_executor(threads, self._scores, reranker, question, texts)
 
@@ -91,7 +98,7 @@ class ServedReranker:
             raise
         except RerankerFailure as failure:
             asked = failure.retry_after_seconds if isinstance(failure, RerankerUnavailable) else None
-            self._rest.begin(str(failure), asked)
+            self._breaker.record_failure(str(failure), asked)
             raise
-        self._rest.end()
+        self._breaker.record_success()
         return scores

@@ -5,18 +5,17 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 
 from cachetools import TTLCache
 
-from query_api.index.engine import SearchPart
 from query_api.retrieval.cache_key import AnswerKey
 from schemas.api import CacheStatistics
-from schemas.frames import Done, Meta
+from schemas.frames import Done, Meta, SearchFrame
 
 
-class _Answers(TTLCache[AnswerKey, tuple[tuple[SearchPart, ...], int]]):
+class _Answers(TTLCache[AnswerKey, tuple[tuple[SearchFrame, ...], int]]):
     """The answers by size in bytes; counts those that had to make room."""
 
     evictions = 0
 
-    def popitem(self) -> tuple[AnswerKey, tuple[tuple[SearchPart, ...], int]]:
+    def popitem(self) -> tuple[AnswerKey, tuple[tuple[SearchFrame, ...], int]]:
         self.evictions += 1
         return super().popitem()
 
@@ -34,7 +33,7 @@ class ResultCache:
         self._hits = 0
         self._misses = 0
 
-    def get(self, key: AnswerKey) -> tuple[SearchPart, ...] | None:
+    def get(self, key: AnswerKey) -> tuple[SearchFrame, ...] | None:
         found = self._answers.get(key)
         if found is None:
             self._misses += 1
@@ -42,7 +41,7 @@ class ResultCache:
         self._hits += 1
         return found[0]
 
-    def put(self, key: AnswerKey, parts: Sequence[SearchPart]) -> None:
+    def put(self, key: AnswerKey, parts: Sequence[SearchFrame]) -> None:
         """Keep an answer, unless it alone is larger than all may be."""
         size = sum(len(part.model_dump_json(by_alias=True)) for part in parts) if self._max_entries else 0
         if not self._max_entries or size > self._answers.maxsize:
@@ -73,7 +72,7 @@ class ResultCache:
         )
 
 
-async def told_again(parts: Sequence[SearchPart], retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
+async def told_again(parts: Sequence[SearchFrame], retrieval_id: str) -> AsyncGenerator[SearchFrame, None]:
     """The parts of a kept answer under another retrieval's id, marked as cached. Times of its steps are not its own, so
     none are told at its end."""
     for part in parts:

@@ -12,7 +12,7 @@ used, the first places of the order are read and scored before step 5 (`rerankin
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import replace
@@ -47,7 +47,7 @@ from query_api.retrieval.stages import (
 )
 from query_api.retrieval.subqueries import Decomposed, Named, PartSearch, parts_to_search
 from query_api.retrieval.text_stage import TextChannels
-from schemas.frames import Done, Meta, Stage
+from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.hits import Hit, NamedInQuestion
 from schemas.search import Channel, SearchRequest
 
@@ -63,7 +63,7 @@ async def search(
     encoder: QueryEncoder,
     executor: Executor,
     settings: SearchSettings,
-) -> AsyncIterator[Meta | Stage | Hit | Done]:
+) -> AsyncGenerator[SearchFrame, None]:
     """The parts of an answer, as each is final: Meta, Stages, Hits in rank order, Done.
 
     Everything is read from `snapshot`, so the same request gives the same hits as long as the snapshot is kept, and

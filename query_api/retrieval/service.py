@@ -3,29 +3,32 @@
 import math
 import time
 from collections.abc import AsyncGenerator
+from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import structlog
 
-from query_api.encoder import NotLoaded, RestingEncoder
-from query_api.index.engine import SearchPart, SearchUnanswered, tables_of
+from query_api.encoder import NotLoaded, ServedEncoder, ServedModel
+from query_api.index.snapshot import ServedSnapshot, Snapshot
 from query_api.metrics import ServiceMetrics
 from query_api.process_pool.pool import SharedSearches
 from query_api.provenance import ProvenanceQueue
+from query_api.rerankers.served import ServedReranker
 from query_api.retrieval.cache import ResultCache, told_again
 from query_api.retrieval.cache_key import answer_key
 from query_api.retrieval.pagination import next_cursor, page_of
-from query_api.retrieval.pinned_snapshots import KeptSnapshots
-from schemas.frames import Done, Meta, Stage
+from query_api.retrieval.pinned_snapshots import PinnedSnapshots
+from query_api.retrieval.pipeline import search
+from query_api.retrieval.rerank import asks_reranker
+from query_api.retrieval.results.confidence import judge_for
+from query_api.retrieval.stages import SearchBudgets, SearchFailed, SearchSettings
+from query_api.settings import SearchBudgetSettings
+from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.hits import Hit
 from schemas.provenance import Retrieval, RetrievedHit
 from schemas.search import SearchRequest
 from schemas.tracing import trace_id
-
-if TYPE_CHECKING:
-    from query_api.index.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 
@@ -42,12 +45,12 @@ class _Account:
     meta: Meta | None = None
     done: Done | None = None
     cached: bool = False
-    parts: list[SearchPart] = field(default_factory=list)
+    parts: list[SearchFrame] = field(default_factory=list)
     stages: dict[str, float] = field(default_factory=dict)
     hits: list[Hit] = field(default_factory=list)
     outcome: str = "cancelled"
 
-    def add(self, part: SearchPart) -> None:
+    def add(self, part: SearchFrame) -> None:
         self.parts.append(part)
         match part:
             case Meta():
@@ -97,52 +100,76 @@ def _retrieved(hit: Hit) -> RetrievedHit:
     )
 
 
+class SearchEngine:
+    """Searches with the service's budgets and re-ranker."""
+
+    def __init__(self, budgets: SearchBudgetSettings, reranker: ServedReranker | None) -> None:
+        self._budgets = SearchBudgets(**budgets.model_dump())
+        self._reranker = reranker
+
+    def reranks(self, request: SearchRequest) -> bool:
+        """Whether a search for this asks a re-ranker, be it loaded or not."""
+        return self._reranker is not None and asks_reranker(request)
+
+    def search(
+        self, request: SearchRequest, retrieval_id: str, snapshot: Snapshot, encoder: ServedEncoder, executor: Executor
+    ) -> AsyncGenerator[SearchFrame, None]:
+        """The frames of an answer, see `pipeline.search`."""
+        settings = SearchSettings(self._budgets, judge=judge_for(encoder.calibrated_as), reranker=self._reranker)
+        return search(request, retrieval_id, snapshot, encoder, executor, settings)
+
+
 class Retriever:
     """Runs searches and accounts for each of them, however it ends."""
 
     def __init__(
         self,
+        engine: SearchEngine,
+        model: ServedModel,
         searches: SharedSearches,
         metrics: ServiceMetrics,
         provenance: ProvenanceQueue,
         cache: ResultCache,
-        kept: KeptSnapshots,
+        pinned: PinnedSnapshots,
+        *,
         resumable_seconds: float,
     ) -> None:
-        self.encoder: RestingEncoder | None = None
         self.under_way = 0
+        self._engine = engine
+        self._model = model
         self._searches = searches
         self._metrics = metrics
         self._provenance = provenance
         self._cache = cache
-        self._kept = kept
+        self._pinned = pinned
         self._resumable_seconds = resumable_seconds
 
     async def retrieve(
         self,
         request: SearchRequest,
         retrieval_id: str,
-        snapshot: "Snapshot",
+        snapshot: ServedSnapshot,
         *,
         traceparent: str | None = None,
         resumable: bool = False,
-    ) -> AsyncGenerator[SearchPart, None]:
+    ) -> AsyncGenerator[SearchFrame, None]:
         """The parts of the answer, found or from the cache. Closing the iterator stops the work; the retrieval is
         recorded all the same.
 
         `traceparent` is the request's own, for the record and the log line. A `resumable` one that is
-        cut off is recorded once it can no longer be finished. Raises MalformedCursor, SearchUnanswered, or
+        cut off is recorded once it can no longer be finished. Raises MalformedCursor, SearchFailed, or
         TransientStoreError.
         """
-        if self.encoder is None and request.needs_vector:
-            raise SearchUnanswered("The model is not loaded yet.")
+        encoder = self._model.encoder or NotLoaded()
+        if isinstance(encoder, NotLoaded) and request.needs_vector:
+            raise SearchFailed("The model is not loaded yet.")
         page = page_of(request)
-        encoder = self.encoder or NotLoaded()
-        key = answer_key(page, snapshot) if request.cache and self.encoder else None
+        key = answer_key(page, snapshot) if request.cache and self._model.encoder else None
         known = None if key is None else self._cache.get(key)
         account = _Account(page, retrieval_id, traceparent, cached=known is not None)
         if known is None:
-            parts = self._searches.search(page, retrieval_id, snapshot, encoder)
+            reranked = self._engine.reranks(page)
+            parts = self._searches.search(page, retrieval_id, snapshot, encoder, reranked=reranked)
         else:
             parts = told_again(known, retrieval_id)
         self.under_way += 1
@@ -150,7 +177,7 @@ class Retriever:
             async with aclosing(parts):
                 async for part in parts:
                     if isinstance(part, Done):
-                        part.next_cursor = next_cursor(request, snapshot, part.next_offset, self._kept)
+                        part.next_cursor = next_cursor(request, snapshot, part.next_offset, self._pinned)
                         part.notes += _notes(page, snapshot, part)
                         part.notes += [*_unsure(page, part), *_unknown_names(page, account.meta)]
                     account.add(part)
@@ -188,11 +215,11 @@ class Retriever:
         )
 
 
-def _notes(request: SearchRequest, snapshot: "Snapshot", done: Done) -> list[str]:
+def _notes(request: SearchRequest, snapshot: ServedSnapshot, done: Done) -> list[str]:
     """Why an answer may be empty though nothing failed: a collection is there as long as a document is in it."""
     if done.hits or done.failed_channels or request.offset or request.collection is None:
         return []
-    if tables_of(snapshot).holds(request.collection):
+    if snapshot.tables.holds(request.collection):
         return []
     empty = f"No document is in the collection {request.collection[:80]!r} at this snapshot."
     advice = "Look whether its name is right (GET /v1/collections lists those there are)"

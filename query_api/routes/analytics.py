@@ -8,7 +8,6 @@ from query_api.analytics.analytics import chunk_shown, popular_chunks, query_ana
 from query_api.analytics.views import chunk_use, feedback_counts, feedback_shown
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
-from query_api.index.engine import tables_of
 from query_api.routes.since import Since, first_ms
 from schemas.analytics import ChunkStatistics, PopularChunks, QueryAnalytics
 
@@ -31,14 +30,14 @@ async def get_popular_chunks(
 ) -> PopularChunks:
     """Of documents that are still there, with mean rank and what was said of them."""
     from_ms = first_ms(since)
-    tables = tables_of(service.snapshot())
+    tables = service.snapshot().tables
     return await service.read(lambda: popular_chunks(tables.usage, tables, collection, from_ms, limit))
 
 
 @router.get("/chunks/{chunk_id}", summary="How a chunk is used", responses=problem_responses(404))
 async def get_chunk_statistics(chunk_id: str, service: ServiceOf) -> ChunkStatistics:
     """How often it was a hit, where it stood, when last, and what was said of it; also of a chunk that is gone."""
-    tables = tables_of(service.snapshot())
+    tables = service.snapshot().tables
 
     def look() -> ChunkStatistics:
         shown = chunk_shown(tables.usage, chunk_id)
@@ -67,5 +66,5 @@ async def get_query_analytics(
 ) -> QueryAnalytics:
     """The most frequent questions, those most often without a hit, and percentiles of latency by mode."""
     from_ms = first_ms(since)
-    usage = tables_of(service.snapshot()).usage
+    usage = service.snapshot().tables.usage
     return await service.read(lambda: query_analytics(usage, collection, from_ms, limit))

@@ -6,7 +6,6 @@ from fastapi import APIRouter, Depends
 
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
-from query_api.index.engine import tables_of
 from schemas.api import ChunkDetail
 
 router = APIRouter(tags=["chunks"])
@@ -15,7 +14,7 @@ router = APIRouter(tags=["chunks"])
 @router.get("/v1/chunks/{chunk_id}", summary="A chunk", responses=problem_responses(404))
 async def get_chunk(chunk_id: str, service: Annotated[Service, Depends(service_of)]) -> ChunkDetail:
     """A chunk of the current revision of its document."""
-    tables = tables_of(service.snapshot())
+    tables = service.snapshot().tables
 
     def read() -> ChunkDetail | None:
         chunk = tables.chunks([chunk_id]).get(chunk_id)

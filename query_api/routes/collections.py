@@ -9,7 +9,6 @@ from indexer.chunking.splitter import ChunkingParameters
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, refused_event
 from query_api.index.collection_settings import SettingsReader, Stated
-from query_api.index.engine import tables_of
 from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord
 from query_api.middleware.model_route import ModelRoute
@@ -39,7 +38,7 @@ PATH = "/v1/collections/{collection}/chunking"
 async def list_collections(service: ServiceOf) -> CollectionList:
     """Those with live documents, and those with a setting ahead of them. While the log is out of reach a note says that
     what was chosen is not known."""
-    held = tables_of(service.snapshot()).fields.collections()
+    held = service.snapshot().tables.fields.collections()
     chosen: dict[str, list[CurationEvent]] = {name: [] for name in held}
     notes = []
     try:
@@ -92,13 +91,13 @@ def documents_in(service: Service, collection: str) -> int | None:
     """How many live documents are in it; None while the stores are being opened."""
     if service.keeper.current is None:
         return None
-    held = tables_of(service.keeper.current).fields.collections()
+    held = service.keeper.current.tables.fields.collections()
     return held[collection].documents if collection in held else 0
 
 
 def require_documents(service: Service, collection: str) -> None:
     """Raises ApiProblem 404 with the collections there are for one without documents, 503 while that is not known."""
-    held = tables_of(service.snapshot()).fields.collections()
+    held = service.snapshot().tables.fields.collections()
     if collection in held:
         return
     there = those_there(list(held)) if held else "No document is in any collection yet."

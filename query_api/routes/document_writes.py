@@ -10,7 +10,6 @@ from fastapi.responses import JSONResponse
 from indexer.parsing import formats
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
-from query_api.index.engine import tables_of
 from query_api.ingest import intake
 from query_api.ingest.batch import Batch, Refusal, prepared
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
@@ -183,7 +182,7 @@ async def _other_partitions(service: Service, key: DocumentKey, reached: int) ->
     snapshot = service.keeper.current
     if snapshot is None:
         return []
-    tables = tables_of(snapshot)
+    tables = snapshot.tables
     return sorted(await service.read(lambda: tables.partitions_of(key)) - {reached})
 
 

@@ -14,7 +14,6 @@ from indexer.parsing import formats
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
 from query_api.index.document_status import document_status
-from query_api.index.engine import tables_of
 from query_api.ingest import intake
 from query_api.routes.parameters import Collection, DocumentId
 from query_api.sse.document_progress import FINAL, following_id, last_stage, stages
@@ -59,7 +58,7 @@ async def list_documents(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> DocumentPage:
     """Live documents in the order of collection and id."""
-    tables = tables_of(service.snapshot())
+    tables = service.snapshot().tables
     try:
         rows, following = await service.read(lambda: tables.list_documents(collection, cursor, limit))
     except MalformedCursor as error:
@@ -134,7 +133,7 @@ async def list_formats(service: ServiceOf) -> list[FormatInfo]:
 
 
 async def _detail(service: Service, key: DocumentKey) -> DocumentDetail:
-    tables = tables_of(service.snapshot())
+    tables = service.snapshot().tables
     row = (await service.read(lambda: tables.documents([key]))).get(key)
     if row is None or not row.live:
         raise ApiProblem(
@@ -151,7 +150,7 @@ async def _detail(service: Service, key: DocumentKey) -> DocumentDetail:
         if document is None
         else [snapshot.graph.passage_id(number) for number in snapshot.graph.passages_of_document(document)]
     )
-    newest = tables_of(snapshot)
+    newest = snapshot.tables
     passages = await service.read(lambda: newest.passages(passage_ids))
     ordered = sorted(passages.values(), key=lambda passage: passage.ordinal)
     return DocumentDetail(
@@ -180,7 +179,7 @@ def joined_text(passages: "list[PassageRow]") -> str:
 
 async def _status(service: Service, key: DocumentKey, asked: dict[int, int]) -> DocumentStatus:
     snapshot = service.snapshot()
-    tables = tables_of(snapshot)
+    tables = snapshot.tables
     row = (await service.read(lambda: tables.documents([key]))).get(key)
     return document_status(key, asked, snapshot, row, service.keeper.receipts)
 

@@ -12,12 +12,12 @@ from query_api.errors import ApiProblem, problem_responses
 from query_api.evaluation.approaches import Approach, approaches_named
 from query_api.evaluation.datasets import LabelledDocument
 from query_api.evaluation.in_process import AnotherRuns, Evaluations, ServedFacts, search_request
-from query_api.index.engine import SearchPart, tables_of
 from query_api.middleware.model_route import LargeModelRoute
 from query_api.rerankers.port import HOW_TO_CONFIGURE
 from query_api.sse.replay import new_retrieval_id
 from schemas.errors import WrongSetting
 from schemas.evaluations import EvaluationList, EvaluationRequest, EvaluationState
+from schemas.frames import SearchFrame
 from schemas.search import SearchRequest
 
 router = APIRouter(tags=["evaluations"], route_class=LargeModelRoute)
@@ -41,15 +41,14 @@ EvaluationsOf = Annotated[Evaluations, Depends(evaluations_of)]
 def evaluations_over(service: Service) -> Evaluations:
     """An app's evaluations, by the engine its searches are answered by."""
 
-    def search(request: SearchRequest, threads: ThreadPoolExecutor) -> AsyncGenerator[SearchPart, None]:
-        encoder = service.retriever.encoder
+    def search(request: SearchRequest, threads: ThreadPoolExecutor) -> AsyncGenerator[SearchFrame, None]:
+        encoder = service.model.encoder
         if encoder is None:
             raise not_ready("The model is not loaded yet.")
-        engine, budgets = service.engine.engine, service.settings.service.budgets
-        return engine.search(request, new_retrieval_id(), service.snapshot(), encoder, threads, budgets)
+        return service.engine.search(request, new_retrieval_id(), service.snapshot(), encoder, threads)
 
     def facts() -> ServedFacts:
-        served, encoder = service.keeper.served, service.retriever.encoder
+        served, encoder = service.keeper.served, service.model.encoder
         return ServedFacts(
             service.version,
             None if served is None else served.generation.name,
@@ -127,7 +126,7 @@ async def _documents(service: Service, asked: EvaluationRequest) -> list[Labelle
 
     Raises ApiProblem 404 for an empty one, 422 for a judgement of what it lacks, 503 while searches are not answered.
     """
-    tables = tables_of(await service.snapshot_for(SearchRequest(q=asked.questions[0].text)))
+    tables = (await service.snapshot_for(SearchRequest(q=asked.questions[0].text))).tables
     found: list[LabelledDocument] = []
     cursor: str | None = None
     while True:

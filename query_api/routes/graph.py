@@ -8,7 +8,6 @@ from pydantic import BeforeValidator
 
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
-from query_api.index.engine import tables_of
 from schemas.api import EdgeKind, NodeDetail, Subgraph
 from schemas.search import split_list
 
@@ -81,7 +80,7 @@ def _found(service: Service, node_id: str, collection: str) -> "tuple[Explorer, 
     from query_api.index.graph.explorer import Explorer  # numpy and Arrow: loaded by now, not at the start
 
     snapshot = service.snapshot()
-    tables = tables_of(snapshot)
+    tables = snapshot.tables
 
     def labels(chunk_ids: Sequence[str]) -> dict[str, str]:
         chunks = tables.chunks(chunk_ids)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from query_api.context import Service, service_of
-from query_api.index.engine import tables_of
+from query_api.health import readiness
 from query_api.index.lag import Lag
 from query_api.index.manager import reached_token
 from query_api.metrics import CONTENT_TYPE
@@ -33,8 +33,8 @@ async def livez() -> str:
 async def readyz(service: ServiceOf) -> Response:
     """Stores open, model loaded, and lag under THALWEG_SERVICE__MAX_LAG_SECONDS where that is set. Kafka out of reach
     does not make it unready: searches go on."""
-    readiness = service.readiness()
-    return JSONResponse(readiness.model_dump(), 200 if readiness.ready else 503)
+    state = readiness(service)
+    return JSONResponse(state.model_dump(), 200 if state.ready else 503)
 
 
 @router.get("/metrics", summary="Prometheus metrics", response_class=PlainTextResponse)
@@ -53,7 +53,7 @@ async def status(service: ServiceOf) -> ServiceStatus:
     bytes_per_edge: float | None = None
     searchable: dict[int, Lag] = {}
     if snapshot is not None and served is not None:
-        tables = tables_of(snapshot)
+        tables = snapshot.tables
         reached = snapshot.reached
         memory = snapshot.graph.memory()
         counts = await service.read(tables.counts)
@@ -68,7 +68,7 @@ async def status(service: ServiceOf) -> ServiceStatus:
     return ServiceStatus(
         version=service.version,
         uptime_seconds=round(service.uptime_seconds, 1),
-        readiness=service.readiness(),
+        readiness=readiness(service),
         kafka_servers=connection.bootstrap_servers if connection else None,
         generation=served.generation.name if served else None,
         positions=reached_token(snapshot) or None,
@@ -103,7 +103,7 @@ async def status(service: ServiceOf) -> ServiceStatus:
         searches_waiting=service.admission.waiting,
         searches_refused=service.admission.refused.total(),
         memory_bytes=psutil.Process().memory_info().rss,
-        embedding_model=service.retriever.encoder.model if service.retriever.encoder else None,
+        embedding_model=service.model.encoder.model if service.model.encoder else None,
     )
 
 

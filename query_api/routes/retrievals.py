@@ -11,7 +11,6 @@ from query_api.analytics.cursors import cursor_after, place_of
 from query_api.analytics.views import detail, summary
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
-from query_api.index.engine import tables_of
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
 from query_api.middleware.model_route import ModelRoute
 from query_api.routes.since import Since, first_ms
@@ -37,7 +36,7 @@ async def list_retrievals(
         before = place_of(cursor) if cursor else None
     except MalformedCursor as error:
         raise ApiProblem(400, "Malformed cursor", str(error)) from error
-    usage = tables_of(service.snapshot()).usage
+    usage = service.snapshot().tables.usage
     found = await service.read(lambda: usage.newest(collection, from_ms, before, limit + 1))
     page = found[:limit]
     return RetrievalPage(
@@ -50,7 +49,7 @@ async def get_retrieval(retrieval_id: str, service: ServiceOf) -> RetrievalDetai
     """Query, parameters, snapshot, and each hit's ranks and scores by channel, its path and its source position; and
     what was said of its hits."""
     found = await _retrieval(service, retrieval_id)
-    usage = tables_of(service.snapshot()).usage
+    usage = service.snapshot().tables.usage
     return detail(found, await service.read(lambda: usage.feedback_on_retrieval(retrieval_id)))
 
 
@@ -95,7 +94,7 @@ async def _retrieval(service: Service, retrieval_id: str) -> Retrieval:
     """Raises ApiProblem 404."""
     found = service.provenance.recent(retrieval_id)
     if found is None:
-        tables = tables_of(service.snapshot())
+        tables = service.snapshot().tables
         found = await service.read(lambda: tables.retrieval(retrieval_id))
     if found is None:
         raise ApiProblem(

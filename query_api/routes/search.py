@@ -10,9 +10,10 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from query_api.admission import Turn, caller_of
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
-from query_api.index.engine import SearchUnanswered
 from query_api.middleware.model_route import ModelRoute
 from query_api.rerankers.port import HOW_TO_CONFIGURE
+from query_api.retrieval.retrievers.edge_filter import check_edges
+from query_api.retrieval.stages import SearchFailed
 from query_api.sse.replay import new_retrieval_id
 from query_api.sse.stream import MEDIA_TYPE, accepts_events
 from schemas.errors import MalformedFilter
@@ -22,7 +23,7 @@ from schemas.search import SearchRequest
 from schemas.tracing import TRACEPARENT, well_formed
 
 if TYPE_CHECKING:
-    from query_api.index.snapshot import Snapshot
+    from query_api.index.snapshot import ServedSnapshot
 
 router = APIRouter(tags=["search"], route_class=ModelRoute)
 
@@ -129,7 +130,7 @@ def _turn(request: Request, search: SearchRequest, service: Service) -> Turn:
     return turn
 
 
-async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn) -> "Snapshot":
+async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn) -> "ServedSnapshot":
     """The snapshot to read, whose documents have the fields that are named, once the search may run. Raises ApiProblem,
     also where the search asks for a re-ranker and there is none."""
     if search.reranker and service.reranker is None:
@@ -140,10 +141,6 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
     snapshot = await service.snapshot_for(search)
 
     def look_at_names() -> None:
-        from query_api.retrieval.retrievers.edge_filter import (
-            check_edges,  # numpy and Arrow: loaded by now, not at the start
-        )
-
         check_edges(search, snapshot.graph)
         if search.diversity is not None:
             snapshot.text.fields.check_field(search.diversity, search.collection)
@@ -165,7 +162,7 @@ async def _json(search: SearchRequest, service: Service, turn: Turn, traceparent
 
 
 async def _found(
-    search: SearchRequest, service: Service, snapshot: "Snapshot", traceparent: str | None
+    search: SearchRequest, service: Service, snapshot: "ServedSnapshot", traceparent: str | None
 ) -> SearchAnswer:
     hits: list[Hit] = []
     meta: Meta | None = None
@@ -181,7 +178,7 @@ async def _found(
                         hits.append(part)
                     case Done():
                         done = part
-    except SearchUnanswered as error:
+    except SearchFailed as error:
         raise ApiProblem(503, "Search not answered", str(error), retry_after_seconds=2) from error
     if meta is None or done is None:
         raise RuntimeError("a search begins with Meta and ends with Done")

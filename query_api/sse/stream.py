@@ -14,14 +14,14 @@ from starlette.types import Receive, Scope, Send
 from indexer.errors import DamagedStore, TransientStoreError
 from query_api.admission import Turn
 from query_api.errors import ApiProblem
-from query_api.index.engine import SearchPart, SearchUnanswered
+from query_api.retrieval.stages import SearchFailed
 from query_api.settings import ServiceBlock
 from query_api.sse.replay import EventId, RecordedStream, ReplayBuffer, new_retrieval_id
-from schemas.frames import NAMES, Reset, StreamError
+from schemas.frames import NAMES, Reset, SearchFrame, StreamError
 from schemas.search import SearchRequest
 
 if TYPE_CHECKING:
-    from query_api.index.snapshot import Snapshot
+    from query_api.index.snapshot import ServedSnapshot
 
 log = structlog.get_logger(__name__)
 
@@ -35,11 +35,11 @@ class Retrieve(Protocol):
         self,
         request: SearchRequest,
         retrieval_id: str,
-        snapshot: "Snapshot",
+        snapshot: "ServedSnapshot",
         *,
         traceparent: str | None,
         resumable: bool,
-    ) -> AsyncGenerator[SearchPart, None]: ...
+    ) -> AsyncGenerator[SearchFrame, None]: ...
 
 
 def accepts_events(accept: str | None) -> bool:
@@ -116,7 +116,12 @@ class SearchStreams:
         return stream, event_id.seq
 
     def begin(
-        self, request: SearchRequest, snapshot: "Snapshot", *, instead_of: str | None, traceparent: str | None = None
+        self,
+        request: SearchRequest,
+        snapshot: "ServedSnapshot",
+        *,
+        instead_of: str | None,
+        traceparent: str | None = None,
     ) -> RecordedStream:
         """A new retrieval; `instead_of` is the Last-Event-ID of a stream that cannot be gone on with."""
         stream = RecordedStream(new_retrieval_id(), request, snapshot, traceparent)
@@ -192,7 +197,7 @@ class SearchStreams:
                 raise RuntimeError("the search ended without its last frame")
             if turn is not None:
                 turn.end(answered=True)
-        except (SearchUnanswered, TransientStoreError, DamagedStore) as error:
+        except (SearchFailed, TransientStoreError, DamagedStore) as error:
             log.warning("search not answered", retrieval_id=stream.retrieval_id, reason=str(error))
             stream.append("error", StreamError(title="Search not answered", detail=str(error)))
         except Exception:  # edge of the stream: after 200, only its last frame can tell

@@ -22,8 +22,8 @@ from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import VectorWriter
 from query_api.app import create_app
 from query_api.index import integrity_check
-from query_api.index.engine import load_engine
 from query_api.index.generation import OpenedGeneration
+from query_api.index.stores import Stores
 from query_api.settings import ServiceSettings
 from tests.damaging import (
     Experiment,
@@ -176,18 +176,18 @@ def test_a_graph_that_changes_while_open_comes_into_no_snapshot(generation: Gene
 
 
 def test_a_damaged_newest_snapshot_is_passed_over_for_the_one_before(generation: Generation) -> None:
-    engine = load_engine()
+    stores = Stores(10**9, "documents")
     newest, before, *_ = published_snapshots(generation.snapshots_dir)
     file = generation.snapshots_dir / newest.name
     file.write_bytes(_flipped(file.read_bytes(), 9_000))
-    opened = OpenedGeneration(generation, engine, 10**9)
+    opened = OpenedGeneration(generation, stores)
     assert (opened.graph_file and opened.graph_file.name) == before.name
     assert opened.graph.base_position == before.graph_position
     (generation.snapshots_dir / POINTER).write_bytes(b"\x00\xff")
     assert newest_intact_snapshot(generation.snapshots_dir) == before
     for snapshot in published_snapshots(generation.snapshots_dir)[1:]:
         (generation.snapshots_dir / snapshot.name).write_bytes(b"")
-    assert OpenedGeneration(generation, engine, 10**9).graph.base_position == -1
+    assert OpenedGeneration(generation, stores).graph.base_position == -1
     report = verify_when_complete(generation.data_dir, 0)
     assert not report.ok
     assert "the worker replaces it" in report.mending

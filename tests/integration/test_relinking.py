@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from indexer.generations import current_generation
 from indexer.read.lance import VectorReader
-from query_api.index.engine import load_engine
+from query_api.encoder import load_encoder
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.retrieval.pipeline import search
@@ -58,7 +58,7 @@ async def found_by_expansion(worker: WorkerProcess, graph: dict[str, Contributio
     request = SearchRequest(
         q="river 5 flows", collection="rivers", mode="graph", graph_method="expansion", edges=("similar_to",)
     )
-    encoder = load_engine().load_encoder(EmbeddingSettings(provider="hashing"), worker.data_dir)
+    encoder = load_encoder(EmbeddingSettings(provider="hashing"), worker.data_dir)
     with ThreadPoolExecutor(1) as threads:
         parts = [part async for part in search(request, "r", snapshot, encoder, threads, SearchSettings())]
     return {part.passage_id: part.scores["graph"] for part in parts if isinstance(part, Hit)}

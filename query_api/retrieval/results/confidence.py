@@ -82,6 +82,12 @@ class FittedJudge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
+def judge_for(model: str) -> FittedJudge:
+    """The one that comes with the program, for this embedding model."""
+    return fitted_judge().for_model(model)
+
+
+@cache
 def fitted_judge() -> FittedJudge:
     """The one that comes with the program."""
     text = files(__package__).joinpath(FILE).read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from indexer.write.lance import VectorWriter
 from indexer.write.lance_rows import IndexedRows
 from query_api.app import create_app
 from query_api.cli.bad_requests import ProblemProtocol
-from query_api.index.engine import load_engine
+from query_api.health import readiness
 from query_api.settings import RerankerSettings, ServiceSettings
 from schemas.contributions import encode_contribution
 from schemas.events import DocumentUpsert, decode_document_event
@@ -149,11 +149,9 @@ def make_generation(data_dir: Path) -> Generation:
 
 
 @asynccontextmanager
-async def serving(
-    settings: ServiceSettings, load: Callable[[], Any] = load_engine
-) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
+async def serving(settings: ServiceSettings, **given: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
     """The service on a free port of a real socket."""
-    app = create_app(settings, load=load)
+    app = create_app(settings, **given)
     server = uvicorn.Server(
         uvicorn.Config(app, port=0, http=ProblemProtocol, log_config=None, timeout_graceful_shutdown=2)
     )
@@ -203,7 +201,7 @@ async def on_stage(
     generation = make_generation(data_dir)
     async with working(kafka, names, generation), serving(settings) as (http, app):
         stage = Stage(http, app, names, kafka, data_dir)
-        await eventually(lambda: stage.service.readiness().ready and stage.service.log_identity.topic_id)
+        await eventually(lambda: readiness(stage.service).ready and stage.service.log_identity.topic_id)
         yield stage
 
 

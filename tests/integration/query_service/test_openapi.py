@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from query_api.health import readiness
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
 from tests.connections import plaintext
@@ -27,7 +28,7 @@ async def test_the_service_does_what_its_openapi_document_says(kafka: str, topic
     async with serving(settings) as (http, app):
         async with working(kafka, names, generation):  # what comes after this document is not indexed
             stage = Stage(http, app, names, kafka, tmp_path)
-            await eventually(lambda: stage.service.readiness().ready and stage.service.log_identity.topic_id)
+            await eventually(lambda: readiness(stage.service).ready and stage.service.log_identity.topic_id)
             token = await stage.put("notes/river.md", "# River\n\nThe river is high.")
             assert (await stage.search("river", after=token))["hits"]
         told, ended = await schemathesis(http, tmp_path)

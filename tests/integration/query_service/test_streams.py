@@ -10,6 +10,7 @@ import httpx
 import pytest
 from aiokafka import AIOKafkaConsumer
 
+from query_api.health import readiness
 from schemas.receipts import Receipt
 from schemas.topics import TopicNames
 from tests.integration.query_service.stage import (
@@ -54,9 +55,9 @@ async def test_a_silent_stream_is_kept_alive_by_comments(tmp_path: Path) -> None
     make_scripted_generation(tmp_path)
     engine = ScriptedEngine(hits=[make_hit(1)], hold_at=0)
     settings = settings_for("127.0.0.1:1", "none.", tmp_path, keep_alive_seconds=0.05, provenance_flush_seconds=0)
-    async with serving(settings, load=lambda: engine) as (http, app):
+    async with serving(settings, stores=engine, engine=engine, load_encoder=engine.load_encoder) as (http, app):
         stage = Stage(http, app, TopicNames("none."), "127.0.0.1:1", tmp_path)
-        await eventually(lambda: stage.service.readiness().ready)
+        await eventually(lambda: readiness(stage.service).ready)
         async with http.stream("GET", "/v1/search", params={"q": "river"}, headers=EVENTS) as response:
             lines = []
             async for line in response.aiter_lines():
@@ -71,9 +72,9 @@ async def test_a_document_that_is_followed_in_silence_is_kept_alive_by_comments(
     make_scripted_generation(tmp_path)
     engine = ScriptedEngine()
     settings = settings_for("127.0.0.1:1", "none.", tmp_path, keep_alive_seconds=0.05, provenance_flush_seconds=0)
-    async with serving(settings, load=lambda: engine) as (http, app):
+    async with serving(settings, stores=engine, engine=engine, load_encoder=engine.load_encoder) as (http, app):
         stage = Stage(http, app, TopicNames("none."), "127.0.0.1:1", tmp_path)
-        await eventually(lambda: stage.service.readiness().ready)
+        await eventually(lambda: readiness(stage.service).ready)
         async with http.stream("GET", "/v1/documents/a/status?position=0:0", headers=EVENTS) as response:
             lines = []
             async for line in response.aiter_lines():
@@ -94,9 +95,9 @@ async def test_the_search_stops_when_its_client_hangs_up(tmp_path: Path, headers
     make_scripted_generation(tmp_path)
     engine = ScriptedEngine(hits=[make_hit(1), make_hit(2)], hold_at=1)
     settings = settings_for("127.0.0.1:1", "none.", tmp_path, provenance_flush_seconds=0)
-    async with serving(settings, load=lambda: engine) as (http, app):
+    async with serving(settings, stores=engine, engine=engine, load_encoder=engine.load_encoder) as (http, app):
         stage = Stage(http, app, TopicNames("none."), "127.0.0.1:1", tmp_path)
-        await eventually(lambda: stage.service.readiness().ready)
+        await eventually(lambda: readiness(stage.service).ready)
         with pytest.raises(httpx.ReadTimeout):
             await http.get("/v1/search", params={"q": "river"}, headers=headers, timeout=0.3)
         await eventually(lambda: engine.cancelled == 1)

@@ -6,6 +6,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from query_api.health import readiness
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
 from tests.connections import plaintext
@@ -77,7 +78,7 @@ async def test_a_service_started_later_catches_up_from_the_tables_and_the_topic(
     settings = settings_for(kafka, topic_prefix, stage.data_dir)
     async with serving(settings) as (http, app):
         later = Stage(http, app, stage.names, kafka, stage.data_dir)
-        await eventually(lambda: later.service.readiness().ready)
+        await eventually(lambda: readiness(later.service).ready)
         answer = await later.search("beacon", after=token, k=5)
         assert len(answer["hits"]) == 5
         assert answer["snapshot"]["graph_position"] == 4
@@ -90,7 +91,7 @@ async def test_searches_go_on_without_kafka_and_writes_say_so(kafka: str, topic_
     nowhere = settings_for("127.0.0.1:1", topic_prefix, tmp_path, write_timeout_seconds=1, provenance_flush_seconds=0)
     async with serving(nowhere) as (http, app):
         stage = Stage(http, app, TopicNames(topic_prefix), kafka, tmp_path)
-        await eventually(lambda: stage.service.readiness().ready)
+        await eventually(lambda: readiness(stage.service).ready)
         assert (await stage.search("quay", mode="keyword"))["hits"][0]["document_id"] == "a.md"
         response = await http.put("/v1/documents/b.md", content="x", headers={"Content-Type": "text/plain"})
         assert response.status_code == 503

@@ -8,12 +8,12 @@ from typing import Any
 
 import httpx
 
-from query_api.app import create_app
 from query_api.context import Service
+from query_api.health import readiness
 from query_api.settings import RerankerSettings, ServiceBlock, ServiceSettings
 from schemas.settings import StorageSettings
 from tests.unit.query_api.in_memory_text import Page
-from tests.unit.query_api.scripted_engine import ScriptedEngine
+from tests.unit.query_api.scripted_engine import ScriptedEngine, app_over
 from tests.waiting import eventually
 
 PAGES = [
@@ -43,7 +43,7 @@ async def service_over(
     engine: ScriptedEngine,
     *,
     until_ready: bool = True,
-    encoder_rest_seconds: float = 5.0,
+    encoder_retry_seconds: float = 5.0,
     reranker: RerankerSettings | None = None,
     **block: Any,
 ) -> AsyncIterator[Running]:
@@ -52,15 +52,16 @@ async def service_over(
         reranker=reranker or RerankerSettings(),
         service=ServiceBlock(refresh_seconds=0.01, provenance_flush_seconds=0, **block),
     )
-    app = create_app(settings, load=lambda: engine, encoder_rest_seconds=encoder_rest_seconds)
+    app = app_over(settings, engine, encoder_retry_seconds=encoder_retry_seconds)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420") as http,
     ):
         running = Running(http, app.state.service, engine)
+        engine.reranker = running.service.reranker
         if until_ready:
-            await eventually(lambda: running.service.readiness().ready)
+            await eventually(lambda: readiness(running.service).ready)
         yield running
 
 

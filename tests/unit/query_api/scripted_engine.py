@@ -1,4 +1,4 @@
-"""A double of the engine: stores in memory that a test moves on by hand, and searches that follow a script."""
+"""A double of stores and engine: tables in memory that a test moves on by hand, searches that follow a script."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
@@ -9,22 +9,24 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from fastapi import FastAPI
 from numpy.typing import NDArray
 
 from indexer.generations import Generation, Manifest, open_generation
 from indexer.integrity.damage import Damage
 from indexer.schema import DocumentRow, StoredPosition
-from query_api.index.engine import GraphFile, SearchPart
+from query_api.app import create_app
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import Snapshot
+from query_api.index.snapshot import ServedSnapshot, Snapshot
+from query_api.index.stores import GraphFile
 from query_api.rerankers.served import ServedReranker
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.rerank import asks_reranker
 from query_api.retrieval.results.confidence import Judge, fitted_judge
 from query_api.retrieval.stages import SearchSettings
-from query_api.settings import SearchBudgetSettings
+from query_api.settings import ServiceSettings
 from schemas.contributions import Contribution
-from schemas.frames import Done, Meta, Stage
+from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.hits import Hit
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval
@@ -135,6 +137,7 @@ class Words:
     model: str = "words"
     digest: str = "words-1"
     dimension: int = 8
+    is_plain: bool = True
     failure: Exception | None = None
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -171,13 +174,13 @@ class ScriptedEngine:
             raise self.encoder_failure
         return self.encoder
 
-    def open_tables(self, generation: Generation, resident_text_bytes: int) -> Any:
+    def open_tables(self, generation: Generation) -> Any:
         if generation.name not in self.readers:
             raise FileNotFoundError(f"Generation {generation.name} has no tables yet")
         return self.readers[generation.name]
 
-    def newest_graph_file(self, generation: Generation, passed_over: Collection[str] = ()) -> GraphFile | None:
-        return None if self.graph_file is None or self.graph_file.name in passed_over else self.graph_file
+    def newest_graph_file(self, generation: Generation, damaged: Collection[str] = ()) -> GraphFile | None:
+        return None if self.graph_file is None or self.graph_file.name in damaged else self.graph_file
 
     def build_graph(self, generation: Generation, file: GraphFile | None) -> GraphView:
         if file is None:
@@ -190,11 +193,9 @@ class ScriptedEngine:
     def is_in_index(self, damage: Damage) -> bool:
         return damage.path.startswith("lance/chunks")
 
-    def snapshot(self, generation: Generation, reader: Any, graph: GraphView, documents_topic: str) -> Snapshot:
-        return Snapshot(generation.name, reader.snapshot(), graph, documents_topic)
-
-    def rerank_by(self, reranker: ServedReranker) -> None:
-        self.reranker = reranker
+    def snapshot(self, generation: Generation, reader: Any, graph: GraphView) -> ServedSnapshot:
+        tables = reader.snapshot()
+        return ServedSnapshot(generation.name, tables, graph, "thalweg.documents.v1", tables=tables)
 
     def reranks(self, request: SearchRequest) -> bool:
         return self.reranker is not None and asks_reranker(request)
@@ -206,8 +207,7 @@ class ScriptedEngine:
         snapshot: Snapshot,
         encoder: Any,
         executor: Executor,
-        budgets: SearchBudgetSettings,
-    ) -> AsyncGenerator[SearchPart, None]:
+    ) -> AsyncGenerator[SearchFrame, None]:
         self.started += 1
         yield Meta(
             retrieval_id=retrieval_id,
@@ -245,12 +245,17 @@ class SearchingEngine(ScriptedEngine):
         snapshot: Snapshot,
         encoder: Any,
         executor: Executor,
-        budgets: SearchBudgetSettings,
-    ) -> AsyncGenerator[SearchPart, None]:
+    ) -> AsyncGenerator[SearchFrame, None]:
         self.started += 1
         settings = SearchSettings(reranker=self.reranker, judge=self.judge)
         async for part in search(request, retrieval_id, snapshot, encoder, executor, settings):
             yield part
+
+
+def app_over(settings: ServiceSettings, engine: ScriptedEngine, **given: Any) -> FastAPI:
+    """An app that reads and searches what a script says."""
+    double: Any = engine
+    return create_app(settings, stores=double, engine=double, load_encoder=double.load_encoder, **given)
 
 
 def make_hit(rank: int, text: str = "The river is high.") -> Hit:

@@ -1,8 +1,10 @@
 """An encoder that is away is left alone for a while, and found again."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -10,7 +12,11 @@ from numpy.typing import NDArray
 from indexer.embedding.encoder import PromptedEncoder
 from indexer.embedding.hashing import HashingEncoder
 from indexer.errors import EncoderBusy, EncoderFailure, EncoderRefused, EncoderUnavailable, TextNotEncoded
-from query_api.encoder import RestingEncoder
+from indexer.generations import open_generation
+from query_api.encoder import GuardedEncoder, load_encoder
+from schemas.settings import EmbeddingSettings
+from tests.embeddings_endpoint import embeddings_endpoint
+from tests.unit.query_api.scripted_engine import MANIFEST
 
 
 class FailingEncoder(HashingEncoder):
@@ -37,9 +43,9 @@ class Clock:
 
 
 @pytest.fixture
-def made() -> tuple[RestingEncoder, FailingEncoder, Clock]:
+def made() -> tuple[GuardedEncoder, FailingEncoder, Clock]:
     encoder, clock = FailingEncoder(), Clock()
-    return RestingEncoder(PromptedEncoder(encoder), rest_seconds=5, clock=clock), encoder, clock
+    return GuardedEncoder(PromptedEncoder(encoder), reset_seconds=5, clock=clock), encoder, clock
 
 
 @pytest.mark.parametrize("failure", [EncoderUnavailable("It is away."), EncoderRefused("Not with this key.")])
@@ -54,7 +60,7 @@ def test_while_it_rests_searches_fail_at_once_and_then_one_of_them_looks(made: A
     assert resting.problem == str(failure)
     encoder.failure = None
     clock.now = 15.0
-    resting.look_again()
+    resting.probe()
     assert resting.problem is None
     assert resting.encode_queries(["q"]).shape == (1, 384)
 
@@ -62,9 +68,9 @@ def test_while_it_rests_searches_fail_at_once_and_then_one_of_them_looks(made: A
 def test_a_rate_limit_is_respected(made: Any) -> None:
     resting, encoder, clock = made
     encoder.failure = EncoderBusy("It is busy.", retry_after_seconds=60)
-    resting.look_again()
+    resting.probe()
     clock.now = 59.0
-    resting.look_again()
+    resting.probe()
     assert encoder.asked == 1
 
 
@@ -75,3 +81,21 @@ def test_a_question_it_cannot_take_does_not_make_it_rest(made: Any) -> None:
         with pytest.raises(TextNotEncoded):
             resting.encode_queries(["q"])
     assert (encoder.asked, resting.problem) == (2, None)
+
+
+def test_an_endpoint_that_is_away_is_loaded_from_what_the_generation_says_and_asked_again(tmp_path: Path) -> None:
+    made_with = {"embedding_provider": "openai", "embedding_digest": "openai/words/384", "dimension": 384}
+    open_generation(tmp_path, msgspec.structs.replace(MANIFEST, **made_with))
+    with embeddings_endpoint() as endpoint:
+        settings = endpoint.settings(provider="auto")
+        assert load_encoder(settings, tmp_path).encode_queries(["a question"]).shape == (1, 384)
+    encoder = load_encoder(settings, tmp_path)
+    assert (encoder.digest, encoder.dimension) == ("openai/words/384", 384)
+    with pytest.raises(EncoderUnavailable, match="cannot be reached"):
+        encoder.encode_queries(["a question"])
+    with pytest.raises(EncoderUnavailable):
+        load_encoder(endpoint.settings(), tmp_path / "nothing stored yet")
+
+
+def test_local_models_need_no_endpoint(tmp_path: Path) -> None:
+    assert load_encoder(EmbeddingSettings(provider="hashing"), tmp_path).provider == "hashing"

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from indexer.generations import Generation
 from indexer.integrity.damage import Damage
-from query_api.index.engine import LazyEngine
 from query_api.index.integrity_check import DamageWatch
 from tests.unit.query_api.scripted_engine import ScriptedEngine
 from tests.waiting import eventually
@@ -24,7 +24,8 @@ def engine() -> ScriptedEngine:
 
 @pytest.fixture
 async def watch(engine: ScriptedEngine, tmp_path: Path) -> DamageWatch:
-    return DamageWatch(LazyEngine(lambda: engine), lambda: Generation(tmp_path, "g0001"), pause_seconds=0.001)
+    double: Any = engine
+    return DamageWatch(double, lambda: Generation(tmp_path, "g0001"), pause_seconds=0.001)
 
 
 async def test_it_is_told_until_a_look_does_not_find_it(engine: ScriptedEngine, watch: DamageWatch) -> None:

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from query_api.index.engine import GraphFile, LazyEngine
 from query_api.index.follower import LogUnavailable, Span, TailedRecord
 from query_api.index.manager import NotThereYet, SnapshotKeeper, StoppingNow, reached_token
+from query_api.index.stores import GraphFile
 from query_api.metrics import ServiceMetrics
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.contributions import MentionEdge, encode_contribution
@@ -31,7 +32,8 @@ async def keeping(
     settings = ServiceSettings(
         storage=StorageSettings(data_dir=data_dir), service=ServiceBlock(refresh_seconds=refresh_seconds)
     )
-    keeper = SnapshotKeeper(settings, LazyEngine(lambda: engine), lambda: None, ServiceMetrics())
+    double: Any = engine
+    keeper = SnapshotKeeper(settings, double, lambda: None, ServiceMetrics())
     task = asyncio.create_task(keeper.run())
     try:
         yield keeper

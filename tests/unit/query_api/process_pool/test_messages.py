@@ -2,15 +2,14 @@
 
 import pytest
 
-from query_api.index.engine import SearchPart
 from query_api.process_pool.messages import Ask, Ended, Stop, asked, asking, ending, stopping, telling, told
-from schemas.frames import Done, Meta, Stage
+from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.hits import SnapshotInfo
 from schemas.search import SearchRequest
 from tests.unit.query_api.scripted_engine import make_hit
 
 SNAPSHOT = SnapshotInfo(generation="g1", graph_position=3, table_versions={"chunks": 2}, positions="0:4", as_of="now")
-PARTS: list[SearchPart] = [
+PARTS: list[SearchFrame] = [
     Meta(retrieval_id="r", query="a b\nc", mode="hybrid", collection=None, snapshot=SNAPSHOT, budget_seconds=1 / 3),
     Stage(name="vector", seconds=0.1, candidates=7, error="no answer within 2 s"),
     make_hit(2, "Two lines\nand a line separator \u2028 and 🐟."),
@@ -19,7 +18,7 @@ PARTS: list[SearchPart] = [
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: type(part).__name__)
-def test_every_part_of_an_answer_arrives_as_it_was_in_one_line(part: SearchPart) -> None:
+def test_every_part_of_an_answer_arrives_as_it_was_in_one_line(part: SearchFrame) -> None:
     line = telling(12, part)
 
     assert line.count(b"\n") == 1

@@ -15,17 +15,16 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from query_api.encoder import RestingEncoder
-from query_api.index.engine import LazyEngine, SearchPart
+from query_api.encoder import GuardedEncoder
+from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.process_pool import pool
 from query_api.process_pool.pool import SharedSearches, processes_to_search
 from query_api.settings import ServiceBlock
 from schemas.errors import MalformedFilter
-from schemas.frames import Done, Meta, Stage
+from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.hits import Hit
 from schemas.search import SearchRequest
-from tests.unit.query_api.rerankers.stub_reranker import StubReranker, served
 from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_generation, make_hit
 from tests.waiting import eventually
 
@@ -45,7 +44,7 @@ class TellingEngine(ScriptedEngine):
     locked: str = "locked"  # what a copy cannot answer by all channels
     hits: Any = field(default_factory=lambda: HITS)
 
-    async def search(self, request: SearchRequest, *given: Any) -> AsyncGenerator[SearchPart, None]:
+    async def search(self, request: SearchRequest, *given: Any) -> AsyncGenerator[SearchFrame, None]:
         async for part in super().search(request, *given):
             if isinstance(part, Stage):
                 part.candidates = os.getpid()
@@ -71,11 +70,13 @@ class Crowd:
         self.snapshot = snapshot
         self.engine = engine
         self.gate = engine.gate
-        self.encoder: Any = RestingEncoder(Words())  # type: ignore[arg-type]
+        self.encoder: Any = GuardedEncoder(Words())  # type: ignore[arg-type]
 
-    async def ask(self, q: str, snapshot: Snapshot | None = None, **parameters: Any) -> list[SearchPart]:
+    async def ask(
+        self, q: str, snapshot: Snapshot | None = None, *, reranked: bool = False, **parameters: Any
+    ) -> list[SearchFrame]:
         request = SearchRequest.model_validate({"q": q} | parameters)
-        parts = self.searches.search(request, f"r_{q}", snapshot or self.snapshot, self.encoder)
+        parts = self.searches.search(request, f"r_{q}", snapshot or self.snapshot, self.encoder, reranked=reranked)
         return [part async for part in parts]
 
     async def gather(self, count: int = 8, **parameters: Any) -> None:
@@ -86,7 +87,7 @@ class Crowd:
         self.gate.touch()
         await asyncio.gather(*asked)
 
-    async def beside_another(self, q: str, **parameters: Any) -> list[SearchPart]:
+    async def beside_another(self, q: str, **parameters: Any) -> list[SearchFrame]:
         """Asked while another search is under way here."""
         self.gate.unlink(missing_ok=True)
         held = asyncio.create_task(self.ask("hold"))
@@ -100,9 +101,9 @@ class Crowd:
 @asynccontextmanager
 async def a_crowd(tmp_path: Path, **block: Any) -> AsyncIterator[Crowd]:
     engine = TellingEngine(gate=tmp_path / "go on")
-    snapshot = engine.snapshot(make_generation(tmp_path), engine.reader, engine.build_graph(engine, None), "documents")  # type: ignore[arg-type]
+    snapshot = engine.snapshot(make_generation(tmp_path), engine.reader, GraphView.empty())
     with ThreadPoolExecutor(2) as threads:
-        searches = SharedSearches(LazyEngine(lambda: engine), threads, ServiceBlock(**{"search_processes": 2} | block))
+        searches = SharedSearches(engine.search, threads, ServiceBlock(**{"search_processes": 2} | block))
         try:
             yield Crowd(searches, replace(snapshot, in_memory=True), engine)
         finally:
@@ -121,7 +122,7 @@ async def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         yield crowd
 
 
-def process_of(parts: list[SearchPart]) -> int:
+def process_of(parts: list[SearchFrame]) -> int:
     return next(part.candidates for part in parts if isinstance(part, Stage))
 
 
@@ -207,13 +208,11 @@ async def test_an_encoder_that_asks_something_outside_is_asked_from_here(crowd: 
 
 
 async def test_a_search_that_asks_a_re_ranker_stays_here(crowd: Crowd) -> None:
-    crowd.searches._engine.engine.rerank_by(served(StubReranker()))
-    await crowd.gather(reranker=False)
+    await crowd.gather()
     await eventually(lambda: crowd.searches.copies)
 
-    assert process_of(await crowd.beside_another("who", reranker=False)) != os.getpid()
-    assert process_of(await crowd.beside_another("who")) == os.getpid()
-    assert process_of(await crowd.beside_another("who", reranker=True)) == os.getpid()
+    assert process_of(await crowd.beside_another("who")) != os.getpid()
+    assert process_of(await crowd.beside_another("who", reranked=True)) == os.getpid()
 
 
 async def test_one_process_where_one_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,7 +302,7 @@ async def test_a_copy_that_cannot_answer_its_first_search_is_never_used(
     crowd: Crowd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def of_no_use(*_: Any) -> Callable[..., Any]:
-        async def parts(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
+        async def parts(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchFrame, None]:
             raise RuntimeError("a lock that nobody opens")
             yield
 

@@ -10,23 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from query_api.index.engine import SearchPart, SearchUnanswered
 from query_api.process_pool import worker as fork_module
 from query_api.process_pool.pool import processes_to_search
 from query_api.process_pool.worker import Fork, ForkLost
-from schemas.frames import Done, Stage
+from query_api.retrieval.stages import SearchFailed
+from schemas.frames import Done, SearchFrame, Stage
 from schemas.search import SearchRequest
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.skipif(processes_to_search(2) < 2, reason="processes are not copied on this system")
 
 
-async def told_by(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
+async def told_by(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchFrame, None]:
     """What a search does is told by its question."""
     yield Stage(name=request.q, seconds=0, candidates=os.getpid())
     match request.q:
         case "unanswered":
-            raise SearchUnanswered("No store can be read.")
+            raise SearchFailed("No store can be read.")
         case "broken":
             raise ZeroDivisionError("a fault")
         case "die":
@@ -46,7 +46,7 @@ if hasattr(os, "register_at_fork"):
 
 @asynccontextmanager
 async def a_fork(
-    searching: Callable[..., AsyncGenerator[SearchPart, None]] = told_by, patience: float = 60.0
+    searching: Callable[..., AsyncGenerator[SearchFrame, None]] = told_by, patience: float = 60.0
 ) -> AsyncIterator[Fork]:
     fork = await Fork.made(lambda: searching, patience)
     try:
@@ -55,7 +55,7 @@ async def a_fork(
         await fork.close()
 
 
-async def parts(fork: Fork, q: str, retrieval_id: str = "r") -> list[SearchPart]:
+async def parts(fork: Fork, q: str, retrieval_id: str = "r") -> list[SearchFrame]:
     return [part async for part in fork.search(SearchRequest(q=q), retrieval_id)]
 
 
@@ -88,7 +88,7 @@ async def test_searches_at_the_same_time_are_told_apart() -> None:
 async def test_what_the_service_knows_at_the_fork_the_copy_knows_too_and_nothing_later() -> None:
     known = ["before"]
 
-    async def telling_what_is_known(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
+    async def telling_what_is_known(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchFrame, None]:
         yield Done(retrieval_id=" ".join(known), hits=0, timings={}, next_offset=None)
 
     async with a_fork(telling_what_is_known) as fork:
@@ -158,7 +158,7 @@ async def test_a_copy_that_does_not_even_begin_is_ended_sooner(monkeypatch: pyte
 
 
 async def test_a_search_that_nobody_waits_for_is_stopped_there(tmp_path: Path) -> None:
-    async def telling_of_the_stop(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
+    async def telling_of_the_stop(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchFrame, None]:
         try:
             yield Stage(name="begun", seconds=0, candidates=0)
             await asyncio.Event().wait()
@@ -174,7 +174,7 @@ async def test_a_search_that_nobody_waits_for_is_stopped_there(tmp_path: Path) -
 
 
 async def test_closing_waits_for_what_is_under_way_and_leaves_no_process(tmp_path: Path) -> None:
-    async def when_told(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
+    async def when_told(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchFrame, None]:
         yield Stage(name="begun", seconds=0, candidates=0)
         await eventually((tmp_path / "go on").exists)
         yield Done(retrieval_id=retrieval_id, hits=0, timings={}, next_offset=None)
@@ -203,7 +203,9 @@ async def test_a_connection_that_the_service_ends_is_not_kept_open_by_a_copy() -
 async def test_what_a_library_opens_anew_in_a_copy_stays_open_there() -> None:
     opened: list[tuple[int, int]] = []
 
-    async def writing_to_what_was_opened(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
+    async def writing_to_what_was_opened(
+        request: SearchRequest, retrieval_id: str
+    ) -> AsyncGenerator[SearchFrame, None]:
         ((reading, writing),) = opened
         os.write(writing, b"its own")
         yield Done(retrieval_id=os.read(reading, 7).decode(), hits=0, timings={}, next_offset=None)
@@ -221,7 +223,7 @@ async def test_what_a_library_opens_anew_in_a_copy_stays_open_there() -> None:
 
 
 async def test_no_signal_in_a_copy_wakes_the_service() -> None:
-    async def telling_what_is_woken(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchPart, None]:
+    async def telling_what_is_woken(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchFrame, None]:
         woken = signal.set_wakeup_fd(-1)
         yield Done(retrieval_id=str(woken), hits=0, timings={}, next_offset=None)
 

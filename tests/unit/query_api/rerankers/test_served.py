@@ -41,7 +41,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 async def reranker(stub: StubReranker, clock: Clock) -> AsyncIterator[ServedReranker]:
-    made = ServedReranker(SETTINGS, lambda _: stub, rest_seconds=5.0, clock=clock)
+    made = ServedReranker(SETTINGS, lambda _: stub, reset_seconds=5.0, clock=clock)
     made.load()
     yield made
     made.close()

@@ -2,10 +2,9 @@
 
 from datetime import date
 
-from query_api.index.engine import SearchPart
 from query_api.retrieval.cache import ResultCache, told_again
 from query_api.retrieval.cache_key import AnswerKey, SnapshotIdentity
-from schemas.frames import Done, Meta
+from schemas.frames import Done, Meta, SearchFrame
 from schemas.hits import SnapshotInfo
 from tests.unit.query_api.scripted_engine import make_hit
 
@@ -23,7 +22,7 @@ def key(question: str, version: int = 1) -> AnswerKey:
     return AnswerKey(SnapshotIdentity("g0001", 1, (("chunks", version),)), question, 0, 10, date(2026, 1, 1))
 
 
-def answer(text: str = "The river is high.") -> list[SearchPart]:
+def answer(text: str = "The river is high.") -> list[SearchFrame]:
     meta = Meta(retrieval_id="r_1", query="q", mode="hybrid", collection=None, snapshot=INFO, budget_seconds=1)
     done = Done(retrieval_id="r_1", hits=1, timings={"vector": 0.5, "total": 1.0}, next_offset=1, next_cursor="once")
     return [meta, make_hit(1, text), done]

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from query_api.index.snapshot import Snapshot
-from query_api.retrieval.pinned_snapshots import KeptSnapshots
+from query_api.retrieval.pinned_snapshots import PinnedSnapshots
 from tests.unit.query_api.in_memory_text import InMemoryText, WordCounts, world
 
 
@@ -19,11 +19,11 @@ def snapshot(version: int) -> Snapshot:
     return replace(world([])[0], text=InMemoryText({}, WordCounts({}), table_versions={"chunks": version}))
 
 
-def kept_with(clock: Clock, most: int = 2, seconds: float = 10.0) -> KeptSnapshots:
-    return KeptSnapshots(most, seconds, clock)
+def kept_with(clock: Clock, most: int = 2, seconds: float = 10.0) -> PinnedSnapshots:
+    return PinnedSnapshots(most, seconds, clock)
 
 
-def name_of(kept: KeptSnapshots, version: int) -> str:
+def name_of(kept: PinnedSnapshots, version: int) -> str:
     name = kept.keep(snapshot(version), was_current=True)
     assert name is not None
     return name

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from query_api.index.engine import GraphFile
+from query_api.index.stores import GraphFile
 from tests.unit.query_api.running_service import PAGES, Running, service_over
 from tests.unit.query_api.scripted_engine import ScriptedEngine, make_generation, make_hit
 

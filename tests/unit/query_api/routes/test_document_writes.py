@@ -6,12 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
-from query_api.app import create_app
 from query_api.ingest.producer import OutgoingRecord
 from query_api.settings import ServiceSettings
 from schemas.ids import Position
 from tests.unit.query_api.running_service import Running, problem
-from tests.unit.query_api.scripted_engine import ScriptedEngine
+from tests.unit.query_api.scripted_engine import ScriptedEngine, app_over
 
 
 async def test_writes_are_refused_while_kafka_is_away_and_searches_go_on(running: Running) -> None:
@@ -62,7 +61,7 @@ async def test_a_document_the_worker_would_not_take_is_refused_before_it_is_publ
             "service": {"provenance_flush_seconds": 0},
         }
     )
-    app = create_app(settings, load=ScriptedEngine)
+    app = app_over(settings, ScriptedEngine())
     async with (
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http,

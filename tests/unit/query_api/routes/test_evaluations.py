@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from query_api.evaluation.in_process import Evaluations
-from query_api.index.engine import SearchUnanswered
+from query_api.retrieval.stages import SearchFailed
 from tests.unit.query_api.running_service import Running
 from tests.waiting import eventually
 
@@ -97,7 +97,7 @@ async def test_an_unknown_one_is_404(running: Running) -> None:
 
 
 async def test_a_search_that_breaks_ends_it_with_the_reason(running: Running) -> None:
-    running.engine.fail_at, running.engine.failure = 0, SearchUnanswered("The disk is gone.")
+    running.engine.fail_at, running.engine.failure = 0, SearchFailed("The disk is gone.")
     begun = await running.http.post("/v1/evaluations", json=ASKED)
     failed = await finished(running, begun.json()["id"])
     assert (failed["status"], failed["report"]) == ("failed", None)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import EncoderUnavailable
+from query_api.health import readiness
 from query_api.index.follower import Span
 from query_api.index.lag import LogWatch
 from schemas.runtime import WorkerState, write_state
@@ -17,7 +18,7 @@ from tests.waiting import eventually
 async def test_the_service_is_alive_before_it_is_ready_and_says_what_is_missing(tmp_path: Path) -> None:
     async with service_over(tmp_path, ScriptedEngine(), until_ready=False) as running:
         assert (await running.get("/livez")).text == "alive\n"
-        await eventually(lambda: running.service.retriever.encoder is not None)
+        await eventually(lambda: running.service.model.encoder is not None)
         await eventually(lambda: "start the worker" in (running.service.keeper.problem or ""))
         response = await running.get("/readyz")
         assert response.status_code == 503
@@ -27,14 +28,14 @@ async def test_the_service_is_alive_before_it_is_ready_and_says_what_is_missing(
         assert search.headers["retry-after"]
         assert (await running.get("/v1/status")).json()["generation"] is None
         make_generation(tmp_path)
-        await eventually(lambda: running.service.readiness().ready)
+        await eventually(lambda: readiness(running.service).ready)
         assert (await running.get("/v1/search", q="river")).status_code == 200
 
 
 async def test_a_model_that_is_not_the_indexes_own_is_told_and_not_searched_with(tmp_path: Path) -> None:
     make_generation(tmp_path, digest="another-model")
     async with service_over(tmp_path, ScriptedEngine(), until_ready=False) as running:
-        await eventually(lambda: running.service.keeper.current and running.service.retriever.encoder)
+        await eventually(lambda: running.service.keeper.current and running.service.model.encoder)
         assert "THALWEG_EMBEDDING__MODEL" in (await running.get("/readyz")).json()["reasons"][0]
         assert (await running.get("/v1/search", q="river")).status_code == 503
         assert (await running.get("/v1/search", q="river", mode="keyword")).status_code == 200
@@ -44,7 +45,7 @@ async def test_vectors_of_another_length_are_told_and_not_searched_with(tmp_path
     make_generation(tmp_path)
     engine = ScriptedEngine(encoder=Words(dimension=16))
     async with service_over(tmp_path, engine, until_ready=False) as running:
-        await eventually(lambda: running.service.keeper.current and running.service.retriever.encoder)
+        await eventually(lambda: running.service.keeper.current and running.service.model.encoder)
         [reason] = (await running.get("/readyz")).json()["reasons"]
         assert "8 numbers each" in reason
         assert "THALWEG_EMBEDDING__DIMENSION" in reason
@@ -53,31 +54,31 @@ async def test_vectors_of_another_length_are_told_and_not_searched_with(tmp_path
 async def test_an_encoder_that_is_away_is_a_note_until_it_is_back(tmp_path: Path) -> None:
     make_generation(tmp_path)
     engine = ScriptedEngine(encoder=Words(failure=EncoderUnavailable("The endpoint cannot be reached.")))
-    async with service_over(tmp_path, engine, encoder_rest_seconds=0.01) as running:
-        readiness = (await running.get("/readyz")).json()
-        assert readiness["ready"]
-        assert readiness["notes"][0] == (
+    async with service_over(tmp_path, engine, encoder_retry_seconds=0.01) as running:
+        ready = (await running.get("/readyz")).json()
+        assert ready["ready"]
+        assert ready["notes"][0] == (
             "The endpoint cannot be reached. Searches go on by words and by the graph, without vectors."
         )
         assert (await running.get("/v1/search", q="river")).status_code == 200
         engine.encoder.failure = None
-        await eventually(lambda: "endpoint" not in str(running.service.readiness().notes))
+        await eventually(lambda: "endpoint" not in str(readiness(running.service).notes))
 
 
 async def test_an_endpoint_that_must_first_be_asked_about_its_model_is_asked_again(tmp_path: Path) -> None:
     make_generation(tmp_path)
     engine = ScriptedEngine(encoder_failure=EncoderUnavailable("The endpoint cannot be reached."))
-    async with service_over(tmp_path, engine, until_ready=False, encoder_rest_seconds=0.01) as running:
-        await eventually(lambda: "cannot be reached" in str(running.service.readiness().reasons))
+    async with service_over(tmp_path, engine, until_ready=False, encoder_retry_seconds=0.01) as running:
+        await eventually(lambda: "cannot be reached" in str(readiness(running.service).reasons))
         engine.encoder_failure = None
-        await eventually(lambda: running.service.readiness().ready)
+        await eventually(lambda: readiness(running.service).ready)
 
 
 async def test_a_model_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:
     make_generation(tmp_path)
     engine = ScriptedEngine(encoder_failure=OSError("no such model"))
     async with service_over(tmp_path, engine, until_ready=False) as running:
-        await eventually(lambda: "no such model" in str(running.service.readiness().reasons))
+        await eventually(lambda: "no such model" in str(readiness(running.service).reasons))
 
 
 async def test_metrics_tell_positions_age_and_searches(running: Running) -> None:
@@ -164,7 +165,7 @@ async def test_a_service_that_is_too_far_behind_is_not_ready_and_goes_on_searchi
         assert reason.startswith("4 records are not searchable yet, the oldest for 31 s, and THALWEG_SERVICE__MAX_LAG")
         assert (await running.get("/v1/search", q="river")).status_code == 200
         engine.reader.put(p0=(11, -1))
-        await eventually(lambda: running.service.readiness().ready)
+        await eventually(lambda: readiness(running.service).ready)
         watch.see(documents, {0: Span(0, 14)})
         now[0] += 31
         assert (await running.get("/readyz")).status_code == 503
@@ -196,7 +197,7 @@ async def test_searches_that_need_no_vector_are_answered_before_the_model_is_the
     make_generation(tmp_path)
     engine = SearchingEngine(encoder_failure=EncoderUnavailable("The endpoint cannot be reached."))
     engine.reader.put(*PAGES, p0=(7, 3))
-    async with service_over(tmp_path, engine, until_ready=False, encoder_rest_seconds=0.01) as running:
+    async with service_over(tmp_path, engine, until_ready=False, encoder_retry_seconds=0.01) as running:
         await eventually(lambda: running.service.keeper.current is not None)
         answer = (await running.get("/v1/search", q="river", **asked)).json()
         assert answer["failed_channels"] == {}
@@ -205,4 +206,4 @@ async def test_searches_that_need_no_vector_are_answered_before_the_model_is_the
             refused = await running.get("/v1/search", q="river", mode=mode)
             assert (refused.status_code, bool(refused.headers["retry-after"])) == (503, True)
             assert "`mode=keyword`" in problem(refused)["detail"]
-        assert not running.service.readiness().ready
+        assert not readiness(running.service).ready

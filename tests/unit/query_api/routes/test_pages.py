@@ -100,4 +100,4 @@ async def test_a_cursor_that_does_not_fit_is_refused(tmp_path: Path, params: dic
 async def test_the_last_page_has_no_cursor_and_keeps_no_snapshot(tmp_path: Path) -> None:
     async with library(tmp_path) as running:
         assert (await found(running, k=7))["next_cursor"] is None
-        assert len(running.service.kept) == 0
+        assert len(running.service.pinned) == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from query_api import context as service_module
+from query_api.health import readiness
 from query_api.rerankers.port import RerankerRefused
 from query_api.rerankers.served import ServedReranker
 from query_api.settings import RerankerSettings
@@ -83,9 +84,9 @@ async def test_answers_of_one_that_is_away_are_given_and_not_kept(tmp_path: Path
             assert len(answer["hits"]) == 3
             assert "cannot be reached" in answer["failed_channels"]["rerank"]
             assert not answer["cached"]
-        [note] = [each for each in running.service.readiness().notes if "re-ranker" in each]
+        [note] = [each for each in readiness(running.service).notes if "re-ranker" in each]
         assert note.endswith("broke off. Searches keep the order they have without it.")
-        assert running.service.readiness().ready
+        assert readiness(running.service).ready
 
 
 async def test_searches_are_answered_while_it_is_being_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,4 +122,4 @@ async def test_one_that_cannot_be_loaded_costs_its_order_only(tmp_path: Path, mo
         assert reranker is not None
         await eventually(lambda: reranker.problem == "There is no such model.")
         assert (await found(running))["failed_channels"] == {"rerank": "There is no such model."}
-        assert running.service.readiness().ready
+        assert readiness(running.service).ready

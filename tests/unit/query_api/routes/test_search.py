@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from indexer.errors import TransientStoreError
-from query_api.index.engine import SearchUnanswered
+from query_api.retrieval.stages import SearchFailed
 from tests.unit.query_api.running_service import Running, events, problem
 from tests.waiting import eventually
 
@@ -103,7 +103,7 @@ async def test_a_body_that_is_no_search_is_refused(running: Running, content: by
 
 
 async def test_a_search_no_channel_could_answer_is_a_503(running: Running) -> None:
-    running.engine.fail_at, running.engine.failure = 0, SearchUnanswered("Both indexes are unreadable.")
+    running.engine.fail_at, running.engine.failure = 0, SearchFailed("Both indexes are unreadable.")
     response = await running.get("/v1/search", q="river")
     assert problem(response)["detail"] == "Both indexes are unreadable."
     assert response.headers["retry-after"]

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from indexer.errors import TransientStoreError
 from query_api.errors import ApiProblem
-from query_api.settings import SearchBudgetSettings, ServiceBlock
+from query_api.settings import ServiceBlock
 from query_api.sse.replay import RecordedStream, ReplayBuffer
 from query_api.sse.stream import SearchStreams, accepts_events
 from schemas.search import SearchRequest
@@ -52,7 +52,7 @@ class Streams:
     def _retrieve(
         self, request: SearchRequest, retrieval_id: str, snapshot: Any, **_: Any
     ) -> AsyncGenerator[Any, None]:
-        return self.engine.search(request, retrieval_id, snapshot, Words(), None, SearchBudgetSettings())  # type: ignore[arg-type]
+        return self.engine.search(request, retrieval_id, snapshot, Words(), None)  # type: ignore[arg-type]
 
     def begin(self) -> RecordedStream:
         return self.of.begin(REQUEST, SNAPSHOT, instead_of=None)
