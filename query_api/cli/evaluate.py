@@ -19,7 +19,7 @@ from schemas.filters import MAX_HITS, Group
 from schemas.terminal import plain, plain_json, say
 
 if TYPE_CHECKING:
-    from query_api.evaluation.runner import Begin
+    from query_api.evaluation.runner import Progress
 
 app = typer.Typer()
 
@@ -70,8 +70,7 @@ def evaluate(
     from query_api.cli.console import PlainConsole
     from query_api.evaluation.approaches import approaches_named
     from query_api.evaluation.datasets import read_folder
-    from query_api.evaluation.report.files import as_json_text, write_reports
-    from query_api.evaluation.report.terminal import WIDTH_ELSEWHERE, show
+    from query_api.evaluation.report.text import NO_TERMINAL_WIDTH, as_json_text, show_summary, write_reports
     from query_api.evaluation.runner import Plan
     from query_api.evaluation.runner import evaluate as evaluate_service
 
@@ -96,7 +95,7 @@ def evaluate(
     if as_json:
         print(plain_json(as_json_text(found)))
     else:
-        show(PlainConsole(soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_ELSEWHERE), found, out)
+        show_summary(PlainConsole(soft_wrap=True, width=None if sys.stdout.isatty() else NO_TERMINAL_WIDTH), found, out)
         if within is None:
             say(_kept(dict.fromkeys(each.loaded.collection for each in found.collections)))
 
@@ -120,15 +119,14 @@ def questions(
     The folder is one that `thalweg evaluate FOLDER --within COLLECTION` reads. Each question's metadata has its kind
     and the path to its answer. It says so where the collection gives fewer of a kind than asked for.
     """
-    from query_api.evaluation.synthetic.folder import write_folder
-    from query_api.evaluation.synthetic.making import kinds_named, make_questions
-    from query_api.evaluation.synthetic.reading import read_collection
+    from query_api.evaluation.synthetic.generator import generate_questions, parse_kinds, write_folder
+    from query_api.evaluation.synthetic.source import read_collection
 
-    wanted = kinds_named(kinds)
+    wanted = parse_kinds(kinds)
     _make_folder(out)
     with closing(service_client(url, data_dir)) as client, _progress(quiet=as_json) as begin:
         documents = read_collection(client, collection, begin)
-    made = make_questions(collection, documents, wanted, count, seed)
+    made = generate_questions(collection, documents, wanted, count, seed)
     write_folder(made, out)
     counts = made.counts(wanted)
     if as_json:
@@ -161,7 +159,7 @@ def _make_folder(out: Path) -> None:
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> "Iterator[Begin]":
+def _progress(*, quiet: bool) -> "Iterator[Progress]":
     """Bars on standard error, one for each step of the evaluation."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 

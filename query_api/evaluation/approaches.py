@@ -1,8 +1,8 @@
-"""The approaches that can be held side by side: each a name and what it adds to the request of a search.
+"""The approaches that an evaluation compares: each a name and the parameters that it adds to a search.
 
-A new way to search becomes comparable by one entry here, as soon as `/v1/search` takes its parameters. A service that
-does not take them yet says so when it is first asked, and the approach is left out. Unless an approach says otherwise,
-it is asked without a re-ranker, so that figures of services with and without one compare.
+A new way to search becomes comparable by one entry here. An approach whose parameters a service refuses is left out of
+the report. Unless an approach says otherwise, it is searched without a re-ranker, so that figures of services with and
+without one compare.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,9 @@ from schemas.errors import WrongSetting
 
 
 class Approach(msgspec.Struct, frozen=True):
-    """`parameters` are those of `/v1/search` that make it this approach; `single` says that it is one channel alone,
-    `baseline` that the full engine must not be worse than it. `needs` are the channels and steps, as `failed_channels`
-    names them, without which an answer is another approach's.
+    """`parameters` are those of `/v1/search`; `single` says that it is one channel alone, `baseline` that the full
+    engine must not be worse than it. `needs` are the channels and steps, as `failed_channels` names them, without which
+    an answer does not count as the approach's.
     """
 
     name: str
@@ -101,7 +101,7 @@ _KNOWN = (
     ),
 )
 WITHOUT_RERANKER: Mapping[str, str] = {"reranker": "false"}
-"""What every search of an evaluation asks for, but for what its approach says."""
+"""The parameters of every search of an evaluation that its approach does not set."""
 APPROACHES = {approach.name: approach for approach in _KNOWN}
 
 

@@ -18,6 +18,7 @@ from schemas.errors import WrongSetting
 
 DEFAULT_SPLIT = "dev"
 QRELS_HEADER = ["query-id", "corpus-id", "score"]
+KIND = "kind"  # the metadata field that names a question's kind
 
 Line = TypeVar("Line", bound="LabelledDocument | Question")
 

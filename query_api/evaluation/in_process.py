@@ -1,9 +1,9 @@
-"""Evaluations that the service runs on itself: one at a time, behind the searches of others, kept for a while.
+"""Evaluations that the service runs on itself: one at a time, at a lower priority than searches of callers.
 
-They use the service's own search, but are nobody's retrievals: no metric counts them and no provenance is recorded.
-They wait for their turn as others do, and are tried again when they are refused one, so that no question is lost. Each
-search is done in the one thread they have, so latencies are higher than a caller's, and before each they wait,
-for a bounded time, until no search of others is under way.
+They use the service's own search, but are no retrievals: no metric counts them and no provenance is recorded. They
+queue as other searches do, and are retried when they are refused, so that no question is lost. All searches run in one
+thread, so latencies are higher than a caller's; before each, an evaluation waits, for a bounded time, until no caller's
+search runs.
 """
 
 import asyncio
@@ -21,45 +21,37 @@ import structlog
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_delay
 
 from query_api.admission import SearchRefused, Turn
-from query_api.evaluation.answers import Asked
 from query_api.evaluation.approaches import WITHOUT_RERANKER, Approach
-from query_api.evaluation.datasets import LabelledCollection, LabelledDocument, Question
+from query_api.evaluation.datasets import KIND, LabelledCollection, LabelledDocument, Question
+from query_api.evaluation.results import Answer, Evaluation, Loaded, ServiceFacts
 from schemas.evaluations import EvaluationRequest, EvaluationState
 from schemas.frames import Done, SearchFrame
 from schemas.hits import Hit
 from schemas.ids import sha256_hex
 from schemas.search import SearchRequest
 
-KEPT = 20
+MAX_EVALUATIONS = 20  # remembered
 YIELD_SECONDS = 0.02
-LONGEST_YIELD_SECONDS = 1.0
-BUSY_SECONDS = 600.0  # for which a search of an evaluation is tried again while the service is overloaded
+MAX_YIELD_SECONDS = 1.0
+RETRY_SECONDS = 600.0  # while the service is overloaded
 SPLIT = "request"
 
 log = structlog.get_logger(__name__)
 
 
-class Searching(Protocol):
-    """One search in a thread of the caller's: the parts of its answer, as `SearchEngine.search` gives them."""
+class SearchInThread(Protocol):
+    """One search in a thread of the caller's: the parts of its answer, as `SearchEngine.search` yields them."""
 
     def __call__(self, request: SearchRequest, threads: ThreadPoolExecutor) -> AsyncGenerator[SearchFrame, None]: ...
 
 
-class ServedFacts(msgspec.Struct, frozen=True):
-    """Which service an evaluation is of."""
-
-    version: str
-    generation: str | None
-    embedding_model: str | None
-
-
-class AnotherRuns(Exception):
-    """One evaluation is under way; the next may begin when it has ended."""
+class EvaluationRunning(Exception):
+    """One evaluation runs; the next may begin when it has ended."""
 
 
 @dataclass
 class _Run:
-    """One evaluation and how far it is."""
+    """One evaluation and its progress."""
 
     id: str
     request: EvaluationRequest
@@ -86,10 +78,14 @@ class _Run:
 
 
 class Evaluations:
-    """What was asked for and what became of it, the last KEPT of them, in memory only."""
+    """The last MAX_EVALUATIONS of them, in memory only."""
 
     def __init__(
-        self, search: Searching, turn: Callable[[], Turn], busy: Callable[[], bool], facts: Callable[[], ServedFacts]
+        self,
+        search: SearchInThread,
+        turn: Callable[[], Turn],
+        busy: Callable[[], bool],
+        facts: Callable[[], ServiceFacts],
     ) -> None:
         self._search = search
         self._turn = turn
@@ -97,8 +93,8 @@ class Evaluations:
         self._facts = facts
         self._until_admitted = AsyncRetrying(
             retry=retry_if_exception_type(SearchRefused),
-            wait=_as_asked,
-            stop=stop_after_delay(BUSY_SECONDS),
+            wait=_retry_after,
+            stop=stop_after_delay(RETRY_SECONDS),
             reraise=True,
         )
         self._runs: OrderedDict[str, _Run] = OrderedDict()
@@ -106,15 +102,14 @@ class Evaluations:
     def begin(
         self, request: EvaluationRequest, approaches: Sequence[Approach], documents: Sequence[LabelledDocument]
     ) -> EvaluationState:
-        """Start it in the background. `documents` are those of the collection, the judged ones among them. Raises
-        AnotherRuns while one is under way."""
+        """Start it in the background; `documents` are all of the collection's. Raises EvaluationRunning."""
         if any(run.status == "running" for run in self._runs.values()):
-            raise AnotherRuns
+            raise EvaluationRunning
         made_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         run_id = f"e_{sha256_hex(f'{made_at} {request.model_dump_json()}'.encode())[:16]}"
         run = _Run(run_id, request, approaches, made_at)
         self._runs[run.id] = run
-        while len(self._runs) > KEPT:
+        while len(self._runs) > MAX_EVALUATIONS:
             self._runs.popitem(last=False)
         run.task = asyncio.create_task(self._run(run, documents), name="evaluation")
         return run.state(with_report=False)
@@ -127,7 +122,7 @@ class Evaluations:
         return [run.state(with_report=False) for run in reversed(self._runs.values())]
 
     async def stop(self) -> None:
-        """End what is under way."""
+        """Cancel what runs."""
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         for task in tasks:
             task.cancel()
@@ -144,7 +139,7 @@ class Evaluations:
             except asyncio.CancelledError:
                 run.status, run.message = "failed", "The service stopped before it was done."
                 raise
-            except Exception as error:  # edge of a background task: whoever asks for the evaluation is told
+            except Exception as error:  # edge of a background task: the state says why
                 run.status, run.message = (
                     "failed",
                     f"{str(error) or type(error).__name__} Start it again once that is mended.",
@@ -158,23 +153,23 @@ class Evaluations:
             seconds=round(time.perf_counter() - began, 3),
         )
 
-    async def _answers(self, run: _Run, threads: ThreadPoolExecutor) -> dict[str, list[Asked]]:
-        answers: dict[str, list[Asked]] = {approach.name: [] for approach in run.approaches}
+    async def _answers(self, run: _Run, threads: ThreadPoolExecutor) -> dict[str, list[Answer]]:
+        answers: dict[str, list[Answer]] = {approach.name: [] for approach in run.approaches}
         for question in run.request.questions:
             for approach in run.approaches:
-                await self._let_others_go_first()
+                await self._yield_to_searches()
                 request = search_request(run.request, question.text, approach)
-                answers[approach.name].append(await self._ask(question.id, request, threads))
+                answers[approach.name].append(await self._search_in_turn(question.id, request, threads))
                 run.asked += 1
         return answers
 
-    async def _let_others_go_first(self) -> None:
-        deadline = time.monotonic() + LONGEST_YIELD_SECONDS
+    async def _yield_to_searches(self) -> None:
+        deadline = time.monotonic() + MAX_YIELD_SECONDS
         await asyncio.sleep(0)
         while self._busy() and time.monotonic() < deadline:  # noqa: ASYNC110  (a count of searches has no event)
             await asyncio.sleep(YIELD_SECONDS)
 
-    async def _ask(self, question_id: str, request: SearchRequest, threads: ThreadPoolExecutor) -> Asked:
+    async def _search_in_turn(self, question_id: str, request: SearchRequest, threads: ThreadPoolExecutor) -> Answer:
         with await self._until_admitted(self._admitted):
             return await self._answer(question_id, request, threads)
 
@@ -187,7 +182,7 @@ class Evaluations:
             raise
         return turn
 
-    async def _answer(self, question_id: str, request: SearchRequest, threads: ThreadPoolExecutor) -> Asked:
+    async def _answer(self, question_id: str, request: SearchRequest, threads: ThreadPoolExecutor) -> Answer:
         began = time.perf_counter()
         hits: list[Hit] = []
         first_hit: float | None = None
@@ -203,7 +198,7 @@ class Evaluations:
         if done is None:
             raise RuntimeError("a search ends with Done")
         seconds = time.perf_counter() - began
-        return Asked(
+        return Answer(
             question_id=question_id,
             documents=tuple(hit.document_id for hit in hits),
             scores=tuple(hit.score for hit in hits),
@@ -215,60 +210,54 @@ class Evaluations:
         )
 
     def _report(
-        self, run: _Run, documents: Sequence[LabelledDocument], answers: Mapping[str, Sequence[Asked]]
+        self, run: _Run, documents: Sequence[LabelledDocument], answers: Mapping[str, Sequence[Answer]]
     ) -> dict[str, Any]:
-        from query_api.evaluation.findings import Evaluation, Loaded, ServiceFacts
-        from query_api.evaluation.judgement import KIND, Setting, judged
-        from query_api.evaluation.metrics.uncertainty import (  # numpy and ir-measures: a second to import
-            LEVEL,
-            RESAMPLES,
-        )
-        from query_api.evaluation.unavailable import not_measured
+        from query_api.evaluation.aggregation import Experiment, collection_result, not_measured  # numpy: slow to load
+        from query_api.evaluation.statistics import LEVEL, RESAMPLES
 
-        asked = run.request
+        request = run.request
         questions = tuple(
             Question(id=each.id, text=each.text, metadata=None if each.kind is None else {KIND: each.kind})
-            for each in asked.questions
+            for each in request.questions
         )
-        judgements = {each.id: each.relevant for each in asked.questions}
-        collection = LabelledCollection(
-            name=asked.name, split=SPLIT, documents=tuple(documents), questions=questions, judgements=judgements
-        )
-        setting = Setting(
-            collection=collection,
+        judgements = {each.id: each.relevant for each in request.questions}
+        experiment = Experiment(
+            collection=LabelledCollection(
+                name=request.name, split=SPLIT, documents=tuple(documents), questions=questions, judgements=judgements
+            ),
             questions=questions,
             judgements=judgements,
             metadata={each.id: each.metadata or {} for each in documents},
             loaded=Loaded(
-                collection=asked.collection, documents=len(documents), sent=0, missing=(), token="", seconds=0.0
+                collection=request.collection, documents=len(documents), sent=0, missing=(), token="", seconds=0.0
             ),
-            k=asked.k,
+            k=request.k,
         )
-        facts = self._facts()
         missing = not_measured(run.approaches, answers)
         measured = [approach for approach in run.approaches if approach.name not in missing]
-        found = Evaluation(
+        result = collection_result(experiment, measured, answers, not_offered={}, not_measured=missing, others={})
+        evaluation = Evaluation(
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            service=ServiceFacts(facts.version, facts.generation, facts.embedding_model),
-            k=asked.k,
-            group=asked.group,
+            service=self._facts(),
+            k=request.k,
+            group=request.group,
             lower_case=False,
             pool=None,
             level=LEVEL,
             resamples=RESAMPLES,
-            collections=(judged(setting, measured, answers, not_offered={}, not_measured=missing, others={}),),
+            collections=(result,),
         )
-        report: dict[str, Any] = msgspec.to_builtins(found)
+        report: dict[str, Any] = msgspec.to_builtins(evaluation)
         return report
 
 
-def _as_asked(state: RetryCallState) -> float:
-    """The wait that an overloaded service asks for."""
+def _retry_after(state: RetryCallState) -> float:
+    """Seconds that an overloaded service asks to wait."""
     error = state.outcome.exception() if state.outcome else None
     return float(error.retry_after_seconds) if isinstance(error, SearchRefused) else 1.0
 
 
-def search_request(asked: EvaluationRequest, text: str, approach: Approach) -> SearchRequest:
+def search_request(evaluation: EvaluationRequest, text: str, approach: Approach) -> SearchRequest:
     """One of its searches. Raises pydantic's ValidationError where this service does not offer the approach."""
-    scope = {"k": asked.k, "collection": asked.collection, "group": asked.group}
+    scope = {"k": evaluation.k, "collection": evaluation.collection, "group": evaluation.group}
     return SearchRequest.model_validate({"q": text, **scope, **WITHOUT_RERANKER, **approach.parameters})

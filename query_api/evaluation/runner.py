@@ -1,32 +1,40 @@
-"""One evaluation, from labelled collections to what was found: a function of frozen inputs and a service to ask.
+"""One evaluation of a running service, from labelled collections to results.
 
 1. Make each collection, or the pool of them, searchable; or take one that is there.
-2. Put every question in every approach that the service offers.
-3. Judge the rankings; means, intervals, comparisons, calibration, latencies.
+2. Put every question in every approach that the service offers, as a client would: over the stream, one at a time.
+3. Aggregate the rankings: means, intervals, comparisons, calibration, latencies.
 """
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from query_api.client import ServiceClient
-from query_api.evaluation.answers import Asked
-from query_api.evaluation.approaches import Approach
-from query_api.evaluation.client import Asking, ask_all, offered, require_one
-from query_api.evaluation.corpus import corpus_of, served_id
-from query_api.evaluation.datasets import LabelledCollection, spread_out
-from query_api.evaluation.findings import Evaluation, Loaded, ServiceFacts
-from query_api.evaluation.judgement import Setting, judged, predictions
-from query_api.evaluation.loading import load, there_already
-from query_api.evaluation.metrics.uncertainty import LEVEL, RESAMPLES
-from query_api.evaluation.unavailable import not_measured
-from schemas.errors import WrongSetting
+from query_api.evaluation.aggregation import Experiment, collection_result, not_measured, predictions
+from query_api.evaluation.approaches import WITHOUT_RERANKER, Approach
+from query_api.evaluation.corpus import already_loaded, corpus_of, load, served_id
+from query_api.evaluation.datasets import LabelledCollection, Question, spread_out
+from query_api.evaluation.metrics import require_ir_measures
+from query_api.evaluation.results import Answer, Evaluation, Loaded, ServiceFacts
+from query_api.evaluation.statistics import LEVEL, RESAMPLES
+from schemas.errors import Failure, WrongSetting
 from schemas.filters import Group
+from schemas.search import MAX_QUERY_CHARACTERS
 
-Begin = Callable[[str, int], Callable[[int], None]]
-"""Called with a step and its number of parts as it begins; what it returns is told of parts that are done."""
+JSONObject = dict[str, Any]
+
+Progress = Callable[[str, int], Callable[[int], None]]
+"""Called with a step and its number of parts as it begins; what it returns is called as parts are done."""
+
+
+class FrameSource(Protocol):
+    """What answers searches: `ServiceClient`, or a double."""
+
+    def events(self, path: str, params: Mapping[str, Any]) -> Iterable[tuple[str, JSONObject]]: ...
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,54 +52,60 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     pool: str | None = None
     within: str | None = None
 
+    def parameters(self, collection: str, question: Question, approach: Approach) -> dict[str, Any]:
+        """Those of one search."""
+        text = (question.text.lower() if self.lower_case else question.text)[:MAX_QUERY_CHARACTERS]
+        scope = {"collection": collection, "group": self.group, "cache": False}
+        return {"q": text, "k": self.k, **scope, **WITHOUT_RERANKER, **approach.parameters}
+
 
 class _Answered(NamedTuple):
     """The answers to one collection's questions, {approach: one for each}, and which approaches have figures."""
 
-    setting: Setting
+    experiment: Experiment
     measured: tuple[Approach, ...]
-    answers: dict[str, list[Asked]]
+    answers: dict[str, list[Answer]]
     not_offered: dict[str, str]
     not_measured: dict[str, str]
 
 
-def evaluate(plan: Plan, client: ServiceClient, begin: Begin = lambda _what, _parts: lambda _done: None) -> Evaluation:
-    """Load, ask, judge. Raises the client's failures, those of `load` and `ask`, and Failure where no approach was
-    measured; what was loaded stays loaded."""
+def no_progress(_step: str, _parts: int) -> Callable[[int], None]:
+    return lambda _done: None
+
+
+def evaluate(plan: Plan, client: ServiceClient, begin: Progress = no_progress) -> Evaluation:
+    """Raises the client's failures, those of `load` and `search`, WrongSetting where ir-measures is missing and Failure
+    where no approach was measured; what was loaded stays loaded."""
+    require_ir_measures()
     if plan.within is not None and plan.pool is not None:
         raise WrongSetting("--pool loads into a collection and --within takes one as it is: give one of the two.")
     status = client.get("/v1/status")
-    searchable = _searchable(plan, client, begin)  # 1
-    asked: list[_Answered] = []
-    for number, collection in enumerate(plan.collections):
-        setting = _setting(plan, collection, searchable[number])
-        asking = Asking(collection=setting.loaded.collection, k=plan.k, group=plan.group, lower_case=plan.lower_case)
-        approaches, not_offered = offered(client, asking, setting.questions[0], plan.approaches)
-        advance = begin(f"asked: {collection.name}", len(setting.questions) * len(approaches))
-        answers = ask_all(client, asking, setting.questions, approaches, advance)  # 2
-        missing = not_measured(approaches, answers)
-        measured = tuple(approach for approach in approaches if approach.name not in missing)
-        asked.append(_Answered(setting, measured, answers, not_offered, missing))
-    predicted = [
-        {approach.name: predictions(each.answers[approach.name], each.setting.judgements) for approach in each.measured}
-        for each in asked
+    loaded = _load(plan, client, begin)  # 1
+    answered = [  # 2
+        _answered(plan, client, _experiment(plan, collection, into), begin)
+        for collection, into in zip(plan.collections, loaded, strict=True)
     ]
-    findings = []
-    for number, one in enumerate(asked):  # 3
-        others = {
-            name: [each for at, of in enumerate(predicted) if at != number for each in of.get(name, ())]
-            for name in predicted[number]
+    predicted = [
+        {
+            approach.name: predictions(each.answers[approach.name], each.experiment.judgements)
+            for approach in each.measured
         }
-        findings.append(
-            judged(
-                one.setting,
-                one.measured,
-                one.answers,
-                not_offered=one.not_offered,
-                not_measured=one.not_measured,
-                others=others,
-            )
+        for each in answered
+    ]
+    results = [  # 3
+        collection_result(
+            each.experiment,
+            each.measured,
+            each.answers,
+            not_offered=each.not_offered,
+            not_measured=each.not_measured,
+            others={
+                name: [one for at, of in enumerate(predicted) if at != number for one in of.get(name, ())]
+                for name in predicted[number]
+            },
         )
+        for number, each in enumerate(answered)
+    ]
     return Evaluation(
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         service=ServiceFacts(status["version"], status["generation"], status["embedding_model"]),
@@ -101,33 +115,29 @@ def evaluate(plan: Plan, client: ServiceClient, begin: Begin = lambda _what, _pa
         pool=plan.pool,
         level=LEVEL,
         resamples=RESAMPLES,
-        collections=tuple(findings),
+        collections=tuple(results),
     )
 
 
-def _searchable(plan: Plan, client: ServiceClient, begin: Begin) -> list[Loaded]:
+def _load(plan: Plan, client: ServiceClient, begin: Progress) -> list[Loaded]:
     """For each collection of the plan, where it is in the service."""
     if plan.within is not None:
-        return [there_already(client, plan.within, collection) for collection in plan.collections]
-    pools = [plan.collections] * len(plan.collections) if plan.pool else [(each,) for each in plan.collections]
-    found: list[Loaded] = []
+        return [already_loaded(client, plan.within, collection) for collection in plan.collections]
+    pools = [plan.collections] if plan.pool else [(each,) for each in plan.collections]
+    loaded: list[Loaded] = []
     for pool in pools:
-        if plan.pool and found:
-            found.append(found[0])
-            continue
         corpus = corpus_of(pool, plan.pool)
-        name = plan.pool or pool[0].name
-        if not found:  # else documents would be loaded that no question is asked of
-            asking = Asking(collection=corpus.collection, k=plan.k, group=plan.group, lower_case=plan.lower_case)
-            require_one(client, asking, pool[0].questions[0], plan.approaches)
-        found.append(load(client, corpus, begin(f"searchable: {name}", len(corpus.envelopes))))
-    return found
+        if not loaded:  # else documents would be loaded although no approach is offered
+            _require_approach(client, plan, corpus.collection, pool[0].questions[0])
+        step = f"searchable: {plan.pool or pool[0].name}"
+        loaded.append(load(client, corpus, begin(step, len(corpus.envelopes))))
+    return loaded * len(plan.collections) if plan.pool else loaded
 
 
-def _setting(plan: Plan, collection: LabelledCollection, loaded: Loaded) -> Setting:
+def _experiment(plan: Plan, collection: LabelledCollection, loaded: Loaded) -> Experiment:
     questions = spread_out(collection.questions, plan.questions)
     served = {document.id: served_id(collection, document.id, plan.pool) for document in collection.documents}
-    return Setting(
+    return Experiment(
         collection=collection,
         questions=questions,
         judgements={
@@ -138,3 +148,74 @@ def _setting(plan: Plan, collection: LabelledCollection, loaded: Loaded) -> Sett
         loaded=loaded,
         k=plan.k,
     )
+
+
+def _answered(plan: Plan, client: FrameSource, experiment: Experiment, begin: Progress) -> _Answered:
+    """The approaches of a question take turns at being first, since the first one finds the question's texts cold."""
+    into, questions = experiment.loaded.collection, experiment.questions
+    approaches, not_offered = offered_approaches(client, plan, into, questions[0])
+    advance = begin(f"asked: {experiment.collection.name}", len(questions) * len(approaches))
+    answers: dict[str, list[Answer]] = {approach.name: [] for approach in approaches}
+    for number, question in enumerate(questions):
+        first = number % len(approaches)
+        for approach in (*approaches[first:], *approaches[:first]):
+            answers[approach.name].append(search(client, question.id, plan.parameters(into, question, approach)))
+            advance(1)
+    missing = not_measured(approaches, answers)
+    measured = tuple(approach for approach in approaches if approach.name not in missing)
+    return _Answered(experiment, measured, answers, not_offered, missing)
+
+
+def offered_approaches(
+    client: FrameSource, plan: Plan, collection: str, question: Question
+) -> tuple[tuple[Approach, ...], dict[str, str]]:
+    """The approaches that the service takes, and {approach: why not} of the others.
+
+    Each is searched once before anything counts, so that opening a connection and warming up is nobody's latency.
+    Raises WrongSetting when it takes none, with the reason of the first.
+    """
+    offered, refused = [], {}
+    for approach in plan.approaches:
+        try:
+            search(client, question.id, plan.parameters(collection, question, approach))
+        except WrongSetting as refusal:
+            refused[approach.name] = str(refusal)
+        else:
+            offered.append(approach)
+    if not offered:
+        raise WrongSetting(f"The service offers none of these approaches. {next(iter(refused.values()))}")
+    return tuple(offered), refused
+
+
+def _require_approach(client: FrameSource, plan: Plan, collection: str, question: Question) -> None:
+    """Raises WrongSetting, as `offered_approaches` does, where the service takes none of them."""
+    for approach in plan.approaches:
+        with suppress(WrongSetting):
+            search(client, question.id, plan.parameters(collection, question, approach))
+            return
+    offered_approaches(client, plan, collection, question)
+
+
+def search(client: FrameSource, question_id: str, parameters: Mapping[str, Any]) -> Answer:
+    """One search. Raises Failure when its stream ends in an error or is cut off, WrongSetting when it is refused."""
+    began = time.perf_counter()
+    hits: list[JSONObject] = []
+    first_hit: float | None = None
+    for name, body in client.events("/v1/search", parameters):
+        if name == "hit":
+            first_hit = first_hit if hits else time.perf_counter() - began
+            hits.append(body)
+        elif name == "error":
+            raise Failure(f"The question {question_id!r} was not answered. {body['title']}: {body['detail']}")
+        elif name == "done":
+            return Answer(
+                question_id=question_id,
+                documents=tuple(hit["document_id"] for hit in hits),
+                scores=tuple(hit["score"] for hit in hits),
+                confidences=tuple(hit.get("confidence") for hit in hits),
+                stages=body["timings"],
+                first_hit_seconds=first_hit,
+                seconds=time.perf_counter() - began,
+                failed_channels=body["failed_channels"],
+            )
+    raise Failure(f"The answer to the question {question_id!r} ended in the middle; is the service still running?")

@@ -11,7 +11,8 @@ from query_api.context import Service, not_ready, service_of
 from query_api.errors import ApiProblem, problem_responses
 from query_api.evaluation.approaches import Approach, approaches_named
 from query_api.evaluation.datasets import LabelledDocument
-from query_api.evaluation.in_process import AnotherRuns, Evaluations, ServedFacts, search_request
+from query_api.evaluation.in_process import EvaluationRunning, Evaluations, search_request
+from query_api.evaluation.results import ServiceFacts
 from query_api.middleware.model_route import LargeModelRoute
 from query_api.rerankers.port import HOW_TO_CONFIGURE
 from query_api.sse.replay import new_retrieval_id
@@ -47,9 +48,9 @@ def evaluations_over(service: Service) -> Evaluations:
             raise not_ready("The model is not loaded yet.")
         return service.engine.search(request, new_retrieval_id(), service.snapshot(), encoder, threads)
 
-    def facts() -> ServedFacts:
+    def facts() -> ServiceFacts:
         served, encoder = service.keeper.served, service.model.encoder
-        return ServedFacts(
+        return ServiceFacts(
             service.version,
             None if served is None else served.generation.name,
             None if encoder is None else encoder.model,
@@ -75,7 +76,7 @@ async def begin_evaluation(
     documents = await _documents(service, asked)
     try:
         state = evaluations.begin(asked, approaches, documents)
-    except AnotherRuns as error:
+    except EvaluationRunning as error:
         raise ApiProblem(
             409, "Another evaluation runs", "One evaluation runs at a time; GET /v1/evaluations tells how far it is."
         ) from error

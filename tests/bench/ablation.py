@@ -19,11 +19,11 @@ from statistics import fmean
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+from query_api.evaluation.aggregation import BASELINE_MEASURES
 from query_api.evaluation.approaches import APPROACHES
 from query_api.evaluation.datasets import LabelledCollection, Question, spread_out
-from query_api.evaluation.judgement import LAW_MEASURES
-from query_api.evaluation.metrics.measures import judge
-from query_api.evaluation.report.tables import LAW_MARGIN
+from query_api.evaluation.metrics import measure_rankings
+from query_api.evaluation.report.tables import NON_INFERIORITY_MARGIN
 from query_api.retrieval import fusion
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.retrievers import graph_gate
@@ -108,17 +108,17 @@ async def rankings_of(
 
 def figures_of(one: LabelledSet, rankings: Rankings) -> Figures:
     judgements = {question.id: one.labelled.judgements[question.id] for question in one.questions}
-    values = judge(rankings, judgements, K)
-    return {measure: round(100 * fmean(values[measure]), 2) for measure in LAW_MEASURES}
+    values = measure_rankings(rankings, judgements, K)
+    return {measure: round(100 * fmean(values[measure]), 2) for measure in BASELINE_MEASURES}
 
 
 def law_of(figures: Mapping[str, Figures]) -> str:
     """What the whole engine is above the best baseline, by each measure."""
     told = []
-    for measure in LAW_MEASURES:
+    for measure in BASELINE_MEASURES:
         best = max((name for name in figures if name != WHOLE), key=lambda name: figures[name][measure])
         difference = figures[WHOLE][measure] - figures[best][measure]
-        sign = "holds" if difference >= -100 * LAW_MARGIN else "BROKEN"
+        sign = "holds" if difference >= -100 * NON_INFERIORITY_MARGIN else "BROKEN"
         told.append(f"{measure} {difference:+.1f} to {best} ({sign})")
     return ", ".join(told)
 

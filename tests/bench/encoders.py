@@ -13,7 +13,7 @@ import numpy as np
 
 from indexer.embedding.encoder import load_encoder
 from query_api.evaluation.datasets import read_folder
-from query_api.evaluation.metrics.measures import judge
+from query_api.evaluation.metrics import measure_rankings
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
 PROVIDERS: tuple[EmbeddingProvider, ...] = ("onnx-int8", "onnx", "sentence-transformers")
@@ -31,7 +31,7 @@ def measured(folder: Path, provider: EmbeddingProvider) -> dict[str, float]:
     answered = time.perf_counter()
     best = np.argsort(-(asked @ passages.T), axis=1, kind="stable")[:, :10]
     ranked = {asking.id: [corpus[at].id for at in order] for asking, order in zip(questions, best, strict=True)}
-    values = judge(ranked, collection.judgements, k=10)
+    values = measure_rankings(ranked, collection.judgements, k=10)
     return {
         "passages_per_second": round(len(corpus) / (encoded - started), 1),
         "question_seconds": round((answered - encoded) / len(questions), 5),

@@ -110,7 +110,7 @@ async def publish(servers: str, sent: Sequence[Sent]) -> tuple[float, dict[tuple
             published.first.setdefault(confirmed.partition, confirmed.offset)
             published.reached[confirmed.partition] = confirmed.offset
             places[confirmed.partition, confirmed.offset] = one
-        followed = await follow(receipts, published, patience_seconds=300)
+        followed = await follow(receipts, published, timeout_seconds=300)
         seconds = time.perf_counter() - started
     counted = Counter(one.reason is None for one in sent)
     expected = {"indexed": counted[True]} | ({"dead_lettered": counted[False]} if counted[False] else {})

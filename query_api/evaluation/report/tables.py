@@ -1,13 +1,12 @@
-"""The tables of a report, as rows of text: what Markdown, the page and the terminal all show."""
+"""The tables and sentences of a report, as text: what Markdown, HTML and the terminal all show."""
 
 from typing import NamedTuple
 
-from query_api.evaluation.findings import ApproachFindings, CollectionFindings, Comparison, Evaluation
-from query_api.evaluation.metrics.uncertainty import Interval
+from query_api.evaluation.results import ApproachResult, CollectionResult, Comparison, Evaluation, Interval
 
 HARDEST = 10
 SIGNIFICANT = 0.05
-LAW_MARGIN = 0.01  # how far the engine may be below the best of its channels (docs/ranking.md)
+NON_INFERIORITY_MARGIN = 0.01  # how far the engine may be below the best of its channels (docs/ranking.md)
 
 
 class Table(NamedTuple):
@@ -19,36 +18,37 @@ class Table(NamedTuple):
     note: str
 
 
-def facts(found: Evaluation) -> str:
-    """One sentence: what was asked how."""
-    model = found.service.embedding_model or "no model yet"
-    pooled = f", pooled as {found.pool}" if found.pool else ""
-    lowered = ", questions in lower case" if found.lower_case else ""
+def facts(evaluation: Evaluation) -> str:
+    """One sentence: which service, and how it was searched."""
+    service = evaluation.service
+    pooled = f", pooled as {evaluation.pool}" if evaluation.pool else ""
+    lowered = ", questions in lower case" if evaluation.lower_case else ""
     return (
-        f"Thalweg {found.service.version}, generation {found.service.generation or 'none'}, {model}; {found.k} hits by "
-        f"{found.group}{pooled}{lowered}; {found.made_at}."
+        f"Thalweg {service.version}, generation {service.generation or 'none'}, "
+        f"{service.embedding_model or 'no model yet'}; {evaluation.k} hits by "
+        f"{evaluation.group}{pooled}{lowered}; {evaluation.made_at}."
     )
 
 
-def collection_facts(found: CollectionFindings) -> list[str]:
+def collection_facts(result: CollectionResult) -> list[str]:
     """Sentences: what was searched, and what to keep in mind with its figures."""
-    loaded = found.loaded
+    loaded = result.loaded
     origin = f"{loaded.sent:,} sent now" if loaded.sent else "all there already"
     holding = f"{loaded.documents:,} documents, {origin}, searchable after {loaded.seconds:.1f} s"
-    asked = f"{found.asked:,} of {found.questions:,} questions ({found.split}), {found.documents:,} documents"
+    asked = f"{result.asked:,} of {result.questions:,} questions ({result.split}), {result.documents:,} documents"
     sentences = [f"{asked}, in the collection {loaded.collection} ({holding})."]
-    if found.unfilled:
-        sentences.append(f"{found.unfilled:,} documents have neither text nor title and could not be found.")
-    if found.title_only:
-        sentences.append(f"{found.title_only:,} documents are a title without text.")
+    if result.unfilled:
+        sentences.append(f"{result.unfilled:,} documents have neither text nor title and could not be found.")
+    if result.title_only:
+        sentences.append(f"{result.title_only:,} documents are a title without text.")
     if loaded.missing:
         shown = ", ".join(loaded.missing[:3])
         sentences.append(f"{len(loaded.missing):,} documents were published and not indexed, such as {shown}.")
-    sentences += [f"{name}: not offered by this service. {reason}" for name, reason in found.not_offered.items()]
-    sentences += [f"{name}: not measured. {reason}" for name, reason in found.not_measured.items()]
-    if law := law_text(found):
-        sentences.append(law)
-    for approach in found.approaches:
+    sentences += [f"{name}: not offered by this service. {reason}" for name, reason in result.not_offered.items()]
+    sentences += [f"{name}: not measured. {reason}" for name, reason in result.not_measured.items()]
+    if result.against_baselines:
+        sentences.append(non_inferiority_text(result))
+    for approach in result.approaches:
         sentences += [
             f"{approach.name}: {count:,} answers came without the {channel} channel."
             for channel, count in approach.failed_channels.items()
@@ -56,39 +56,35 @@ def collection_facts(found: CollectionFindings) -> list[str]:
     return sentences
 
 
-def law_text(found: CollectionFindings) -> str:
-    """Whether the first approach is nowhere more than a point below the best baseline; empty where it was not asked."""
-    if not found.against_baselines:
-        return ""
-    holds = all(each.difference >= -LAW_MARGIN for each in found.against_baselines)
-    by_measure = ", ".join(
-        f"{each.measure} {100 * each.difference:+.1f} to {each.best}" for each in found.against_baselines
-    )
-    ours = found.against_baselines[0].ours
+def non_inferiority_text(result: CollectionResult) -> str:
+    """Whether the first approach is nowhere more than a point below the best baseline."""
+    margins = result.against_baselines
+    holds = all(each.difference >= -NON_INFERIORITY_MARGIN for each in margins)
+    by_measure = ", ".join(f"{each.measure} {100 * each.difference:+.1f} to {each.best}" for each in margins)
     return (
-        f"The law {'holds' if holds else 'is broken'}: {ours} against the best single channel or rank fusion, "
-        f"{by_measure} points."
+        f"Non-inferiority {'holds' if holds else 'fails'}: {margins[0].ours} against the best single channel or rank "
+        f"fusion, {by_measure} points."
     )
 
 
-def all_tables(found: CollectionFindings, level: float) -> tuple[Table, ...]:
+def all_tables(result: CollectionResult, level: float) -> tuple[Table, ...]:
     """Those of a report, in their order, but for the questions it ends with; empty ones have no rows."""
     return (
-        measures_table(found, level),
-        intervals_table(found),
-        kinds_table(found),
-        comparisons_table(found),
-        thresholds_table(found),
-        diversity_table(found),
-        latency_table(found),
+        measures_table(result, level),
+        intervals_table(result),
+        kinds_table(result),
+        comparisons_table(result),
+        thresholds_table(result),
+        diversity_table(result),
+        latency_table(result),
     )
 
 
-def measures_table(found: CollectionFindings, level: float) -> Table:
-    first = next(iter(found.approaches)).measures
+def measures_table(result: CollectionResult, level: float) -> Table:
+    first = result.approaches[0].measures
     rows = [
         [approach.name, *(f"{100 * approach.measures[name].mean:.1f}" for name in first)]
-        for approach in found.approaches
+        for approach in result.approaches
     ]
     return Table(
         "Measures",
@@ -98,14 +94,14 @@ def measures_table(found: CollectionFindings, level: float) -> Table:
     )
 
 
-def intervals_table(found: CollectionFindings) -> Table:
+def intervals_table(result: CollectionResult) -> Table:
     """Of the chosen measures."""
-    names = chosen_measures(found)
-    rows = [[each.name, *(with_interval(each.measures[name]) for name in names)] for each in found.approaches]
+    names = chosen_measures(result)
+    rows = [[each.name, *(with_interval(each.measures[name]) for name in names)] for each in result.approaches]
     return Table("With intervals", ["approach", *names], rows, "In percent: mean [lower, upper].")
 
 
-def comparisons_table(found: CollectionFindings) -> Table:
+def comparisons_table(result: CollectionResult) -> Table:
     rows = [
         [
             f"{each.ours} − {each.theirs}",
@@ -115,10 +111,10 @@ def comparisons_table(found: CollectionFindings) -> Table:
             p_text(each.adjusted_p),
             _verdict(each),
         ]
-        for each in found.comparisons
+        for each in result.comparisons
     ]
     return Table(
-        "Do they differ?",
+        "Paired comparisons",
         ["approaches", "measure", "difference", "p", "p, Holm", "verdict"],
         rows,
         "Paired, in points of percent; two-sided randomisation test (Smucker et al. 2007), adjusted by Holm for the "
@@ -126,12 +122,12 @@ def comparisons_table(found: CollectionFindings) -> Table:
     )
 
 
-def kinds_table(found: CollectionFindings) -> Table:
+def kinds_table(result: CollectionResult) -> Table:
     """A row for each kind of question: R@5 of every approach, and the first one against the best single channel."""
-    names = [approach.name for approach in found.approaches]
+    names = [approach.name for approach in result.approaches]
     rows = []
-    for kind in found.kinds:
-        measure = "R@5" if "R@5" in kind.measures[names[0]] else found.main_measure
+    for kind in result.kinds:
+        measure = "R@5" if "R@5" in kind.measures[names[0]] else result.main_measure
         against = next((each for each in kind.against_best if each.measure == measure), None)
         rows.append(
             [
@@ -151,28 +147,28 @@ def kinds_table(found: CollectionFindings) -> Table:
     )
 
 
-def thresholds_table(found: CollectionFindings) -> Table:
+def thresholds_table(result: CollectionResult) -> Table:
     rows = [
         [
             approach.name,
             f"{each.at:.4g}",
             *(f"{100 * share:.1f}" for share in (each.kept, each.precision, each.recall, each.unanswered)),
         ]
-        for approach in found.approaches
+        for approach in result.approaches
         for each in approach.thresholds
     ]
     return Table(
-        "What a threshold would do",
+        "Score thresholds",
         ["approach", "score of at least", "hits kept", "of them right", "right ones kept", "without a hit"],
         rows,
         "In percent, the last of the questions. Thresholds stand at quantiles of the approach's own scores.",
     )
 
 
-def diversity_table(found: CollectionFindings) -> Table:
+def diversity_table(result: CollectionResult) -> Table:
     rows = [
         [approach.name, *("" if share is None else f"{100 * share:.1f}" for share in shares)]
-        for approach in found.approaches
+        for approach in result.approaches
         for shares in [(approach.diversity.sources, approach.diversity.categories, approach.diversity.years)]
     ]
     return Table(
@@ -184,9 +180,9 @@ def diversity_table(found: CollectionFindings) -> Table:
     )
 
 
-def latency_table(found: CollectionFindings) -> Table:
-    steps = list(dict.fromkeys(step for approach in found.approaches for step in approach.latencies))
-    rows = [[each.name, *(_spread_text(each, step) for step in steps)] for each in found.approaches]
+def latency_table(result: CollectionResult) -> Table:
+    steps = list(dict.fromkeys(step for approach in result.approaches for step in approach.latencies))
+    rows = [[each.name, *(_spread_text(each, step) for step in steps)] for each in result.approaches]
     return Table(
         "Latency",
         ["approach", *steps],
@@ -196,7 +192,7 @@ def latency_table(found: CollectionFindings) -> Table:
     )
 
 
-def calibration_text(approach: ApproachFindings) -> str:
+def calibration_text(approach: ApproachResult) -> str:
     calibration = approach.calibration
     if calibration is None:
         return f"{approach.name}: not measured, since no hit carries a confidence."
@@ -208,31 +204,31 @@ def calibration_text(approach: ApproachFindings) -> str:
     )
 
 
-def hardest_table(found: CollectionFindings) -> Table:
+def hardest_table(result: CollectionResult) -> Table:
     """The questions the first approach does worst on, with the others beside it."""
-    measure = found.main_measure
+    measure = result.main_measure
     order = sorted(
-        range(found.asked), key=lambda number: (found.approaches[0].questions[number].measures[measure], number)
+        range(result.asked), key=lambda number: (result.approaches[0].questions[number].measures[measure], number)
     )[:HARDEST]
     rows = [
         [
-            found.approaches[0].questions[number].question,
-            *(f"{100 * approach.questions[number].measures[measure]:.0f}" for approach in found.approaches),
+            result.approaches[0].questions[number].question,
+            *(f"{100 * approach.questions[number].measures[measure]:.0f}" for approach in result.approaches),
         ]
         for number in order
     ]
     return Table(
-        f"Hardest questions for {found.approaches[0].name}",
-        ["question", *(approach.name for approach in found.approaches)],
+        f"Hardest questions for {result.approaches[0].name}",
+        ["question", *(approach.name for approach in result.approaches)],
         rows,
         f"{measure} in percent.",
     )
 
 
-def chosen_measures(found: CollectionFindings) -> list[str]:
+def chosen_measures(result: CollectionResult) -> list[str]:
     """The few measures that a summary shows: nDCG and the others at their usual depths, as far as `k` allows."""
-    there = next(iter(found.approaches)).measures
-    wanted = [found.main_measure, "R@5", "AllGold@5", *(name for name in there if name.startswith(("MRR", "MAP")))]
+    there = result.approaches[0].measures
+    wanted = [result.main_measure, "R@5", "AllGold@5", *(name for name in there if name.startswith(("MRR", "MAP")))]
     return [name for name in wanted if name in there]
 
 
@@ -251,10 +247,10 @@ def _difference_text(each: Comparison) -> str:
 
 def _verdict(each: Comparison) -> str:
     if each.adjusted_p >= SIGNIFICANT:
-        return "not shown"
+        return "not significant"
     return f"{each.ours if each.difference.mean > 0 else each.theirs} is better"
 
 
-def _spread_text(approach: ApproachFindings, step: str) -> str:
+def _spread_text(approach: ApproachResult, step: str) -> str:
     spread = approach.latencies.get(step)
     return f"{1000 * spread.p50:.1f} / {1000 * spread.p95:.1f}" if spread else ""

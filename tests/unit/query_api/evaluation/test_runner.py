@@ -7,12 +7,12 @@ import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
+from query_api.evaluation.aggregation import comparisons
 from query_api.evaluation.approaches import approaches_named
 from query_api.evaluation.datasets import read_folder
-from query_api.evaluation.findings import CollectionFindings, Evaluation
-from query_api.evaluation.judgement import comparisons
-from query_api.evaluation.report.files import as_json_text, write_reports
 from query_api.evaluation.report.tables import facts, p_text
+from query_api.evaluation.report.text import as_json_text, write_reports
+from query_api.evaluation.results import CollectionResult, Evaluation
 from query_api.evaluation.runner import Plan, evaluate
 from schemas.errors import Failure, WrongSetting
 from tests.unit.query_api.evaluation.folders import write_folder
@@ -35,7 +35,7 @@ def plan(tmp_path: Path) -> Plan:
     return Plan(collections=(read_folder(folder),), approaches=approaches_named(["hybrid", "keyword"]), k=5)
 
 
-def only(found: Evaluation) -> CollectionFindings:
+def only(found: Evaluation) -> CollectionResult:
     (collection,) = found.collections
     return collection
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from query_api.evaluation.synthetic.reading import IndexedDocument, read_collection
+from query_api.evaluation.synthetic.source import IndexedDocument, read_collection
 from schemas.errors import WrongSetting
 from tests.unit.query_api.evaluation.synthetic.pretend_collection import COLLECTION, proposals
 

@@ -5,11 +5,9 @@ from pathlib import Path
 import pytest
 
 from query_api.evaluation.datasets import read_folder
-from query_api.evaluation.synthetic.folder import write_folder
-from query_api.evaluation.synthetic.making import QuestionSet, kinds_named, make_questions
-from query_api.evaluation.synthetic.naming import described
-from query_api.evaluation.synthetic.reading import IndexedDocument, read_collection
-from query_api.evaluation.synthetic.vocabulary import words
+from query_api.evaluation.synthetic.generator import QuestionSet, generate_questions, parse_kinds, write_folder
+from query_api.evaluation.synthetic.multi_hop import descriptive_title
+from query_api.evaluation.synthetic.source import IndexedDocument, read_collection, words
 from schemas.errors import Failure, WrongSetting
 from tests.unit.query_api.evaluation.synthetic.pretend_collection import COLLECTION, proposals
 
@@ -20,7 +18,7 @@ def documents() -> tuple[IndexedDocument, ...]:
 
 
 def of(documents: tuple[IndexedDocument, ...], kind: str, seed: int = 1) -> QuestionSet:
-    return make_questions(COLLECTION, documents, [kind], 20, seed)
+    return generate_questions(COLLECTION, documents, [kind], 20, seed)
 
 
 def text_of(documents: tuple[IndexedDocument, ...], name: str) -> str:
@@ -91,14 +89,14 @@ def test_a_title_that_is_quoted_where_the_path_ends_is_no_hop(documents: tuple[I
 
 
 def test_a_title_is_described_without_the_name_it_begins_with(documents: tuple[IndexedDocument, ...]) -> None:
-    assert described(documents[0]) == "Garden lamps"
+    assert descriptive_title(documents[0]) == "Garden lamps"
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_another_set(
     documents: tuple[IndexedDocument, ...], tmp_path: Path
 ) -> None:
     for name, seed in (("one", 1), ("same", 1), ("other", 2)):
-        write_folder(make_questions(COLLECTION, documents, kinds_named(""), 3, seed), tmp_path / name)
+        write_folder(generate_questions(COLLECTION, documents, parse_kinds(""), 3, seed), tmp_path / name)
     one, same, other = (
         [file.read_bytes() for file in sorted((tmp_path / name).rglob("*.*")) if file.is_file()]
         for name in ("one", "same", "other")
@@ -110,7 +108,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_another_set(
 def test_the_folder_is_one_that_is_read_and_is_not_written_over(
     documents: tuple[IndexedDocument, ...], tmp_path: Path
 ) -> None:
-    made = make_questions(COLLECTION, documents, ["multi-hop"], 5, 1)
+    made = generate_questions(COLLECTION, documents, ["multi-hop"], 5, 1)
     write_folder(made, tmp_path)
     read = read_folder(tmp_path)
     assert len(read.documents) == 6
@@ -127,6 +125,6 @@ def test_a_kind_that_is_none_and_a_collection_that_gives_nothing_are_told(
     documents: tuple[IndexedDocument, ...],
 ) -> None:
     with pytest.raises(WrongSetting, match="no kind of question 'magic'; choose --kinds from exact"):
-        kinds_named("exact,magic")
+        parse_kinds("exact,magic")
     with pytest.raises(Failure, match="gives no question of these kinds"):
-        make_questions(COLLECTION, documents[2:3], ["multi-hop"], 5, 1)
+        generate_questions(COLLECTION, documents[2:3], ["multi-hop"], 5, 1)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from query_api.evaluation.metrics.calibration import ReliabilityBin, calibrate, recalibrated
+from query_api.evaluation.calibration import calibrate, recalibrated
+from query_api.evaluation.results import ReliabilityBin
 
 
 def test_two_bins_worked_by_hand() -> None:

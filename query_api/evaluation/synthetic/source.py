@@ -1,28 +1,33 @@
-"""A collection as a running service has it, read over HTTP alone: texts, fields, and what stands in relation to what.
+"""What questions are generated from: a collection's documents, read over HTTP alone, and its vocabulary.
 
 A document's fields are its metadata and what its header states, which the graph holds as statements of full confidence.
-A relation is such a field whose value names another document, a link one that its text makes.
+A relation is a field whose value names another document; a link is one that the text makes.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 from urllib.parse import quote
 
 import msgspec
+import Stemmer
 
+from indexer.chunking.sentences import sentence_spans
 from schemas.errors import WrongSetting
 
 PAGE_DOCUMENTS = 1_000
-MOST_NODES = 2_000
-AT_ONCE = 2
-STATED = 1.0
-MOST_VALUE_CHARACTERS = 60
+MAX_NODES = 2_000
+THREADS = 2
+STATED_CONFIDENCE = 1.0
+MAX_VALUE_CHARACTERS = 60
 
 JSONObject = dict[str, Any]
 
 
-class Source(Protocol):
+class Reader(Protocol):
     """What is read: `ServiceClient`, or a double."""
 
     def get(self, path: str, params: Mapping[str, Any] | None = None) -> JSONObject: ...
@@ -41,7 +46,7 @@ class IndexedDocument(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[str, ...]
 
 
-class _Read(msgspec.Struct, frozen=True, kw_only=True):
+class _RawDocument(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of one document before the others are: `about` and `stated` name entities by id."""
 
     id: str
@@ -54,44 +59,44 @@ class _Read(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_collection(
-    source: Source, collection: str, begin: Callable[[str, int], Callable[[int], None]]
+    reader: Reader, collection: str, begin: Callable[[str, int], Callable[[int], None]]
 ) -> tuple[IndexedDocument, ...]:
     """Every document of the collection, by id. Raises WrongSetting for an empty one, and the client's failures."""
-    listed = _listed(source, collection)
+    listed = _listed(reader, collection)
     if not listed:
         raise WrongSetting(
             f"The collection {collection!r} is empty, or there is none. Load it, or name another collection."
         )
     advance = begin(f"read: {collection}", len(listed))
 
-    def read(summary: JSONObject) -> _Read:
-        found = _read(source, collection, summary)
+    def read(summary: JSONObject) -> _RawDocument:
+        found = _read(reader, collection, summary)
         advance(1)
         return found
 
-    with ThreadPoolExecutor(AT_ONCE) as threads:
+    with ThreadPoolExecutor(THREADS) as threads:
         documents = list(threads.map(read, listed))
-    return _joined(documents)
+    return _linked(documents)
 
 
-def _listed(source: Source, collection: str) -> list[JSONObject]:
+def _listed(reader: Reader, collection: str) -> list[JSONObject]:
     found: list[JSONObject] = []
     asked: JSONObject = {"collection": collection, "limit": PAGE_DOCUMENTS}
     while True:
-        page = source.get("/v1/documents", asked)
+        page = reader.get("/v1/documents", asked)
         found += page["documents"]
         if page["next_cursor"] is None:
             return sorted(found, key=lambda summary: str(summary["id"]))
         asked = {**asked, "cursor": page["next_cursor"]}
 
 
-def _read(source: Source, collection: str, summary: JSONObject) -> _Read:
+def _read(reader: Reader, collection: str, summary: JSONObject) -> _RawDocument:
     key = f"{collection}/{summary['id']}"
-    detail = source.get(f"/v1/documents/{quote(summary['id'], safe='')}", {"collection": collection})
-    about = source.get(f"/v1/nodes/{quote(key, safe='')}", {"kinds": "about", "limit": PAGE_DOCUMENTS})
-    around = source.get(
+    detail = reader.get(f"/v1/documents/{quote(summary['id'], safe='')}", {"collection": collection})
+    about = reader.get(f"/v1/nodes/{quote(key, safe='')}", {"kinds": "about", "limit": PAGE_DOCUMENTS})
+    around = reader.get(
         "/v1/graph",
-        {"node": key, "depth": 2, "kinds": ["has_chunk", "states", "links_to"], "limit": MOST_NODES, "outward": True},
+        {"node": key, "depth": 2, "kinds": ["has_chunk", "states", "links_to"], "limit": MAX_NODES, "outward": True},
     )
     nodes = {node["id"]: node for node in around["nodes"]}
     own = {edge["to"] for edge in around["edges"] if edge["kind"] == "has_chunk" and edge["from"] == key}
@@ -105,9 +110,9 @@ def _read(source: Source, collection: str, summary: JSONObject) -> _Read:
     stated = [
         (edge["label"].removesuffix(" (object)"), edge["to"], str(nodes[edge["to"]]["label"]))
         for edge in leaving
-        if edge["kind"] == "states" and edge["label"].endswith(" (object)") and edge["weight"] >= STATED
+        if edge["kind"] == "states" and edge["label"].endswith(" (object)") and edge["weight"] >= STATED_CONFIDENCE
     ]
-    return _Read(
+    return _RawDocument(
         id=summary["id"],
         title=summary["title"],
         text=detail["text"],
@@ -118,7 +123,7 @@ def _read(source: Source, collection: str, summary: JSONObject) -> _Read:
     )
 
 
-def _joined(documents: Iterable[_Read]) -> tuple[IndexedDocument, ...]:
+def _linked(documents: Iterable[_RawDocument]) -> tuple[IndexedDocument, ...]:
     """Each with its relations to the others: an entity that one document alone is about stands for that document."""
     read = list(documents)
     known = {document.id for document in read}
@@ -149,7 +154,7 @@ def _joined(documents: Iterable[_Read]) -> tuple[IndexedDocument, ...]:
     )
 
 
-def _fields(document: _Read, named: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+def _fields(document: _RawDocument, named: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """Metadata and stated values, spelt as the text spells them; not those that name documents, or run on."""
     values: dict[str, dict[str, str]] = {}
     naming = {field for field, entity, _ in document.stated if entity in named}
@@ -167,7 +172,7 @@ def _fields(document: _Read, named: Mapping[str, str]) -> dict[str, tuple[str, .
     return {
         field: tuple(value for _, value in sorted(held.items()))
         for field, held in sorted(values.items())
-        if all(0 < len(value) <= MOST_VALUE_CHARACTERS and value.isprintable() for value in held.values())
+        if all(0 < len(value) <= MAX_VALUE_CHARACTERS and value.isprintable() for value in held.values())
     }
 
 
@@ -176,3 +181,84 @@ def _flat(metadata: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, str | int) and not isinstance(one, bool):
                 yield field, str(one)
+
+
+WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
+MIN_CHARACTERS = 4
+COMMON_SHARE = 0.2
+
+
+def words(text: str) -> list[str]:
+    """The words of the text in their order, in lower case."""
+    return [word.lower() for word in WORD.findall(text)]
+
+
+def sentences(text: str) -> list[str]:
+    """Its sentences in their order, each on one line."""
+    return [" ".join(text[start:end].split()) for start, end in sentence_spans(text)]
+
+
+class Vocabulary:
+    """Counted once over a collection; immutable afterwards."""
+
+    def __init__(self, documents: Sequence[IndexedDocument]) -> None:
+        self._stem = Stemmer.Stemmer("english").stemWord
+        self.size = len(documents)
+        self._of_document = {each.id: frozenset(words(f"{each.title} {each.text}")) for each in documents}
+        self._documents = Counter(word for held in self._of_document.values() for word in held)
+        self._stems = {id_: frozenset(map(self._stem, held)) for id_, held in self._of_document.items()}
+        forms: dict[str, list[str]] = {}
+        for word in sorted(self._documents):
+            forms.setdefault(self._stem(word), []).append(word)
+        self._forms = forms
+
+    def frequency(self, word: str) -> int:
+        """The number of documents that have the word."""
+        return self._documents[word]
+
+    def stems(self, text: Iterable[str]) -> frozenset[str]:
+        return frozenset(map(self._stem, text))
+
+    def is_content_word(self, word: str) -> bool:
+        """Whether the word says what a text is about: not short, and not in every fifth document or more."""
+        most = max(2.0, COMMON_SHARE * self.size)
+        return len(word) >= MIN_CHARACTERS and self._documents[word] <= most
+
+    def other_form(self, word: str, rng: random.Random) -> str:
+        """Another form of the word that the collection has, such as its plural; the word itself where there is none."""
+        others = [form for form in self._forms.get(self._stem(word), ()) if form != word and self._documents[form] > 1]
+        return rng.choice(others) if others else word
+
+    def documents_with(self, stems: frozenset[str]) -> list[str]:
+        """The documents that have all these stems."""
+        return [id_ for id_, held in self._stems.items() if stems <= held]
+
+
+class Step(msgspec.Struct, frozen=True, rename={"source": "from", "target": "to"}):
+    """An edge of a gold path, from document id to document id; `evidence` is the sentence or the field it rests on."""
+
+    source: str
+    edge: str
+    target: str
+    evidence: str
+
+
+class GeneratedQuestion(msgspec.Struct, frozen=True):
+    """`gold` is {document id: grade}; `path` is what a reader has to follow, empty where one document is enough."""
+
+    kind: str
+    text: str
+    gold: Mapping[str, int]
+    path: tuple[Step, ...] = ()
+
+
+class Source(msgspec.Struct, frozen=True):
+    """What questions are made of: the documents, by id, and the words they have."""
+
+    documents: Sequence[IndexedDocument]
+    vocabulary: Vocabulary
+    by_id: Mapping[str, IndexedDocument]
+
+
+Generator = Callable[[Source, random.Random], Iterator[GeneratedQuestion]]
+"""Makes questions of its kind, in an order that rng decides, until there are no more."""

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from query_api.evaluation.metrics.uncertainty import Interval, bootstrap, compare, holm, randomisation_p
+from query_api.evaluation.results import Interval
+from query_api.evaluation.statistics import bootstrap, compare, holm, randomisation_p
 
 
 def test_equal_values_leave_no_doubt() -> None:

@@ -10,32 +10,16 @@ by Holm's step-down method (Holm 1979, "A Simple Sequentially Rejective Multiple
 from collections.abc import Sequence
 from itertools import product
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
+
+from query_api.evaluation.results import Difference, Interval
 
 RESAMPLES = 10_000
 LEVEL = 0.95
 SEED = 20_260_101
 EXACT_QUESTIONS = 13  # 2^13 assignments are fewer than RESAMPLES
-CELLS_AT_ONCE = 4_000_000
-
-
-class Interval(msgspec.Struct, frozen=True):
-    """A mean and the bounds that hold LEVEL of its bootstrap distribution."""
-
-    mean: float
-    low: float
-    high: float
-
-
-class Difference(msgspec.Struct, frozen=True):
-    """A mean paired difference with its interval, and the two-sided p-value of there being none."""
-
-    mean: float
-    low: float
-    high: float
-    p: float
+MAX_CELLS = 4_000_000  # of a matrix of resamples
 
 
 def bootstrap(values: Sequence[float], resamples: int = RESAMPLES, level: float = LEVEL) -> Interval:
@@ -43,9 +27,9 @@ def bootstrap(values: Sequence[float], resamples: int = RESAMPLES, level: float 
     observed = np.asarray(values, dtype=np.float64)
     n = len(observed)
     rng = np.random.default_rng(SEED)
-    means = [
-        rng.multinomial(n, np.full(n, 1 / n), size=count) @ observed / n for count in _portions(resamples, n)
-    ]  # how often each question is drawn, times its value
+    means = [  # how often each question is drawn, times its value
+        rng.multinomial(n, np.full(n, 1 / n), size=count) @ observed / n for count in _batches(resamples, n)
+    ]
     low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
     return Interval(_rounded(observed.mean()), _rounded(low), _rounded(high))
 
@@ -67,32 +51,30 @@ def randomisation_p(differences: NDArray[np.float64], resamples: int = RESAMPLES
     n = len(moving)
     if n == 0:
         return 1.0
-    observed = abs(moving.sum()) - 1e-12  # equal sums must count as equal, whatever order they were added in
+    observed = abs(moving.sum()) - 1e-12  # sums are equal whatever order they were added in
     if n <= EXACT_QUESTIONS:
-        signs = np.array(list(product((-1.0, 1.0), repeat=n)))
-        return float(np.mean(np.abs(signs @ moving) >= observed))
+        return float(np.mean(np.abs(np.array(list(product((-1.0, 1.0), repeat=n))) @ moving) >= observed))
     rng = np.random.default_rng(SEED)
     at_least = sum(
         int(np.count_nonzero(np.abs(rng.choice((-1.0, 1.0), size=(count, n)) @ moving) >= observed))
-        for count in _portions(resamples, n)
+        for count in _batches(resamples, n)
     )
     return (1 + at_least) / (1 + resamples)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """The p-values adjusted for their number: the i-th smallest of m times m - i + 1, never below a smaller one's."""
-    adjusted = [0.0] * len(p_values)
-    reached = 0.0
-    for place, index in enumerate(sorted(range(len(p_values)), key=lambda index: p_values[index])):
-        reached = max(reached, min(1.0, (len(p_values) - place) * p_values[index]))
-        adjusted[index] = _rounded(reached)
-    return adjusted
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, np.arange(len(p), 0, -1) * p[order]))
+    return [_rounded(each) for each in adjusted]
 
 
-def _portions(resamples: int, n: int) -> list[int]:
-    """The resamples in portions that fit in memory."""
-    most = max(1, CELLS_AT_ONCE // n)
-    return [min(most, resamples - done) for done in range(0, resamples, most)]
+def _batches(resamples: int, n: int) -> list[int]:
+    """Sizes of batches of resamples that fit in memory."""
+    largest = max(1, MAX_CELLS // n)
+    return [min(largest, resamples - done) for done in range(0, resamples, largest)]
 
 
 def _rounded(value: float) -> float:

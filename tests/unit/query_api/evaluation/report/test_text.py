@@ -9,8 +9,8 @@ from rich.console import Console
 
 from query_api.evaluation.approaches import APPROACHES, approaches_named
 from query_api.evaluation.datasets import read_folder
-from query_api.evaluation.findings import Evaluation
-from query_api.evaluation.report.terminal import show
+from query_api.evaluation.report.text import show_summary
+from query_api.evaluation.results import Evaluation
 from query_api.evaluation.runner import Plan, evaluate
 from tests.unit.query_api.evaluation.folders import write_folder
 from tests.unit.query_api.evaluation.pretend_service import PretendService
@@ -27,7 +27,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
 
 def lines_at(width: int, found: Evaluation) -> list[str]:
     text = io.StringIO()
-    show(Console(file=text, width=width, soft_wrap=True), found, None)
+    show_summary(Console(file=text, width=width, soft_wrap=True), found, None)
     return text.getvalue().splitlines()
 
 

@@ -4,11 +4,8 @@ import random
 
 import pytest
 
-from query_api.evaluation.synthetic.clues import by_link, kinds_of
-from query_api.evaluation.synthetic.made import Made, Material
-from query_api.evaluation.synthetic.naming import hints_at
-from query_api.evaluation.synthetic.reading import IndexedDocument
-from query_api.evaluation.synthetic.vocabulary import Vocabulary, words
+from query_api.evaluation.synthetic.multi_hop import by_link, kinds_of, resembles_name
+from query_api.evaluation.synthetic.source import GeneratedQuestion, IndexedDocument, Source, Vocabulary, words
 
 SEEDS = range(6)
 
@@ -24,11 +21,11 @@ TOWNS = [
 VARDHOLM = article("Vardholmia", "Vardholmia is a harbour town that was built twice.")
 
 
-def asked(*articles: IndexedDocument) -> list[Made]:
+def asked(*articles: IndexedDocument) -> list[GeneratedQuestion]:
     """Every question that some seed makes of these articles and of four towns, five with `Vardholmia`."""
     documents = (*articles, *TOWNS, VARDHOLM)
-    material = Material(documents, Vocabulary(documents), {each.id: each for each in documents})
-    return [made for seed in SEEDS for made in by_link(material, random.Random(seed))]
+    source = Source(documents, Vocabulary(documents), {each.id: each for each in documents})
+    return [made for seed in SEEDS for made in by_link(source, random.Random(seed))]
 
 
 def told(sentence: str, *links: str, title: str = "Herring trade") -> IndexedDocument:
@@ -57,10 +54,10 @@ def test_what_few_texts_call_a_kind_leaves_a_blank() -> None:
 def test_a_kind_is_no_word_that_says_nothing_and_has_five_holders() -> None:
     members = [article(f"Member {at}", f"Member {at} is a member of the northern league.") for at in range(6)]
     documents = (*members, *TOWNS, VARDHOLM)
-    kinds = kinds_of(Material(documents, Vocabulary(documents), {each.id: each for each in documents}))
+    kinds = kinds_of(Source(documents, Vocabulary(documents), {each.id: each for each in documents}))
     assert set(kinds.values()) == {"harbour town"}
     assert "Member 0" not in kinds
-    four = kinds_of(Material(TOWNS, Vocabulary(TOWNS), {each.id: each for each in TOWNS}))
+    four = kinds_of(Source(TOWNS, Vocabulary(TOWNS), {each.id: each for each in TOWNS}))
     assert not four
 
 
@@ -96,9 +93,9 @@ def test_a_sentence_that_is_not_enough_says_whose_text_it_is_from() -> None:
 
 def test_a_word_formed_like_the_name_gives_it_away() -> None:
     sweden, italy = article("Sweden", ""), article("Italy", "")
-    assert hints_at(sweden, "the Swedish coast")
-    assert hints_at(italy, "an Italian town")
-    assert not hints_at(sweden, "sweet herring")
+    assert resembles_name(sweden, "the Swedish coast")
+    assert resembles_name(italy, "an Italian town")
+    assert not resembles_name(sweden, "sweet herring")
     assert not asked(told("Salted herring was carried by Elsbian boats from Elsby across the whole kingdom."))
 
 
@@ -106,8 +103,8 @@ def test_each_thing_is_asked_for_once_and_never_where_two_have_its_name() -> Non
     one = told("Salted herring was carried in oak barrels from Elsby across the whole kingdom.")
     two = told("Rope of hemp was wound by hand in long sheds near Elsby for three centuries.", title="Ropes")
     documents = (one, two, *TOWNS, VARDHOLM)
-    material = Material(documents, Vocabulary(documents), {each.id: each for each in documents})
-    assert len(list(by_link(material, random.Random(1)))) == 1
+    source = Source(documents, Vocabulary(documents), {each.id: each for each in documents})
+    assert len(list(by_link(source, random.Random(1)))) == 1
     twin = IndexedDocument(
         id="Elsby (ship)",
         title="Elsby (ship)",
