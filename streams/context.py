@@ -32,19 +32,17 @@ from schemas.topics import TopicNames
 from streams.agents import documents as documents_agent
 from streams.agents import graph as graph_agent
 from streams.agents import provenance as provenance_agent
-from streams.agents.batching import CommitPace, Taken, fatal_on_error, no_rest
+from streams.agents.batching import CommitPace, Taken, fatal_on_error, no_pause
 from streams.agents.documents import DocumentsAgent
-from streams.agents.graph import GraphAgent, Snapshots
+from streams.agents.graph import GraphAgent
 from streams.agents.provenance import ProvenanceAgent
 from streams.faust_app import attach_agent, build_app, group_name, until_crashed
-from streams.indexing.batch import Maker
 from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.commit import DocumentIndexer
 from streams.indexing.contributed import ContributedRecords
-from streams.indexing.embed import PROBE, Encoding
+from streams.indexing.embed import PROBE, EncoderThread
 from streams.indexing.missed_deletes import MissedDeletes
-from streams.indexing.parsers import Parsers, open_parsers
-from streams.indexing.prepare import Preparer
+from streams.indexing.prepare import DocumentBuilder, Parsers, Preparer
 from streams.indexing.relink import Relinker
 from streams.kafka.log_identity import topics_of_generation
 from streams.kafka.partition_reader import PartitionReader
@@ -59,7 +57,7 @@ from streams.runtime.maintenance import keep_maintained
 from streams.runtime.positions import reconcile
 from streams.runtime.progress import Progress, TopicPartition
 from streams.runtime.retry import Retrier
-from streams.runtime.snapshots import SnapshotSchedule
+from streams.runtime.snapshots import Snapshots, SnapshotSchedule
 from streams.runtime.store_thread import StoreThread
 from streams.runtime.tuning import tune_gc
 from streams.runtime.watchdog import KafkaLog, Watchdog
@@ -94,7 +92,7 @@ class Worker:
         began = time.monotonic()
         server = MetricsServer(self._metrics, self._health, self._settings.worker.metrics_port)
         self._cleanup.push_async_callback(asyncio.to_thread, server.close)
-        parsers = open_parsers(self._settings)
+        parsers = Parsers.open(self._settings)
         self._cleanup.push_async_callback(parsers.close)
         encoder, _, _ = await asyncio.gather(self._load_encoder(), self._find_broker(), parsers.warm_up())
         generation = open_generation(self._settings.storage.data_dir.absolute(), self._manifest(encoder))
@@ -185,7 +183,7 @@ class Worker:
         schedule = SnapshotSchedule.of(
             worker,
             pending=newest is None or newest.graph_position < graph_position,
-            more_is_coming=lambda: self._progress.is_busy(documents_agent.STAGE, graph_agent.BUSY_WITHIN_SECONDS),
+            is_busy=lambda: self._progress.is_busy(documents_agent.STAGE, graph_agent.BUSY_WITHIN_SECONDS),
         )
         snapshots = Snapshots(
             writer=graph,
@@ -211,12 +209,12 @@ class Worker:
             partitions=topics[names.documents].partitions,
         )
         producer = ConfirmedProducer(app.producer, names, generation.name, self._metrics, self._progress)
-        encoding = Encoding(encoder, self._metrics, self._progress)
-        self._cleanup.push_async_callback(asyncio.to_thread, encoding.close)
+        encoder_thread = EncoderThread(encoder, self._metrics, self._progress)
+        self._cleanup.push_async_callback(asyncio.to_thread, encoder_thread.close)
         settings = self._collection_settings(producer)
-        maker = Maker(
-            Preparer(parsers, encoding, self._settings.chunking.parameters()).prepare,
-            encoding,
+        builder = DocumentBuilder(
+            Preparer(parsers, encoder_thread, self._settings.chunking.parameters()).prepare,
+            encoder_thread,
             lance,
             vectors,
             encode_texts=worker.encode_texts,
@@ -229,12 +227,12 @@ class Worker:
             limits=self._settings.limits,
             writer=vectors,
             thread=lance,
-            maker=maker,
+            builder=builder,
             producer=producer,
             metrics=self._metrics,
             choices=settings,
             reached=reached,
-            turn=self._turn,
+            commit_lock=self._turn,
             partition_of=murmur2_partition(topics[names.documents].partitions),
         )
         missed_deletes = self._missed_deletes(generation, vectors, lance, producer)
@@ -270,7 +268,7 @@ class Worker:
             kafka_log, self._progress, self._metrics, self._health, patience_seconds=worker.watchdog_seconds
         )
         self._keep(watchdog.keep())
-        self._keep(snapshots.keep())
+        self._keep(snapshots.run())
         upkeep = self._store("lance upkeep")
         self._keep(keep_maintained(vectors, upkeep, self._metrics, self._settings))
         self._keep(keep_recorded(vectors, self._store("checksums")))
@@ -380,10 +378,12 @@ class Worker:
         run: Callable[[Taken], Awaitable[None]],
         batch_records: int,
         wait_seconds: float,
-        rest: Callable[[], Awaitable[None]] = no_rest,
+        pause: Callable[[], Awaitable[None]] = no_pause,
     ) -> None:
         guarded = fatal_on_error(run, self._fail)
-        attach_agent(app, name, topic, guarded, batch_records=batch_records, batch_wait_seconds=wait_seconds, rest=rest)
+        attach_agent(
+            app, name, topic, guarded, batch_records=batch_records, batch_wait_seconds=wait_seconds, pause=pause
+        )
 
     async def _on_assigned(self, _app: Any, *_: Any, **__: Any) -> None:
         self._log.info("partitions assigned")

@@ -13,7 +13,7 @@ import faust
 from kafka_client.unreadable_batches import Skip
 from schemas.kafka_connection import KafkaConnection
 from schemas.settings import MIB
-from streams.agents.batching import Taken, gathered, no_rest
+from streams.agents.batching import Taken, gathered, no_pause
 from streams.kafka.transport import LogTransport, credentials
 from streams.runtime.progress import Unreadable
 from streams.settings import WorkerSettings
@@ -106,13 +106,13 @@ def attach_agent(
     *,
     batch_records: int,
     batch_wait_seconds: float,
-    rest: Callable[[], Awaitable[None]] = no_rest,
+    pause: Callable[[], Awaitable[None]] = no_pause,
 ) -> None:
     """Let `run` have the topic's records, in batches, as raw Faust events that it acknowledges itself."""
     channel = app.topic(topic, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
 
     async def take(stream: Any) -> None:
-        async with aclosing(gathered(stream.noack().events(), batch_records, batch_wait_seconds, rest)) as batches:
+        async with aclosing(gathered(stream.noack().events(), batch_records, batch_wait_seconds, pause)) as batches:
             await run(batches)
 
     take.__name__ = name

@@ -150,6 +150,10 @@ class Stopwatch:
         self._lap_start = clock()
         self.seconds: dict[str, float] = {}
 
+    def restart(self) -> None:
+        """The time since the last lap was waiting, and belongs to no stage."""
+        self._lap_start = self._clock()
+
     def lap(self, stage: str) -> None:
         """The time since the last lap belongs to this stage."""
         now = self._clock()

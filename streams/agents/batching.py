@@ -1,4 +1,4 @@
-"""Taking records from a topic: un-acknowledged, told as in hand, acknowledged when their work is done."""
+"""Batches of unacknowledged records: gathered, marked in flight, acknowledged when their work is done."""
 
 import asyncio
 import time
@@ -16,39 +16,38 @@ Taken = AsyncIterator[Sequence[Any]]  # batches of Faust events, unacknowledged
 Work = Callable[[Sequence[SourceRecord]], Awaitable[None]]  # may be called again with the same records
 
 
-async def no_rest() -> None:
+async def no_pause() -> None:
     """Take the next batch at once."""
 
 
 async def gathered(
-    events: AsyncIterable[Any], most: int, wait_seconds: float, rest: Callable[[], Awaitable[None]] = no_rest
+    events: AsyncIterable[Any], most: int, wait_seconds: float, pause: Callable[[], Awaitable[None]] = no_pause
 ) -> AsyncGenerator[Sequence[Any]]:
     """Batches of what comes, up to `most` events each, in order.
 
-    A batch waits for more from its first event on, half of `wait_seconds` or, while it grows, all of them. Another one
-    gathers while it is worked on, so behind a backlog each is full. Without events nothing is done: Faust's own batches
-    look for them every `wait_seconds`, for more than a hundredth of a core.
+    A batch waits for more from its first event on, half of `wait_seconds` or, while it grows, all of them. The next one
+    is buffered while it is processed, so in a backlog each is full. Without events nothing runs: Faust's own batches
+    poll every `wait_seconds`, for more than a hundredth of a core.
 
-    Where events came while a batch was worked on, but fewer than fill one, the next batch gathers during `rest` too: so
-    a steady stream comes in fewer batches, and who waits for each of his events to be done before he sends the next
-    waits for nothing.
+    Where fewer events than fill a batch came while one was processed, the next one also gathers during `pause`: so a
+    steady stream comes in fewer batches, and a producer that waits for each event to be done is not slowed down.
     """
-    waiting = _Waiting(most)
-    reading = asyncio.create_task(waiting.read(events))
+    buffer = _Buffer(most)
+    reading = asyncio.create_task(buffer.read(events))
     try:
-        while await waiting.first():
-            await waiting.grow(wait_seconds)
-            yield waiting.take()
-            if 0 < len(waiting.events) < most:
-                await rest()
+        while await buffer.first():
+            await buffer.grow(wait_seconds)
+            yield buffer.take()
+            if 0 < len(buffer.events) < most:
+                await pause()
         await reading
     finally:
         reading.cancel()
         await asyncio.wait({reading})
 
 
-class _Waiting:
-    """Events that came and are in no batch yet, at most so many."""
+class _Buffer:
+    """Events that are in no batch yet, at most `most`."""
 
     def __init__(self, most: int) -> None:
         self.events: list[Any] = []
@@ -91,11 +90,11 @@ class _Waiting:
 
 
 class CommitPace:
-    """When the next small commit may begin: at once after a quiet spell, BURST of them; while they keep coming, one in
-    `seconds`, or less often where commits take longer than COMMIT_SHARE of that (a token bucket).
+    """A token bucket for small commits: BURST of them at once after a quiet spell, then one in `seconds`, or fewer
+    where commits take longer than COMMIT_SHARE of that.
 
-    Each commit makes some twenty files that stay until no reader can want them, and every reader has to look at it: a
-    steady stream of updates is gathered in fewer commits, and a single one waits for nothing.
+    Each commit writes some twenty files, and every reader has to look at them: a steady stream of updates is gathered
+    in fewer commits, and a single update waits for nothing.
     """
 
     def __init__(
@@ -124,71 +123,35 @@ class CommitPace:
             self._spent_until = min(spent_until, self._clock() + BURST * self._seconds + wanted)  # one wait is owed
 
 
-class Coming:
-    """Batches one by one, of which the next may be seen before it is taken."""
-
-    def __init__(self, batches: Taken) -> None:
-        self._batches = batches
-        self._next: asyncio.Task[Sequence[Any] | None] | None = None
-
-    async def peek(self) -> Sequence[Any] | None:
-        """The batch that `take` will give, None behind the last. Being cancelled leaves it to the next call."""
-        if self._next is None:
-            self._next = asyncio.create_task(self._one())
-        return await asyncio.shield(self._next)
-
-    async def take(self) -> Sequence[Any] | None:
-        """The next batch, None behind the last."""
-        events = await self.peek()
-        self._next = None
-        return events
-
-    async def leave(self) -> None:
-        """Wait for no other batch."""
-        if self._next is not None:
-            self._next.cancel()
-            await asyncio.wait({self._next})
-
-    async def _one(self) -> Sequence[Any] | None:
-        return await anext(self._batches, None)
-
-
-def taken_in_hand(progress: Progress, stage: str, topic: str, events: Sequence[Any]) -> list[SourceRecord]:
+def mark_in_flight(progress: Progress, stage: str, topic: str, events: Sequence[Any]) -> list[SourceRecord]:
     """The records of a batch."""
     records = [SourceRecord.of(event.message) for event in events]
     for record in records:
-        progress.taken(stage, topic, record.partition, record.timestamp_ms)
+        progress.taken(stage, topic, record.partition, record.offset, record.timestamp_ms)
     return records
 
 
-async def work_off(
+def mark_done(progress: Progress, stage: str, topic: str, records: Sequence[SourceRecord]) -> None:
+    for partition, offset in {record.partition: record.offset for record in records}.items():
+        progress.done(stage, topic, partition, offset)
+
+
+async def process(
     batches: Taken,
     work: Work,
     progress: Progress,
     stage: str,
     topic: str,
-    rest: Callable[[], Awaitable[None]] | None = None,
+    pause: Callable[[], Awaitable[None]] = no_pause,
 ) -> None:
-    """Do the work of each batch, and only then acknowledge it; rest before the next one is taken, so that it grows."""
+    """Do the work of each batch, and only then acknowledge it; pause before the next one is taken, so that it grows."""
     async for events in batches:
-        records = taken_in_hand(progress, stage, topic, events)
+        records = mark_in_flight(progress, stage, topic, events)
         await work(records)
         for event in events:
             event.ack()
-        report_done(progress, stage, topic, records, [])
-        if rest is not None:
-            await rest()
-
-
-def report_done(
-    progress: Progress, stage: str, topic: str, done: Sequence[SourceRecord], in_hand: Sequence[SourceRecord]
-) -> None:
-    """Tell how far each partition is done, and what of it is still in hand."""
-    last = {record.partition: record for record in done}
-    for partition, record in last.items():
-        progress.done(stage, topic, partition, record.offset)
-    for record in in_hand:
-        progress.taken(stage, topic, record.partition, record.timestamp_ms)
+        mark_done(progress, stage, topic, records)
+        await pause()
 
 
 def fatal_on_error(

@@ -1,4 +1,4 @@
-"""The documents agent: takes records, hands them to the numbered commit, acknowledges."""
+"""The documents agent: takes records, hands them to the numbered commit batch by batch, acknowledges."""
 
 import asyncio
 import time
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streams.agents.batching import Coming, CommitPace, Taken, report_done, taken_in_hand
-from streams.indexing.commit import DocumentIndexer, slices
+from streams.agents.batching import CommitPace, Taken, mark_done, mark_in_flight
+from streams.indexing.batch import Batch, split
+from streams.indexing.commit import DocumentIndexer
 from streams.kafka.source_record import SourceRecord
 from streams.runtime.progress import Progress
 
@@ -15,9 +16,17 @@ STAGE = "text"
 
 
 @dataclass(frozen=True)
+class _InFlight:
+    """Records that are to be committed together. `preparing` is None outside a backlog."""
+
+    events: Sequence[Any]
+    records: Sequence[SourceRecord]
+    preparing: asyncio.Task[Batch | None] | None
+
+
+@dataclass(frozen=True)
 class DocumentsAgent:
-    """`commit_documents` and `commit_bytes` bound one commit, whatever came in one batch; `pace` is told of
-    the commits that a batch did not fill."""
+    """`commit_documents` and `commit_bytes` bound one commit; commits outside a backlog are charged to `pace`."""
 
     topic: str
     indexer: DocumentIndexer
@@ -26,49 +35,56 @@ class DocumentsAgent:
     commit_bytes: int
     pace: CommitPace
 
-    async def run(self, batches: Taken) -> None:
-        """Steps 1 to 7 of each slice are `DocumentIndexer.commit`; step 8, and only then, acknowledges it.
+    async def run(self, taken: Taken) -> None:
+        """Prepare and commit, as two stages with a bounded queue between them.
 
-        The commits follow each other; while one is under way, the next slice, be it of the next batch, is already being
-        parsed, and encoded when the encoder is free.
+        In a backlog one batch is committed while the next is embedded and the one behind it parsed.
         """
-        coming = Coming(batches)
+        batches: asyncio.Queue[_InFlight | None] = asyncio.Queue(maxsize=1)
+        preparing: set[asyncio.Task[Batch | None]] = set()
+        stages = (
+            asyncio.create_task(self._prepare(taken, batches, preparing)),
+            asyncio.create_task(self._commit(batches)),
+        )
         try:
-            while (events := await coming.take()) is not None:
-                await self._commit(events, coming)
+            await asyncio.gather(*stages)
         finally:
-            await coming.leave()
-            self.indexer.stop_looking_ahead()
+            for task in (*stages, *preparing):
+                task.cancel()
+            await asyncio.wait((*stages, *preparing))
 
-    async def _commit(self, events: Sequence[Any], coming: Coming) -> None:
-        records = taken_in_hand(self.progress, STAGE, self.topic, events)
-        parts = self._parts(records)
-        done = 0
-        for number, part in enumerate(parts, start=1):
-            following = parts[number] if number < len(parts) else None
-            is_backlog = len(parts) > 1 or len(part) >= self.commit_documents
-            looking = asyncio.create_task(self._look_ahead(following, coming if is_backlog else None))
-            began = time.monotonic()
-            try:
-                await self.indexer.index(part)
-            finally:
-                looking.cancel()
+    async def _prepare(
+        self, taken: Taken, batches: asyncio.Queue[_InFlight | None], preparing: set[asyncio.Task[Batch | None]]
+    ) -> None:
+        """Outside a backlog, where what was taken does not fill a commit, more is taken only when that is committed: so
+        the next commit grows meanwhile."""
+        async for events in taken:
+            records = mark_in_flight(self.progress, STAGE, self.topic, events)
+            parts = list(split(records, max_records=self.commit_documents, max_bytes=self.commit_bytes))
+            is_backlog = len(parts) > 1 or len(records) >= self.commit_documents
+            start = 0
+            for part in parts:
+                task = None
+                if is_backlog:
+                    task = asyncio.create_task(self.indexer.prepare(part))
+                    preparing.add(task)
+                    task.add_done_callback(preparing.discard)
+                await batches.put(_InFlight(events[start : start + len(part)], part, task))
+                start += len(part)
             if not is_backlog:
+                await batches.join()
+        await batches.put(None)
+
+    async def _commit(self, batches: asyncio.Queue[_InFlight | None]) -> None:
+        """Steps 1 to 7 are `DocumentIndexer.index`; step 8, and only then, acknowledges."""
+        while (batch := await batches.get()) is not None:
+            began = time.monotonic()
+            if batch.preparing is None:
+                await self.indexer.index(batch.records)
                 self.pace.committed(time.monotonic() - began)
-            for event in events[done : done + len(part)]:  # 8
+            else:
+                await self.indexer.index(batch.records, await batch.preparing)
+            for event in batch.events:  # 8
                 event.ack()
-            done += len(part)
-            report_done(self.progress, STAGE, self.topic, part, records[done:])
-
-    async def _look_ahead(self, following: Sequence[SourceRecord] | None, coming: Coming | None) -> None:
-        """At the next slice of the batch; behind its last one at the first of the next batch.
-
-        That is seen early only in a backlog, where a batch fills a commit: else it is to grow until its turn.
-        """
-        if following is None and coming is not None:
-            events = await coming.peek() or ()
-            following = next(iter(self._parts([SourceRecord.of(event.message) for event in events])), ())
-        await self.indexer.look_ahead(following or ())
-
-    def _parts(self, records: Sequence[SourceRecord]) -> list[Sequence[SourceRecord]]:
-        return list(slices(records, max_records=self.commit_documents, max_bytes=self.commit_bytes))
+            mark_done(self.progress, STAGE, self.topic, batch.records)
+            batches.task_done()

@@ -4,32 +4,31 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-import structlog
-
 from schemas.errors import MalformedEvent
 from schemas.provenance import Feedback, Retrieval, decode_provenance
-from streams.agents.batching import CommitPace, Taken, work_off
+from streams.agents.batching import CommitPace, Taken, process
 from streams.kafka.dead_letters import DeadLetter
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.source_record import SourceRecord
+from streams.runtime.bisection import bisect
 from streams.runtime.progress import Progress
 from streams.runtime.store_thread import DATA_ERRORS, StoreThread
 
 STAGE = "provenance"
 GATHER_SECONDS = 5.0  # nobody waits for a stored retrieval: the service remembers its own
 
-Kept = tuple[SourceRecord, Retrieval | Feedback]
+Decoded = tuple[SourceRecord, Retrieval | Feedback]
 
 
 class RetrievalWriter(Protocol):
     """May be called again with the same arguments; leaves the same rows."""
 
     def add_retrievals(self, retrievals: Sequence[tuple[str, Retrieval]]) -> None:
-        """Keeps retrievals by their id; one that is already there stays as it is."""
+        """Adds retrievals by their id; one that is already there stays as it is."""
         ...
 
-    def put_feedback(self, said: Sequence[tuple[Feedback, int]]) -> None:
-        """Keeps feedback by hit and caller, with the offset of its record; the later record wins."""
+    def put_feedback(self, feedback: Sequence[tuple[Feedback, int]], /) -> None:
+        """Upserts feedback by hit and caller, with the offset of its record; the later record wins."""
         ...
 
 
@@ -49,49 +48,40 @@ class ProvenanceAgent:
         self._producer = producer
         self._progress = progress
         self._pace = CommitPace(GATHER_SECONDS)
-        self._log = structlog.get_logger("thalweg.worker")
 
     async def run(self, batches: Taken) -> None:
         """Store each batch, then acknowledge it."""
-        await work_off(batches, self.keep, self._progress, STAGE, self._topic, self._pace.turn)
+        await process(batches, self.store, self._progress, STAGE, self._topic, self._pace.turn)
 
-    async def keep(self, records: Sequence[SourceRecord]) -> None:
-        """May be called again with the same records; each is kept once. What is neither retrieval nor feedback
-        goes to dead letters."""
-        kept: list[Kept] = []
+    async def store(self, records: Sequence[SourceRecord]) -> None:
+        """May be called again with the same records; each is stored once.
+
+        What is neither retrieval nor feedback goes to the dead letters.
+        """
+        decoded: list[Decoded] = []
         letters: list[DeadLetter] = []
         for record in records:
             if record.is_gap or record.value is None:
                 continue
             try:
-                decoded = decode_provenance(record.value)
+                decoded.append((record, decode_provenance(record.value)))
             except ValueError as error:
                 reason = f"Neither a retrieval nor feedback on one: {error}."
-                letters.append(self._letter(record, MalformedEvent("bad_retrieval", reason)))
-                continue
-            kept.append((record, decoded))
+                letters.append(record.letter(self._topic, "decode", MalformedEvent("bad_retrieval", reason)))
         await self._producer.send_to_dlq(letters)
-        if kept:
+        if decoded:
             began = time.monotonic()
-            await self._add(kept)
+            await bisect(decoded, self._add, self._reject, errors=DATA_ERRORS, name="provenance", log_traceback=False)
             self._pace.committed(time.monotonic() - began)
 
-    async def _add(self, kept: Sequence[Kept]) -> None:
-        by_id = {each.retrieval_id: each for _, each in kept if isinstance(each, Retrieval)}
-        said = [(each, record.offset) for record, each in kept if isinstance(each, Feedback)]
-        try:
-            if by_id:
-                await self._thread.run(self._writer.add_retrievals, list(by_id.items()))
-            if said:
-                await self._thread.run(self._writer.put_feedback, said)
-        except DATA_ERRORS as error:
-            self._log.warning("a batch of retrievals or feedback failed", records=len(kept), error=type(error).__name__)
-            if len(kept) > 1:
-                half = len(kept) // 2
-                await self._add(kept[:half])
-                await self._add(kept[half:])
-            else:
-                await self._producer.send_to_dlq([self._letter(kept[0][0], error)])
+    async def _add(self, decoded: Sequence[Decoded]) -> list[None]:
+        retrievals = {each.retrieval_id: each for _, each in decoded if isinstance(each, Retrieval)}
+        feedback = [(each, record.offset) for record, each in decoded if isinstance(each, Feedback)]
+        if retrievals:
+            await self._thread.run(self._writer.add_retrievals, list(retrievals.items()))
+        if feedback:
+            await self._thread.run(self._writer.put_feedback, feedback)
+        return []
 
-    def _letter(self, record: SourceRecord, error: Exception) -> DeadLetter:
-        return record.letter(self._topic, "decode" if isinstance(error, MalformedEvent) else "store", error)
+    async def _reject(self, decoded: Decoded, error: Exception) -> None:
+        await self._producer.send_to_dlq([decoded[0].letter(self._topic, "store", error)])

@@ -1,216 +1,362 @@
-"""Steps 3 to 5 of the commit: from events to everything that will be stored, with nothing stored yet."""
+"""A batch of the documents topic while it is committed: its events, which of each document wins, what is refused, and
+what follows for rows, contributions, positions and receipts. No I/O."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+import msgspec
 
-from indexer.documents import PreparedDocument
-from indexer.embedding.encoder import text_hash
-from indexer.linking import DEFAULT_RULES, LinkingRules, contribution
-from schemas.contributions import encode_contribution
+from indexer.chunking.splitter import ChunkingParameters
+from indexer.schema import DocumentRow, StoredPosition
+from indexer.write.lance_rows import IndexedRows
 from schemas.errors import MalformedEvent
-from schemas.ids import Position
-from streams.indexing.decoded_event import DecodedEvent
-from streams.indexing.embed import Encoding, WithoutVector
-from streams.indexing.prefetch import EncodedAhead, KnownVectors, PreparedAhead, Vector
-from streams.kafka.dead_letters import Stage
+from schemas.events import DocumentUpsert, decode_document_event
+from schemas.ids import DocumentKey, Position
+from schemas.receipts import NOTHING_DELETED, Outcome, Receipt
+from schemas.settings import LimitSettings
+from schemas.tracing import traceparent_in
+from streams.indexing.prepare import BuiltDocument, DecodedEvent, EmbeddedDocument, Refused
+from streams.indexing.versioning import DocumentState, Folded, fold
+from streams.kafka.dead_letters import DeadLetter, Stage
+from streams.kafka.source_record import SourceRecord
 from streams.metrics import Stopwatch
-from streams.runtime.store_thread import StoreThread
 
-FIRST_SHARE = 8  # of the usual number of texts: the first group is soon parsed, and until then the encoder rests
+NOTHING_STORED = StoredPosition(-1, -1)
+MISPLACED = (
+    "The record came in partition {came}, and Kafka's default partitioner (murmur2) puts its key into partition "
+    "{belongs}: deletes by other clients may miss it. Let the producer use murmur2 (librdkafka: "
+    "partitioner=murmur2_random)."
+)
+
+PartitionOf = Callable[[bytes], int | None]
+"""The partition that a key belongs to by Kafka's default partitioner; None where that is not known."""
 
 
-class VectorLookup(Protocol):
-    """The part of the vector store that spares encoding a text again."""
-
-    def known_vectors(self, hashes: Sequence[str]) -> dict[str, Vector]: ...
-
-
-@dataclass(frozen=True)
-class Made:
-    """A document ready to be stored. `vectors` is (n_chunks, dimension); `embedded` counts texts encoded for it."""
-
-    event: DecodedEvent
-    prepared: PreparedDocument
-    vectors: NDArray[np.float32]
-    hashes: tuple[str, ...]
-    contribution: bytes
-    entities: int
-    statements: int
-    embedded: int
+def unknown_partition(_key: bytes) -> None:
+    """For a topic whose number of partitions is not known."""
 
 
 @dataclass(frozen=True)
-class Refused:
-    """An event that no retry can help, and where that showed."""
+class Winner:
+    """The event a document's content now comes from, and the state it leaves."""
 
+    key: DocumentKey
     event: DecodedEvent
-    stage: Stage
-    error: Exception
+    state: DocumentState
 
 
-@dataclass(frozen=True)
-class _Embedded:
-    event: DecodedEvent
-    prepared: PreparedDocument
-    hashes: tuple[str, ...]
-    vectors: NDArray[np.float32]
-    embedded: int
+def split(records: Sequence[SourceRecord], *, max_records: int, max_bytes: int) -> Iterator[Sequence[SourceRecord]]:
+    """Cut records into contiguous batches within both bounds; a record over the bound stands alone."""
+    start, size = 0, 0
+    for index, record in enumerate(records):
+        if index > start and (index - start >= max_records or size + record.size_bytes > max_bytes):
+            yield records[start:index]
+            start, size = index, 0
+        size += record.size_bytes
+    if start < len(records):
+        yield records[start:]
 
 
-class Maker:
-    """Prepares in child processes, embeds in one thread, links in another. Changes nothing, so it may be repeated."""
+@dataclass
+class Batch:
+    """`refused` grows until every document has a winner that can be stored, or none.
 
-    def __init__(
-        self,
-        prepare: Callable[[DecodedEvent], Awaitable[PreparedDocument]],
-        encoding: Encoding,
-        thread: StoreThread,
-        lookup: VectorLookup,
-        *,
-        encode_texts: int,
-        max_contribution_bytes: int,
-        linking_of: Callable[[str], LinkingRules] = lambda _collection: DEFAULT_RULES,
-    ) -> None:
-        """About `encode_texts` texts are encoded at a time, while later documents are still being parsed.
+    What was embedded ahead of the batch's turn stays good: `rows` and `reached` only decide which of it is needed.
+    """
 
-        `linking_of` tells a collection's rules, by its name.
+    topic: str
+    generation: str
+    records: list[SourceRecord]
+    reached: Mapping[int, StoredPosition]
+    chunking: Mapping[str, ChunkingParameters]
+    events: dict[DocumentKey, list[DecodedEvent]] = field(default_factory=lambda: defaultdict(list))
+    rows: dict[DocumentKey, DocumentRow] = field(default_factory=dict)
+    folded: dict[DocumentKey, Folded[DecodedEvent]] = field(default_factory=dict)
+    embedded: dict[Position, EmbeddedDocument | Refused] = field(default_factory=dict)
+    built: dict[Position, BuiltDocument] = field(default_factory=dict)
+    unchanged: set[DocumentKey] = field(default_factory=set)
+    refused: dict[Position, tuple[SourceRecord, DeadLetter]] = field(default_factory=dict)
+    unknown_fields: int = 0
+    traceparents: dict[Position, str] = field(default_factory=dict)
+    partition_of: PartitionOf = unknown_partition
+    watch: Stopwatch = field(default_factory=Stopwatch)
+
+    @classmethod
+    def decoded(
+        cls,
+        topic: str,
+        generation: str,
+        records: Sequence[SourceRecord],
+        reached: Mapping[int, StoredPosition],
+        limits: LimitSettings,
+        condemned: Mapping[Position, Exception],
+        chunking: Mapping[str, ChunkingParameters],
+        partition_of: PartitionOf = unknown_partition,
+    ) -> "Batch":
+        """The batch with every record decoded or refused. A record that came twice counts once; a gap is only passed.
+
+        `condemned` are records that failed alone, `chunking` what collections have chosen.
         """
-        self._ahead = PreparedAhead(prepare)
-        self._encoded_ahead = EncodedAhead(encoding.encode)
-        self._encoding = encoding
-        self._known = KnownVectors(lambda hashes: thread.run(lookup.known_vectors, hashes))
-        self._encode_texts = encode_texts
-        self._max_contribution_bytes = max_contribution_bytes
-        self._linking_of = linking_of
+        distinct = list({record.position: record for record in records}.values())
+        batch = cls(topic, generation, distinct, reached, chunking, partition_of=partition_of)
+        for record in distinct:
+            if record.is_gap:
+                continue
+            batch._note_trace(record, traceparent_in(record.headers))
+            if record.position in condemned:
+                batch._dead_letter(record, "store", condemned[record.position])
+                continue
+            try:
+                event = decode_document_event(record.key, record.value, record.headers, limits)
+            except MalformedEvent as error:
+                batch._dead_letter(record, "decode", error)
+                continue
+            batch._note_trace(record, event.traceparent)
+            if isinstance(event, DocumentUpsert):
+                batch.unknown_fields += event.unknown_fields
+            batch.events[event.key].append(DecodedEvent.of(record, event, chunking.get(event.key.collection)))
+        batch.watch.lap("decode")
+        return batch
 
-    async def make(self, events: Sequence[DecodedEvent], watch: Stopwatch) -> tuple[list[Made], list[Refused]]:
-        """Each event, an upsert, either made or refused; in their order."""
-        made: list[Made] = []
-        refused: list[Refused] = []
-        known: dict[str, Vector | Exception] = {}
-        group: list[tuple[DecodedEvent, PreparedDocument]] = []
-        linking: list[asyncio.Task[tuple[list[Made], list[Refused]]]] = []
-        preparing = [asyncio.create_task(self._prepared(event)) for event in events]
-        try:
-            for event, task in zip(events, preparing, strict=True):
-                prepared = await task  # 3
-                watch.lap("prepare")
-                if isinstance(prepared, Refused):
-                    refused.append(prepared)
-                else:
-                    group.append((event, prepared))
-                last = task is preparing[-1]
-                enough = self._encode_texts if linking else self._encode_texts // FIRST_SHARE
-                if last or sum(len(document.embedding_texts) for _, document in group) >= enough:
-                    embedded, failed = await self._embed(group, known)  # 4
-                    watch.lap("embed")
-                    linking.append(asyncio.create_task(self._link(embedded)))  # 5, while the next ones are embedded
-                    refused += failed
-                    group = []
-            for linked, too_large in await asyncio.gather(*linking):
-                made += linked
-                refused += too_large
-            watch.lap("link")
-        finally:
-            for task in preparing:
-                task.cancel()
-            for each in linking:
-                each.cancel()
-            self._known.made(known)
-        return made, refused
+    def fold(self, keys: set[DocumentKey]) -> list[DecodedEvent]:
+        """Find the winner of each of the documents. Returns the upserts that have to be built: the winners, and others
+        on which it depends whether they win."""
+        watermarks = {partition: stored.offset for partition, stored in self.reached.items()}
+        wanted: list[DecodedEvent] = []
+        for key in keys:
+            row = self.rows.get(key)
+            events = [event for event in self.events[key] if event.position not in self.refused]
+            folded = self.folded[key] = fold(_state_of(row), events, watermarks)
+            self.unchanged.discard(key)
+            if folded.winner is None:
+                continue
+            if not _is_robust(row, events, folded.winner):
+                wanted += [event for event in folded.superseded if not event.deletes]
+            if folded.winner.deletes:
+                continue
+            if (
+                row is not None
+                and row.live
+                and row.revision == folded.winner.revision
+                and row.offset <= watermarks.get(row.partition, -1)
+            ):
+                self.unchanged.add(key)
+            else:
+                wanted.append(folded.winner)
+        missing = [event for event in wanted if event.position not in self.built]
+        return sorted(missing, key=lambda event: event.position)
 
-    def begin(self, events: Sequence[DecodedEvent]) -> None:
-        """Start to prepare events that will most likely have to be made next."""
-        self._ahead.begin(events)
+    def refuse(self, refused: Refused) -> DocumentKey:
+        """Set an event apart; its document has to be folded again without it."""
+        self._dead_letter(refused.event.record, refused.stage, refused.error)
+        return refused.event.key
 
-    async def unknown_texts(self, events: Sequence[DecodedEvent]) -> dict[str, str]:
-        """The texts, by their hashes, that will have to be encoded for what was begun of these, as far as known now."""
-        prepared = await self._ahead.begun(events)
-        texts = {text_hash(text): text for document in prepared for text in document.embedding_texts}
-        await self._known.look_ahead(list(texts))
-        return {digest: text for digest, text in texts.items() if self._known.at_hand(digest) is None}
+    def _dead_letter(self, record: SourceRecord, stage: Stage, error: Exception) -> None:
+        self.refused[record.position] = (record, record.letter(self.topic, stage, error))
 
-    async def begin_encoding(self, texts: Mapping[str, str]) -> None:
-        """Encode texts that will most likely be needed next, until `make` needs the encoder."""
-        unknown = {digest: text for digest, text in texts.items() if self._known.at_hand(digest) is None}
-        await self._encoded_ahead.begin(unknown)
+    def _note_trace(self, record: SourceRecord, traceparent: str | None) -> None:
+        if traceparent is not None:
+            self.traceparents[record.position] = traceparent
 
-    def drop(self, positions: Iterable[Position] | None = None) -> None:
-        """Leave what was begun for these records and not made, or everything."""
-        self._ahead.drop(positions)
-        if positions is None:
-            self._encoded_ahead.drop()
-            self._known.forget_ahead()
+    def letters(self) -> list[DeadLetter]:
+        """Those still to be sent. Of records that the stored positions have passed they were confirmed before these
+        were stored; but one that is condemned now may have got as far as that."""
+        return [
+            letter
+            for (partition, offset), (_, letter) in self.refused.items()
+            if letter.stage == "store" or offset > self.reached.get(partition, NOTHING_STORED).offset
+        ]
 
-    async def _prepared(self, event: DecodedEvent) -> PreparedDocument | Refused:
-        try:
-            return await self._ahead.prepare(event)
-        except MalformedEvent as error:
-            return Refused(event, "embed" if isinstance(error, WithoutVector) else "prepare", error)
+    def winners(self) -> Iterator[Winner]:
+        for key, folded in self.folded.items():
+            if folded.winner is not None and folded.state is not None:
+                yield Winner(key, folded.winner, folded.state)
 
-    async def _embed(
-        self, group: Sequence[tuple[DecodedEvent, PreparedDocument]], known: dict[str, Vector | Exception]
-    ) -> tuple[list[_Embedded], list[Refused]]:
-        hashed = [(event, prepared, tuple(map(text_hash, prepared.embedding_texts))) for event, prepared in group]
-        texts = {
-            digest: text
-            for _, prepared, hashes in hashed
-            for digest, text in zip(hashes, prepared.embedding_texts, strict=True)
-            if digest not in known
+    def rows_to_store(self) -> list[IndexedRows]:
+        """The rows of all winners, and those of documents of which a record that lost stands in another partition."""
+        rows = [self._row(winner) for winner in self.winners()]
+        for key, folded in self.folded.items():
+            row = self.rows.get(key)
+            if folded.winner is None and row is not None:
+                others = self._elsewhere(key, row.partition)
+                if others != row.elsewhere:
+                    rows.append(IndexedRows(replace(row, elsewhere=others)))
+        return rows
+
+    @property
+    def misplaced(self) -> int:
+        """Records that came in another partition than their key belongs to."""
+        return sum(self._is_misplaced(record) for record in self.records)
+
+    def _is_misplaced(self, record: SourceRecord) -> bool:
+        return self.partition_of(record.key or b"") not in (None, record.partition)
+
+    def _elsewhere(self, key: DocumentKey, partition: int) -> tuple[int, ...]:
+        """The partitions besides this one that a tombstone of the document has to reach."""
+        row = self.rows.get(key)
+        events = [event for event in self.events[key] if event.position not in self.refused]
+        seen = {event.position.partition for event in events}
+        if row is not None:
+            seen |= {row.partition, *row.elsewhere}
+        if events and (belongs := self.partition_of(events[0].record.key or b"")) is not None:
+            seen.add(belongs)
+        return tuple(sorted(seen - {partition}))
+
+    def contributions(self) -> dict[DocumentKey, bytes | None]:
+        """What goes to the graph topic: None withdraws what a deleted document had contributed."""
+        return {
+            winner.key: None if winner.event.deletes else self.built[winner.event.position].contribution
+            for winner in self.winners()
+            if winner.key not in self.unchanged
         }
-        await self._encoded_ahead.stop()
-        early = self._encoded_ahead.take(texts)
-        known |= early
-        unknown = [digest for digest in texts if digest not in known]
-        known |= await self._known.of(unknown)
-        missing = [digest for digest in unknown if digest not in known]
-        known |= dict(zip(missing, await self._encoding.encode([texts[digest] for digest in missing]), strict=True))
-        fresh = {*early, *missing}
-        embedded: list[_Embedded] = []
-        refused: list[Refused] = []
-        for event, prepared, hashes in hashed:
-            vectors = [known[digest] for digest in hashes]
-            failure = next((vector for vector in vectors if isinstance(vector, Exception)), None)
-            if failure is not None:
-                refused.append(Refused(event, "embed", WithoutVector("chunks", failure)))
-                continue
-            count = len(fresh.intersection(hashes))
-            embedded.append(_Embedded(event, prepared, hashes, np.asarray(vectors, dtype=np.float32), count))
-            fresh.difference_update(hashes)
-        return embedded, refused
 
-    async def _link(self, embedded: Sequence[_Embedded]) -> tuple[list[Made], list[Refused]]:
-        made: list[Made] = []
-        refused: list[Refused] = []
-        for document in await self._encoding.compute(lambda: [self._linked(each) for each in embedded]):
-            size = len(document.contribution)
-            if size <= self._max_contribution_bytes:
-                made.append(document)
-                continue
-            error = MalformedEvent(
-                "too_large_for_graph",
-                f"What the document adds to the graph takes {size:,} bytes; the limit is "
-                f"{self._max_contribution_bytes:,}. Split the document or raise THALWEG_KAFKA__MAX_GRAPH_RECORD_BYTES.",
+    def advanced(self, graph_offsets: Mapping[DocumentKey, int]) -> dict[int, StoredPosition]:
+        """The positions reached with this slice; they never go back."""
+        advanced: dict[int, StoredPosition] = {}
+        for record in self.records:
+            before = advanced.get(record.partition) or self.reached.get(record.partition, NOTHING_STORED)
+            if record.offset > before.offset:
+                before = before._replace(offset=record.offset, timestamp_ms=record.timestamp_ms)
+            advanced[record.partition] = before
+        for winner in self.winners():
+            before = advanced[winner.event.position.partition]
+            graph_offset = max(before.graph_offset, graph_offsets.get(winner.key, -1))
+            advanced[winner.event.position.partition] = before._replace(graph_offset=graph_offset)
+        return advanced
+
+    def receipts(
+        self, graph_offsets: Mapping[DocumentKey, int], seconds: Mapping[str, float], now_ms: int
+    ) -> list[Receipt]:
+        """One receipt for each record, in the order of the log. `seconds` by stage are the whole slice's."""
+        receipts = [
+            self._receipt(record, "dead_lettered", reason=letter.reason, message=letter.message)
+            for record, letter in self.refused.values()
+        ]
+        for key, folded in self.folded.items():
+            if folded.winner is not None:
+                receipts.append(self._winner_receipt(key, folded.winner, graph_offsets.get(key, -1)))
+            by = folded.state and str(folded.state.position)
+            receipts += [
+                self._receipt(event.record, "superseded", version=event.version, superseded_by=by)
+                for event in folded.superseded
+            ]
+            receipts += [self._repeated_receipt(event, self.rows[key]) for event in folded.repeated]
+        receipts.sort(key=lambda receipt: (receipt.partition, receipt.offset))
+        rounded = {stage: round(value, 4) for stage, value in seconds.items()}
+        return [msgspec.structs.replace(receipt, seconds=rounded, finished_at_ms=now_ms) for receipt in receipts]
+
+    def _winner_receipt(self, key: DocumentKey, winner: DecodedEvent, graph_offset: int) -> Receipt:
+        if winner.deletes:
+            message = NOTHING_DELETED if self._met_nothing(key, winner) else None
+            return self._receipt(
+                winner.record, "deleted", version=winner.version, graph_offset=graph_offset, message=message
             )
-            refused.append(Refused(document.event, "link", error))
-        return made, refused
-
-    def _linked(self, document: _Embedded) -> Made:
-        linked = contribution(document.prepared, document.vectors, self._linking_of(document.prepared.key.collection))
-        names = {about.name for about in linked.about} | {mention.name for mention in linked.mentions}
-        names |= {role.name for statement in linked.statements for role in statement.roles}
-        return Made(
-            event=document.event,
-            prepared=document.prepared,
-            vectors=document.vectors,
-            hashes=document.hashes,
-            contribution=encode_contribution(linked),
-            entities=len(names),
-            statements=len(linked.statements),
-            embedded=document.embedded,
+        if key in self.unchanged:
+            row = self.rows[key]
+            return self._receipt(
+                winner.record,
+                "unchanged",
+                version=winner.version,
+                revision=winner.revision,
+                passages=row.passages,
+                chunks=row.chunks,
+            )
+        built = self.built[winner.position]
+        return self._receipt(
+            winner.record,
+            "indexed",
+            version=winner.version,
+            revision=winner.revision,
+            graph_offset=graph_offset,
+            passages=len(built.prepared.chunked.passages),
+            chunks=len(built.prepared.chunked.chunks),
+            embedded=built.embedded.encoded,
+            entities=built.entities,
+            statements=built.statements,
+            notes=built.prepared.notes,
         )
+
+    def _met_nothing(self, key: DocumentKey, tombstone: DecodedEvent) -> bool:
+        """Whether it surely found no document: a row of its own, from before a crash, tells nothing of that."""
+        row = self.rows.get(key)
+        if self.folded[key].superseded or (row is not None and row.live):
+            return False
+        return row is None or Position(row.partition, row.offset) != tombstone.position
+
+    def _repeated_receipt(self, event: DecodedEvent, row: DocumentRow) -> Receipt:
+        """For a record that was done before, when perhaps its receipt was not: the offset reached is an upper bound."""
+        return self._receipt(
+            event.record,
+            "indexed" if row.live else "deleted",
+            version=event.version,
+            revision=event.revision,
+            graph_offset=self.reached.get(event.position.partition, NOTHING_STORED).graph_offset,
+            passages=row.passages,
+            chunks=row.chunks,
+        )
+
+    def _receipt(self, record: SourceRecord, outcome: Outcome, notes: tuple[str, ...] = (), **fields: Any) -> Receipt:
+        if self._is_misplaced(record):
+            notes = (*notes, MISPLACED.format(came=record.partition, belongs=self.partition_of(record.key or b"")))
+        return Receipt(
+            key=(record.key or b"").decode("utf-8", "replace"),
+            outcome=outcome,
+            partition=record.partition,
+            offset=record.offset,
+            generation=self.generation,
+            produced_at_ms=record.timestamp_ms,
+            traceparent=self.traceparents.get(record.position),
+            notes=notes,
+            **fields,
+        )
+
+    def _row(self, winner: Winner) -> IndexedRows:
+        source: dict[str, Any] = {
+            "version": winner.state.version,
+            "partition": winner.event.position.partition,
+            "offset": winner.event.position.offset,
+            "timestamp_ms": winner.event.timestamp_ms,
+            "elsewhere": self._elsewhere(winner.key, winner.event.position.partition),
+        }
+        if winner.key in self.unchanged:
+            return IndexedRows(replace(self.rows[winner.key], **source))
+        if winner.event.deletes:
+            return IndexedRows(DocumentRow(key=winner.key, **source, deleted_at_ms=winner.event.timestamp_ms))
+        document = self.built[winner.event.position].embedded
+        prepared = document.prepared
+        live = DocumentRow(
+            key=winner.key,
+            **source,
+            revision=prepared.revision,
+            content_type=prepared.content_type,
+            title=prepared.title,
+            uri=prepared.uri,
+            metadata=prepared.metadata,
+            chunks=len(prepared.chunked.chunks),
+            passages=len(prepared.chunked.passages),
+        )
+        return IndexedRows(live, prepared, document.vectors, document.hashes)
+
+
+def _state_of(row: DocumentRow | None) -> DocumentState | None:
+    if row is None:
+        return None
+    return DocumentState(Position(row.partition, row.offset), row.timestamp_ms, row.version, deleted=not row.live)
+
+
+def _is_robust(row: DocumentRow | None, events: Sequence[DecodedEvent], winner: DecodedEvent) -> bool:
+    """Whether the winner would be the same, and leave the same state, had any of the other upserts been refused.
+
+    So it is where nothing carries a version, where the winner's is above all others, and where it is the highest and
+    nothing is or was deleted. Else an upsert that lost may have raised the floor, or revived the document, for another.
+    """
+    others = [event.version for event in events if event is not winner] + [row.version if row else None]
+    versions = [version for version in others if version is not None]
+    if winner.version is None:
+        return not versions
+    if all(version < winner.version for version in versions):
+        return True
+    deletes = any(event.deletes for event in events) or (row is not None and not row.live)
+    return not deletes and max(versions) <= winner.version

@@ -1,9 +1,9 @@
-"""The numbered commit: a slice of the documents topic into the stores, as one idempotent unit of work."""
+"""The numbered commit: a batch of the documents topic into the stores, as one idempotent unit of work."""
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,18 +17,19 @@ from schemas.receipts import Receipt
 from schemas.settings import LimitSettings
 from schemas.tracing import trace_id
 from streams.errors import RestartNeeded
-from streams.indexing.batch import Maker, VectorLookup
-from streams.indexing.slices import PartitionOf, Slice, unknown_partition
+from streams.indexing.batch import Batch, PartitionOf, unknown_partition
+from streams.indexing.prepare import DocumentBuilder, Refused, VectorLookup
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.source_record import SourceRecord
-from streams.metrics import Stopwatch, WorkerMetrics
+from streams.metrics import WorkerMetrics
+from streams.runtime.bisection import bisect
 from streams.runtime.store_thread import StoreThread
 
-LOGGED_TRACES = 20  # of one slice; the receipts tell all
+LOGGED_TRACES = 20  # of one batch; the receipts have all
 
 
 class DocumentWriter(VectorLookup, Protocol):
-    """The part of the vector store the commit writes. Each call may be repeated and then changes nothing."""
+    """The part of the vector store the commit uses. Each call may be repeated and then changes nothing."""
 
     def held(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
     def replace(self, documents: Sequence[IndexedRows]) -> None: ...
@@ -36,11 +37,11 @@ class DocumentWriter(VectorLookup, Protocol):
 
 
 class ChunkingChoices(Protocol):
-    """How collections have chosen to be cut, by name; others are cut as the worker is set up."""
+    """The chunking of collections that have chosen their own, by name."""
 
     @property
     def known(self) -> Mapping[str, ChunkingParameters]:
-        """As they were when last asked for."""
+        """As last read."""
         ...
 
     async def current(self) -> Mapping[str, ChunkingParameters]:
@@ -49,8 +50,8 @@ class ChunkingChoices(Protocol):
 
 
 @dataclass(frozen=True)
-class IndexedSlice:
-    """What became of a slice of records; receipts, metrics and log line are all made from it."""
+class IndexedBatch:
+    """What became of a batch: receipts, metrics and log line are all made from it."""
 
     receipts: list[Receipt]
     reached: dict[int, StoredPosition]
@@ -76,7 +77,7 @@ class IndexedSlice:
         metrics.misplaced_records.inc(self.misplaced)
 
     def line(self) -> dict[str, object]:
-        """The fields of the slice's one log line."""
+        """The fields of the batch's one log line."""
         traces = sorted({trace_id(receipt.traceparent) for receipt in self.receipts if receipt.traceparent})
         return {
             **self.outcomes,
@@ -89,7 +90,7 @@ class IndexedSlice:
 
 
 class DocumentIndexer:
-    """Commits slices of records, one at a time; of the next one, documents may be parsed and encoded meanwhile."""
+    """Commits batches of records one at a time; later ones may be prepared meanwhile."""
 
     def __init__(
         self,
@@ -99,154 +100,153 @@ class DocumentIndexer:
         limits: LimitSettings,
         writer: DocumentWriter,
         thread: StoreThread,
-        maker: Maker,
+        builder: DocumentBuilder,
         producer: ConfirmedProducer,
         metrics: WorkerMetrics,
         choices: ChunkingChoices,
         reached: Mapping[int, StoredPosition],
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        turn: asyncio.Lock | None = None,
+        commit_lock: asyncio.Lock | None = None,
         partition_of: PartitionOf = unknown_partition,
     ) -> None:
-        """`reached` is what the writer's `positions()` said when it was opened; nobody else writes them. `turn` is held
-        during a commit: whoever else contributes to the graph takes it too, so that order per document holds."""
+        """`reached` are the writer's positions when it was opened; nobody else writes them.
+
+        `commit_lock` is held during a commit. Whoever else contributes to the graph takes it too, so that order per
+        document holds.
+        """
         self._topic = topic
         self._generation = generation
         self._limits = limits
         self._writer = writer
         self._thread = thread
-        self._maker = maker
+        self._builder = builder
         self._producer = producer
         self._metrics = metrics
         self._choices = choices
         self._reached = dict(reached)
         self._now_ms = now_ms
-        self._encoder_is_free = asyncio.Event()
-        self._turn = turn or asyncio.Lock()
+        self._commit_lock = commit_lock or asyncio.Lock()
         self._partition_of = partition_of
         self._log = structlog.get_logger("thalweg.worker")
 
-    async def index(self, records: Sequence[SourceRecord]) -> None:
-        """Commit the records; whatever cannot be committed is found by halving, and buried alone.
+    async def prepare(self, records: Sequence[SourceRecord]) -> Batch | None:
+        """Steps 1 to 4 ahead of the records' turn, by what the stores hold now; None where that fails.
 
-        Raises RestartNeeded, or what a single record raises even when it is only to be buried: then
-        nothing of it was acknowledged, and the worker has to be restarted.
+        A prediction: the commit decides anew which documents win, builds what is missing here and leaves what it does
+        not need. Nothing is stored or refused, and a failure is left to the commit to meet again.
         """
         try:
-            indexed = await self.commit(records)
-        except RestartNeeded:
-            raise
-        except Exception as error:  # noqa: BLE001 -- a fault of ours or a library's must not hold up the other documents
-            self._log.warning("a slice failed", records=len(records), error=type(error).__name__, exc_info=error)
-            if len(records) > 1:
-                half = len(records) // 2
-                await self.index(records[:half])
-                await self.index(records[half:])
-                return
-            indexed = await self.commit(records, {records[0].position: error})
-        self._maker.drop(record.position for record in records)
-        indexed.count(self._metrics)
-        self._log.info("indexed", **indexed.line())
+            batch = self._decoded(records, {}, self._choices.known)
+            await self._look_up(batch)
+            batch.embedded = await self._builder.embed(batch.fold(set(batch.events)), batch.watch)
+        except Exception as error:  # noqa: BLE001 -- whatever it is, the commit knows what to do about it
+            self._log.debug("a batch could not be prepared early", error=type(error).__name__)
+            return None
+        return batch
 
-    async def look_ahead(self, records: Sequence[SourceRecord]) -> None:
-        """Start to parse what will most likely have to be made of the records that are committed next; and to encode
-        it, as soon as the commit under way needs the encoder no more and only waits for stores and confirmations.
+    async def index(self, records: Sequence[SourceRecord], prepared: Batch | None = None) -> None:
+        """Commit the records; a failing batch is bisected, and a record that fails alone sent to the dead letters.
 
-        A guess, on what the stores hold before the commit under way: a document parsed in vain is dropped, one not
-        guessed is parsed in its turn. Nothing is decided, stored or refused here.
+        Raises RestartNeeded, or what a record raises even on its way to the dead letters: nothing of it is then
+        acknowledged, and the worker has to be restarted.
         """
-        try:
-            work = Slice.decoded(
-                self._topic, self._generation, records, self._reached, self._limits, {}, self._choices.known
-            )
-            if work.events:
-                work.rows = await self._thread.run(self._writer.held, list(work.events))
-                expected = work.fold(set(work.events))
-                self._maker.begin(expected)
-                texts = await self._maker.unknown_texts(expected)
-                await self._encoder_is_free.wait()
-                await self._maker.begin_encoding(texts)
-        except Exception as error:  # noqa: BLE001 -- the commit meets it again, and knows what to do about it
-            self._log.debug("could not look ahead", error=type(error).__name__)
 
-    def stop_looking_ahead(self) -> None:
-        """Drop all that was begun for records not committed yet."""
-        self._maker.drop()
+        async def commit(part: Sequence[SourceRecord]) -> list[None]:
+            await self._commit(part, prepared if len(part) == len(records) else None)
+            return []
 
-    async def commit(
-        self, records: Sequence[SourceRecord], condemned: Mapping[Position, Exception] | None = None
-    ) -> IndexedSlice:
-        """Bring the stores to the state after these records. May be called again with the same or overlapping
-        records, also after it failed or was cut off at any point: the stores end up the same.
+        async def reject(record: SourceRecord, error: Exception) -> None:
+            await self._commit([record], condemned={record.position: error})
 
-        1. ask how collections are cut now; decode each record; what does not decode, or is `condemned`, is refused;
+        await bisect(records, commit, reject, fatal=(RestartNeeded,), name="documents")
+
+    async def _commit(
+        self,
+        records: Sequence[SourceRecord],
+        prepared: Batch | None = None,
+        condemned: Mapping[Position, Exception] | None = None,
+    ) -> None:
+        """Bring the stores to the state after these records. May be called again with the same or overlapping records,
+        also after it failed or was cut off at any point: the stores end up the same.
+
+        1. read how collections are chunked now; decode each record; what is malformed, or `condemned`, is refused;
         2. fold the events of each document over what the `documents` table holds: one winner, or none;
-        3. parse and chunk the winners, 4. embed the texts not known yet, 5. link; what cannot be made is refused and
-           its document folded again without it; then all that was refused goes to dead letters, confirmed;
+        3. parse and chunk the winners, 4. embed the texts not known yet, 5. link; what cannot be built is refused and
+           its document folded again without it; then all that was refused goes to the dead letters, confirmed;
         6. put the rows into the vector store;
         7. send the graph contributions, confirmed; store the positions reached; send the receipts, confirmed;
         8. is the caller's: acknowledge.
 
         Raises RestartNeeded; anything else is the fault of one of the documents.
         """
-        async with self._turn:
-            return await self._commit(records, condemned or {})
+        async with self._commit_lock:
+            chunking = await self._choices.current()  # 1
+            if prepared is not None and prepared.chunking == chunking:
+                batch = prepared
+                batch.watch.restart()
+            else:
+                batch = self._decoded(records, condemned or {}, chunking)
+            await self._build(batch)  # 2, 3, 4, 5
+            watch = batch.watch
+            await self._producer.send_to_dlq(batch.letters())
+            watch.lap("bury")
+            rows = batch.rows_to_store()
+            if rows:
+                await self._thread.run(self._writer.replace, rows)  # 6
+            watch.lap("store")
+            contributions = batch.contributions()
+            offsets = await self._producer.send_contributions(  # 7
+                [(str(key).encode(), value) for key, value in contributions.items()]
+            )
+            graph_offsets = dict(zip(contributions, offsets, strict=True))
+            watch.lap("contribute")
+            reached = batch.advanced(graph_offsets)
+            await self._thread.run(self._writer.store_positions, reached)
+            self._reached |= reached
+            watch.lap("positions")
+            receipts = batch.receipts(graph_offsets, watch.seconds, self._now_ms())
+            await self._producer.send_receipts(receipts)
+            watch.lap("receipts")
+        indexed = IndexedBatch(receipts, reached, watch.seconds, batch.unknown_fields, batch.misplaced)
+        indexed.count(self._metrics)
+        self._log.info("indexed", **indexed.line())
 
-    async def _commit(self, records: Sequence[SourceRecord], condemned: Mapping[Position, Exception]) -> IndexedSlice:
-        self._encoder_is_free.clear()  # before anything else can run
-        watch = Stopwatch()
-        work = Slice.decoded(  # 1
+    def _decoded(
+        self,
+        records: Sequence[SourceRecord],
+        condemned: Mapping[Position, Exception],
+        chunking: Mapping[str, ChunkingParameters],
+    ) -> Batch:
+        return Batch.decoded(
             self._topic,
             self._generation,
             records,
             self._reached,
             self._limits,
             condemned,
-            await self._choices.current(),
+            chunking,
             self._partition_of,
         )
-        watch.lap("decode")
-        await self._make(work, watch)  # 2, 3, 4, 5
-        await self._producer.send_to_dlq(work.letters())
-        watch.lap("bury")
-        rows = work.rows_to_store()
-        if rows:
-            await self._thread.run(self._writer.replace, rows)  # 6
-        watch.lap("store")
-        contributions = work.contributions()
-        offsets = await self._producer.send_contributions(  # 7
-            [(str(key).encode(), value) for key, value in contributions.items()]
-        )
-        graph_offsets = dict(zip(contributions, offsets, strict=True))
-        watch.lap("contribute")
-        reached = work.advanced(graph_offsets)
-        await self._thread.run(self._writer.store_positions, reached)
-        self._reached |= reached
-        watch.lap("positions")
-        receipts = work.receipts(graph_offsets, watch.seconds, self._now_ms())
-        await self._producer.send_receipts(receipts)
-        watch.lap("receipts")
-        return IndexedSlice(receipts, reached, watch.seconds, work.unknown_fields, work.misplaced)
 
-    async def _make(self, work: Slice, watch: Stopwatch) -> None:
-        if work.events:
-            work.rows = await self._thread.run(self._writer.held, list(work.events))
-        watch.lap("select")
-        open_documents = set(work.events)
-        while open_documents:
-            made, refused = await self._maker.make(work.fold(open_documents), watch)
-            work.made |= {document.event.position: document for document in made}
-            open_documents = {work.refuse(each) for each in refused}
-        self._encoder_is_free.set()
+    async def _look_up(self, batch: Batch) -> None:
+        """Let the batch be folded over what the stores hold now."""
+        batch.reached = dict(self._reached)
+        if batch.events:
+            batch.rows = await self._thread.run(self._writer.held, list(batch.events))
+        batch.watch.lap("select")
 
-
-def slices(records: Sequence[SourceRecord], *, max_records: int, max_bytes: int) -> Iterator[Sequence[SourceRecord]]:
-    """Cut a batch into contiguous slices within both bounds; a record over the bound stands alone."""
-    start, size = 0, 0
-    for index, record in enumerate(records):
-        if index > start and (index - start >= max_records or size + record.size_bytes > max_bytes):
-            yield records[start:index]
-            start, size = index, 0
-        size += record.size_bytes
-    if start < len(records):
-        yield records[start:]
+    async def _build(self, batch: Batch) -> None:
+        await self._look_up(batch)
+        undecided = set(batch.events)
+        while undecided:
+            wanted = batch.fold(undecided)  # 2
+            missing = [event for event in wanted if event.position not in batch.embedded]
+            batch.embedded |= await self._builder.embed(missing, batch.watch)  # 3, 4
+            outcomes = [batch.embedded[event.position] for event in wanted]
+            refused = [each for each in outcomes if isinstance(each, Refused)]
+            built, too_large = await self._builder.link(
+                [each for each in outcomes if not isinstance(each, Refused)]
+            )  # 5
+            batch.watch.lap("link")
+            batch.built |= {document.event.position: document for document in built}
+            undecided = {batch.refuse(each) for each in (*refused, *too_large)}

@@ -37,7 +37,7 @@ class Ordered(Protocol):
 
 
 @dataclass(frozen=True)
-class Held:
+class DocumentState:
     """What is known of a document. `version` is a floor: the highest version ever applied, None before the first."""
 
     position: Position
@@ -53,13 +53,13 @@ Event = TypeVar("Event", bound=Ordered)
 class Folded(Generic[Event]):
     """What became of a document's events. `winner` is None where the document stays as it was held."""
 
-    state: Held | None
+    state: DocumentState | None
     winner: Event | None
     superseded: tuple[Event, ...]
     repeated: tuple[Event, ...]
 
 
-def fold(held: Held | None, events: Iterable[Event], watermarks: Mapping[int, int]) -> Folded[Event]:
+def fold(held: DocumentState | None, events: Iterable[Event], watermarks: Mapping[int, int]) -> Folded[Event]:
     """Apply a document's events, in the order they came, to what is held.
 
     `watermarks` are the offsets, by partition, up to which every store is known to agree; -1 or missing for none.
@@ -82,7 +82,7 @@ def fold(held: Held | None, events: Iterable[Event], watermarks: Mapping[int, in
     return Folded(state, winner, tuple(superseded), tuple(repeated))
 
 
-def judge(held: Held | None, event: Ordered, watermarks: Mapping[int, int]) -> Verdict:
+def judge(held: DocumentState | None, event: Ordered, watermarks: Mapping[int, int]) -> Verdict:
     partition, offset = event.position
     if offset <= watermarks.get(partition, -1):
         return "repeats" if held is not None and held.position == event.position else "superseded"
@@ -98,14 +98,14 @@ def judge(held: Held | None, event: Ordered, watermarks: Mapping[int, int]) -> V
     return "wins" if _is_later(event, held) else "superseded"
 
 
-def advance(held: Held | None, event: Ordered) -> Held:
+def advance(held: DocumentState | None, event: Ordered) -> DocumentState:
     """The state after an event that wins."""
     floor = held.version if held is not None else None
     version = event.version if event.version is not None else floor
-    return Held(event.position, event.timestamp_ms, version, event.deletes)
+    return DocumentState(event.position, event.timestamp_ms, version, event.deletes)
 
 
-def _is_later(event: Ordered, held: Held) -> bool:
+def _is_later(event: Ordered, held: DocumentState) -> bool:
     if event.position.partition == held.position.partition:
         return event.position.offset > held.position.offset
     return (event.timestamp_ms, event.position.partition) > (held.timestamp_ms, held.position.partition)

@@ -1,4 +1,4 @@
-"""How far each partition is done, what is in hand, what the worker waits for: for lag and the watchdog."""
+"""How far each partition is, what is in flight, what the worker waits for: for lag and the watchdog."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -29,53 +29,56 @@ class Unreadable(dict[TopicPartition, UnreadableBatch]):
 
 
 @dataclass
-class Reached:
-    """`offset` is the last one done, -1 for none; `in_hand_since_ms` is the record time of the oldest one taken."""
+class PartitionProgress:
+    """`offset` is the last one done, -1 for none; `in_flight` has the record time of each offset taken and not done."""
 
     stage: str
     offset: int = -1
-    in_hand_since_ms: int | None = None
+    in_flight: dict[int, int] = field(default_factory=dict)
     moved_at: float = 0.0
+
+    @property
+    def oldest_in_flight_ms(self) -> int | None:
+        return min(self.in_flight.values(), default=None)
 
 
 @dataclass
 class Progress:
-    """Kept by the agents, read by the watchdog and the metrics; all on the event loop.
+    """Written by the agents, read by the watchdog and the metrics; all on the event loop.
 
-    `waiting_for` names what is being retried, with the failure: the worker is not stuck while it knows what it waits
-    for.
+    `waiting_for` names what is being retried, with the failure: a worker that waits for something known is not stuck.
     """
 
     clock: Callable[[], float] = time.monotonic
-    reached: dict[TopicPartition, Reached] = field(default_factory=dict)
+    partitions: dict[TopicPartition, PartitionProgress] = field(default_factory=dict)
     waiting_for: dict[str, str] = field(default_factory=dict)
     unreadable: Unreadable = field(default_factory=Unreadable)
 
     def expect(self, stage: str, topic: str, partition: int, offset: int) -> None:
         """A partition this worker reads, and the last offset already done (-1 for none)."""
-        self.reached[TopicPartition(topic, partition)] = Reached(stage, offset, moved_at=self.clock())
+        self.partitions[TopicPartition(topic, partition)] = PartitionProgress(stage, offset, moved_at=self.clock())
 
-    def taken(self, stage: str, topic: str, partition: int, timestamp_ms: int) -> None:
-        """A record was taken in hand; `timestamp_ms` is its own."""
-        reached = self._of(stage, topic, partition)
-        if reached.in_hand_since_ms is None or timestamp_ms < reached.in_hand_since_ms:
-            reached.in_hand_since_ms = timestamp_ms
+    def taken(self, stage: str, topic: str, partition: int, offset: int, timestamp_ms: int) -> None:
+        """A record is in flight from now on; `timestamp_ms` is its own."""
+        self._of(stage, topic, partition).in_flight[offset] = timestamp_ms
 
     def done(self, stage: str, topic: str, partition: int, offset: int) -> None:
         """Everything up to `offset` is done."""
-        reached = self._of(stage, topic, partition)
-        reached.offset = max(reached.offset, offset)
-        reached.in_hand_since_ms = None
-        reached.moved_at = self.clock()
+        progress = self._of(stage, topic, partition)
+        progress.offset = max(progress.offset, offset)
+        progress.in_flight = {later: at for later, at in progress.in_flight.items() if later > offset}
+        progress.moved_at = self.clock()
 
     def is_busy(self, stage: str, within_seconds: float) -> bool:
-        """Whether records of the stage are in hand, or were done so short a time ago that the next are on their way."""
+        """Whether records of the stage are in flight, or were done so recently that the next are on their way."""
         since = self.clock() - within_seconds
         return any(
-            reached.in_hand_since_ms is not None or reached.moved_at > since
-            for reached in self.reached.values()
-            if reached.stage == stage
+            progress.in_flight or progress.moved_at > since
+            for progress in self.partitions.values()
+            if progress.stage == stage
         )
 
-    def _of(self, stage: str, topic: str, partition: int) -> Reached:
-        return self.reached.setdefault(TopicPartition(topic, partition), Reached(stage, moved_at=self.clock()))
+    def _of(self, stage: str, topic: str, partition: int) -> PartitionProgress:
+        return self.partitions.setdefault(
+            TopicPartition(topic, partition), PartitionProgress(stage, moved_at=self.clock())
+        )

@@ -1,18 +1,25 @@
-"""When a snapshot of the graph is due."""
+"""Snapshots of the graph: when one is due, and making it."""
 
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Self
+from pathlib import Path
+from typing import Protocol, Self
 
+import structlog
+
+from indexer.read.graph_snapshots import SnapshotFile
+from indexer.runtime.memory import return_freed_memory
+from streams.metrics import WorkerMetrics
+from streams.runtime.store_thread import StoreThread
 from streams.settings import WorkerBlock
 
 IDLE_SHARE = 0.25  # of the time, where changes come seldom: nothing else wants the processor then
 
 
 class SnapshotSchedule:
-    """Due when nothing has changed for a moment, or, while changes keep coming, at an interval that grows with the cost
-    of a snapshot: making them then never takes more than a given share of the time."""
+    """Due when nothing has changed for a moment; while changes keep coming, at an interval that grows with the cost of
+    a snapshot, so that it never takes more than a given share of the time."""
 
     def __init__(
         self,
@@ -22,16 +29,16 @@ class SnapshotSchedule:
         max_seconds: float,
         share: float,
         pending: bool,
-        more_is_coming: Callable[[], bool] = lambda: False,
+        is_busy: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`pending` says whether there is something unsnapshotted from the start; `more_is_coming`, whether changes are
-        on their way, so that this is no quiet moment though none has come for a while."""
+        """`pending`: no snapshot holds everything at the start; `is_busy`: whether changes are on their way, so that
+        this is no idle moment though none has come for a while."""
         self._idle_seconds = idle_seconds
         self._min_seconds = min_seconds
         self._max_seconds = max_seconds
         self._share = share
-        self._more_is_coming = more_is_coming
+        self._is_busy = is_busy
         self._clock = clock
         now = clock()
         self._changes = 1 if pending else 0
@@ -44,15 +51,14 @@ class SnapshotSchedule:
         self._wake = asyncio.Event()
 
     @classmethod
-    def of(cls, worker: WorkerBlock, *, pending: bool, more_is_coming: Callable[[], bool]) -> Self:
-        """As the worker is set up."""
+    def of(cls, worker: WorkerBlock, *, pending: bool, is_busy: Callable[[], bool]) -> Self:
         return cls(
             idle_seconds=worker.snapshot_idle_seconds,
             min_seconds=worker.snapshot_min_seconds,
             max_seconds=worker.snapshot_max_seconds,
             share=worker.snapshot_share,
             pending=pending,
-            more_is_coming=more_is_coming,
+            is_busy=is_busy,
         )
 
     @property
@@ -69,12 +75,12 @@ class SnapshotSchedule:
         self._wake.set()
 
     def begin(self) -> int:
-        """A snapshot is being made; what it returns is handed to `made`."""
+        """A snapshot is being made; the token is for `made`."""
         self._began = self._clock()
         return self._changes
 
     def made(self, token: int) -> float:
-        """The snapshot begun is made and holds all changes up to then; the seconds it took."""
+        """The snapshot begun is made; returns the seconds it took."""
         self._last_made = self._clock()
         self._took = self._last_made - self._began
         self._covered = token
@@ -85,10 +91,10 @@ class SnapshotSchedule:
         """Seconds until a snapshot is due, 0 when it is, None while nothing is pending."""
         if not self.pending:
             return None
-        rest = min(self._took / self._share, self._max_seconds)
-        quiet_since = self._clock() if self._more_is_coming() else self._last_change
-        when_idle = max(quiet_since + self._idle_seconds, self._last_made + min(rest, self._took / IDLE_SHARE))
-        when_busy = self._first_pending + min(max(rest, self._min_seconds), self._max_seconds)
+        interval = min(self._took / self._share, self._max_seconds)
+        quiet_since = self._clock() if self._is_busy() else self._last_change
+        when_idle = max(quiet_since + self._idle_seconds, self._last_made + min(interval, self._took / IDLE_SHARE))
+        when_busy = self._first_pending + min(max(interval, self._min_seconds), self._max_seconds)
         return max(0.0, min(when_idle, when_busy) - self._clock())
 
     async def until_due(self) -> None:
@@ -99,3 +105,64 @@ class SnapshotSchedule:
                 await asyncio.wait_for(self._wake.wait(), wait_seconds)
             except TimeoutError:
                 continue
+
+
+class SnapshotWriter(Protocol):
+    """The part of the graph store that makes snapshots."""
+
+    def collect_orphans(self) -> int: ...
+    def snapshot(self, snapshots_dir: Path) -> SnapshotFile: ...
+
+
+class Snapshots:
+    """Makes snapshots of the graph when they are due, in the store's thread."""
+
+    def __init__(
+        self,
+        *,
+        writer: SnapshotWriter,
+        thread: StoreThread,
+        schedule: SnapshotSchedule,
+        snapshots_dir: Path,
+        metrics: WorkerMetrics,
+        newest: SnapshotFile | None,
+        now_seconds: Callable[[], float] = time.time,
+    ) -> None:
+        self._writer = writer
+        self._thread = thread
+        self._schedule = schedule
+        self._snapshots_dir = snapshots_dir
+        self._newest = newest
+        self._log = structlog.get_logger("thalweg.worker")
+        self._now_seconds = now_seconds
+        metrics.snapshot_age.set_function(self._age_seconds)
+
+    async def run(self) -> None:
+        """Make snapshots for ever."""
+        while True:
+            await self._schedule.until_due()
+            await self.make()
+
+    async def make(self) -> None:
+        """Make one now, if anything changed since the last."""
+        if not self._schedule.pending:
+            return
+        token = self._schedule.begin()
+        orphans = await self._thread.run(self._writer.collect_orphans)
+        snapshot = await self._thread.run(self._writer.snapshot, self._snapshots_dir)
+        await self._thread.run(return_freed_memory)
+        took = self._schedule.made(token)
+        self._newest = snapshot
+        self._log.info(
+            "snapshot made",
+            name=snapshot.name,
+            graph_position=snapshot.graph_position,
+            documents=snapshot.documents,
+            orphans_collected=orphans,
+            seconds=round(took, 4),
+        )
+
+    def _age_seconds(self) -> float:
+        if self._newest is None or not self._schedule.pending:
+            return 0.0
+        return max(0.0, self._now_seconds() - self._newest.made_at_ms / 1000)

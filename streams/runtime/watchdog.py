@@ -16,7 +16,7 @@ from schemas.arrivals import Arrivals
 from schemas.kafka_connection import KafkaConnection
 from streams.errors import WorkerStuck
 from streams.metrics import Health, WorkerMetrics
-from streams.runtime.progress import Progress, Reached, TopicPartition
+from streams.runtime.progress import PartitionProgress, Progress, TopicPartition
 
 STORES = {"text": "lance", "graph": "kuzu", "provenance": "lance"}
 UNKNOWN = math.nan  # a lag while the broker does not answer: nobody knows what was written meanwhile
@@ -162,7 +162,7 @@ class Watchdog:
         if ends is None or self._progress.waiting_for:
             self._excused_at = now
         lag_seconds: dict[str, float] = {}
-        for partition, reached in list(self._progress.reached.items()):
+        for partition, reached in list(self._progress.partitions.items()):
             lag, age = (0, 0.0) if ends is None else await self._measured(partition, reached, ends.get(partition, 0))
             known_lag = UNKNOWN if ends is None else lag
             self._metrics.lag_records.labels(partition.topic, str(partition.partition)).set(known_lag)
@@ -182,7 +182,7 @@ class Watchdog:
             self._health.down("kafka")
         self._answered = answered
 
-    async def _measured(self, partition: TopicPartition, reached: Reached, end: int) -> tuple[int, float]:
+    async def _measured(self, partition: TopicPartition, reached: PartitionProgress, end: int) -> tuple[int, float]:
         """Records that are not done, compacted ones included, and how many seconds the oldest has waited."""
         arrivals = self._arrivals.setdefault(partition, Arrivals())
         arrivals.see(end, self._clock())
@@ -190,7 +190,7 @@ class Watchdog:
         arrivals.forget_before(start)
         if start >= end:
             return 0, 0.0
-        timestamp_ms = reached.in_hand_since_ms
+        timestamp_ms = reached.oldest_in_flight_ms
         if timestamp_ms is None:
             looked = self._looked.get(partition)
             if looked is None or not looked.answers(start, end):
@@ -202,7 +202,7 @@ class Watchdog:
         age = arrivals.age_seconds(start, timestamp_ms, now=self._clock(), now_ms=self._now_ms())
         return end - start, age
 
-    def _require_movement(self, partition: TopicPartition, reached: Reached, lag: int, now: float) -> None:
+    def _require_movement(self, partition: TopicPartition, reached: PartitionProgress, lag: int, now: float) -> None:
         if not lag or partition in self._progress.unreadable:
             self._excused_partitions[partition] = now
         excused_at = max(self._excused_at, self._excused_partitions.get(partition, self._excused_at))

@@ -24,11 +24,10 @@ from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, decode_receipt
 from schemas.settings import LimitSettings
 from schemas.topics import TopicNames
-from streams.indexing.batch import Maker
+from streams.indexing.batch import unknown_partition
 from streams.indexing.commit import DocumentIndexer
-from streams.indexing.decoded_event import DecodedEvent
-from streams.indexing.embed import Encoding
-from streams.indexing.slices import unknown_partition
+from streams.indexing.embed import EncoderThread
+from streams.indexing.prepare import DecodedEvent, DocumentBuilder
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.source_record import SourceRecord
 from streams.metrics import WorkerMetrics
@@ -215,7 +214,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.thread = StoreThread("lance", self.metrics, self.progress, first_wait_seconds=0.001)
-        self.encoding = Encoding(
+        self.encoding = EncoderThread(
             self.encoder, self.metrics, self.progress, retry_seconds=(0.001, 0.002, 0.004), first_wait_seconds=0.001
         )
         self.producer = ConfirmedProducer(
@@ -227,7 +226,7 @@ class Bench:
             limits=LimitSettings(),
             writer=self.documents,
             thread=self.thread,
-            maker=Maker(
+            builder=DocumentBuilder(
                 self.preparer,
                 self.encoding,
                 self.thread,
@@ -241,7 +240,7 @@ class Bench:
             choices=self.choices,
             reached=self.documents.positions(),
             now_ms=lambda: 5_000,
-            turn=self.turn,
+            commit_lock=self.turn,
             partition_of=self.partition_of,
         )
 

@@ -8,10 +8,10 @@ import pytest
 from indexer.read.graph_snapshots import SnapshotFile
 from schemas.contributions import Contribution, encode_contribution
 from schemas.ids import DocumentKey
-from streams.agents.graph import BUSY_REST_SECONDS, BUSY_WITHIN_SECONDS, GraphAgent, Snapshots
+from streams.agents.graph import BUSY_PAUSE_SECONDS, BUSY_WITHIN_SECONDS, GraphAgent
 from streams.errors import StoreFailure
 from streams.kafka.source_record import SourceRecord
-from streams.runtime.snapshots import SnapshotSchedule
+from streams.runtime.snapshots import Snapshots, SnapshotSchedule
 from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, contribution_of, disk_full, gap
 
 TOPIC = NAMES.graph(GENERATION)
@@ -179,19 +179,19 @@ async def test_the_snapshots_age_counts_only_while_it_lacks_something(scene: Sce
 
 
 async def test_it_rests_on_while_documents_are_being_indexed_but_not_for_ever(scene: Scene) -> None:
-    scene.bench.progress.taken("text", "documents", 0, 5)
-    await scene.agent.rest()
-    assert BUSY_REST_SECONDS <= sum(scene.slept) < BUSY_REST_SECONDS + 1
+    scene.bench.progress.taken("text", "documents", 0, 0, 5)
+    await scene.agent.pause()
+    assert BUSY_PAUSE_SECONDS <= sum(scene.slept) < BUSY_PAUSE_SECONDS + 1
 
 
 async def test_it_goes_on_soon_after_the_last_document_is_indexed(scene: Scene) -> None:
-    scene.bench.progress.taken("text", "documents", 0, 5)
+    scene.bench.progress.taken("text", "documents", 0, 0, 5)
     scene.bench.progress.done("text", "documents", 0, 0)
-    await scene.agent.rest()
+    await scene.agent.pause()
     assert BUSY_WITHIN_SECONDS <= sum(scene.slept) < BUSY_WITHIN_SECONDS + 1
 
 
 async def test_work_of_another_stage_does_not_hold_it_up(scene: Scene) -> None:
-    scene.bench.progress.taken("provenance", "retrievals", 0, 5)
-    await scene.agent.rest()
+    scene.bench.progress.taken("provenance", "retrievals", 0, 0, 5)
+    await scene.agent.pause()
     assert sum(scene.slept) == 0

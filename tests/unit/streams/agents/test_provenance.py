@@ -55,8 +55,8 @@ def agent(bench: Bench, table: InMemoryRetrievals) -> ProvenanceAgent:
 async def test_a_retrieval_is_kept_once_however_often_it_is_delivered(bench: Bench) -> None:
     table = InMemoryRetrievals()
     records = [record(0, "r1"), record(1, "r2"), record(2, "r1")]
-    await agent(bench, table).keep(records)
-    await agent(bench, table).keep(records)
+    await agent(bench, table).store(records)
+    await agent(bench, table).store(records)
     assert sorted(table.kept) == ["r1", "r2"]
 
 
@@ -64,7 +64,7 @@ async def test_what_is_no_retrieval_or_cannot_be_kept_is_buried(bench: Bench) ->
     table = InMemoryRetrievals()
     tombstone = SourceRecord(0, 3, 0, b"r9", None)
     foreign = SourceRecord(0, 1, 0, b"r2", b"[]")
-    await agent(bench, table).keep([record(0, "r1"), foreign, record(2, "r3", "unstorable"), tombstone])
+    await agent(bench, table).store([record(0, "r1"), foreign, record(2, "r3", "unstorable"), tombstone])
     assert sorted(table.kept) == ["r1"]
     assert [one["thalweg.reason"] for one in bench.broker.letters()] == ["bad_retrieval", "failed"]
 
@@ -78,7 +78,7 @@ def said(offset: int, comment: str = "") -> SourceRecord:
 
 async def test_feedback_is_kept_beside_retrievals_with_its_place_in_the_log(bench: Bench) -> None:
     table = InMemoryRetrievals()
-    await agent(bench, table).keep([said(0, "first"), record(1, "r1"), said(2, "second")])
+    await agent(bench, table).store([said(0, "first"), record(1, "r1"), said(2, "second")])
     assert sorted(table.kept) == ["r1"]
     assert [(feedback.comment, offset) for feedback, offset in table.said] == [("first", 0), ("second", 2)]
     assert bench.broker.letters() == []
@@ -98,6 +98,6 @@ async def test_feedback_is_kept_beside_retrievals_with_its_place_in_the_log(benc
 )
 async def test_feedback_of_another_shape_is_buried(bench: Bench, value: bytes) -> None:
     table = InMemoryRetrievals()
-    await agent(bench, table).keep([SourceRecord(0, 0, 0, b"r1", value)])
+    await agent(bench, table).store([SourceRecord(0, 0, 0, b"r1", value)])
     assert table.said == []
     assert [one["thalweg.reason"] for one in bench.broker.letters()] == ["bad_retrieval"]

@@ -1,6 +1,5 @@
 """The numbered commit, story by story, on stores in memory."""
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -14,7 +13,7 @@ from schemas.contributions import decode_contribution
 from schemas.ids import DocumentKey
 from schemas.receipts import NOTHING_DELETED
 from streams.errors import StoreFailure
-from streams.indexing.commit import slices
+from streams.indexing.batch import split
 from streams.kafka.source_record import SourceRecord
 from tests.unit.streams.worker_doubles import (
     NAMES,
@@ -266,7 +265,7 @@ def _record(offset: int, key: str, text: str | None, version: int | None) -> Sou
 
 def test_slices_keep_both_bounds_and_a_large_record_stands_alone() -> None:
     records = [SourceRecord(0, offset, 0, b"", b"x" * size) for offset, size in enumerate([4, 4, 40, 4, 4, 4, 4])]
-    cut = [[record.offset for record in part] for part in slices(records, max_records=3, max_bytes=12)]
+    cut = [[record.offset for record in part] for part in split(records, max_records=3, max_bytes=12)]
     assert cut == [[0, 1], [2], [3, 4, 5], [6]]
 
 
@@ -336,17 +335,15 @@ async def test_equal_content_is_made_anew_once_its_collection_has_chosen_another
     assert bench.documents.rows[A].revision == before.revision
 
 
-async def test_what_was_parsed_ahead_by_an_older_choice_is_parsed_again(bench: Bench) -> None:
-    looking = asyncio.create_task(bench.indexer.look_ahead([upsert(0, text="Some words.")]))
-    while not bench.preparer.prepared:  # noqa: ASYNC110 -- turns of the loop until it is parsed
-        await asyncio.sleep(0)
-    looking.cancel()
+async def test_what_was_prepared_by_an_older_choice_is_prepared_again(bench: Bench) -> None:
+    records = [upsert(0, text="Some words.")]
+    prepared = await bench.indexer.prepare(records)
     bench.choices.known = {"default": ChunkingParameters(chunk_characters=120)}
-    await bench.indexer.index([upsert(0, text="Some words.")])
+    await bench.indexer.index(records, prepared)
     [receipt] = bench.broker.receipts()
     assert receipt.revision == bench.documents.rows[A].revision
     assert decode_contribution(bench.broker.graph()["default/a"]).revision == receipt.revision
-    assert bench.preparer.prepared[-1] == "default/a"
+    assert bench.preparer.prepared == ["default/a", "default/a"]
 
 
 async def test_a_record_in_another_partition_than_its_key_belongs_to_is_noted_and_remembered() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from indexer.embedding.hashing import HashingEncoder
 from indexer.embedding.openai import EndpointEncoder
 from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
-from streams.indexing.embed import PROBE, Encoding
+from streams.indexing.embed import PROBE, EncoderThread
 from streams.metrics import WorkerMetrics
 from streams.runtime.progress import Progress
 from tests.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint
@@ -80,7 +80,7 @@ def endpoint() -> Iterator[EmbeddingsEndpoint]:
 
 
 @pytest.fixture
-def asking(endpoint: EmbeddingsEndpoint) -> Iterator[Encoding]:
+def asking(endpoint: EmbeddingsEndpoint) -> Iterator[EncoderThread]:
     encoder = EndpointEncoder(endpoint.settings(), HashingEncoder.dimension)
     encoding = _encoding(encoder)
     yield encoding
@@ -88,8 +88,10 @@ def asking(endpoint: EmbeddingsEndpoint) -> Iterator[Encoding]:
     encoder.close()
 
 
-def _encoding(encoder: Any) -> Encoding:
-    return Encoding(encoder, WorkerMetrics(), Progress(), retry_seconds=(0.01, 0.02, 0.04), first_wait_seconds=0.005)
+def _encoding(encoder: Any) -> EncoderThread:
+    return EncoderThread(
+        encoder, WorkerMetrics(), Progress(), retry_seconds=(0.01, 0.02, 0.04), first_wait_seconds=0.005
+    )
 
 
 def _are_vectors(encoded: Sequence[Any]) -> bool:
@@ -98,14 +100,16 @@ def _are_vectors(encoded: Sequence[Any]) -> bool:
 
 @pytest.mark.parametrize("passing", [BROKEN, CUT, busy(), Answer(503)])
 async def test_what_passes_is_tried_three_times_more_and_the_batch_stays_whole(
-    endpoint: EmbeddingsEndpoint, asking: Encoding, passing: Answer
+    endpoint: EmbeddingsEndpoint, asking: EncoderThread, passing: Answer
 ) -> None:
     endpoint.script = [passing] * 3
     assert _are_vectors(await asking.encode(TEXTS))
     assert endpoint.requests == [TEXTS] * 4
 
 
-async def test_a_rate_limit_is_waited_out_as_long_as_it_says(endpoint: EmbeddingsEndpoint, asking: Encoding) -> None:
+async def test_a_rate_limit_is_waited_out_as_long_as_it_says(
+    endpoint: EmbeddingsEndpoint, asking: EncoderThread
+) -> None:
     endpoint.script = [busy("0.3")]
     began = monotonic()
     assert _are_vectors(await asking.encode(TEXTS))
@@ -114,7 +118,7 @@ async def test_a_rate_limit_is_waited_out_as_long_as_it_says(endpoint: Embedding
 
 @pytest.mark.parametrize("choking", [BROKEN, Answer(400), Answer(change=lambda rows: rows[1:])])
 async def test_a_text_that_fails_alone_is_given_up_with_what_the_encoder_said(
-    endpoint: EmbeddingsEndpoint, asking: Encoding, choking: Answer
+    endpoint: EmbeddingsEndpoint, asking: EncoderThread, choking: Answer
 ) -> None:
     endpoint.choking = {"text 4": choking}
     encoded = await asking.encode(TEXTS)
@@ -127,7 +131,7 @@ async def test_a_text_that_fails_alone_is_given_up_with_what_the_encoder_said(
     assert sizes.count(3) == 2
 
 
-async def test_a_failing_batch_loses_no_other_batch(endpoint: EmbeddingsEndpoint, asking: Encoding) -> None:
+async def test_a_failing_batch_loses_no_other_batch(endpoint: EmbeddingsEndpoint, asking: EncoderThread) -> None:
     endpoint.script = [Answer()] + [BROKEN] * 2
     texts = [f"text {number}" for number in range(16)]
     assert _are_vectors(await asking.encode(texts))
@@ -136,7 +140,7 @@ async def test_a_failing_batch_loses_no_other_batch(endpoint: EmbeddingsEndpoint
 
 @pytest.mark.parametrize("away", [BROKEN, busy(), Answer(401), Answer(404), Answer(change=lambda rows: [])])
 async def test_while_the_endpoint_serves_nobody_nothing_is_given_up_and_it_goes_on_by_itself(
-    endpoint: EmbeddingsEndpoint, asking: Encoding, away: Answer
+    endpoint: EmbeddingsEndpoint, asking: EncoderThread, away: Answer
 ) -> None:
     endpoint.otherwise = away
     encoding = asyncio.create_task(asking.encode(TEXTS))
@@ -148,7 +152,7 @@ async def test_while_the_endpoint_serves_nobody_nothing_is_given_up_and_it_goes_
 
 
 async def test_a_text_is_never_given_up_because_the_endpoint_is_busy(
-    endpoint: EmbeddingsEndpoint, asking: Encoding
+    endpoint: EmbeddingsEndpoint, asking: EncoderThread
 ) -> None:
     endpoint.choking = {"text 4": busy()}
     encoding = asyncio.create_task(asking.encode(TEXTS))

@@ -11,9 +11,8 @@ from indexer.documents import PreparedDocument
 from indexer.pipeline import prepare, sentences_of
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
-from streams.indexing.decoded_event import DecodedEvent
 from streams.indexing.embed import WithoutVector
-from streams.indexing.prepare import Preparer
+from streams.indexing.prepare import DecodedEvent, Preparer
 from tests.unit.streams.worker_doubles import Bench, upsert
 
 SEMANTIC = ChunkingParameters(method="semantic")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.ids import Position
-from streams.indexing.versioning import Held, fold
+from streams.indexing.versioning import DocumentState, fold
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def test_an_upsert_that_arrives_after_its_tombstone_does_not_win() -> None:
 def test_a_tombstone_without_a_version_keeps_the_floor() -> None:
     folded = fold(None, [at(1, 5), at(2, deletes=True), at(3, 5)], {})
     assert folded.winner == at(2, deletes=True)
-    assert folded.state == Held(Position(0, 2), 0, 5, deleted=True)
+    assert folded.state == DocumentState(Position(0, 2), 0, 5, deleted=True)
 
 
 def test_an_upsert_without_a_version_keeps_the_floor_too() -> None:
@@ -58,19 +58,19 @@ def test_an_upsert_without_a_version_keeps_the_floor_too() -> None:
 
 
 def test_a_record_that_was_done_before_changes_nothing() -> None:
-    held = Held(Position(0, 7), 0, None, deleted=False)
+    held = DocumentState(Position(0, 7), 0, None, deleted=False)
     assert fold(held, [at(7)], {0: 7}).repeated == (at(7),)
     assert fold(held, [at(6)], {0: 7}).superseded == (at(6),)
 
 
 def test_what_the_watermark_has_passed_and_did_not_win_then_does_not_win_later() -> None:
     assert fold(None, [at(5)], {0: 7}).superseded == (at(5),), "it became a dead letter, and a crash brought it again"
-    assert fold(Held(at(3).position, 0, None, deleted=False), [at(5)], {0: 7}).winner is None
+    assert fold(DocumentState(at(3).position, 0, None, deleted=False), [at(5)], {0: 7}).winner is None
     assert fold(None, [at(8)], {0: 7}).winner == at(8)
 
 
 def test_a_record_held_above_the_watermark_is_done_again() -> None:
-    held = Held(Position(0, 7), 0, None, deleted=False)
+    held = DocumentState(Position(0, 7), 0, None, deleted=False)
     assert fold(held, [at(7)], {0: 6}).winner == at(7)
 
 
@@ -93,7 +93,7 @@ def test_any_cut_into_batches_and_any_repetition_leaves_the_same_state(
     history: list[Event], cuts: list[tuple[int, bool]]
 ) -> None:
     whole = fold(None, history, {}).state
-    state: Held | None = None
+    state: DocumentState | None = None
     done = -1  # the watermark: what lies above it is read again after a crash
     for size, crashes in [*cuts, (len(history), False)]:
         batch = history[done + 1 : done + 1 + size]

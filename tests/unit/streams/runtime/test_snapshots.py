@@ -19,16 +19,14 @@ def clock() -> Clock:
     return Clock()
 
 
-def schedule(
-    clock: Clock, *, pending: bool = False, more_is_coming: Callable[[], bool] = lambda: False
-) -> SnapshotSchedule:
+def schedule(clock: Clock, *, pending: bool = False, is_busy: Callable[[], bool] = lambda: False) -> SnapshotSchedule:
     return SnapshotSchedule(
         idle_seconds=1,
         min_seconds=5,
         max_seconds=300,
         share=0.05,
         pending=pending,
-        more_is_coming=more_is_coming,
+        is_busy=is_busy,
         clock=clock,
     )
 
@@ -69,7 +67,7 @@ def test_while_changes_keep_coming_the_interval_grows_with_the_cost(clock: Clock
 
 def test_while_documents_are_being_indexed_no_moment_is_quiet(clock: Clock) -> None:
     under_way = {"a load"}
-    made = schedule(clock, more_is_coming=lambda: bool(under_way))
+    made = schedule(clock, is_busy=lambda: bool(under_way))
     made.changed()
     clock.now += 4
     assert made.due_in() == 1, "the least time between snapshots; a second of quiet is long over"

@@ -64,7 +64,7 @@ class Scene:
 async def test_lag_is_told_in_records_and_in_seconds() -> None:
     scene = Scene()
     scene.log.end = 10
-    scene.progress.taken("text", TOPIC, 0, timestamp_ms=990_000)
+    scene.progress.taken("text", TOPIC, 0, 9, timestamp_ms=990_000)
     await scene.after(0)
     assert scene.value("thalweg_ingest_lag_records", topic=TOPIC, partition="0") == 10
     assert scene.value("thalweg_ingest_lag_seconds", stage="text") == 10
