@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from indexer.extraction.metadata_statements import values_of
-from indexer.parsing.header_blocks import field_name
+from indexer.parsing.front_matter import field_name
 from schemas.limits import RESERVED_METADATA, STATED_FIELDS
 
 MAX_STATED_BYTES = 8 * 1024  # as JSON; every hit carries them

@@ -1,25 +1,25 @@
-"""From content in one of the known formats to canonical text with its structure. One module a format.
+"""Parsing: content in one of the formats of `registry` becomes canonical text with its structure.
 
-What is promised of bad input, always as UnparsableDocument with one of these reasons and a sentence for the producer:
+Bad input always raises UnparsableDocument with a sentence for the producer and one of these reasons:
 
-- `unknown_media_type`: no such format is listed in `registry`;
-- `media_type_mismatch`: the bytes are of another kind than the media type says (`signatures`);
-- `undecodable`: the characters cannot be told (`decoding`); a declared character set that is unknown counts as none;
-- `malformed`: the content breaks the rules of its format, or is locked by a password;
-- `too_deep`, `too_large`: it exceeds a limit of its format (`limits`);
-- `unsafe`: it holds what only an attack holds (entities that stand for more text, paths out of an archive);
-- `empty_content`: nothing readable is in it.
+- `unknown_media_type`: `registry` has no such format;
+- `media_type_mismatch`: the first bytes are those of another format (`signatures`);
+- `undecodable`: the character set cannot be determined (`decoding`);
+- `malformed`: the content breaks the rules of its format, or is password-protected;
+- `too_deep`, `too_large`: it exceeds a limit of its format (`registry`);
+- `unsafe`: it contains what only an attack contains (entities of entities, paths out of an archive);
+- `empty_content`: it has no readable text.
 """
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import cast
+from typing import Any
 
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
-from indexer.parsing.decoding import clean, declared_in, decode_text, is_known_charset, is_read_without
-from indexer.parsing.document_builder import TextAssembler
-from indexer.parsing.registry import Format, format_of, formats, media_type_of, readable
+from indexer.parsing.decoding import declared_charset, decode_text, is_charset_redundant, is_known_charset, normalise
+from indexer.parsing.document_builder import DocumentBuilder
+from indexer.parsing.registry import Format, format_of, formats, media_type_of, supported_media_types
 from indexer.parsing.signatures import check_signature
 from schemas.limits import is_blank, is_visible
 
@@ -27,21 +27,19 @@ __all__ = ["Format", "formats", "is_known_charset", "media_type_of", "parse", "p
 
 
 def parse(content: bytes, content_type: str) -> ParsedDocument:
-    """Read content of a media type (with or without parameters such as `charset`).
-
-    Raises UnparsableDocument, with the reasons above. A format's library is imported when its first document comes.
-    """
+    """Parse content of a media type, with or without parameters such as `charset`. Raises UnparsableDocument."""
     media_type = content_type.partition(";")[0].strip().lower()
     known = format_of(media_type)
     if known is None:
         raise UnparsableDocument(
-            "unknown_media_type", f"The media type {media_type[:80]!r} cannot be read; send one of {readable()}."
+            "unknown_media_type",
+            f"The media type {media_type[:80]!r} cannot be read; send one of {supported_media_types()}.",
         )
     if is_blank(content):
         raise _empty(known)
     check_signature(content, known)
     try:
-        parsed = _read(content, content_type, known)
+        parsed = _parse(content, content_type, known)
     except RecursionError as error:
         raise UnparsableDocument("too_deep", f"The {known.name} nests too deep to be read.") from error
     if not is_visible(parsed.text):
@@ -50,40 +48,32 @@ def parse(content: bytes, content_type: str) -> ParsedDocument:
 
 
 def parse_title(title: str) -> ParsedDocument:
-    """A document that is nothing but its title, which is its text too.
-
-    Raises UnparsableDocument, `empty_content`, for a title in which nothing can be seen.
-    """
-    parsed = TextAssembler().finish(clean(title))
+    """A document without content: its title is its text. Raises UnparsableDocument for a blank one."""
+    parsed = DocumentBuilder().finish(normalise(title))
     if not is_visible(parsed.text):
         raise UnparsableDocument("empty_content", "Nothing readable is in the title, and there is no content.")
     return parsed
 
 
 def with_charset(media_type: str, charset: str, content: bytes) -> str:
-    """The content type of what is written in `charset`; the bare media type for a format that is no text, and for
-    content that is Unicode or declares a known one itself."""
+    """The media type with a `charset` parameter, where that changes how the content is decoded."""
     known = format_of(media_type)
     if known is None or known.takes == "bytes":
         return media_type
-    if known.name in _DECLARE_INSIDE and is_known_charset(declared_in(content) or ""):
+    if known.declares_charset and is_known_charset(declared_charset(content) or ""):
         return media_type
-    if is_read_without(charset, content):
+    if is_charset_redundant(charset, content):
         return media_type
     return f"{media_type}; charset={charset}"
 
 
-_DECLARE_INSIDE = ("HTML", "XML")
-
-
-def _read(content: bytes, content_type: str, known: Format) -> ParsedDocument:
-    module = import_module(known.module)
+def _parse(content: bytes, content_type: str, known: Format) -> ParsedDocument:
+    module, _, name = known.parser.partition(":")
+    parser: Callable[[Any], ParsedDocument] = getattr(import_module(f"{__name__}.{module}"), name)
     if known.takes == "bytes":
-        return cast("Callable[[bytes], ParsedDocument]", module.parse)(content)
-    text = decode_text(
-        content, content_type, declared_inside=known.name in _DECLARE_INSIDE, as_sent=known.takes == "characters"
-    )
-    return cast("Callable[[str], ParsedDocument]", module.parse)(text)
+        return parser(content)
+    text = decode_text(content, content_type, declared_inside=known.declares_charset)
+    return parser(normalise(text) if known.takes == "text" else text)
 
 
 def _empty(known: Format) -> UnparsableDocument:

@@ -1,7 +1,7 @@
-"""Puts what a format's parser reads, block by block, into canonical text with its sections, links and figures.
+"""Builds canonical text with its sections, links and figures from the blocks that a parser reads.
 
-Canonical text: a paragraph, list item or table row is one line; blocks are parted by an empty line; code keeps its
-lines. Runs of blanks are one space. The same words therefore make the same text whatever format they came in.
+Canonical text: a paragraph, list item or table row is one line; an empty line separates blocks; code keeps its lines;
+runs of blanks are one space. So the same words make the same text in every format.
 """
 
 import re
@@ -14,16 +14,16 @@ MAX_EMPHASISED_CHARACTERS = 80
 MAX_CAPTION_CHARACTERS = 1_000
 
 _NOTHING, _SPACE, _LINE, _BLOCK = range(4)
-_OUTSIDE = 0  # the level of headings that are no text
+_OUTSIDE = 0  # the level of headings that are not part of the text
 _GAPS = ("", " ", "\n", "\n\n")
-_CAPTION_BEHIND = re.compile(r"[^\S\n]*\n?[^\S\n]*\n?[^\S\n]*((?:Figure|Fig\.|Fig)\b[^\n]*)")
+_CAPTION_AFTER = re.compile(r"[^\S\n]*\n?[^\S\n]*\n?[^\S\n]*((?:Figure|Fig\.|Fig)\b[^\n]*)")
 _CAPTION_BEFORE = re.compile(r"(?:Figure|Fig\.|Fig)\b[^\n]*\n{0,2}\Z")
 
 
-class TextAssembler:
-    """Collects one document. Inline text is written piece by piece; a break is settled when text follows it.
+class DocumentBuilder:
+    """Collects one document. Breaks are written when text follows them.
 
-    A mark is a position taken before a piece is written (`mark()`), given back when it is complete.
+    `link`, `emphasise` and `image` apply to what was written since a `mark()`.
     """
 
     def __init__(self) -> None:
@@ -41,11 +41,11 @@ class TextAssembler:
         self._emphasised: dict[str, None] = {}
 
     def mark(self) -> int:
-        """Where the next piece begins, or the blanks before it."""
+        """The current position: where the next piece begins, or the blanks before it."""
         return self._length
 
     def write(self, text: str) -> None:
-        """Inline text; blanks of any kind and number are one space."""
+        """Inline text; runs of blanks are one space."""
         words = text.split()
         if not words:
             if text:
@@ -74,11 +74,11 @@ class TextAssembler:
         self._gap = max(self._gap, _LINE)
 
     def break_block(self) -> None:
-        """A new paragraph; inside a list item a new line."""
+        """Start a new paragraph; inside a list item a new line."""
         self._gap = max(self._gap, _LINE if self._depth else _BLOCK)
 
     def begin_item(self, marker: str) -> None:
-        """An item of a list, on a line of its own behind its marker (`-`, `1.`)."""
+        """Start a list item on a line of its own, after its marker (`-`, `1.`)."""
         self.break_line()
         self._lead = "  " * self._depth + marker + " "
         self._depth += 1
@@ -103,7 +103,7 @@ class TextAssembler:
         self.break_block()
 
     def begin_heading(self) -> None:
-        """What is written until `end_heading` is a heading."""
+        """Start a heading, which lasts until `end_heading`."""
         self._close_section()
         self._depth = 0
         self._lead = ""
@@ -111,8 +111,8 @@ class TextAssembler:
         self._heading_start = len(self._parts)
 
     def end_heading(self, level: int) -> str:
-        """The heading's text. `level` counts from 1 for the outermost; an empty heading is left out."""
-        title = _seen("".join(self._parts[self._heading_start :]))
+        """The heading's text. Levels count from 1; an empty heading is dropped."""
+        title = _visible("".join(self._parts[self._heading_start :]))
         self.break_block()
         self._section_start = self._length
         if title:
@@ -127,10 +127,7 @@ class TextAssembler:
         self.end_heading(level)
 
     def open_section(self, headings: Iterable[str]) -> None:
-        """What follows stands under these headings, which are no text of the document, such as a JSON path.
-
-        Headings written inside come below them.
-        """
+        """Start a section under headings that are outside the text, such as a JSON path; later ones nest in it."""
         self._close_section()
         self._depth = 0
         self._lead = ""
@@ -139,27 +136,27 @@ class TextAssembler:
         self._stack = [(_OUTSIDE, title) for title in headings]
 
     def link(self, target: str, mark: int) -> None:
-        """What was written since the mark is a link; fragments and scripts lead to no document and are left out."""
+        """Make what was written since the mark a link; fragments and scripts are dropped."""
         if target and not target.lower().startswith(("#", "javascript:", "data:", "mailto:")):
             self._links.append((target, mark, self._length))
 
     def emphasise(self, mark: int) -> None:
-        """What was written since the mark is set off from the text."""
+        """Note what was written since the mark as an emphasised phrase."""
         phrase = self._since(mark)
         if 1 < len(phrase) <= MAX_EMPHASISED_CHARACTERS and "\n" not in phrase:
             self._emphasised[phrase] = None
 
     def image(self, mark: int, caption: str = "") -> None:
-        """An image stands here; what was written since the mark (its alternative text, its caption) belongs to it.
+        """Note an image; what was written since the mark (alternative text, caption) belongs to it.
 
-        Without a caption of its own, a line beginning with Figure or Fig. within two lines of it is taken.
+        Without a caption, a line beginning with Figure or Fig. within two lines of the image is taken.
         """
         self._images.append((mark, self._length, " ".join(caption.split())))
 
     def finish(
         self, title: str | None = None, fields: Iterable[tuple[str, str]] = (), notes: Iterable[str] = ()
     ) -> ParsedDocument:
-        """The document. Sections without content are left out; one of headings alone has them as its content."""
+        """The document, without empty sections; a document of headings only has them as its content."""
         self._close_section()
         text = "".join(self._parts)
         sections = [
@@ -167,7 +164,7 @@ class TextAssembler:
             for headings, start, end in self._sections
             if (bounds := _trimmed(text, start, end)) is not None
         ]
-        title = _seen(title or "")
+        title = _visible(title or "")
         if not text:
             text = title
         if not sections and text:
@@ -215,8 +212,8 @@ class TextAssembler:
         self._sections.append((headings, self._section_start, self._length))
 
 
-def _seen(title: str) -> str:
-    """On one line; empty where nothing of it can be seen."""
+def _visible(title: str) -> str:
+    """The title on one line; empty if it has no visible character."""
     return " ".join(title.split()) if is_visible(title) else ""
 
 
@@ -234,12 +231,12 @@ def _figure(text: str, start: int, end: int, caption: str) -> Figure | None:
     own = _trimmed(text, start, end)
     first, last = own or (end, end)
     if not caption:
-        behind = _CAPTION_BEHIND.match(text, last)
+        after = _CAPTION_AFTER.match(text, last)
         line_start = text.rfind("\n", 0, max(first - 2, 0)) + 1
         before = _CAPTION_BEFORE.match(text, line_start, first)
-        if behind:
-            caption, last = behind[1], behind.end()
-            first = first if own else behind.start(1)
+        if after:
+            caption, last = after[1], after.end()
+            first = first if own else after.start(1)
         elif before:
             caption, first = before[0], before.start()
         elif own:

@@ -1,6 +1,6 @@
-"""A docutils parser for reStructuredText from anywhere: roles and directives docutils does not know keep their text.
+"""A tolerant docutils parser: roles and directives that docutils does not know keep their text.
 
-docutils knows only global registries; here its parsing states are subclassed instead, so nothing global is changed.
+docutils only has global registries; its parsing states are subclassed instead, so that nothing global changes.
 """
 
 import re
@@ -26,7 +26,7 @@ _Interpreted = tuple[list[nodes.Node], list[nodes.system_message]]
 def _interpreted(
     by_docutils: Callable[[str, str, str, int], _Interpreted], rawsource: str, text: str, role: str, lineno: int
 ) -> _Interpreted:
-    """What interpreted text becomes: docutils' own roles by docutils, every other one by `_role_node`."""
+    """Interpreted text: docutils' own roles by docutils, every other one by `_role_node`."""
     name = role.lower()
     if not name or name in _DOCUTILS_ROLES:
         return by_docutils(rawsource, text, role, lineno)
@@ -51,14 +51,14 @@ def _role_node(name: str, rawsource: str, text: str) -> nodes.Node:
 
 
 class _AnyOption(dict[str, Callable[[str], Any]]):
-    """Takes every option of a directive, as it is written."""
+    """Accepts every option of a directive as a string."""
 
     def __missing__(self, name: str) -> Callable[[str], Any]:
         return lambda value: value
 
 
 class _ReadAsText(Directive):
-    """A directive that docutils does not know: argument and content are read as text, options fall away."""
+    """A directive that docutils does not know: argument and content become text, options are dropped."""
 
     optional_arguments = 1
     final_argument_whitespace = True
@@ -75,7 +75,7 @@ class _ReadAsText(Directive):
 
 
 class _ReadAsCode(_ReadAsText):
-    """Code in a named language, with whatever options."""
+    """Code with any options."""
 
     def run(self) -> list[nodes.Node]:
         code = "\n".join(self.content)
@@ -89,7 +89,7 @@ class _ReadAsGrammar(_ReadAsText):
 
 
 class _Skipped(_ReadAsText):
-    """Settings for a renderer."""
+    """For renderers only."""
 
     def run(self) -> list[nodes.Node]:
         return []
@@ -104,7 +104,7 @@ _OWN_DIRECTIVES: dict[str, type[Directive]] = {
 
 
 class _StatesByName(dict[str, Any]):
-    """The states of one machine, each made when it is first entered."""
+    """The states of one machine, each created when first entered."""
 
     def __init__(self, machine: states.NestedStateMachine, classes: Iterable[type[Any]]) -> None:
         super().__init__()
@@ -113,26 +113,23 @@ class _StatesByName(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         state = self[name] = self._classes[name](self._machine, self._machine.debug)
-        if hasattr(self._machine, "memo"):  # it has run, or is running: docutils prepares its states when a run begins
+        if hasattr(self._machine, "memo"):  # set once the machine runs, which is when docutils initialises its states
             state.runtime_init()
         return state
 
 
 class _NestedMachine(states.NestedStateMachine):
-    """For each list docutils makes all fifteen states anew, with their expressions; two or three of them are entered.
-
-    That was a quarter of the time of parsing.
-    """
+    """docutils creates all fifteen states for each list and enters two or three: a quarter of the parsing time."""
 
     def add_states(self, state_classes: Iterable[type[Any]]) -> None:
         self.states = _StatesByName(self, state_classes)
 
     def attach_observer(self, observer: Callable[..., None]) -> None:
-        """Nobody is told of each line's number in the source: that is for messages, which nobody reads."""
+        """Line numbers of the source are for messages, which are not shown."""
 
 
 class _Tolerant:
-    """What every parsing state does otherwise than docutils; nested parsing uses the same states."""
+    """Mixin of every parsing state; nested parsing uses the same states."""
 
     nested_sm = _NestedMachine
     nested_sm_cache: list[object] = []  # noqa: RUF012 (docutils' own cache holds machines with its own states)
@@ -143,7 +140,7 @@ class _Tolerant:
 
     @nested_sm_kwargs.setter
     def nested_sm_kwargs(self, value: dict[str, object]) -> None:
-        """docutils sets its own states on every instance; these stay."""
+        """Ignored: docutils sets its own states on every instance."""
 
     def run_directive(self: Any, known: type[Directive], match: re.Match[str], name: str, presets: Any) -> _Ran:
         chosen = _OWN_DIRECTIVES.get(name.lower(), known)
@@ -163,7 +160,7 @@ _STATES = tuple(type(state.__name__, (_Tolerant, state), {}) for state in states
 
 
 def _implicit(by_docutils: Callable[[str, int], list[nodes.Text]], text: str, lineno: int) -> list[nodes.Text]:
-    """Addresses that stand in a text without markup. None does without a colon or an at sign: most texts are spared."""
+    """Addresses in plain text; all have a colon or an at sign, which spares most texts the search."""
     return by_docutils(text, lineno) if ":" in text or "@" in text or not text else [nodes.Text(text)]
 
 
@@ -171,10 +168,10 @@ _MARK = re.compile(r"[*`|_]")
 
 
 class _FromFirstMark:
-    """docutils' pattern for where inline markup begins, asked from the word on that holds the first of its signs.
+    """docutils' pattern for the start of inline markup, searched from the word with the first markup character.
 
-    The pattern tries every word for being a reference; each construct it knows has a sign of markup in the word that it
-    begins in. That was a sixth of the time of parsing.
+    The pattern tries every word as a reference, a sixth of the parsing time; each construct it finds has a markup
+    character in its first word.
     """
 
     def __init__(self, pattern: re.Pattern[str]) -> None:
@@ -193,10 +190,10 @@ def _customised(by_docutils: Callable[[Values], None], inliner: states.Inliner, 
 
 
 class TolerantParser(Parser):
-    """Parses into a given document; never raises for what is in the text, never reads a file or the network."""
+    """Parses into a given document; never raises for any text, never reads a file or the network."""
 
     def __init__(self) -> None:
-        # Inliner reads its patterns off its own class, so that it cannot be subclassed; one instance is changed.
+        # Inliner reads its patterns off its own class and cannot be subclassed; one instance is changed.
         inliner = states.Inliner()
         inliner.interpreted = partial(_interpreted, inliner.interpreted)  # type: ignore[method-assign]
         inliner.implicit_inline = partial(_implicit, inliner.implicit_inline)  # type: ignore[method-assign]
@@ -207,7 +204,7 @@ class TolerantParser(Parser):
         self.state_classes = _STATES
 
     def parse(self, inputstring: str, document: nodes.document) -> None:
-        """Parse; of the document nothing stays in docutils' machines, which would hold it beyond its time."""
+        """Parse, and clear docutils' cached machines, which would keep the document alive."""
         try:
             super().parse(inputstring, document)
         finally:
@@ -215,7 +212,7 @@ class TolerantParser(Parser):
 
 
 def apply_references(document: nodes.document) -> None:
-    """Resolve named and anonymous hyperlinks and number footnotes, in docutils' own order."""
+    """Resolve hyperlinks and number footnotes, in docutils' own order."""
     for transform in (
         references.PropagateTargets,
         references.AnonymousHyperlinks,

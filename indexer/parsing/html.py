@@ -1,17 +1,24 @@
-"""HTML, by selectolax (lexbor): what a reader of the page reads, without scripts, styles and navigation."""
+"""HTML, by selectolax (lexbor): the visible text of a page, without scripts, styles and navigation."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from indexer.documents import ParsedDocument
-from indexer.parsing.document_builder import TextAssembler
-from indexer.parsing.header_blocks import Fields, field_name
-from indexer.parsing.html_depth import limit_nesting, tag_names
+from indexer.parsing.document_builder import DocumentBuilder
+from indexer.parsing.front_matter import Fields, field_name
+from indexer.parsing.registry import MAX_HTML_DEPTH
 from indexer.parsing.text import write_linked, write_plain
 
-_LEFT_OUT = tag_names(
+MAX_OPEN_FORMATTING = 16
+
+
+def tag_names(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_SKIPPED = tag_names(
     "script style noscript template svg nav head iframe object embed canvas button select input textarea dialog"
 )
 _BOILERPLATE_ROLES = tag_names("navigation search contentinfo menu menubar")
@@ -21,39 +28,47 @@ _BLOCKS = tag_names(
     "ul"
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_SET_OFF = tag_names("b strong em i dfn")
+_EMPHASIS = tag_names("b strong em i dfn")
 _META = re.compile(r"author|description|keywords|date|subject|publisher|(dc|dcterms|citation)[._].+", re.IGNORECASE)
 _TITLE_CHARACTERS = 500
 _MARKUP = re.compile(
     r"</(?:p|div|a|b|i|em|strong|span|h[1-6]|li|ul|ol|td|pre|code|blockquote)\s*>|<br\s*/?>", re.IGNORECASE
 )
 
+_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)[^<>]*>?|<!--")
+_VOID = tag_names("area base br col embed hr img input link meta param source track wbr")
+_CLOSED_BY_THE_NEXT = tag_names("p li dt dd tr td th thead tbody tfoot option html head body")
+_FORMATTING = tag_names("a b big code em font i nobr s small strike strong tt u")
+_RAW = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style", "textarea", "title")}
+_FOREIGN = tag_names("svg math")
+_BARRIERS = tag_names("table template object marquee applet svg math button select")
+
 
 def parse(text: str) -> ParsedDocument:
-    """The title is that of the page, else its first `h1`; `meta` elements that describe it become fields."""
+    """The title is that of the page, else its first `h1`; descriptive `meta` elements become fields."""
     tree = LexborHTMLParser(limit_nesting(text))
-    assembler = TextAssembler()
-    walk = _Walk(assembler)
+    builder = DocumentBuilder()
+    walk = _Walk(builder)
     if tree.root is not None:
         walk.read(tree.root)
     element = tree.css_first("head title") or tree.css_first("title")
     title = " ".join((element.text() if element else "").split())[:_TITLE_CHARACTERS]
-    return assembler.finish(title or walk.first_heading, _meta_fields(tree))
+    return builder.finish(title or walk.first_heading, _meta_fields(tree))
 
 
-def write_fragment(assembler: TextAssembler, markup: str) -> None:
-    """Write a piece of HTML that stands inside another format."""
+def write_fragment(builder: DocumentBuilder, markup: str) -> None:
+    """Write HTML embedded in another format."""
     tree = LexborHTMLParser(limit_nesting(markup))
     if tree.body is not None:
-        _Walk(assembler).read(tree.body)
+        _Walk(builder).read(tree.body)
 
 
-def write_text_or_markup(assembler: TextAssembler, text: str) -> None:
-    """Write the text of another format's field: as a piece of HTML when it is set in HTML, else as plain text."""
+def write_text_or_markup(builder: DocumentBuilder, text: str) -> None:
+    """Write a text that may be HTML or plain text, told by its markup."""
     if _MARKUP.search(text):
-        write_fragment(assembler, text)
+        write_fragment(builder, text)
     else:
-        write_plain(assembler, text)
+        write_plain(builder, text)
 
 
 def _meta_fields(tree: LexborHTMLParser) -> Fields:
@@ -66,10 +81,10 @@ def _meta_fields(tree: LexborHTMLParser) -> Fields:
 
 
 class _Walk:
-    """One walk over a tree, in document order, without recursion. An element's end runs the action its start left."""
+    """Walks a tree in document order without recursion. The start of an element may leave an action for its end."""
 
-    def __init__(self, assembler: TextAssembler) -> None:
-        self._assembler = assembler
+    def __init__(self, builder: DocumentBuilder) -> None:
+        self._builder = builder
         self._numbering: list[int | None] = []
         self._cells = 0
         self._captioned = 0
@@ -97,23 +112,20 @@ class _Walk:
             action()
 
     def _start(self, node: LexborNode, ends: list[Callable[[], object] | None]) -> bool:
-        """Write what stands at a node's start, put what is to be done at its end on `ends`; False to pass it over."""
+        """Handle a node's start and push the action for its end; False to skip its children."""
         tag = node.tag or ""
         if tag == "-text":
-            self._text(node.text_content or "")
+            write_linked(self._builder, node.text_content or "")
             ends.append(None)
             return False
-        if tag.startswith(("_", "!")) or tag == "-comment" or self._is_left_out(node, tag):
+        if tag.startswith(("_", "!")) or tag == "-comment" or self._is_skipped(node, tag):
             ends.append(None)
             return False
         ends.append(self._element(node, tag))
         return tag != "pre"
 
-    def _text(self, text: str) -> None:
-        write_linked(self._assembler, text)
-
-    def _is_left_out(self, node: LexborNode, tag: str) -> bool:
-        if tag in _LEFT_OUT:
+    def _is_skipped(self, node: LexborNode, tag: str) -> bool:
+        if tag in _SKIPPED:
             return True
         if tag == "footer" and node.parent is not None and node.parent.tag == "body":
             return True
@@ -123,11 +135,11 @@ class _Walk:
         return "hidden" in attributes or (attributes.get("role") or "").lower() in _BOILERPLATE_ROLES
 
     def _element(self, node: LexborNode, tag: str) -> Callable[[], object] | None:
-        assembler = self._assembler
+        builder = self._builder
         if tag in _HEADINGS:
-            assembler.begin_heading()
+            builder.begin_heading()
             return lambda: self._end_heading(_HEADINGS[tag])
-        if tag == "a" or tag in _SET_OFF:
+        if tag == "a" or tag in _EMPHASIS:
             return self._span(node, tag)
         if tag == "figure":
             return self._figure(node)
@@ -137,43 +149,43 @@ class _Walk:
         return self._layout(node, tag)
 
     def _span(self, node: LexborNode, tag: str) -> Callable[[], object]:
-        assembler, mark = self._assembler, self._assembler.mark()
+        builder, mark = self._builder, self._builder.mark()
         if tag == "a":
             target = (node.attributes.get("href") or "").strip()
-            return lambda: assembler.link(target, mark)
-        return lambda: assembler.emphasise(mark)
+            return lambda: builder.link(target, mark)
+        return lambda: builder.emphasise(mark)
 
     def _layout(self, node: LexborNode, tag: str) -> Callable[[], object] | None:
-        assembler = self._assembler
+        builder = self._builder
         if tag == "br":
-            assembler.break_line()
+            builder.break_line()
         elif tag == "li":
-            assembler.begin_item(self._marker())
-            return assembler.end_item
+            builder.begin_item(self._marker())
+            return builder.end_item
         elif tag == "tr":
             self._cells = 0
-            assembler.break_line()
-            return assembler.break_line
+            builder.break_line()
+            return builder.break_line
         elif tag in ("td", "th"):
             if self._cells:
-                assembler.write(" | ")
+                builder.write(" | ")
             self._cells += 1
         elif tag in _BLOCKS:
-            assembler.break_block()
+            builder.break_block()
             if tag in ("ul", "ol", "menu"):
                 self._numbering.append(_first_number(node) if tag == "ol" else None)
                 return self._end_list
-            return assembler.break_block
+            return builder.break_block
         return None
 
     def _end_heading(self, level: int) -> None:
-        title = self._assembler.end_heading(level)
+        title = self._builder.end_heading(level)
         if level == 1 and self.first_heading is None:
             self.first_heading = title or None
 
     def _end_list(self) -> None:
         self._numbering.pop()
-        self._assembler.break_block()
+        self._builder.break_block()
 
     def _marker(self) -> str:
         number = self._numbering[-1] if self._numbering else None
@@ -183,40 +195,97 @@ class _Walk:
         return f"{number}."
 
     def _image(self, node: LexborNode) -> None:
-        mark = self._assembler.mark()
-        self._assembler.write(node.attributes.get("alt") or "")
+        mark = self._builder.mark()
+        self._builder.write(node.attributes.get("alt") or "")
         if not self._captioned:
-            self._assembler.image(mark)
+            self._builder.image(mark)
 
     def _figure(self, node: LexborNode) -> Callable[[], object]:
-        """A figure with a caption is one figure, whatever images it holds."""
-        assembler = self._assembler
-        assembler.break_block()
-        mark = assembler.mark()
+        """A figure with a caption counts as one, whatever images it contains."""
+        builder = self._builder
+        builder.break_block()
+        mark = builder.mark()
         caption = node.css_first("figcaption")
         words = caption.text() if caption else ""
         if not words.strip():
-            return assembler.break_block
+            return builder.break_block
         self._captioned += 1
 
         def end() -> None:
             self._captioned -= 1
-            assembler.image(mark, words)
-            assembler.break_block()
+            builder.image(mark, words)
+            builder.break_block()
 
         return end
 
     def _preformatted(self, node: LexborNode) -> None:
-        """Code keeps its lines; old pages set running text this way, which is read as plain text."""
+        """Code keeps its lines; running text, which old pages set this way, is read as plain text."""
         content = node.text(deep=True)
         if node.css_first("code, span, samp, kbd"):
-            self._assembler.verbatim(content)
+            self._builder.verbatim(content)
         else:
-            self._assembler.break_block()
-            write_plain(self._assembler, content)
-            self._assembler.break_block()
+            self._builder.break_block()
+            write_plain(self._builder, content)
+            self._builder.break_block()
 
 
 def _first_number(node: LexborNode) -> int:
     start = (node.attributes.get("start") or "").strip()
     return int(start) if start.isascii() and start.isdigit() and len(start) < 10 else 1
+
+
+def limit_nesting(markup: str) -> str:
+    """Drop start tags that would nest deeper than MAX_HTML_DEPTH elements or MAX_OPEN_FORMATTING formatting elements.
+
+    lexbor takes quadratic time over 100,000 open elements, and reopens unclosed formatting in every further paragraph.
+    A conservative count in one pass; no text is lost.
+    """
+    kept: list[str] = []
+    at = 0
+    for start, end in _surplus_tags(markup):
+        kept += (markup[at:start], " ")
+        at = end
+    if not kept:
+        return markup
+    kept.append(markup[at:])
+    return "".join(kept)
+
+
+def _surplus_tags(markup: str) -> Iterator[tuple[int, int]]:
+    opened: list[str] = []
+    formats = 0
+    at = 0
+    while (match := _TAG.search(markup, at)) is not None:
+        at = match.end()
+        if match[2] is None:
+            closed = markup.find("-->", at)
+            at = len(markup) if closed < 0 else closed + 3
+            continue
+        name = match[2].lower()
+        if name in _VOID or name in _CLOSED_BY_THE_NEXT:
+            continue
+        if match[1]:
+            formats -= _close(opened, name)
+            continue
+        if name in _RAW and not _FOREIGN.intersection(opened):
+            end = _RAW[name].search(markup, at)
+            at = end.end() if end else len(markup)
+            continue
+        is_format = name in _FORMATTING
+        if len(opened) >= MAX_HTML_DEPTH or (is_format and formats >= MAX_OPEN_FORMATTING):
+            yield match.span()
+            continue
+        opened.append(name)
+        formats += is_format
+
+
+def _close(opened: list[str], name: str) -> int:
+    """Close the innermost element of this name and all inside it, up to a barrier; the formatting elements closed."""
+    for index in range(len(opened) - 1, -1, -1):
+        if opened[index] == name:
+            closed = sum(1 for inner in opened[index:] if inner in _FORMATTING)
+            del opened[index:]
+            return closed
+        if opened[index] in _BARRIERS:
+            break
+    return 0

@@ -1,12 +1,11 @@
-"""JSON, by orjson: the text of fields that hold content, recursively, each under its JSON path as a section.
+"""JSON, by orjson: each content field, at any depth, becomes a section.
 
-A field holds content when the last word of its name says so (`content`, `body`, `articleBody`, `short_description` …).
-Its value is a string, an array of strings (together one section), or an object or array that holds such fields. Text
-set in HTML is read as HTML, all other as plain text.
+A field is content if the last word of its name says so (`content`, `body`, `articleBody`, `short_description` …). Its
+value is a string, an array of strings (one section), or an object or array of such fields. HTML in a text is read as
+HTML.
 
-A section's headings are the JSON path, as in RFC 9535 without the `$.`, then the titles of the objects it stands in:
-`("chapters[0].sections[2].body", "Rivers", "The bed")`. So a hit points into the original by its path. Headings are
-no part of the text, and offsets count characters of the text that was extracted, as in every other format.
+A section's headings are its JSON path, as in RFC 9535 without the `$.`, then the titles of the objects around it:
+`("chapters[0].sections[2].body", "Rivers", "The bed")`. They are not part of the text.
 """
 
 import re
@@ -16,12 +15,11 @@ import orjson
 
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
-from indexer.parsing.decoding import clean
-from indexer.parsing.document_builder import TextAssembler
-from indexer.parsing.header_blocks import Fields, field_name
-from indexer.parsing.html import write_text_or_markup
-from indexer.parsing.html_depth import tag_names
-from indexer.parsing.limits import MAX_JSON_DEPTH
+from indexer.parsing.decoding import normalise
+from indexer.parsing.document_builder import DocumentBuilder
+from indexer.parsing.front_matter import Fields, field_name
+from indexer.parsing.html import tag_names, write_text_or_markup
+from indexer.parsing.registry import MAX_JSON_DEPTH
 
 MAX_FIELD_CHARACTERS = 200
 MAX_FIELDS = 100
@@ -39,7 +37,7 @@ _DEEP = ("depth limit", "recursion limit")  # in the words of orjson's versions
 
 
 def parse(text: str) -> ParsedDocument:
-    """The title is that of the outermost object; its other short values of one line become fields."""
+    """The title is that of the outermost object; its other short values become fields."""
     try:
         root: object = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -50,14 +48,14 @@ def parse(text: str) -> ParsedDocument:
         ) from error
     except UnicodeEncodeError as error:
         raise UnparsableDocument("malformed", "The content is not JSON: it holds half a surrogate pair.") from error
-    assembler = TextAssembler()
+    builder = DocumentBuilder()
     for path, titles, pieces in _content(root, "", (), depth=0, holds_content=_is_text(root)):
-        assembler.open_section((_shortened(path or "$"), *titles))
+        builder.open_section((_shortened(path or "$"), *titles))
         for piece in pieces:
-            write_text_or_markup(assembler, clean(piece))
-            assembler.break_block()
+            write_text_or_markup(builder, normalise(piece))
+            builder.break_block()
     title = _title_of(root)[0] if isinstance(root, dict) else None
-    parsed = assembler.finish(title, _fields(root))
+    parsed = builder.finish(title, _fields(root))
     if not parsed.sections or (title and parsed.text == title):
         raise UnparsableDocument(
             "empty_content",
@@ -71,7 +69,7 @@ _Found = Iterator[tuple[str, tuple[str, ...], list[str]]]
 
 
 def _content(value: object, path: str, titles: tuple[str, ...], *, depth: int, holds_content: bool) -> _Found:
-    """(path, titles above it, texts) of each field with content, in the order of the document."""
+    """(path, titles of the objects around it, texts) of each content field, in document order."""
     if depth > MAX_JSON_DEPTH:
         raise _too_deep()
     if isinstance(value, str):
@@ -93,7 +91,7 @@ def _content(value: object, path: str, titles: tuple[str, ...], *, depth: int, h
 def _content_of_object(
     value: dict[str, object], path: str, titles: tuple[str, ...], *, depth: int, holds_content: bool
 ) -> _Found:
-    """As `_content`; in an object that is a field's content, a text is told from a code by its blanks."""
+    """As `_content`; within a content field, any string with blanks is content."""
     title, title_key = _title_of(value)
     below = (*titles, title) if title else titles
     for key, inner in value.items():
@@ -112,18 +110,18 @@ def _names_content(key: str) -> bool:
 
 
 def _title_of(value: dict[str, object]) -> tuple[str | None, str | None]:
-    """An object's title and the key it has it from."""
+    """(an object's title, the key of that field)."""
     for key in _TITLES:
         title = value.get(key)
         if isinstance(title, str) and title.strip():
-            return _shortened(" ".join(clean(title).split())), key
+            return _shortened(" ".join(normalise(title).split())), key
     return None, None
 
 
 def _step(path: str, key: str) -> str:
     if _PLAIN_KEY.fullmatch(key):
         return f"{path}.{key}" if path else key
-    return f"{path}[{orjson.dumps(_shortened(clean(key))).decode()}]"
+    return f"{path}[{orjson.dumps(_shortened(normalise(key))).decode()}]"
 
 
 def _shortened(text: str) -> str:
@@ -131,8 +129,7 @@ def _shortened(text: str) -> str:
 
 
 def _fields(root: object) -> Fields:
-    """Strings, numbers and arrays of strings of the outermost object that are neither content nor its title; and those
-    of objects in it, by their path: `owner.name`."""
+    """The outermost object's strings, numbers and arrays of strings, except content and title; nested ones by path."""
     found: Fields = []
     if isinstance(root, dict):
         title_key = _title_of(root)[1]
@@ -140,20 +137,20 @@ def _fields(root: object) -> Fields:
     return found
 
 
-def _add_fields(found: Fields, held: dict[str, object], above: str, depth: int) -> None:
-    for key, value in held.items():
+def _add_fields(found: Fields, values: dict[str, object], prefix: str, depth: int) -> None:
+    for key, value in values.items():
         name = field_name(key[:80])
         if not name or _names_content(key):
             continue
         if isinstance(value, dict):
             if depth:
-                _add_fields(found, value, f"{above}{name}.", depth - 1)
+                _add_fields(found, value, f"{prefix}{name}.", depth - 1)
             continue
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, str | int | float) and not isinstance(one, bool):
-                written = " ".join(clean(str(one)[: MAX_FIELD_CHARACTERS + 1]).split())
+                written = " ".join(normalise(str(one)[: MAX_FIELD_CHARACTERS + 1]).split())
                 if 0 < len(written) <= MAX_FIELD_CHARACTERS and len(found) < MAX_FIELDS:
-                    found.append((f"{above}{name}", written))
+                    found.append((f"{prefix}{name}", written))
 
 
 def _too_deep() -> UnparsableDocument:

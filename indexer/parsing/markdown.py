@@ -1,6 +1,6 @@
 """Markdown (CommonMark with tables and strikethrough) with YAML front matter, by pulldown-cmark through pyromark.
 
-pulldown-cmark reads in linear time whatever is nested in what; only the depth of blocks is bounded here.
+pulldown-cmark takes linear time whatever the nesting; only the depth of blocks is limited here.
 """
 
 import re
@@ -12,16 +12,16 @@ import pyromark
 
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
-from indexer.parsing.document_builder import TextAssembler
-from indexer.parsing.header_blocks import FrontMatter, first_value, listed_header, read_front_matter
+from indexer.parsing.document_builder import DocumentBuilder
+from indexer.parsing.front_matter import FrontMatter, first_value, list_fields, parse_front_matter
 from indexer.parsing.html import write_fragment
-from indexer.parsing.limits import MAX_MARKDOWN_DEPTH
+from indexer.parsing.registry import MAX_MARKDOWN_DEPTH
 from indexer.parsing.text import write_linked
 
 _OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
 _FRONT_MATTER = re.compile(r"(-{3,})[ \t]*\n(.*?)^(?: {0,3}\1-*|\.\.\.)[ \t]*$\n?", re.MULTILINE | re.DOTALL)
-_OPENED = re.compile(r"-{3,}[ \t]*\n[\w-]+:[ \t\n]")
-_NOT_CLOSED = "The document begins as front matter does, but no line `---` ends it: it was read as text."
+_UNCLOSED = re.compile(r"-{3,}[ \t]*\n[\w-]+:[ \t\n]")
+_UNCLOSED_NOTE = "The document begins as front matter does, but no line `---` ends it: it was read as text."
 _NUMBER = re.compile(rb"\d{1,9}")
 _LINK_CHARACTERS = ";/?:@&=+$,-_.!~*'()#%"
 _LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -30,28 +30,29 @@ _CONTAINERS = ("BlockQuote", "List", "Item")
 
 
 def parse(text: str) -> ParsedDocument:
-    """The title is the front matter's, else the first heading of the first level. A list at the top that states
-    something of the document becomes fields too, and stays in the text."""
-    read = FrontMatter([])
-    if matter := _FRONT_MATTER.match(text):
-        read = read_front_matter(matter[2].removesuffix("\n"))
-        text = text if read.is_text else text[matter.end() :]
-    elif _OPENED.match(text):
-        read = FrontMatter([], (_NOT_CLOSED,), is_text=True)
+    """The title is the front matter's, else the first heading of the first level. A list of metadata at the top becomes
+    fields as well, and stays in the text."""
+    front_matter = FrontMatter([])
+    if match := _FRONT_MATTER.match(text):
+        front_matter = parse_front_matter(match[2].removesuffix("\n"))
+        text = text if front_matter.is_text else text[match.end() :]
+    elif _UNCLOSED.match(text):
+        front_matter = FrontMatter([], (_UNCLOSED_NOTE,), is_text=True)
     reader = _Reader(text)
     for event, place in pyromark.events_with_range(text, options=_OPTIONS):
-        reader.take(event, place)
+        reader.handle(event, place)
     reader.flush()
-    stated = {name for name, _ in read.fields}
-    fields = [*read.fields, *(field for field in listed_header(text) if field[0] not in stated)]
-    return reader.assembler.finish(first_value(read.fields, "title") or reader.first_heading, fields, read.notes)
+    names = {name for name, _ in front_matter.fields}
+    fields = [*front_matter.fields, *(field for field in list_fields(text) if field[0] not in names)]
+    title = first_value(front_matter.fields, "title") or reader.first_heading
+    return reader.builder.finish(title, fields, front_matter.notes)
 
 
 class _Reader:
-    """Takes the events of one document, in order. Text is put by until something else comes, and written as a whole."""
+    """Handles the events of one document, in order. Consecutive text is buffered and written as a whole."""
 
     def __init__(self, source: str) -> None:
-        self.assembler = TextAssembler()
+        self.builder = DocumentBuilder()
         self.first_heading: str | None = None
         self._source = source.encode()
         self._text: list[str] = []
@@ -59,7 +60,7 @@ class _Reader:
         self._alternative: list[str] = []
         self._images: list[tuple[int, str]] = []
         self._links: list[tuple[int, str]] = []
-        self._set_off: list[int] = []
+        self._emphasis: list[int] = []
         self._ordered: list[bool] = []
         self._depth = 0
         self._at = 0
@@ -71,8 +72,8 @@ class _Reader:
             "TableHead": self._start_row,
             "TableRow": self._start_row,
             "TableCell": self._start_cell,
-            "Emphasis": self._start_set_off,
-            "Strong": self._start_set_off,
+            "Emphasis": self._start_emphasis,
+            "Strong": self._start_emphasis,
             "Strikethrough": self._tilde,
             "Link": self._start_link,
             "Image": self._start_image,
@@ -86,15 +87,15 @@ class _Reader:
             "TableCell": self._nothing,
             "TableHead": self._nothing,
             "TableRow": self._nothing,
-            "Emphasis": self._end_set_off,
-            "Strong": self._end_set_off,
+            "Emphasis": self._end_emphasis,
+            "Strong": self._end_emphasis,
             "Strikethrough": self._tilde,
             "Link": self._end_link,
             "Image": self._end_image,
         }
 
-    def take(self, event: Any, place: Any) -> None:
-        """An event of pulldown-cmark, by its name or as {name: detail}, and where it stands, in bytes."""
+    def handle(self, event: Any, place: Any) -> None:
+        """`event`: a name or {name: detail}, by pulldown-cmark; `place`: its range in bytes."""
         if isinstance(event, str):
             self._leaf(event, " ")
             return
@@ -109,15 +110,15 @@ class _Reader:
             self._leaf(name, detail)
 
     def flush(self) -> None:
-        """Write the text put by: everything in a row that is no markup."""
+        """Write the buffered text."""
         if not self._text:
             return
         text = "".join(self._text)
         self._text.clear()
         if self._links:
-            self.assembler.write(text)
+            self.builder.write(text)
         else:
-            write_linked(self.assembler, text)
+            write_linked(self.builder, text)
 
     def _border(self, name: str, kind: str, detail: Any) -> None:
         if self._images and kind != "Image":
@@ -132,12 +133,12 @@ class _Reader:
         if known is not None:
             known(detail)
         elif kind != "CodeBlock":
-            self.assembler.break_block()
+            self.builder.break_block()
         else:
             self.flush()
 
     def _leaf(self, name: str, detail: str) -> None:
-        """What holds nothing else. In an image's alternative text its own text counts, which for breaks is a blank."""
+        """An event without content of its own; `detail` is its text, a blank for breaks."""
         if self._images:
             self._alternative.append(detail)
             return
@@ -148,21 +149,21 @@ class _Reader:
                 self._html.append(detail)
             case "Code":
                 self.flush()
-                self.assembler.write(detail)
+                self.builder.write(detail)
             case "HardBreak":
                 self.flush()
-                self.assembler.break_line()
+                self.builder.break_line()
             case "InlineHtml":
                 self.flush()
                 self._inline_tag(detail)
 
     def _inline_tag(self, tag: str) -> None:
-        """A lone tag says nothing by itself, but for breaks and images."""
+        """Only line breaks and images matter."""
         lowered = tag[:5].lower()
         if lowered.startswith("<br"):
-            self.assembler.break_line()
+            self.builder.break_line()
         elif lowered.startswith("<img"):
-            write_fragment(self.assembler, tag)
+            write_fragment(self.builder, tag)
 
     def _deepen(self, levels: int) -> None:
         self._depth += levels
@@ -170,83 +171,83 @@ class _Reader:
             raise UnparsableDocument("too_deep", f"The Markdown nests deeper than {MAX_MARKDOWN_DEPTH} levels.")
 
     def _nothing(self, _: Any) -> None:
-        """Ends with what it holds."""
+        """Nothing to do at this end."""
 
     def _end_code(self, _: Any) -> None:
-        self.assembler.verbatim("".join(self._text))
+        self.builder.verbatim("".join(self._text))
         self._text.clear()
 
     def _end_html(self, _: Any) -> None:
-        self.assembler.break_block()
-        write_fragment(self.assembler, "".join(self._html))
+        self.builder.break_block()
+        write_fragment(self.builder, "".join(self._html))
         self._html.clear()
-        self.assembler.break_block()
+        self.builder.break_block()
 
     def _start_heading(self, _: Any) -> None:
-        self.assembler.begin_heading()
+        self.builder.begin_heading()
 
     def _end_heading(self, level: str) -> None:
-        title = self.assembler.end_heading(int(level.removeprefix("H")))
+        title = self.builder.end_heading(int(level.removeprefix("H")))
         if self.first_heading is None and level == "H1":
             self.first_heading = title
 
     def _start_list(self, first: int | None) -> None:
         self._ordered.append(first is not None)
-        self.assembler.break_block()
+        self.builder.break_block()
 
     def _end_list(self, _: Any) -> None:
         self._ordered.pop()
-        self.assembler.break_block()
+        self.builder.break_block()
 
     def _start_item(self, _: Any) -> None:
-        """An item keeps the number that is written before it."""
+        """An item of an ordered list keeps its written number."""
         number = _NUMBER.search(self._source, self._at) if self._ordered[-1] else None
-        self.assembler.begin_item(f"{number[0].decode()}." if number else "-")
+        self.builder.begin_item(f"{number[0].decode()}." if number else "-")
 
     def _end_item(self, _: Any) -> None:
-        self.assembler.end_item()
+        self.builder.end_item()
 
     def _start_row(self, _: Any) -> None:
-        """Rows as lines, cells apart by a bar."""
-        self.assembler.break_line()
+        """Rows are lines, cells separated by a bar."""
+        self.builder.break_line()
         self._first_cell = True
 
     def _start_cell(self, _: Any) -> None:
         if not self._first_cell:
-            self.assembler.write(" | ")
+            self.builder.write(" | ")
         self._first_cell = False
 
     def _tilde(self, _: Any) -> None:
-        """Two strike out, one is a character: `~5` is about five."""
+        """Two tildes strike out, one is a character: `~5` is about five."""
         if self._source[self._at : self._at + 2] != b"~~":
             self._text.append("~")
 
-    def _start_set_off(self, _: Any) -> None:
-        self._set_off.append(self.assembler.mark())
+    def _start_emphasis(self, _: Any) -> None:
+        self._emphasis.append(self.builder.mark())
 
-    def _end_set_off(self, _: Any) -> None:
-        self.assembler.emphasise(self._set_off.pop())
+    def _end_emphasis(self, _: Any) -> None:
+        self.builder.emphasise(self._emphasis.pop())
 
     def _start_link(self, link: dict[str, str]) -> None:
-        self._links.append((self.assembler.mark(), "" if link["link_type"] == "Email" else link["dest_url"]))
+        self._links.append((self.builder.mark(), "" if link["link_type"] == "Email" else link["dest_url"]))
 
     def _end_link(self, _: Any) -> None:
         mark, target = self._links.pop()
         if not target.lower().startswith(_NO_DOCUMENT):
-            self.assembler.link(_encoded(target), mark)
+            self.builder.link(_encoded(target), mark)
 
     def _start_image(self, image: dict[str, str]) -> None:
-        self._images.append((self.assembler.mark(), image["title"]))
+        self._images.append((self.builder.mark(), image["title"]))
 
     def _end_image(self, _: Any) -> None:
-        """The alternative text is plain, whatever markup stands in it; that of an image inside belongs to the outer."""
+        """The alternative text is plain; that of a nested image belongs to the outer one."""
         mark, title = self._images.pop()
         if not self._images:
-            self.assembler.write("".join(self._alternative))
+            self.builder.write("".join(self._alternative))
             self._alternative.clear()
-            self.assembler.image(mark, title)
+            self.builder.image(mark, title)
 
 
 def _encoded(target: str) -> str:
-    """The target as it stands in a request: what is not ASCII, and blanks, percent-encoded."""
+    """The target percent-encoded as in a request."""
     return _LONE_PERCENT.sub("%25", quote(target, safe=_LINK_CHARACTERS))

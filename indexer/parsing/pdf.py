@@ -1,41 +1,41 @@
-"""PDF, by pypdfium2 (PDFium): the text of its pages in reading order, with headings where the outline names them.
+"""PDF, by pypdfium2 (PDFium): the text of the pages in reading order, with headings from the outline.
 
-An outline entry's heading is the line of its page that says the same (a number in front of it may be left out in the
-outline); without such a line it stands where the page begins. A PDF without an outline has one section: headings are
-not guessed from type sizes. The text of scanned pages without a text layer is not read.
+The heading of an outline entry is the line of its page with the same text (the outline may leave out a leading number);
+without such a line it stands at the start of the page. A PDF without an outline has one section: headings are not
+guessed from type sizes. Scanned pages without a text layer yield no text. `ParsedDocument.page_starts` holds the offset
+of each page, so that a hit can point to its page. A paragraph ends with its page.
 
-The bytes are no text, so offsets count characters of the text that was extracted. `ParsedDocument.page_starts` tells
-where in it each page begins, so that a hit can point to its page; `indexer.pipeline` keeps that in the document's
-metadata. A paragraph ends where its page does.
+Lines and paragraphs are told from their positions on the page; lengths are in points.
 """
 
+import ctypes
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from time import process_time
 
 import msgspec
-from pypdfium2 import PdfDocument, PdfiumError
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfDocument, PdfiumError, PdfPage, PdfTextPage
 
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
-from indexer.parsing.decoding import clean
-from indexer.parsing.document_builder import TextAssembler
-from indexer.parsing.header_blocks import Fields
-from indexer.parsing.limits import (
-    MAX_OUTLINE_DEPTH,
-    MAX_OUTLINE_ENTRIES,
-    MAX_PDF_CHARACTERS,
-    MAX_PDF_CPU_SECONDS,
-    MAX_PDF_PAGES,
-)
-from indexer.parsing.pdf_lines import Line, lines_of, paragraphs_of
+from indexer.parsing.decoding import normalise
+from indexer.parsing.document_builder import DocumentBuilder
+from indexer.parsing.front_matter import Fields
+from indexer.parsing.registry import MAX_PDF_CHARACTERS, MAX_PDF_CPU_SECONDS, MAX_PDF_PAGES
 from indexer.parsing.text import write_linked
 
-Outline = dict[int, list[tuple[int, str]]]
+MAX_PAGE_CHARACTERS = 200_000  # a page of dense print has about 10,000
+MAX_OUTLINE_ENTRIES = 4_000
+MAX_OUTLINE_DEPTH = 16
+MAX_IMAGES = 50  # of a page
 
-_HEADING_LINES = 3  # a heading may be broken into so many lines
-_HEADING_SEARCH = 200  # lines of a page in which an entry is looked for
+Outline = dict[int, list[tuple[int, str]]]  # page → (level from 1, title) of each entry, in order
+
+_HEADING_LINES = 3  # the most lines a heading may take
+_HEADING_SEARCH = 200  # lines of a page that are searched for an entry
 _HEADING_SLACK = 16  # characters of a number that the outline leaves out
 _NUMBERING = re.compile(
     r"\A(?:(?:chapter|section|part|appendix)\s+)?(?:[\dIVXLC]+|[A-Z])(?:\.\d+)*[.:)]?\s+", re.IGNORECASE
@@ -44,6 +44,26 @@ _ITEM = re.compile(r"(?:[-*•‣◦▪–]|\(?\d{1,3}[.)])\s+\S")
 _BULLET = re.compile(r"\A[*•‣◦▪–](?=\s)")
 _NO_TITLE = re.compile(r"untitled.*|microsoft \w+ - .*|\S+\.(?:docx?|pdf|tex|dvi|indd|odt|pptx?|html?)", re.IGNORECASE)
 _FIELDS = ("Author", "Subject", "Keywords")
+_PARAGRAPH_GAP = 0.5  # of a line's height, between two lines
+_INDENT = 0.7  # of a line's height: the first line of a paragraph
+_OTHER_SIZE = 1.15  # ratio of two lines' heights that separates them
+_HYPHENS = ("\x02", "\ufffe")  # what PDFium makes of a hyphen at the end of a line
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of text, or an image (`is_image`, no text). `top` and `bottom` grow upwards, as in PDF."""
+
+    text: str
+    left: float
+    bottom: float
+    top: float
+    is_image: bool = False
+    is_hyphenated: bool = False
+
+    @property
+    def height(self) -> float:
+        return max(self.top - self.bottom, 1.0)
 
 
 def parse(content: bytes) -> ParsedDocument:
@@ -64,7 +84,7 @@ def parse(content: bytes) -> ParsedDocument:
                 "too_large", f"The PDF says it has {pages:,} pages; the limit is {MAX_PDF_PAGES:,}."
             )
         outline = _outline(pdf)
-        writer = _Writer(TextAssembler())
+        writer = _Writer(DocumentBuilder())
         latest = process_time() + MAX_PDF_CPU_SECONDS
         for number in range(pages):
             if process_time() > latest:
@@ -77,13 +97,13 @@ def parse(content: bytes) -> ParsedDocument:
 
 
 def _lines(pdf: PdfDocument, number: int) -> list[Line]:
-    """The lines of a page; none of one that is damaged, as the other pages can still be read."""
+    """The lines of a page; none of a damaged one, as the other pages can still be read."""
     try:
         page = pdf[number]
     except PdfiumError:
         return []
     try:
-        return lines_of(page)
+        return page_lines(page)
     except PdfiumError:
         return []
     finally:
@@ -91,13 +111,12 @@ def _lines(pdf: PdfDocument, number: int) -> list[Line]:
 
 
 def _outline(pdf: PdfDocument) -> Outline:
-    """The entries of each page, as (level from 1, title), in the outline's order."""
     entries: Outline = {}
     try:
         for entry in islice(pdf.get_toc(max_depth=MAX_OUTLINE_DEPTH), MAX_OUTLINE_ENTRIES):
             destination = entry.get_dest()
             number = destination.get_index() if destination is not None else None
-            title = " ".join(clean(entry.get_title()).split())
+            title = " ".join(normalise(entry.get_title()).split())
             if number is not None and title:
                 entries.setdefault(number, []).append((entry.level + 1, title))
     except (PdfiumError, UnicodeDecodeError, RecursionError):
@@ -106,9 +125,11 @@ def _outline(pdf: PdfDocument) -> Outline:
 
 
 def _properties(pdf: PdfDocument) -> tuple[Fields, str | None]:
-    """The fields and the title that the document states of itself; names of files are no titles."""
+    """The fields and the title of the document's properties; a file name does not count as a title."""
     try:
-        stated = {name: " ".join(clean(text).split()) for name, text in pdf.get_metadata_dict(skip_empty=True).items()}
+        stated = {
+            name: " ".join(normalise(text).split()) for name, text in pdf.get_metadata_dict(skip_empty=True).items()
+        }
     except (PdfiumError, UnicodeDecodeError):
         return [], None
     title = stated.get("Title", "")[:500]
@@ -117,56 +138,54 @@ def _properties(pdf: PdfDocument) -> tuple[Fields, str | None]:
 
 
 class _Writer:
-    """Writes page after page."""
-
-    def __init__(self, assembler: TextAssembler) -> None:
-        self._assembler = assembler
+    def __init__(self, builder: DocumentBuilder) -> None:
+        self._builder = builder
         self._page_starts: list[int] = []
         self._outermost: list[str] = []
 
     def page(self, lines: list[Line], entries: list[tuple[int, str]]) -> None:
-        """Write a page: its lines, cut at the headings that its outline entries name."""
-        self._assembler.break_block()
-        self._page_starts.append(self._assembler.mark())
+        """Write the lines of a page, divided by the headings of its outline entries."""
+        self._builder.break_block()
+        self._page_starts.append(self._builder.mark())
         written = 0
         for (first, behind), (level, title) in _placed(lines, entries):
             self._paragraphs(lines[written:first])
-            self._assembler.heading(level, " ".join(line.text for line in lines[first:behind]) or title)
+            self._builder.heading(level, " ".join(line.text for line in lines[first:behind]) or title)
             self._outermost += [title] if level == 1 else []
             written = behind
         self._paragraphs(lines[written:])
-        if self._assembler.mark() > MAX_PDF_CHARACTERS:
+        if self._builder.mark() > MAX_PDF_CHARACTERS:
             raise UnparsableDocument(
                 "too_large", f"The PDF has more than {MAX_PDF_CHARACTERS:,} characters of text; split it."
             )
 
     def finish(self, title: str | None, fields: Fields) -> ParsedDocument:
         only = self._outermost[0] if len(self._outermost) == 1 else None
-        parsed = self._assembler.finish(title or only, fields)
-        if not self._assembler.mark():
+        parsed = self._builder.finish(title or only, fields)
+        if not self._builder.mark():
             raise UnparsableDocument(
                 "empty_content", "Nothing readable is in the PDF: its pages have no text, as scanned ones have none."
             )
         return msgspec.structs.replace(parsed, page_starts=tuple(self._page_starts))
 
     def _paragraphs(self, lines: list[Line]) -> None:
-        assembler = self._assembler
+        builder = self._builder
         in_list = False
-        for paragraph in paragraphs_of(lines):
+        for paragraph in page_paragraphs(lines):
             if not (in_list and _ITEM.match(paragraph[0].text)):
-                assembler.break_block()
+                builder.break_block()
             if paragraph[0].is_image:
-                assembler.image(assembler.mark())
+                builder.image(builder.mark())
             for line in paragraph:
                 if _ITEM.match(line.text):
-                    assembler.break_line() if in_list else assembler.break_block()
+                    builder.break_line() if in_list else builder.break_block()
                     in_list = True
-                write_linked(assembler, _BULLET.sub("-", line.text) + ("" if line.is_hyphenated else " "))
+                write_linked(builder, _BULLET.sub("-", line.text) + ("" if line.is_hyphenated else " "))
             in_list = in_list and bool(_ITEM.match(paragraph[0].text))
 
 
 def _placed(lines: list[Line], entries: list[tuple[int, str]]) -> Iterator[tuple[tuple[int, int], tuple[int, str]]]:
-    """Where each entry's heading stands, as (first line, line behind it), in order of the lines."""
+    """(lines [first, end) of its heading, entry) of each entry, in order of the lines."""
     at = 0
     for level, title in entries:
         spans = [(span, _text(lines, span)) for span in _spans(lines, at, len(title) + _HEADING_SLACK)]
@@ -178,7 +197,7 @@ def _placed(lines: list[Line], entries: list[tuple[int, str]]) -> Iterator[tuple
 
 
 def _spans(lines: list[Line], at: int, most_characters: int) -> Iterator[tuple[int, int]]:
-    """Where a heading may stand: one line, or a few."""
+    """Where a heading may be: one line, or a few."""
     for first in range(at, min(at + _HEADING_SEARCH, len(lines))):
         length = 0
         for behind in range(first + 1, min(first + _HEADING_LINES, len(lines)) + 1):
@@ -194,3 +213,91 @@ def _text(lines: list[Line], span: tuple[int, int]) -> str:
 
 def _without_number(heading: str) -> str:
     return _NUMBERING.sub("", heading, count=1)
+
+
+def page_lines(page: PdfPage) -> list[Line]:
+    """A page's lines in PDFium's order, mostly that of reading, with its images between them."""
+    text_page = page.get_textpage()
+    try:
+        count = min(text_page.count_chars(), MAX_PAGE_CHARACTERS)
+        lines = list(_text_lines(text_page, text_page.get_text_range(0, count))) if count else []
+    finally:
+        text_page.close()
+    return _with_images(lines, list(_images(page)))
+
+
+def page_paragraphs(lines: list[Line]) -> Iterator[list[Line]]:
+    """The lines of each paragraph, or one image."""
+    paragraph: list[Line] = []
+    for line in lines:
+        if paragraph and _begins_paragraph(paragraph, line):
+            yield paragraph
+            paragraph = []
+        paragraph.append(line)
+    if paragraph:
+        yield paragraph
+
+
+def _begins_paragraph(paragraph: list[Line], line: Line) -> bool:
+    before = paragraph[-1]
+    if line.is_image or before.is_image:
+        return True
+    heights = sorted((before.height, line.height))
+    if heights[1] > heights[0] * _OTHER_SIZE:
+        return True
+    gap = before.bottom - line.top
+    if gap > heights[0] * _PARAGRAPH_GAP:
+        return True
+    if line.bottom > before.top:  # a new column goes on with the sentence
+        return before.text.endswith((".", "!", "?", ":"))
+    is_indented = line.left - before.left > _INDENT * line.height
+    return is_indented and len(paragraph) > 1 and before.text.endswith((".", "!", "?", ":"))
+
+
+def _text_lines(page: PdfTextPage, text: str) -> Iterator[Line]:
+    at = 0
+    for raw in _joined_hyphens(text):
+        words = " ".join(normalise(raw.rstrip("\r\n").rstrip("".join(_HYPHENS))).split())
+        if words:
+            first = at + len(raw) - len(raw.lstrip())
+            letter = next((place for place, one in enumerate(raw, start=at) if one.isalnum()), first)
+            left = _box(page, first)[0]
+            _, bottom, _, top = _box(page, letter)  # a bullet may be of another size
+            yield Line(words, left, bottom, top, is_hyphenated=raw.rstrip("\r\n").endswith(_HYPHENS))
+        at += len(raw)
+
+
+def _joined_hyphens(text: str) -> Iterator[str]:
+    """Lines with their ends; a hyphen marked by PDFium ends a line too."""
+    start = 0
+    for position, character in enumerate(text):
+        if character == "\n" or (character in _HYPHENS and text[position + 1 : position + 2] not in ("\r", "\n")):
+            yield text[start : position + 1]
+            start = position + 1
+    if start < len(text):
+        yield text[start:]
+
+
+def _box(page: PdfTextPage, position: int) -> tuple[float, float, float, float]:
+    """Left, bottom, right and top of the font box of the text's character; zeros where PDFium knows none."""
+    index = max(pdfium.FPDFText_GetCharIndexFromTextIndex(page, position), 0)
+    box = pdfium.FS_RECTF()
+    if not pdfium.FPDFText_GetLooseCharBox(page, index, ctypes.byref(box)):
+        return 0.0, 0.0, 0.0, 0.0
+    return box.left, box.bottom, box.right, box.top
+
+
+def _images(page: PdfPage) -> Iterator[Line]:
+    for image in islice(page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=2), MAX_IMAGES):
+        left, bottom, _, top = image.get_bounds()
+        yield Line("", left, bottom, top, is_image=True)
+
+
+def _with_images(lines: list[Line], images: list[Line]) -> list[Line]:
+    """The lines with each image before the first line below its middle."""
+    placed = list(lines)
+    for image in images:
+        middle = (image.bottom + image.top) / 2
+        at = next((at for at, line in enumerate(placed) if not line.is_image and line.top <= middle), len(placed))
+        placed.insert(at, image)
+    return placed

@@ -1,56 +1,63 @@
-"""The formats that can be read, with their media types, file extensions and limits: the one place that lists them."""
+"""The formats that can be read: media types, file extensions, parser and limits of each.
+
+To add a media type to a format that is here, add it to its `media_types`. To add a format, write a parser in a module
+of this package, a function from `str` or `bytes` to `ParsedDocument`, and add one `Format` below; nothing else lists
+formats. `parse`, the HTTP API, `GET /v1/formats`, `thalweg load` and error messages all read this registry.
+
+The limits refuse a document before it costs time or memory. The sandboxed child process (`indexer.sandbox`) stands
+behind them and ends whatever they do not foresee.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
 
-from indexer.parsing.limits import (
-    MAX_ARCHIVE_MEMBERS,
-    MAX_DOCX_ELEMENTS,
-    MAX_HTML_DEPTH,
-    MAX_JSON_DEPTH,
-    MAX_MARKDOWN_DEPTH,
-    MAX_PDF_CHARACTERS,
-    MAX_PDF_CPU_SECONDS,
-    MAX_PDF_PAGES,
-    MAX_TABLE_COLUMNS,
-    MAX_TABLE_FIELD_CHARACTERS,
-    MAX_TABLE_ROW_CHARACTERS,
-    MAX_TABLE_ROWS,
-    MAX_UNPACKED_BYTES,
-    MAX_UNPACKED_XML_BYTES,
-    MAX_XML_DEPTH,
-    MAX_XML_TAGS,
-)
+MIB = 1024 * 1024
+
+MAX_MARKDOWN_DEPTH = 100
+MAX_HTML_DEPTH = 256  # deeper start tags are dropped, their text is kept
+MAX_JSON_DEPTH = 100
+MAX_XML_DEPTH = 256  # libxml2's own limit
+MAX_XML_TAGS = 1_000_000  # start and end tags; a book of 10 MB has some 300,000
+
+MAX_TABLE_ROWS = 20_000  # each is a section with a chunk of its own
+MAX_TABLE_COLUMNS = 1_000
+MAX_TABLE_ROW_CHARACTERS = 1_000_000
+MAX_TABLE_FIELD_CHARACTERS = 131_072  # the csv module's own limit
+
+MAX_PDF_PAGES = 2_000
+MAX_PDF_CHARACTERS = 10_000_000
+MAX_PDF_CPU_SECONDS = 6  # for all pages; a printed page takes 1 to 5 ms
+
+MAX_ARCHIVE_MEMBERS = 5_000
+MAX_UNPACKED_BYTES = 256 * MIB
+MAX_UNPACKED_XML_BYTES = 12 * MIB
+MAX_DOCX_ELEMENTS = 100_000  # layout not counted; mammoth reads some 15,000 a CPU second
 
 Limit = Literal[
     "depth", "tags", "elements", "pages", "characters", "cpu_seconds", "members", "unpacked_bytes",
     "unpacked_xml_bytes", "rows", "columns", "row_characters", "field_characters",
 ]  # fmt: skip
 
-_TABLE_LIMITS: tuple[tuple[Limit, int], ...] = (
-    ("rows", MAX_TABLE_ROWS),
-    ("columns", MAX_TABLE_COLUMNS),
-    ("row_characters", MAX_TABLE_ROW_CHARACTERS),
-    ("field_characters", MAX_TABLE_FIELD_CHARACTERS),
-)
-
 
 @dataclass(frozen=True)
 class Format:
-    """A format that can be read: its media type first in `media_types`, file extensions with their dot.
+    """A format that can be read.
 
-    `takes` is what its module's `parse` is given: `text` with line ends and control characters made regular,
-    `characters` as they were sent, or `bytes`. `limits` are upper bounds, inclusive: levels of nesting, tags, elements
-    that carry text or structure, pages, characters of text, CPU seconds, members of an archive, bytes unpacked; rows
-    and columns of a table, characters of one of its rows and of one field. A limit on the bytes of any document holds
-    besides (`LimitSettings`).
+    `media_types`: the preferred one first. `extensions`: of file names, with their dot. `parser`: `module:function` in
+    this package, imported with its library when the first document of the format arrives. `takes`: what the parser is
+    given, `text` with normalised line ends and control characters, `characters` decoded but otherwise as sent, or
+    `bytes`. `signature`: the first bytes of a binary format. `declares_charset`: whether the content itself may name
+    its character set. `limits`: inclusive upper bounds; a limit on the bytes of any document applies as well
+    (`LimitSettings`).
     """
 
     name: str
     media_types: tuple[str, ...]
     extensions: tuple[str, ...]
-    module: str
+    parser: str
     takes: Literal["text", "characters", "bytes"] = "text"
+    signature: bytes | None = None
+    declares_charset: bool = False
     limits: tuple[tuple[Limit, int], ...] = ()
 
     @property
@@ -58,55 +65,40 @@ class Format:
         return self.media_types[0]
 
 
-def formats() -> list[Format]:
-    """Every format `parse` reads: first those of documents, then the languages of source code."""
-    return list(_FORMATS)
-
-
-def format_of(media_type: str) -> Format | None:
-    """The format of a media type, lower case and without parameters; None for one that cannot be read."""
-    return _BY_MEDIA_TYPE.get(media_type)
-
-
-def media_type_of(path_name: str) -> str | None:
-    """The media type that a file's name tells by its extension; None for an extension that is unknown."""
-    dot = path_name.rfind(".")
-    known = _BY_EXTENSION.get(path_name[dot:].lower()) if dot >= 0 else None
-    return known.media_type if known else None
-
-
-def readable() -> str:
-    """The media types to send instead of an unknown one, for people."""
-    return ", ".join(one.media_type for one in _DOCUMENTS) + ", or source code such as text/x-python"
-
-
+_TABLE_LIMITS: tuple[tuple[Limit, int], ...] = (
+    ("rows", MAX_TABLE_ROWS),
+    ("columns", MAX_TABLE_COLUMNS),
+    ("row_characters", MAX_TABLE_ROW_CHARACTERS),
+    ("field_characters", MAX_TABLE_FIELD_CHARACTERS),
+)
 _DOCUMENTS = (
     Format(
         "Markdown",
         ("text/markdown", "text/x-markdown"),
         (".md", ".markdown", ".mdown"),
-        "indexer.parsing.markdown",
+        "markdown:parse",
         limits=(("depth", MAX_MARKDOWN_DEPTH),),
     ),
     Format(
         "HTML",
         ("text/html", "application/xhtml+xml"),
         (".html", ".htm", ".xhtml"),
-        "indexer.parsing.html",
+        "html:parse",
+        declares_charset=True,
         limits=(("depth", MAX_HTML_DEPTH),),
     ),
-    Format("plain text", ("text/plain",), (".txt", ".text"), "indexer.parsing.text"),
+    Format("plain text", ("text/plain",), (".txt", ".text"), "text:parse"),
     Format(
         "reStructuredText",
         ("text/x-rst", "text/restructuredtext", "text/prs.fallenstein.rst"),
         (".rst", ".rest"),
-        "indexer.parsing.restructuredtext",
+        "restructuredtext:parse",
     ),
     Format(
         "JSON",
         ("application/json", "text/json", "application/ld+json", "application/feed+json", "application/geo+json"),
         (".json", ".jsonld"),
-        "indexer.parsing.json",
+        "json:parse",
         takes="characters",
         limits=(("depth", MAX_JSON_DEPTH),),
     ),
@@ -115,14 +107,15 @@ _DOCUMENTS = (
         ("application/xml", "text/xml", "application/rss+xml", "application/atom+xml", "application/docbook+xml",
          "application/tei+xml", "application/jats+xml"),
         (".xml", ".rss", ".atom", ".dbk", ".tei"),
-        "indexer.parsing.xml",
+        "xml:parse",
+        declares_charset=True,
         limits=(("depth", MAX_XML_DEPTH), ("tags", MAX_XML_TAGS)),
     ),
     Format(
         "CSV",
         ("text/csv", "application/csv", "text/x-csv"),
         (".csv",),
-        "indexer.parsing.comma_separated",
+        "csv:parse_csv",
         takes="characters",
         limits=_TABLE_LIMITS,
     ),
@@ -130,7 +123,7 @@ _DOCUMENTS = (
         "TSV",
         ("text/tab-separated-values", "text/tsv"),
         (".tsv", ".tab"),
-        "indexer.parsing.tab_separated",
+        "csv:parse_tsv",
         takes="characters",
         limits=_TABLE_LIMITS,
     ),
@@ -138,16 +131,18 @@ _DOCUMENTS = (
         "PDF",
         ("application/pdf", "application/x-pdf"),
         (".pdf",),
-        "indexer.parsing.pdf",
+        "pdf:parse",
         takes="bytes",
+        signature=b"%PDF-",
         limits=(("pages", MAX_PDF_PAGES), ("characters", MAX_PDF_CHARACTERS), ("cpu_seconds", MAX_PDF_CPU_SECONDS)),
     ),
     Format(
         "DOCX",
         ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
         (".docx",),
-        "indexer.parsing.docx",
+        "docx:parse",
         takes="bytes",
+        signature=b"PK\x03\x04",
         limits=(
             ("depth", MAX_XML_DEPTH),
             ("elements", MAX_DOCX_ELEMENTS),
@@ -160,10 +155,10 @@ _DOCUMENTS = (
 
 
 def _source(language: str, media_types: str, extensions: str) -> Format:
-    return Format(language, tuple(media_types.split()), tuple(extensions.split()), "indexer.parsing.source_code")
+    return Format(language, tuple(media_types.split()), tuple(extensions.split()), "text:parse_source_code")
 
 
-# Media types as in Linguist's and shared-mime-info's lists; the first is the one a file of that extension gets.
+# Media types as listed by Linguist and shared-mime-info; files of an extension get the first.
 _LANGUAGES = (
     _source("Python", "text/x-python application/x-python", ".py .pyi"),
     _source("JavaScript", "text/javascript application/javascript text/x-javascript", ".js .mjs .cjs .jsx"),
@@ -196,3 +191,25 @@ _LANGUAGES = (
 _FORMATS = _DOCUMENTS + _LANGUAGES
 _BY_MEDIA_TYPE = {media_type: known for known in _FORMATS for media_type in known.media_types}
 _BY_EXTENSION = {extension: known for known in _FORMATS for extension in known.extensions}
+
+
+def formats() -> list[Format]:
+    """Every format `parse` reads: documents first, then source code by language."""
+    return list(_FORMATS)
+
+
+def format_of(media_type: str) -> Format | None:
+    """The format of a media type in lower case and without parameters; None if it cannot be read."""
+    return _BY_MEDIA_TYPE.get(media_type)
+
+
+def media_type_of(file_name: str) -> str | None:
+    """The media type by the extension of a file name; None for an unknown extension."""
+    dot = file_name.rfind(".")
+    known = _BY_EXTENSION.get(file_name[dot:].lower()) if dot >= 0 else None
+    return known.media_type if known else None
+
+
+def supported_media_types() -> str:
+    """The media types to send instead of an unknown one, for an error message."""
+    return ", ".join(one.media_type for one in _DOCUMENTS) + ", or source code such as text/x-python"

@@ -1,4 +1,4 @@
-"""reStructuredText, by docutils: nothing is fetched or included, and no markup that is unknown loses its words."""
+"""reStructuredText, by docutils: nothing is fetched or included, and unknown markup keeps its text."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,9 +10,9 @@ from docutils.frontend import Values, get_default_settings
 from docutils.utils import new_document
 
 from indexer.documents import ParsedDocument
-from indexer.parsing.document_builder import TextAssembler
+from indexer.parsing.document_builder import DocumentBuilder
 from indexer.parsing.docutils_dialect import TolerantParser, apply_references
-from indexer.parsing.header_blocks import Fields, field_name, first_value, split_header_block
+from indexer.parsing.front_matter import Fields, field_name, first_value, split_header_block
 from indexer.parsing.text import write_linked
 
 MAX_LINE_CHARACTERS = 5_000
@@ -25,19 +25,19 @@ _PIECE = re.compile(rf".{{1,{MAX_LINE_CHARACTERS}}}(?:\s|$)|.{{{MAX_LINE_CHARACT
 
 
 def parse(text: str) -> ParsedDocument:
-    """A block of header lines, or a field list at the start or under the title, becomes fields, and stays readable.
+    """A header block, or a field list at the start or under the title, becomes fields and stays in the text.
 
     The title is that of a field, else the first heading of the first level.
     """
     header, body = split_header_block(text)
-    # docutils reads the values of a field list as markup, so that is what the header block becomes.
+    # as a field list, so that docutils reads markup in the values
     whole = "".join(f":{name}: {value}\n" for name, value in header) + "\n" + body
     document = new_document("content", _settings().copy())
     if max(map(len, whole.split("\n"))) > MAX_LINE_CHARACTERS:
         whole = _LONG_LINE.sub(_wrapped, whole)
     TolerantParser().parse(whole, document)
     apply_references(document)
-    writer = _Writer(TextAssembler(), document)
+    writer = _Writer(DocumentBuilder(), document)
     writer.write_children(document)
     return writer.finish()
 
@@ -60,7 +60,7 @@ _SETTINGS = {
 
 @cache
 def _settings() -> Values:
-    """docutils asks every component for its options to tell their defaults, which takes milliseconds."""
+    """Cached: docutils takes milliseconds to collect the defaults of all components."""
     settings = get_default_settings(TolerantParser)
     for name, value in _SETTINGS.items():
         setattr(settings, name, value)
@@ -68,17 +68,17 @@ def _settings() -> Values:
 
 
 def _wrapped(line: re.Match[str]) -> str:
-    """A line too long for docutils' expressions, as several with the indentation of the first."""
+    """A line too long for docutils' regular expressions, as several with the same indentation."""
     whole = line[0]
     indent = whole[: len(whole) - len(whole.lstrip())][:200]
     return ("\n" + indent).join(piece[0].strip() for piece in _PIECE.finditer(whole))
 
 
 class _Writer:
-    """Writes a document tree; the kind of a node decides how."""
+    """Writes a document tree, dispatching on the class of each node."""
 
-    def __init__(self, assembler: TextAssembler, document: nodes.document) -> None:
-        self._assembler = assembler
+    def __init__(self, builder: DocumentBuilder, document: nodes.document) -> None:
+        self._builder = builder
         self._substitutions = document.substitution_defs
         self._aliases = document.substitution_names
         self._substitutions_left = MAX_SUBSTITUTIONS
@@ -89,27 +89,26 @@ class _Writer:
         self._first_heading: str | None = None
 
     def finish(self) -> ParsedDocument:
-        return self._assembler.finish(first_value(self._fields, "title") or self._first_heading, self._fields)
+        return self._builder.finish(first_value(self._fields, "title") or self._first_heading, self._fields)
 
     def write_children(self, node: nodes.Element) -> None:
         for child in node.children:
             self.write(child)
 
     def write(self, node: nodes.Node) -> None:
-        """Write a node as its class asks."""
-        self._for_class(type(node))(self, node)  # asked for as an attribute, a singledispatchmethod makes a wrapper
+        self._for_class(type(node))(self, node)  # access through the descriptor would make a wrapper each time
 
     @singledispatchmethod
     def _written(self, node: nodes.Node) -> None:
-        """One of no class below is a block with children."""
+        """By default a node is a block with children."""
         if isinstance(node, nodes.Element):
-            self._assembler.break_block()
+            self._builder.break_block()
             self.write_children(node)
-            self._assembler.break_block()
+            self._builder.break_block()
 
     @_written.register
     def _(self, node: nodes.Text) -> None:
-        self._assembler.write(node.astext())
+        self._builder.write(node.astext())
 
     @_written.register(nodes.Invisible)
     @_written.register(nodes.raw)
@@ -117,7 +116,7 @@ class _Writer:
     @_written.register(nodes.decoration)
     @_written.register(nodes.colspec)
     def _(self, node: nodes.Node) -> None:
-        """Not for the reader."""
+        """Not visible."""
 
     @_written.register(nodes.Inline)
     @_written.register(nodes.target)
@@ -132,20 +131,20 @@ class _Writer:
     @_written.register(nodes.strong)
     @_written.register(nodes.title_reference)
     def _(self, node: nodes.Element) -> None:
-        mark = self._assembler.mark()
+        mark = self._builder.mark()
         self.write_children(node)
-        self._assembler.emphasise(mark)
+        self._builder.emphasise(mark)
 
     @_written.register(nodes.literal_block)
     @_written.register(nodes.doctest_block)
     @_written.register(nodes.math_block)
     def _(self, node: nodes.Element) -> None:
-        self._assembler.verbatim(node.astext())
+        self._builder.verbatim(node.astext())
 
     @_written.register(nodes.footnote_reference)
     @_written.register(nodes.citation_reference)
     def _(self, node: nodes.Element) -> None:
-        self._assembler.write(f"[{node.astext()}]")
+        self._builder.write(f"[{node.astext()}]")
 
     @_written.register
     def _(self, node: nodes.section) -> None:
@@ -155,9 +154,9 @@ class _Writer:
 
     @_written.register
     def _(self, node: nodes.image) -> None:
-        mark = self._assembler.mark()
-        self._assembler.write(str(node.get("alt", "")))
-        self._assembler.image(mark)
+        mark = self._builder.mark()
+        self._builder.write(str(node.get("alt", "")))
+        self._builder.image(mark)
 
     @_written.register
     def _(self, node: nodes.bullet_list) -> None:
@@ -169,124 +168,123 @@ class _Writer:
 
     @_written.register
     def _(self, node: nodes.row) -> None:
-        self._assembler.row(_plain(entry) for entry in node.children)
+        self._builder.row(_plain(entry) for entry in node.children)
 
     @_written.register
     def _(self, node: nodes.term) -> None:
-        self._assembler.break_block()
-        mark = self._assembler.mark()
+        self._builder.break_block()
+        mark = self._builder.mark()
         self.write_children(node)
-        self._assembler.emphasise(mark)
-        self._assembler.break_line()
+        self._builder.emphasise(mark)
+        self._builder.break_line()
 
     @_written.register
     def _(self, node: nodes.title) -> None:
-        """A section's title is a heading; that of a topic, a table or an admonition is a line."""
-        assembler = self._assembler
+        """A section's title is a heading; that of a topic, table or admonition a line."""
+        builder = self._builder
         if not isinstance(node.parent, nodes.section):
-            assembler.break_block()
+            builder.break_block()
             self.write_children(node)
-            assembler.break_line()
+            builder.break_line()
             return
-        assembler.begin_heading()
+        builder.begin_heading()
         self.write_children(node)
-        title = assembler.end_heading(self._level)
+        title = builder.end_heading(self._level)
         if self._level == 1 and self._first_heading is None:
             self._first_heading = title or None
 
     def _list(self, node: nodes.Element, markers: Iterable[str]) -> None:
-        assembler = self._assembler
-        assembler.break_block()
+        builder = self._builder
+        builder.break_block()
         for marker, item in zip(markers, node.children, strict=False):
-            assembler.begin_item(marker)
+            builder.begin_item(marker)
             if isinstance(item, nodes.Element):
                 self.write_children(item)
-            assembler.end_item()
-        assembler.break_block()
+            builder.end_item()
+        builder.break_block()
 
     @_written.register(nodes.field_list)
     @_written.register(nodes.option_list)
     def _(self, node: nodes.Element) -> None:
-        """A line for each field that says something; fields before any other text, or right under the document's title,
-        state something of the document."""
-        assembler = self._assembler
-        at_the_start = assembler.mark() == 0 and not isinstance(node, nodes.option_list)
-        states_something = at_the_start or node is self._bibliographic
+        """A line for each non-empty field; fields before all text, or right under the title, are the document's."""
+        builder = self._builder
+        at_the_start = builder.mark() == 0 and not isinstance(node, nodes.option_list)
+        is_metadata = at_the_start or node is self._bibliographic
         colon = "" if isinstance(node, nodes.option_list) else ":"
-        assembler.break_block()
+        builder.break_block()
         for name, body in (item.children for item in node.children if len(item.children) == 2):
             value = " ".join(_plain(body).split())
             if not value or not isinstance(body, nodes.Element):
                 continue
-            assembler.break_line()
-            assembler.write(f"{_plain(name)}{colon} ")
+            builder.break_line()
+            builder.write(f"{_plain(name)}{colon} ")
             self._on_its_line(body)
-            if states_something:
+            if is_metadata:
                 self._fields.append((field_name(_plain(name)), value))
-        assembler.break_block()
+        builder.break_block()
 
     @_written.register(nodes.definition)
     def _on_its_line(self, body: nodes.Element) -> None:
-        """A body whose first paragraph goes on in the line that is open."""
+        """Write a body whose first paragraph continues the current line."""
         for number, child in enumerate(body.children):
             if number == 0 and isinstance(child, nodes.paragraph):
                 self.write_children(child)
-                self._assembler.break_line()
+                self._builder.break_line()
             else:
                 self.write(child)
 
     @_written.register
     def _(self, node: nodes.line_block) -> None:
-        self._assembler.break_block()
+        self._builder.break_block()
         for line in node.children:
             self.write(line)
-            self._assembler.break_line()
-        self._assembler.break_block()
+            self._builder.break_line()
+        self._builder.break_block()
 
     @_written.register(nodes.footnote)
     @_written.register(nodes.citation)
     def _(self, node: nodes.Element) -> None:
-        self._assembler.break_block()
+        self._builder.break_block()
         label, *rest = node.children
-        self._assembler.write(f"[{label.astext()}] ")
+        self._builder.write(f"[{label.astext()}] ")
         body = nodes.container()
         body.children = rest
         self._on_its_line(body)
-        self._assembler.break_block()
+        self._builder.break_block()
 
     @_written.register
     def _(self, node: nodes.figure) -> None:
-        assembler = self._assembler
-        assembler.break_block()
-        mark = assembler.mark()
+        builder = self._builder
+        builder.break_block()
+        mark = builder.mark()
         captions = [child for child in node.children if isinstance(child, nodes.caption)]
         for child in node.children:
             for image in child.findall(nodes.image) if not isinstance(child, nodes.caption) else ():
-                assembler.write(str(image.get("alt", "")))
+                builder.write(str(image.get("alt", "")))
             if not isinstance(child, nodes.image | nodes.reference):
                 self.write(child)
-        assembler.image(mark, _plain(captions[0]) if captions else "")
-        assembler.break_block()
+        builder.image(mark, _plain(captions[0]) if captions else "")
+        builder.break_block()
 
     @_written.register
     def _(self, node: nodes.reference) -> None:
-        mark = self._assembler.mark()
+        mark = self._builder.mark()
         written = str(node.get("refuri", ""))
         if written and node.astext() == written:
-            write_linked(self._assembler, written)
+            write_linked(self._builder, written)
             return
         self.write_children(node)
-        self._assembler.link(written, mark)
+        self._builder.link(written, mark)
 
     @_written.register
     def _(self, node: nodes.substitution_reference) -> None:
-        """Write a substitution's definition in place; one that is unknown, circular or too many keeps its name."""
+        """Expand a substitution; an unknown or circular one, or one over the limit, keeps its name."""
         name = str(node.get("refname", node.astext()))
         name = name if name in self._substitutions else self._aliases.get(name.lower(), name)
         definition = self._substitutions.get(name)
         self._substitutions_left -= 1
         if definition is None or name in self._open_substitutions or self._substitutions_left < 0:
-            self._assembler.write(node.astext())
+            self._builder.write(node.astext())
             return
         self._open_substitutions.add(name)
         self.write_children(definition)
@@ -294,17 +292,19 @@ class _Writer:
 
     @_written.register
     def _(self, message: nodes.system_message) -> None:
-        """The message is for the author; the source it rejects is all there is of his text there."""
+        """Keep the text of rejected source, without the message."""
         if int(message.get("level", 0)) >= _ERROR_LEVEL:
             for source in message.findall(nodes.literal_block):
-                self._assembler.verbatim(_DIRECTIVE.sub(r"\1", source.astext()))
+                self._builder.verbatim(_DIRECTIVE.sub(r"\1", source.astext()))
 
     _for_class = staticmethod(_written.dispatcher.dispatch)
 
 
 def _bibliographic_fields(document: nodes.document) -> nodes.field_list | None:
-    """The field list that docutils would take for the document's own: the first element, or the first under its title
-    and subtitle. A title is that of a section without siblings. (docutils.transforms.frontmatter, DocTitle, DocInfo)"""
+    """The field list that docutils treats as the document's: its first element, or the first under title and subtitle.
+
+    A title is that of a section without siblings (docutils.transforms.frontmatter: DocTitle, DocInfo).
+    """
     node: nodes.Element = document
     for _ in ("document", "title", "subtitle"):
         first = next((child for child in node.children if not isinstance(child, nodes.PreBibliographic)), None)

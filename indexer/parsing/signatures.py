@@ -1,11 +1,8 @@
-"""Whether content is what its media type says, by its first bytes.
+"""Checks the first bytes of content against its media type.
 
-One outcome: content whose bytes are of another kind than its media type is refused (`media_type_mismatch`), with the
-media type to send it as where it can be read. It is never read as something else than was said. Text formats are not
-told apart from each other, since HTML, JSON or XML may well be meant as plain text or source code.
-
-A table of our own: libraries for this (puremagic, filetype) also know signatures of two or three letters, such as `BM`
-or `MZ`, with which ordinary text may begin. Of these here, none is the beginning of a sentence.
+Content of another kind is refused (`media_type_mismatch`), never parsed as something it was not sent as. Text formats
+are not told apart: HTML, JSON or XML may well be meant as plain text or source code. Libraries for this (puremagic,
+filetype) also know signatures of two letters, such as `BM` or `MZ`, with which ordinary text may begin.
 """
 
 import re
@@ -13,7 +10,7 @@ import re
 from indexer.errors import UnparsableDocument
 from indexer.parsing.registry import Format
 
-# First bytes → what that is. https://www.iana.org/assignments/media-types, the formats' own specifications.
+# First bytes → kind; from the specifications listed at https://www.iana.org/assignments/media-types.
 _SIGNATURES = (
     (b"%PDF-", "PDF"),
     (b"PK\x03\x04", "a ZIP archive (such as DOCX, XLSX or EPUB)"),
@@ -33,44 +30,36 @@ _SIGNATURES = (
     (b"\x7fELF", "a program"),
     (b"SQLite format 3\x00", "a SQLite database"),
 )
-_SENT_AS = {
+_SEND_AS = {
     "PDF": "application/pdf",
     "a ZIP archive (such as DOCX, XLSX or EPUB)": "its own media type",
     "HTML": "text/html",
     "XML": "application/xml",
 }
-_OF_FORMAT = {"PDF": (b"%PDF-",), "DOCX": (b"PK\x03\x04",)}
 _PDF_HEADER_BYTES = 1024  # readers accept the header anywhere in these (PDF 1.7, appendix H, note 13)
 _HTML = re.compile(rb"\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _XML = re.compile(rb"\s*<\?xml\b")
 _HEAD_BYTES = 2048
 
 
-def check_signature(content: bytes, said: Format) -> None:
-    """Raises UnparsableDocument (`media_type_mismatch`) when the bytes are not of the format that was said."""
+def check_signature(content: bytes, declared: Format) -> None:
+    """Raises UnparsableDocument (`media_type_mismatch`) when the bytes are not of the declared format."""
     head = content[:_HEAD_BYTES]
     binary = next((kind for signature, kind in _SIGNATURES if head.startswith(signature)), None)
-    wanted = _OF_FORMAT.get(said.name)
-    if wanted is None:
+    if declared.signature is None:
         if binary is not None:
-            raise _mismatch(binary, said)
-    elif not head.startswith(wanted) and not (said.name == "PDF" and b"%PDF-" in head[:_PDF_HEADER_BYTES]):
-        raise _mismatch(binary or _kind_of_text(head), said)
+            raise _mismatch(binary, declared)
+    elif not head.startswith(declared.signature) and not (
+        declared.name == "PDF" and declared.signature in head[:_PDF_HEADER_BYTES]
+    ):
+        markup = "HTML" if _HTML.match(head) else "XML" if _XML.match(head) else None
+        raise _mismatch(binary or markup, declared)
 
 
-def _kind_of_text(head: bytes) -> str | None:
-    if _HTML.match(head):
-        return "HTML"
-    return "XML" if _XML.match(head) else None
-
-
-def _mismatch(kind: str | None, said: Format) -> UnparsableDocument:
+def _mismatch(kind: str | None, declared: Format) -> UnparsableDocument:
     if kind is None:
-        return UnparsableDocument(
-            "media_type_mismatch", f"The content is not {said.name}, as its media type says. Correct its media type."
-        )
-    sent_as = _SENT_AS.get(kind)
-    advice = f"Send it as {sent_as}." if sent_as else "That cannot be read."
-    return UnparsableDocument(
-        "media_type_mismatch", f"The content is {kind}, not {said.name} as its media type says. {advice}"
-    )
+        message = f"The content is not {declared.name}, as its media type says. Correct its media type."
+    else:
+        advice = f"Send it as {_SEND_AS[kind]}." if kind in _SEND_AS else "That cannot be read."
+        message = f"The content is {kind}, not {declared.name} as its media type says. {advice}"
+    return UnparsableDocument("media_type_mismatch", message)

@@ -1,11 +1,11 @@
-"""Plain text: paragraphs, lists and what is laid out by hand. Headings are not guessed."""
+"""Plain text (paragraphs, lists, hand-made layout; headings are not guessed) and source code."""
 
 import re
 from itertools import groupby
 
 from indexer.documents import ParsedDocument
-from indexer.parsing.document_builder import TextAssembler
-from indexer.parsing.header_blocks import first_value, named, split_header_block
+from indexer.parsing.document_builder import DocumentBuilder
+from indexer.parsing.front_matter import field_name, first_value, split_header_block
 
 _ITEM = re.compile(r"\s*(?:[-*+•]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+\S")
 _COLUMNS = re.compile(r"\S(?: {3,}|\t+)\S|\|.*\|")
@@ -15,45 +15,52 @@ _URL_TAIL = ".,;:!?)]*_"
 
 
 def parse(text: str) -> ParsedDocument:
-    """Lines of running text are joined; a block of header lines at the start becomes fields."""
+    """Lines of running text are joined; a header block at the start becomes fields."""
     header, body = split_header_block(text)
-    assembler = TextAssembler()
-    assembler.field_lines(header)
-    write_plain(assembler, body)
-    fields = named(header)
-    return assembler.finish(first_value(fields, "title") or first_value(fields, "subject"), fields)
+    builder = DocumentBuilder()
+    builder.field_lines(header)
+    write_plain(builder, body)
+    fields = [(field_name(name), value) for name, value in header]
+    return builder.finish(first_value(fields, "title") or first_value(fields, "subject"), fields)
 
 
-def write_plain(assembler: TextAssembler, text: str) -> None:
-    """Write text as it was laid out for a screen of fixed width, with its web addresses as links."""
+def parse_source_code(text: str) -> ParsedDocument:
+    """One section with the code's lines and indentation; trailing blanks are dropped."""
+    builder = DocumentBuilder()
+    builder.verbatim(text)
+    return builder.finish()
+
+
+def write_plain(builder: DocumentBuilder, text: str) -> None:
+    """Write text laid out for a fixed-width screen, with its web addresses as links."""
     for is_blank, group in groupby(text.split("\n"), key=_is_blank):
         if is_blank:
             continue
-        assembler.break_block()
+        builder.break_block()
         lines = _dedented(list(group))
         if len(lines) > 1 and any(_ITEM.match(line) for line in lines):
             for line in lines:
                 if _ITEM.match(line):
-                    assembler.break_line()
-                write_linked(assembler, line.strip() + " ")
+                    builder.break_line()
+                write_linked(builder, line.strip() + " ")
         elif _is_laid_out(lines):
-            assembler.verbatim("\n".join(lines))
+            builder.verbatim("\n".join(lines))
         else:
-            write_linked(assembler, "\n".join(lines))
-        assembler.break_block()
+            write_linked(builder, "\n".join(lines))
+        builder.break_block()
 
 
-def write_linked(assembler: TextAssembler, text: str) -> None:
-    """Write inline text; the web addresses in it become links."""
+def write_linked(builder: DocumentBuilder, text: str) -> None:
+    """Write inline text with its web addresses as links."""
     at = 0
     for match in _URL.finditer(text):
-        assembler.write(text[at : match.start()])
+        builder.write(text[at : match.start()])
         url = match[0].rstrip(_URL_TAIL)
-        mark = assembler.mark()
-        assembler.write(url)
-        assembler.link(url, mark)
+        mark = builder.mark()
+        builder.write(url)
+        builder.link(url, mark)
         at = match.start() + len(url)
-    assembler.write(text[at:])
+    builder.write(text[at:])
 
 
 def _dedented(lines: list[str]) -> list[str]:
@@ -66,7 +73,7 @@ def _is_blank(line: str) -> bool:
 
 
 def _is_laid_out(lines: list[str]) -> bool:
-    """Whether line breaks carry meaning: tables, code, verse and addresses, not running text."""
+    """Whether line breaks carry meaning, as in tables, code, verse and addresses."""
     if len(lines) < 2:
         return False
     if any(line[:1].isspace() for line in lines[1:]):

@@ -1,11 +1,9 @@
-"""XML of any vocabulary, by lxml: no file, no network, no DTD; entities that a document declares are not followed.
+"""XML of any vocabulary, by lxml: no file, network or DTD access; entities declared by a document are not expanded.
 
-Nothing is known of the vocabulary, so its shape decides. An element beside text is inline, any other one a block. A
-`title`, `head` or `heading` of a block (DocBook, JATS, TEI, RSS, Atom) is a heading as deep as the titled blocks around
-it. A few names in wide use are lists, table rows, code, images or emphasis. Text of an element that is set in HTML, as
-in feeds, is read as HTML; a document whose root is `html` is left to the HTML parser.
-
-Offsets count characters of the text that was extracted, as in every other format.
+The shape of the document decides. An element beside text is inline, any other one a block. A `title`, `head` or
+`heading` of a block (DocBook, JATS, TEI, RSS, Atom) is a heading, as deep as the titled blocks around it. A few widely
+used names are lists, table rows, code, images or emphasis. HTML in an element's text, as in feeds, is read as HTML; a
+document whose root is `html` is left to the HTML parser.
 """
 
 import re
@@ -17,9 +15,9 @@ from lxml import etree
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
 from indexer.parsing import html
-from indexer.parsing.document_builder import TextAssembler
-from indexer.parsing.html_depth import tag_names
-from indexer.parsing.limits import MAX_XML_DEPTH, MAX_XML_TAGS
+from indexer.parsing.document_builder import DocumentBuilder
+from indexer.parsing.html import tag_names
+from indexer.parsing.registry import MAX_XML_DEPTH, MAX_XML_TAGS
 from indexer.parsing.text import write_linked
 
 _DECLARATION = re.compile(r"\A\s*<\?xml\b[^>]{0,1000}\?>")
@@ -29,7 +27,7 @@ _ITEMS = tag_names("listitem list-item li")
 _ROWS = tag_names("row tr")
 _VERBATIM = tag_names("programlisting screen literallayout pre preformat code verbatim")
 _IMAGES = tag_names("graphic inline-graphic imagedata img image")
-_LEFT_OUT = tag_names("script style")
+_SKIPPED = tag_names("script style")
 _TARGETS = ("href", "{http://www.w3.org/1999/xlink}href", "url", "target")
 
 _Element = Any  # lxml has no types
@@ -45,13 +43,13 @@ def parse(text: str) -> ParsedDocument:
         return html.parse(text)
     walk = _Walk()
     walk.block(root, 0)
-    return walk.assembler.finish(walk.first_heading)
+    return walk.builder.finish(walk.first_heading)
 
 
 def read_tree(content: bytes, *, what: str = "XML") -> _Element:
     """The root element of UTF-8 bytes, or of bytes that declare another encoding.
 
-    Raises UnparsableDocument: `too_deep`, `unsafe` for entities that stand for others, `malformed` with the line.
+    Raises UnparsableDocument: `too_deep`, `unsafe` for nested entities, `malformed` with the line.
     """
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
@@ -77,37 +75,37 @@ def unsafe_entities(what: str) -> UnparsableDocument:
 
 
 class _Walk:
-    """Writes a tree in document order; libxml2's bound on depth bounds the recursion."""
+    """Writes a tree in document order; libxml2's limit on depth bounds the recursion."""
 
     def __init__(self) -> None:
-        self.assembler = TextAssembler()
+        self.builder = DocumentBuilder()
         self.first_heading: str | None = None
 
     def block(self, element: _Element, level: int) -> None:
-        """Write an element that stands apart; `level` is the number of titled blocks around it."""
-        assembler, name = self.assembler, _name(element)
-        if name in _LEFT_OUT:
+        """Write a block; `level` is the number of titled blocks around it."""
+        builder, name = self.builder, _name(element)
+        if name in _SKIPPED:
             return
         if name in _VERBATIM:
-            assembler.verbatim(_plain(element))
+            builder.verbatim(_plain(element))
         elif name in _ROWS:
-            assembler.row(_plain(cell) for cell in element)
+            builder.row(_plain(cell) for cell in element)
         elif name in _ITEMS:
-            assembler.begin_item("-")
+            builder.begin_item("-")
             self._content(element, level)
-            assembler.end_item()
+            builder.end_item()
         else:
-            assembler.break_block()
+            builder.break_block()
             self._content(element, level)
-            assembler.break_block()
+            builder.break_block()
 
     def _content(self, element: _Element, level: int) -> None:
         if _name(element) in _IMAGES:
             self._image(element)
         is_prose = _has_text(element)
         if is_prose and len(element) == 0:
-            mark = self.assembler.mark()
-            html.write_text_or_markup(self.assembler, element.text)
+            mark = self.builder.mark()
+            html.write_text_or_markup(self.builder, element.text)
             self._link(element, mark)
         elif is_prose:
             self._inline(element)
@@ -118,7 +116,7 @@ class _Walk:
         is_titled = False
         for child in element:
             if child.tag is etree.Entity:
-                self.assembler.write(_entity(child))
+                self.builder.write(_entity(child))
             elif _name(child) in _TITLES and not is_titled:
                 is_titled = True
                 level += 1
@@ -127,51 +125,51 @@ class _Walk:
                 self.block(child, level)
 
     def _heading(self, element: _Element, level: int) -> None:
-        self.assembler.begin_heading()
+        self.builder.begin_heading()
         self._inline(element)
-        title = self.assembler.end_heading(level)
+        title = self.builder.end_heading(level)
         self.first_heading = self.first_heading or title or None
 
     def _inline(self, element: _Element) -> None:
-        """Write an element's text and what stands in it."""
-        assembler, name = self.assembler, _name(element)
-        mark = assembler.mark()
+
+        builder, name = self.builder, _name(element)
+        mark = builder.mark()
         if name in _IMAGES:
             self._image(element)
-        write_linked(assembler, element.text or "")
+        write_linked(builder, element.text or "")
         for child in element:
             if child.tag is etree.Entity:
-                assembler.write(_entity(child))
-            elif _name(child) not in _LEFT_OUT:
+                builder.write(_entity(child))
+            elif _name(child) not in _SKIPPED:
                 self._inline(child)
-            write_linked(assembler, child.tail or "")
+            write_linked(builder, child.tail or "")
         if name in _EMPHASIS:
-            assembler.emphasise(mark)
+            builder.emphasise(mark)
         self._link(element, mark)
 
     def _image(self, element: _Element) -> None:
-        mark = self.assembler.mark()
-        self.assembler.write(element.get("alt") or "")
-        self.assembler.image(mark)
+        mark = self.builder.mark()
+        self.builder.write(element.get("alt") or "")
+        self.builder.image(mark)
 
     def _link(self, element: _Element, mark: int) -> None:
         target = next((element.get(name) for name in _TARGETS if element.get(name)), None)
         if target and _name(element) not in _IMAGES:
-            self.assembler.link(target, mark)
+            self.builder.link(target, mark)
 
 
 def _name(element: _Element) -> str:
-    """An element's name without its namespace; empty for what is no element."""
+    """An element's name without its namespace; empty for other nodes."""
     return etree.QName(element).localname.lower() if isinstance(element.tag, str) else ""
 
 
 def _has_text(element: _Element) -> bool:
-    """Whether text stands directly in an element, beside its children."""
+    """Whether an element has text directly in it, beside its children."""
     return bool((element.text and element.text.strip()) or any(child.tail and child.tail.strip() for child in element))
 
 
 def _entity(entity: _Element) -> str:
-    """The character of an entity that HTML knows; one that the document declares is refused."""
+    """The character of an HTML entity; any other one is refused."""
     character = html5.get(f"{entity.name};")
     if character is None:
         raise unsafe_entities("XML")
@@ -179,7 +177,7 @@ def _entity(entity: _Element) -> str:
 
 
 def _plain(element: _Element) -> str:
-    """The text of an element and all in it."""
+    """The text of an element and its descendants."""
     pieces = [element.text or ""]
     for child in element:
         pieces.append(_entity(child) if child.tag is etree.Entity else _plain(child))

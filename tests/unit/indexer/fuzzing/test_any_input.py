@@ -33,10 +33,10 @@ async def sandbox() -> AsyncIterator[Sandbox]:
         yield opened
 
 
-def test_every_module_that_reads_a_format_has_samples() -> None:
-    modules = {known.module: known.media_types for known in formats()}
-    assert {module for module, types in modules.items() if not SAMPLES.keys() & set(types)} <= {
-        known.module for known in formats() if known.media_type in SAMPLES
+def test_every_parser_has_samples() -> None:
+    parsers = {known.parser: known.media_types for known in formats()}
+    assert {parser for parser, types in parsers.items() if not SAMPLES.keys() & set(types)} <= {
+        known.parser for known in formats() if known.media_type in SAMPLES
     }
 
 

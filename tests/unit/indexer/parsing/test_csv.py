@@ -8,8 +8,9 @@ import pytest
 from indexer.chunking.splitter import ChunkingParameters, chunk
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
-from indexer.parsing import media_type_of, parse, tab_separated
-from indexer.parsing.limits import (
+from indexer.parsing import csv as csv_parser
+from indexer.parsing import media_type_of, parse
+from indexer.parsing.registry import (
     MAX_TABLE_COLUMNS,
     MAX_TABLE_FIELD_CHARACTERS,
     MAX_TABLE_ROW_CHARACTERS,
@@ -144,14 +145,14 @@ def test_marks_that_fit_on_and_on_are_not_followed_to_the_end_from_each_line(mon
     """Each line begins what the next ones continue: 1,000 lines were half a million fields to read, and 20,000 two
     minutes of work. A row of more than four fields cannot be one of this table."""
     looks = 0
-    find = tab_separated._find
+    find = csv_parser._find
 
     def counted(*asked: Any) -> tuple[int, int]:
         nonlocal looks
         looks += 1
         return find(*asked)
 
-    monkeypatch.setattr(tab_separated, "_find", counted)
+    monkeypatch.setattr(csv_parser, "_find", counted)
     found = read("a\tb\tc\td\n" + '"\t"b\n' * 1_000, TSV)
     assert found[0] == ('"', 'a: ". b: "b.')
     assert len(found) == 998, "the last lines make a row of four fields"

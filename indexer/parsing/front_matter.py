@@ -1,4 +1,4 @@
-"""Statements at the head of a document: header blocks as in mail (RFC 2822), YAML front matter, lists of Markdown."""
+"""Metadata at the start of a document: YAML front matter, header blocks as in mail (RFC 2822), Markdown lists."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _LISTED = re.compile(
 )
 _HEADING = re.compile(r"#{1,6}[ \t]|[^\n]+\n(?:=+|-+)[ \t]*(?:\n|$)")
 _MARKUP = re.compile(r"!?\[([^][]*)\]\([^()]*\)|[*`]+")
-# One of these is what tells a list of statements about a document from any other list, such as one of features.
+# One of these distinguishes a list of metadata from any other list, such as one of features.
 _OF_DOCUMENTS = frozenset({
     "approved_by", "approver", "author", "authors", "created", "creator", "date", "decided", "decider", "deciders",
     "decision_date", "editor", "editors", "last_modified", "last_updated", "modified", "owner", "owners", "published",
@@ -28,12 +28,11 @@ _OF_DOCUMENTS = frozenset({
     "version",
 })  # fmt: skip
 _NOT_NAME = re.compile(r"[^\w.]+")
-_STATES_BY_NAME = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[\w.-]+[ \t]*:(?=\s|$)")  # blank lines and comments aside
+_STARTS_WITH_NAME = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[\w.-]+[ \t]*:(?=\s|$)")  # blank lines and comments aside
 
 
 class FrontMatter(NamedTuple):
-    """What front matter states, and what its author should know of how it was read; `is_text` where it states nothing
-    and is part of the document's text."""
+    """The fields of front matter and notes for the author; `is_text`: it is none, but part of the document's text."""
 
     fields: Fields
     notes: tuple[str, ...] = ()
@@ -41,15 +40,15 @@ class FrontMatter(NamedTuple):
 
 
 def field_name(name: str) -> str:
-    """Lower case with `_` for blanks and dashes: `Superseded-By` becomes `superseded_by`."""
+    """Normalised: `Superseded-By` becomes `superseded_by`."""
     return _NOT_NAME.sub("_", name.strip().lower()).strip("_")
 
 
 def split_header_block(text: str) -> tuple[Fields, str]:
-    """The block of `Name: value` lines a text begins with, names as written, and the text behind it.
+    """(fields of the header block a text begins with, names as written; the text after it).
 
-    A block has two or more such lines, continued by indented lines, and ends at an empty line. Without one, or when
-    anything else stands in it, there are no fields and the whole text is given back.
+    A block has two or more lines `Name: value`, continued by indented lines, and ends at an empty line. Otherwise there
+    are no fields, and the text is returned whole.
     """
     start = len(text) - len(text.lstrip("\n"))
     fields: Fields = []
@@ -74,13 +73,14 @@ def split_header_block(text: str) -> tuple[Fields, str]:
     return [field for field in fields if field[1]], text[at:]
 
 
-def listed_header(text: str) -> Fields:
-    """What the list or the bold lines state that a Markdown text begins with, at once or behind its first heading:
-    `- Status: Accepted`, `**Date:** 2024-01-02`; values without markup. Nothing where a line of the list states nothing
-    by name, or where none of the names is one that documents have in their headers."""
+def list_fields(text: str) -> Fields:
+    """The fields in the list or bold lines at the start of a Markdown text, or right after its first heading:
+    `- Status: Accepted`, `**Date:** 2024-01-02`; values without markup.
+
+    None if an item of the list is no field, or no name is one usual in headers of documents.
+    """
     fields: Fields = []
-    lines = iter(_behind_heading(text.lstrip("\n"))[:MAX_LIST_CHARACTERS].split("\n"))
-    for line in lines:
+    for line in _without_first_heading(text.lstrip("\n"))[:MAX_LIST_CHARACTERS].split("\n"):
         match = _LISTED.fullmatch(line.rstrip("\r"))
         if match is not None and len(fields) < MAX_FIELDS:
             fields.append((field_name(match["name"]), _plain(match["value"])))
@@ -100,24 +100,18 @@ def _plain(text: str) -> str:
     return _MARKUP.sub(r"\1", text).strip()
 
 
-def _behind_heading(text: str) -> str:
+def _without_first_heading(text: str) -> str:
     heading = _HEADING.match(text)
     if heading is None:
         return text
     return text[heading.end() :] if "\n" in heading[0] else text.partition("\n")[2]
 
 
-def named(fields: Fields) -> Fields:
-    """The fields under normalised names."""
-    return [(field_name(name), value) for name, value in fields]
+def parse_front_matter(text: str) -> FrontMatter:
+    """The fields of YAML front matter: values as written, several for a list, dotted names for a mapping.
 
-
-def read_front_matter(text: str) -> FrontMatter:
-    """The statements of YAML front matter, every value as it is written, a list as several, a mapping by dotted names.
-    YAML that states nothing by name is text between two lines of dashes.
-
-    Aliases are not followed (they can stand for gigabytes). What is not plain YAML is read line by line, with a note,
-    or is text as well where it does not begin with a `name:`.
+    YAML that is no mapping is text. Aliases are refused, as they can expand to gigabytes. Invalid YAML is read line by
+    line, with a note, or is text if it does not begin with a `name:`.
     """
     if len(text) > MAX_YAML_CHARACTERS:
         why = f"has {len(text):,} characters, more than {MAX_YAML_CHARACTERS:,}"
@@ -131,18 +125,18 @@ def read_front_matter(text: str) -> FrontMatter:
             why = f"is no plain YAML ({_problem(error)})"
         else:
             return FrontMatter([], is_text=True)
-    if not _STATES_BY_NAME.match(text):
-        told = (
+    if not _STARTS_WITH_NAME.match(text):
+        note = (
             f"What stands between the first two lines of dashes {why}, and begins with no `name:`: it was read as text."
         )
-        return FrontMatter([], (told,), is_text=True)
+        return FrontMatter([], (note,), is_text=True)
     pairs = (line.partition(":") for line in text.split("\n", MAX_FIELDS)[:MAX_FIELDS])
     fields = [(field_name(name), value.strip(" \t\"'")) for name, colon, value in pairs if colon and value.strip()]
     return FrontMatter(fields, (f"The front matter {why}: of its lines only `name: value` was read.",))
 
 
 def _problem(error: Exception) -> str:
-    """What is wrong, and in which line of the document; the first one opens the front matter."""
+    """What is wrong, and in which line of the document, whose first line opens the front matter."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         return f"line {error.problem_mark.line + 2}: {error.problem}"[:MAX_PROBLEM_CHARACTERS]
     return str(error)[:MAX_PROBLEM_CHARACTERS] or type(error).__name__
@@ -153,7 +147,7 @@ def first_value(fields: Fields, name: str) -> str | None:
 
 
 class _PlainLoader(yaml.BaseLoader):
-    """Scalars stay the strings that were written; aliases are refused."""
+    """Scalars stay strings as written; aliases are refused."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):

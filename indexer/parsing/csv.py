@@ -1,0 +1,236 @@
+"""CSV and TSV: each row becomes a section of sentences that name the fields.
+
+The first row names the fields; each further row is one line of text such as `Port: Basel. River: Rhine.`. A section's
+heading is the row's first field, or `row 17` where that is empty or long; it is not part of the text. Empty fields are
+left out.
+
+CSV is read by the standard library. The delimiter is the one of comma, semicolon, tab and bar that splits the first
+rows most evenly: `csv.Sniffer` also accepts letters and blanks, and takes quadratic time over quotation marks.
+
+TSV by IANA's definition has no quoting, but spreadsheets quote as in CSV. So a field is unquoted only where it begins
+and ends with a quotation mark and all between are doubled. A quoted field may hold tabs and line ends if its row, read
+so, has as many fields as the first row, and its lines, read separately, have not; for the first row the next one
+decides.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from io import StringIO
+from itertools import islice
+
+from indexer.documents import ParsedDocument
+from indexer.errors import UnparsableDocument
+from indexer.parsing.decoding import normalise
+from indexer.parsing.document_builder import DocumentBuilder
+from indexer.parsing.registry import (
+    MAX_TABLE_COLUMNS,
+    MAX_TABLE_FIELD_CHARACTERS,
+    MAX_TABLE_ROW_CHARACTERS,
+    MAX_TABLE_ROWS,
+)
+from indexer.parsing.text import write_linked
+
+LONG_ROW = f"a row of more than {MAX_TABLE_ROW_CHARACTERS:,} characters"
+LONG_FIELD = f"a field of more than {MAX_TABLE_FIELD_CHARACTERS:,} characters"
+DELIMITERS = ",;\t|"
+UNIT_SEPARATOR = "\x1f"
+SAMPLE_ROWS = 20
+SAMPLE_CHARACTERS = 64 * 1024
+MAX_HEADING_CHARACTERS = 120
+
+_DELIMITER_LINE = re.compile(r"sep=(.)(?:\r\n?|\n)", re.IGNORECASE)  # the first line that spreadsheets write
+_SENTENCE_ENDS = (".", "!", "?", "。", "…")
+_BREAK = re.compile(r"\r\n|\n|\r")
+_LINE_END = re.compile(r"\r\n|\n|\r|\Z")
+_FIELD_END = re.compile(r"\t|\r\n|\n|\r|\Z")
+_QUOTED = re.compile(r'"([^"]*+(?:""[^"]*+)*+)"(?=[\t\r\n]|\Z)')  # possessive: else a long field takes 100 MB
+
+Row = list[str]
+
+
+def parse_csv(text: str) -> ParsedDocument:
+    """The delimiter is that of a first line such as `sep=;`, else the best for the first rows.
+
+    Raises UnparsableDocument: `malformed`, `too_large`, `empty_content`.
+    """
+    declared = _DELIMITER_LINE.match(text)
+    if declared is not None:
+        return _table(_csv_rows(text[declared.end() :], declared[1]), name="CSV")
+    return _table(_csv_rows(text, _delimiter(text)), name="CSV")
+
+
+def parse_tsv(text: str) -> ParsedDocument:
+    """Raises UnparsableDocument: `too_large`, `empty_content`."""
+    return _table(tsv_rows(text), name="TSV")
+
+
+def _table(rows: Iterable[Row], *, name: str) -> ParsedDocument:
+    builder = DocumentBuilder()
+    fields: Row | None = None
+    for number, row in _numbered(rows, name):
+        if fields is None:
+            fields = row
+            continue
+        sentences = list(_sentences(fields, row))
+        if sentences:
+            builder.open_section((_heading(row, number),))
+            write_linked(builder, " ".join(sentences))
+    parsed = builder.finish()
+    if not parsed.text:
+        raise UnparsableDocument(
+            "empty_content",
+            f"Nothing readable is in the {name}: no row with content stands below the first one, which names the "
+            "fields.",
+        )
+    return parsed
+
+
+def _numbered(rows: Iterable[Row], name: str) -> Iterator[tuple[int, Row]]:
+    """(number, cells) of each row that is not empty; the first row is number 0. Cells are stripped."""
+    for number, row in enumerate(rows):
+        if number > MAX_TABLE_ROWS:
+            raise _too_large(name, f"more than {MAX_TABLE_ROWS:,} rows, empty ones counted")
+        if len(row) > MAX_TABLE_COLUMNS:
+            raise _too_large(name, f"a row of more than {MAX_TABLE_COLUMNS:,} columns")
+        cells = [" ".join(normalise(cell).split()) for cell in row]
+        if any(cells):
+            yield number, cells
+
+
+def _sentences(fields: Row, row: Row) -> Iterator[str]:
+    """`Field: value.` for each value; one beyond the named fields gets the number of its column."""
+    for at, value in enumerate(row):
+        if value:
+            field = (fields[at] if at < len(fields) else "") or f"column {at + 1}"
+            yield f"{field}: {value}" if value.endswith(_SENTENCE_ENDS) else f"{field}: {value}."
+
+
+def _heading(row: Row, number: int) -> str:
+    return row[0] if 0 < len(row[0]) <= MAX_HEADING_CHARACTERS else f"row {number}"
+
+
+def _too_large(name: str, what: str) -> UnparsableDocument:
+    return UnparsableDocument("too_large", f"The {name} holds {what}. Send it in several parts.")
+
+
+def _delimiter(text: str) -> str:
+    """The delimiter that gives most of the first rows the width of the first one; of equals, the greater width.
+
+    Where none splits the first row the table has one column.
+    """
+    evenness = {delimiter: _evenness(text, delimiter) for delimiter in DELIMITERS}
+    best = max(DELIMITERS, key=evenness.__getitem__)
+    return best if evenness[best][1] else UNIT_SEPARATOR
+
+
+def _evenness(text: str, delimiter: str) -> tuple[float, int]:
+    """(share of the first rows as wide as the first one, that width); (0, 0) for a single column."""
+    sample = StringIO(text[:SAMPLE_CHARACTERS], newline="")
+    try:
+        widths = [len(row) for row in islice(csv.reader(sample, delimiter=delimiter), SAMPLE_ROWS) if row]
+    except csv.Error:
+        return 0.0, 0
+    if not widths or widths[0] < 2:
+        return 0.0, 0
+    return widths.count(widths[0]) / len(widths), widths[0]
+
+
+def _csv_rows(text: str, delimiter: str) -> Iterator[Row]:
+    lines = _Lines(text)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    try:
+        for row in reader:
+            lines.begin_row()
+            yield row
+    except csv.Error as error:
+        if "field limit" in str(error):
+            raise _too_large("CSV", LONG_FIELD) from error
+        raise UnparsableDocument(
+            "malformed", f"The content is not CSV: a quotation mark in line {reader.line_num:,} does not fit."
+        ) from error
+
+
+class _Lines:
+    """The lines of a table with their ends. A row may span several, together no longer than the limit."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = StringIO(text, newline="")
+        self._left = MAX_TABLE_ROW_CHARACTERS
+
+    def begin_row(self) -> None:
+        self._left = MAX_TABLE_ROW_CHARACTERS
+
+    def __iter__(self) -> Iterator[str]:
+        while line := self._lines.readline(self._left + 1):
+            self._left -= len(line)
+            if self._left < 0:
+                raise _too_large("CSV", LONG_ROW)
+            yield line
+
+
+def tsv_rows(text: str) -> Iterator[Row]:
+    columns = 0
+    start = 0
+    while start < len(text):
+        row, following = _tsv_row(text, start, columns)
+        if max(map(len, row)) > MAX_TABLE_FIELD_CHARACTERS:
+            raise _too_large("TSV", LONG_FIELD)
+        if not columns and any(map(str.strip, row)):
+            columns = len(row)
+        yield row
+        start = following
+
+
+def _tsv_row(text: str, start: int, columns: int) -> tuple[Row, int]:
+    """(the row at `start`, where the next one begins); `columns` is 0 for the first row."""
+    end, following = _find(_LINE_END, text, start)
+    if end - start > MAX_TABLE_ROW_CHARACTERS:
+        raise _too_large("TSV", LONG_ROW)
+    fields = text[start:end].split("\t")
+    quoted = [_QUOTED.fullmatch(field) if field.startswith('"') else None for field in fields]
+    if any(match is None and field.startswith('"') for field, match in zip(fields, quoted, strict=True)):
+        longer, after = _multiline_tsv_row(text, start, columns or MAX_TABLE_COLUMNS)
+        widths = {line.count("\t") + 1 for line in _BREAK.split(text[start:after].rstrip("\r\n"))}
+        if len(longer) in _expected_widths(text, after, columns) and widths != {len(longer)}:
+            return longer, after
+    row = [field if match is None else _unquoted(match) for field, match in zip(fields, quoted, strict=True)]
+    return row, following
+
+
+def _expected_widths(text: str, after: int, columns: int) -> set[int]:
+    """How many fields a row should have: as many as the first one; the first one as many as the next."""
+    if columns or after == len(text):
+        return {columns or 1}
+    end, _ = _find(_LINE_END, text, after)
+    return {text.count("\t", after, end) + 1, len(_multiline_tsv_row(text, after, MAX_TABLE_COLUMNS)[0])}
+
+
+def _multiline_tsv_row(text: str, start: int, columns: int) -> tuple[Row, int]:
+    """As `_tsv_row`, with tabs and line ends inside quotation marks as part of the field.
+
+    Stops at one field more than `columns`: else unclosed quotation marks would be followed from each line again.
+    """
+    row: Row = []
+    limit = start + MAX_TABLE_ROW_CHARACTERS
+    while True:
+        match = _QUOTED.match(text, start, limit)
+        if match is not None and match.end() < limit:
+            row.append(_unquoted(match))
+            end, following = _find(_FIELD_END, text, match.end())
+        else:
+            end, following = _find(_FIELD_END, text, start)
+            row.append(text[start:end])
+        if text[end:following] != "\t" or len(row) > columns:
+            return row, following
+        start = following
+
+
+def _unquoted(match: re.Match[str]) -> str:
+    return match[1].replace('""', '"')
+
+
+def _find(pattern: re.Pattern[str], text: str, start: int) -> tuple[int, int]:
+    """The span of the next match; the pattern matches at the end of the text at the latest."""
+    match = pattern.search(text, start)
+    return match.span() if match else (len(text), len(text))
