@@ -1,6 +1,6 @@
-"""The stages of a document on its way into the stores: parsed, chunked, prepared.
+"""A document as it passes through the pipeline: parsed, chunked, prepared.
 
-All offsets count characters of `ParsedDocument.text`, the canonical text a format's parser produced.
+All offsets count characters of `ParsedDocument.text`, the canonical text that a parser made.
 """
 
 from bisect import bisect_right
@@ -13,9 +13,9 @@ from schemas.ids import DocumentKey
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A heading's own content: `text[start:end]`, without the heading line and without its sub-sections.
+    """A heading's own content `text[start:end]`, without the heading and its sub-sections.
 
-    `headings` is the stack from the outermost to its own; () for content before the first heading.
+    `headings` runs from the outermost to its own; () before the first heading.
     """
 
     headings: tuple[str, ...]
@@ -24,7 +24,7 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """An image with its caption; parents never carry it over in their overlap."""
+    """An image with its caption; never part of a passage's overlap."""
 
     start: int
     end: int
@@ -32,7 +32,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class TextLink(msgspec.Struct, frozen=True):
-    """A link in the text: `target` as written (URL, path or reference), `start` where its text stands."""
+    """A link in the text: `target` as written (URL, path or reference), `start` the offset of its text."""
 
     target: str
     text: str
@@ -40,12 +40,11 @@ class TextLink(msgspec.Struct, frozen=True):
 
 
 class ParsedDocument(msgspec.Struct, frozen=True):
-    """What a parser makes of content: plain text with its structure beside it.
+    """Plain text with its structure.
 
-    `fields` are the statements of front matter and headers, as (name, value), in order, names lower case with `_`.
-    `emphasised` are phrases the author set in bold, italics or as terms. `page_starts` are the offsets at which the
-    pages begin, where the format has pages (else empty); `page_at` tells an offset's page. `notes` are sentences for
-    the producer about what could not be read as it was meant.
+    `fields` are those of front matter and headers, as (name, value) in order, names in lower case with `_`.
+    `emphasised` are phrases in bold, in italics or marked as terms. `page_starts` are the offsets of the pages, if the format
+    has pages. `notes` tell the producer what could not be read as intended.
     """
 
     title: str | None
@@ -59,17 +58,17 @@ class ParsedDocument(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
     def page_at(self, offset: int) -> int | None:
-        """The page, counted from 1, on which the character at an offset stands; None in a format without pages."""
+        """As `page_at`."""
         return page_at(self.page_starts, offset)
 
 
 def page_at(page_starts: Sequence[int], offset: int) -> int | None:
-    """The page, counted from 1, that an offset is on; None without pages. `page_starts` ascend."""
+    """The page of an offset, counted from 1; None without pages. `page_starts` ascend."""
     return bisect_right(page_starts, offset) or None
 
 
-def said_in_title(text: str, title: str) -> bool:
-    """Whether a text adds nothing to the title it stands under: it is the title, or what follows a series' number."""
+def repeats_title(text: str, title: str) -> bool:
+    """Whether a text is the title, or the title without its series number."""
     return f" {title}".endswith(f" {text}")
 
 
@@ -85,7 +84,7 @@ class Passage(msgspec.Struct, frozen=True):
 
 
 class Chunk(msgspec.Struct, frozen=True):
-    """A child chunk, about 300 characters: the only thing that is embedded. `passage` is its parent's ordinal."""
+    """A child chunk, about 300 characters: the unit of embedding. `passage` is its parent's ordinal."""
 
     id: str
     ordinal: int
@@ -97,7 +96,7 @@ class Chunk(msgspec.Struct, frozen=True):
 
 
 class ChunkedDocument(msgspec.Struct, frozen=True):
-    """Sections that have content, in order, with their passages and chunks."""
+    """The sections with content, in order, and their passages and chunks."""
 
     sections: tuple[Section, ...]
     passages: tuple[Passage, ...]
@@ -115,8 +114,8 @@ class Mention(msgspec.Struct, frozen=True):
     sentences: tuple[int, ...]
 
 
-class StatedFact(msgspec.Struct, frozen=True):
-    """A statement: (role, normalised name, surface) for each part; `sentence` is -1 where it stands in no sentence."""
+class Statement(msgspec.Struct, frozen=True):
+    """A statement; `roles` are (role, normalised name, surface). `sentence` is -1 if it comes from no sentence."""
 
     chunk: int
     predicate: str
@@ -127,7 +126,7 @@ class StatedFact(msgspec.Struct, frozen=True):
 
 
 class AboutName(msgspec.Struct, frozen=True):
-    """A name the document is about: its title (weight 1) or an alias of it. `name` is normalised."""
+    """A name that the document is about: its title (weight 1) or an alias. `name` is normalised."""
 
     name: str
     surface: str
@@ -143,10 +142,7 @@ class DocumentLink(msgspec.Struct, frozen=True):
 
 
 class PreparedDocument(msgspec.Struct, frozen=True):
-    """All that can be known of a document without the encoder: made in the limited child process.
-
-    `embedding_texts[i]` is what chunk i is embedded as: title and headings carried to the chunk's own text.
-    """
+    """Everything about a document but its vectors; `embedding_texts[i]` is the text that chunk i is embedded as."""
 
     key: DocumentKey
     revision: str
@@ -158,6 +154,6 @@ class PreparedDocument(msgspec.Struct, frozen=True):
     embedding_texts: tuple[str, ...]
     about: tuple[AboutName, ...]
     mentions: tuple[Mention, ...]
-    facts: tuple[StatedFact, ...]
+    statements: tuple[Statement, ...]
     links: tuple[DocumentLink, ...]
     notes: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
-"""Edges inside a document, and its whole contribution to the graph.
+"""A document's contribution to the graph, with the similarity edges between its chunks.
 
-`next_chunk` leads from each chunk to the one behind it, and `similar_to` too where both say much the same; `related_to`
-leads both ways between chunks further apart that do.
+`next_chunk` connects each chunk to the next, as does `similar_to` if their cosine is high; `related_to` connects similar
+chunks that are not neighbours, in both directions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.documents import PreparedDocument, Section, StatedFact
+from indexer.documents import PreparedDocument, Section, Statement
 from schemas.contributions import (
     AboutEdge,
     ChunkEdge,
@@ -25,7 +25,7 @@ from schemas.contributions import (
 from schemas.curation import LinkingChoice
 from schemas.ids import DocumentKey, section_id, statement_id
 
-# Weights of the edges that the structure itself makes; a reader of the graph derives those edges from the node lists.
+# Weights of structural edges, which readers of the graph derive from the node lists.
 CHUNK_OF = 1.0  # chunk → its document
 SECTION_OF = 0.98  # section → the section or document that holds it
 FOLLOWS = 0.95  # section → the section before it in document order
@@ -35,20 +35,20 @@ _BLOCK_FLOATS = 4_000_000
 
 @dataclass(frozen=True)
 class LinkingRules:
-    """Weights and thresholds of the edges that chunks' vectors make; a collection may choose its own."""
+    """Weights and thresholds of similarity edges; a collection may choose its own."""
 
     next_chunk: float = 0.85
-    next_chunk_raise: float = 0.15  # of next_chunk, in full at cosine 1
+    next_chunk_raise: float = 0.15  # share added to next_chunk at cosine 1
     similar_above: float = 0.8
     similar: float = 0.9
     related_above: float = 0.75
     related: float = 0.75
     max_related: int = 8
-    similar_across: float = 0.9  # between documents: not stored, looked up while searching
+    similar_across: float = 0.9  # between documents: not stored, computed by searches
     max_across: int = 0
 
     def with_choice(self, choice: LinkingChoice) -> "LinkingRules":
-        """These, with what a collection has chosen for itself."""
+        """These rules with a collection's own choices."""
         return replace(self, **choice.model_dump(exclude_none=True))
 
 
@@ -58,15 +58,12 @@ DEFAULT_RULES = LinkingRules()
 def chunk_edges(
     chunks: Sequence[object], vectors: NDArray[np.float32], rules: LinkingRules = DEFAULT_RULES
 ) -> list[ChunkEdge]:
-    """The edges between the chunks of one document, by kind, source and target.
+    """The edges between the chunks of one document, sorted by kind, source and target.
 
-    `vectors`: (n_chunks, dim) float32, L2-normalised, in the order of `chunks`. With c the cosine of two, and by the
-    default rules: `next_chunk` weighs min(1, .85 x (1 + .15 x max(0, c))) between neighbours; `similar_to`, from c > .8
-    on, .9 x c; `related_to`, between chunks that are no neighbours and from c > .75 on, .75 x c, kept where each is
-    among the eight best of the other (equal cosines: the lower ordinal first). Memory grows linearly with the number of
-    chunks.
-
-    Raises ValueError when there is not one vector for each chunk.
+    `vectors`: (n_chunks, dim) float32, L2-normalised, in the order of `chunks`. With c the cosine of two chunks, by the
+    default rules: `next_chunk` weighs min(1, .85 x (1 + .15 x max(0, c))); `similar_to`, for c > .8, .9 x c;
+    `related_to`, for c > .75, .75 x c, if each is among the eight best of the other (ties: lower ordinal first). Memory
+    is linear in the number of chunks. Raises ValueError unless there is one vector for each chunk.
     """
     count = len(chunks)
     if vectors.ndim != 2 or vectors.shape[0] != count:
@@ -88,13 +85,11 @@ def chunk_edges(
 def contribution(
     prepared: PreparedDocument, vectors: NDArray[np.float32], rules: LinkingRules = DEFAULT_RULES
 ) -> Contribution:
-    """All that one revision of a document puts into the graph; equal input gives an equal contribution, lists in order.
-
-    `vectors` as in `chunk_edges`.
-    """
+    """Everything that one revision of a document adds to the graph, in a fixed order. `vectors` as in `chunk_edges`."""
     chunked = prepared.chunked
-    facts = sorted(prepared.facts, key=lambda fact: fact.sentence, reverse=True)
-    statements = {node.id: node for node in (_statement(prepared, fact) for fact in facts)}  # the first sentence stays
+    latest_first = sorted(prepared.statements, key=lambda statement: statement.sentence, reverse=True)
+    nodes = (_statement_node(prepared, statement) for statement in latest_first)
+    statements = {node.id: node for node in nodes}  # of equal ones the first sentence's stays
     return Contribution(
         collection=prepared.key.collection,
         document_id=prepared.key.document_id,
@@ -124,7 +119,7 @@ def contribution(
 
 
 def _related(vectors: NDArray[np.float32], rules: LinkingRules) -> Iterator[tuple[int, int, float]]:
-    """(source, target, cosine) both ways for each pair of non-neighbours that hold each other among their best."""
+    """(source, target, cosine) in both directions for non-neighbours that are among each other's best."""
     best: dict[tuple[int, int], float] = {}
     count = len(vectors)
     rows = max(1, _BLOCK_FLOATS // max(1, count))
@@ -159,8 +154,16 @@ def _sections(key: DocumentKey, sections: Sequence[Section]) -> list[SectionNode
     return nodes
 
 
-def _statement(prepared: PreparedDocument, fact: StatedFact) -> StatementNode:
-    chunk = prepared.chunked.chunks[fact.chunk].id
-    roles = [RoleEdge(*role) for role in fact.roles]
-    identity = statement_id(chunk, fact.predicate, [(role.role, role.name) for role in roles], fact.extractor)
-    return StatementNode(identity, fact.chunk, fact.predicate, fact.confidence, fact.extractor, fact.sentence, roles)
+def _statement_node(prepared: PreparedDocument, statement: Statement) -> StatementNode:
+    chunk = prepared.chunked.chunks[statement.chunk].id
+    roles = [RoleEdge(*role) for role in statement.roles]
+    identity = statement_id(chunk, statement.predicate, [(role.role, role.name) for role in roles], statement.extractor)
+    return StatementNode(
+        identity,
+        statement.chunk,
+        statement.predicate,
+        statement.confidence,
+        statement.extractor,
+        statement.sentence,
+        roles,
+    )

@@ -1,48 +1,45 @@
-"""What can be done with a document before the encoder: parse, chunk, extract. Runs in the limited child process.
+"""The pipeline of a document before embedding: parse, chunk, extract. Runs in the sandboxed child process.
 
-Semantic chunking needs vectors, and the child process has no encoder. So there a document is read twice: first for its
-sentences, then, once they are embedded and compared, to be prepared with the turns that were found.
+Semantic chunking needs vectors, and the child process has no encoder. So such a document is parsed twice: for its
+sentences, and, once these are embedded and compared, to be prepared with the topic boundaries that were found.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
-from indexer.chunking.languages import language_of
+from indexer.chunking.sentences import language_of
 from indexer.chunking.splitter import ChunkingParameters, chunk, sentences_by_section
-from indexer.documents import Chunk, ParsedDocument, PreparedDocument, Section, said_in_title
-from indexer.extraction import (
-    Places,
-    about_names,
-    document_title,
-    extract_facts,
-    extract_mentions,
-    merged_metadata,
-    resolve_links,
-)
+from indexer.documents import Chunk, ParsedDocument, PreparedDocument, Section, repeats_title
+from indexer.extraction.entities import extract_mentions
+from indexer.extraction.links import resolve_links
+from indexer.extraction.metadata import merged_metadata
+from indexer.extraction.offsets import OffsetIndex
+from indexer.extraction.relations import extract_statements
+from indexer.extraction.titles import about_names, document_title
 from indexer.parsing import parse, parse_title
 from schemas.events import DocumentUpsert
 from schemas.ids import sha256_hex
 from schemas.limits import PAGE_STARTS
 
 EXTRACTOR_VERSION = "rules-5"
-MAX_METADATA_BYTES = 64 * 1024  # unless given
+MAX_METADATA_BYTES = 64 * 1024  # by default
 
 
 class PreparationTask(msgspec.Struct, frozen=True):
-    """What `prepare_bytes` takes, as MessagePack."""
+    """The argument of `prepare_bytes`, as MessagePack."""
 
     upsert: DocumentUpsert
     chunking: ChunkingParameters
     revision: str | None = None
-    turns: tuple[int, ...] = ()
+    boundaries: tuple[int, ...] = ()
     max_metadata_bytes: int = MAX_METADATA_BYTES
-    wanted: Literal["document", "sentences"] = "document"
+    output: Literal["document", "sentences"] = "document"
 
 
 def revision_of(upsert: DocumentUpsert, chosen: ChunkingParameters | None) -> str:
-    """The document's revision; where its collection has `chosen` how it is cut, that counts too."""
+    """The document's revision, which depends on the chunking that its collection has `chosen`, if any."""
     if chosen is None:
         return upsert.revision
     return sha256_hex(msgspec.json.encode([upsert.revision, chosen], order="deterministic"))[:32]
@@ -52,18 +49,18 @@ def prepare(
     upsert: DocumentUpsert,
     chunking: ChunkingParameters,
     revision: str | None = None,
-    turns: Sequence[int] = (),
+    boundaries: Sequence[int] = (),
     max_metadata_bytes: int = MAX_METADATA_BYTES,
 ) -> PreparedDocument:
-    """Everything a document says, ready to be embedded and stored.
+    """Everything about a document that can be computed before embedding.
 
-    `revision` is the upsert's own unless given; `turns` are those of the sentences that `sentences_of` gives. What the
-    document states of itself is metadata as far as there is room within `max_metadata_bytes`.
-    Pure: equal arguments give equal results, on every machine. Raises UnparsableDocument.
+    `revision` defaults to the upsert's own; `boundaries` are numbers of sentences as in `sentences_of`. The document's
+    own fields become metadata as far as `max_metadata_bytes` allows. Pure: equal arguments give equal results, on every
+    machine. Raises UnparsableDocument.
 
-    1. Parse the content into canonical text; of a document without content the title is the text.
+    1. Parse the content into canonical text; without content the title is the text.
     2. Chunk it.
-    3. Extract names, mentions, facts and links.
+    3. Extract names, mentions, statements and links.
     """
     # 1.
     if upsert.title and upsert.is_title_only:
@@ -73,64 +70,64 @@ def prepare(
     title = document_title(upsert, parsed)
     # 2.
     language = _language(parsed, chunking)
-    chunked = chunk(upsert.key, parsed, chunking, language=language, turns=turns)
+    chunked = chunk(upsert.key, parsed, chunking, language=language, boundaries=boundaries)
     # 3.
-    places = Places.of(parsed, chunked, language)
+    offsets = OffsetIndex.of(parsed, chunked, language)
+    metadata = merged_metadata(upsert.metadata, parsed.fields, max_metadata_bytes)
+    if parsed.page_starts:
+        metadata[PAGE_STARTS] = list(parsed.page_starts)  # `start` of a chunk tells its page
     return PreparedDocument(
         key=upsert.key,
         revision=revision or upsert.revision,
         title=title,
         uri=upsert.uri,
         content_type=upsert.content_type,
-        metadata=_with_pages(merged_metadata(upsert.metadata, parsed.fields, max_metadata_bytes), parsed),
+        metadata=metadata,
         chunked=chunked,
         embedding_texts=tuple(_embedding_text(title, chunked.sections[one.section], one) for one in chunked.chunks),
         about=about_names(upsert.title or parsed.title or title, parsed, upsert.key, upsert.metadata),
-        mentions=extract_mentions(parsed, chunked, places),
-        facts=extract_facts(title, parsed, chunked, upsert.key, upsert.metadata, places=places),
-        links=resolve_links(upsert, parsed, chunked, places),
+        mentions=extract_mentions(parsed, chunked, offsets),
+        statements=extract_statements(title, parsed, chunked, upsert.key, upsert.metadata, offsets),
+        links=resolve_links(upsert, parsed, chunked, offsets),
         notes=parsed.notes,
     )
 
 
 def sentences_of(upsert: DocumentUpsert, chunking: ChunkingParameters) -> list[list[str]]:
-    """The sentences of each section, as semantic chunking compares them. Pure. Raises UnparsableDocument."""
+    """The sentences of each section, for semantic chunking. Pure. Raises UnparsableDocument."""
     parsed = parse(upsert.content, upsert.content_type)
     return sentences_by_section(parsed, chunking, _language(parsed, chunking))
 
 
 def prepare_bytes(payload: bytes) -> bytes:
-    """`prepare` or `sentences_of` for another process: a PreparationTask in, what it wants out.
-
-    Raises UnparsableDocument.
-    """
+    """`prepare` or `sentences_of` for another process, from an encoded PreparationTask. Raises UnparsableDocument."""
     task = _task_decoder.decode(payload)
-    if task.wanted == "sentences":
+    if task.output == "sentences":
         return _encoder.encode(sentences_of(task.upsert, task.chunking))
-    return _encoder.encode(prepare(task.upsert, task.chunking, task.revision, task.turns, task.max_metadata_bytes))
+    return _encoder.encode(prepare(task.upsert, task.chunking, task.revision, task.boundaries, task.max_metadata_bytes))
 
 
 def encode_task(
     upsert: DocumentUpsert,
     chunking: ChunkingParameters,
     revision: str | None = None,
-    turns: Sequence[int] = (),
+    boundaries: Sequence[int] = (),
     max_metadata_bytes: int = MAX_METADATA_BYTES,
 ) -> bytes:
-    return _encoder.encode(PreparationTask(upsert, chunking, revision, tuple(turns), max_metadata_bytes))
+    return _encoder.encode(PreparationTask(upsert, chunking, revision, tuple(boundaries), max_metadata_bytes))
 
 
 def encode_sentences_task(upsert: DocumentUpsert, chunking: ChunkingParameters) -> bytes:
-    return _encoder.encode(PreparationTask(upsert, chunking, wanted="sentences"))
+    return _encoder.encode(PreparationTask(upsert, chunking, output="sentences"))
 
 
 def decode_sentences(result: bytes) -> list[list[str]]:
-    """Raises msgspec.DecodeError (ValueError) for bytes that are no lists of sentences."""
+    """Raises msgspec.DecodeError (a ValueError)."""
     return _sentences_decoder.decode(result)
 
 
 def decode_prepared(result: bytes) -> PreparedDocument:
-    """Raises msgspec.DecodeError (ValueError) for bytes that are no prepared document."""
+    """Raises msgspec.DecodeError (a ValueError)."""
     return _prepared_decoder.decode(result)
 
 
@@ -144,14 +141,9 @@ def _language(parsed: ParsedDocument, chunking: ChunkingParameters) -> str:
     return language_of(parsed.text) if chunking.language == "auto" else chunking.language
 
 
-def _with_pages(metadata: dict[str, Any], parsed: ParsedDocument) -> dict[str, Any]:
-    """The metadata, and `page_starts` where the format has pages: `start` tells a chunk's page."""
-    return {**metadata, PAGE_STARTS: list(parsed.page_starts)} if parsed.page_starts else metadata
-
-
 def _embedding_text(title: str, section: Section, one: Chunk) -> str:
-    """Title and own heading are carried to every chunk: `<title>. <heading>: <text>`. A title is not said twice."""
-    if said_in_title(one.text, title):
+    """`<title>. <heading>: <text>`, without repeating the title."""
+    if repeats_title(one.text, title):
         return title
     heading = section.headings[-1] if section.headings else ""
     if not heading or heading.casefold() == title.casefold() or heading.casefold() in title.casefold():

@@ -1,7 +1,7 @@
-"""Where a text turns to something else: the gaps between sentences over which the meaning drops.
+"""Semantic chunking: topic boundaries at the gaps between sentences where their similarity drops.
 
-As TextTiling does it (Hearst 1997, "TextTiling: Segmenting Text into Multi-paragraph Subtopic Passages", Computational
-Linguistics 23:1), with the similarity of sentence vectors in the place of shared words.
+TextTiling (Hearst 1997, "TextTiling: Segmenting Text into Multi-paragraph Subtopic Passages", Computational Linguistics
+23:1), with the similarity of sentence vectors instead of shared words.
 """
 
 from collections.abc import Sequence
@@ -9,18 +9,18 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-WINDOW = 2  # sentences on either side of a gap: one alone says too little, more blur the turn
-LEAST_DEPTH = 0.1  # of cosine; a text that stays with its subject is not cut where it drops least
+WINDOW = 2  # sentences on either side of a gap
+MIN_DEPTH = 0.1  # of cosine; keeps a text on one topic whole
 
 
-def turns(sections: Sequence[int], vectors: NDArray[np.float32]) -> list[int]:
-    """The numbers of the sentences with which something else begins, ascending; never the first of a section.
+def topic_boundaries(sections: Sequence[int], vectors: NDArray[np.float32]) -> list[int]:
+    """The numbers of the sentences that begin a new topic, ascending; never the first of a section.
 
-    `sections` counts the sentences of each section; `vectors` are those of all sentences in order, (n, dim) float32,
-    L2-normalised. The similarity at a gap is the cosine of the means of the WINDOW sentences on either side. Its depth
-    is how far it lies below the nearest peak on the left, plus the same on the right. A gap is a turn where its
-    similarity is a local minimum and its depth exceeds LEAST_DEPTH and the document's mean depth by half a standard
-    deviation. Raises ValueError when there is not one vector for each sentence.
+    `sections`: the number of sentences of each section; `vectors`: those of all sentences in order, (n, dim) float32,
+    L2-normalised. The similarity at a gap is the cosine of the means of the WINDOW sentences on either side; its depth
+    is its distance below the nearest peak on the left, plus the same on the right. A gap is a boundary if its
+    similarity is a local minimum and its depth exceeds MIN_DEPTH and the document's mean depth by half a standard
+    deviation. Raises ValueError unless there is one vector for each sentence.
     """
     if vectors.ndim != 2 or vectors.shape[0] != sum(sections):
         raise ValueError(f"{sum(sections)} sentences need as many vectors; the array's shape is {vectors.shape}.")
@@ -33,12 +33,12 @@ def turns(sections: Sequence[int], vectors: NDArray[np.float32]) -> list[int]:
     if not depths:
         return []
     known = np.fromiter(depths.values(), np.float64)
-    bound = max(LEAST_DEPTH, float(known.mean() + known.std() / 2))
+    bound = max(MIN_DEPTH, float(known.mean() + known.std() / 2))
     return [number for number, depth in depths.items() if depth > bound]
 
 
 def _similarities(vectors: NDArray[np.float32]) -> list[float]:
-    """The cosine over each gap; in double precision and without BLAS, so that it is the same wherever it is made."""
+    """The cosine at each gap; in double precision and without BLAS, so that it is the same on every machine."""
     found = []
     exact = vectors.astype(np.float64)
     for gap in range(1, len(exact)):
@@ -50,7 +50,7 @@ def _similarities(vectors: NDArray[np.float32]) -> list[float]:
 
 
 def _depths(similarities: Sequence[float]) -> list[float]:
-    """How deep each gap lies; 0 for one that is no local minimum."""
+    """The depth of each gap; 0 for one that is no local minimum."""
     depths = []
     for gap, here in enumerate(similarities):
         left = _peak(similarities, range(gap - 1, -1, -1), here)
@@ -63,7 +63,7 @@ def _depths(similarities: Sequence[float]) -> list[float]:
 
 
 def _peak(similarities: Sequence[float], path: range, here: float) -> float:
-    """The height reached by climbing along the path for as long as it rises."""
+    """The value reached by climbing along the path while it rises."""
     top = here
     for gap in path:
         if similarities[gap] < top:

@@ -1,4 +1,4 @@
-"""Where sentences begin and end in a document's canonical text, by sentencex's rules for its language.
+"""Sentence segmentation of canonical text, by sentencex's rules for its language, which CLD2 detects.
 
 A line of canonical text is a paragraph, a list item, a table row or a line of code, and no sentence crosses it: an edit
 in one paragraph never moves the sentences of another.
@@ -8,13 +8,16 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+import pycld2
 import sentencex
 
-from indexer.chunking.languages import USUAL
-
+DEFAULT_LANGUAGE = "en"
+SAMPLE_CHARACTERS = 1_000
+MIN_SHARE = 60  # percent of the text; below, the text counts as one of several languages
 WINDOW_CHARACTERS = 2_000  # sentencex takes quadratic time over thousands of unclosed quotation marks
-REMEMBERED_WINDOWS = 2_048  # lines of a long document; some 10 MB at most
+CACHED_WINDOWS = 2_048  # lines of a long document; some 10 MB at most
 
+_LANGUAGE_CODES = {"zh-Hant": "zh", "iw": "he", "jw": "jv", "nb": "no"}  # CLD2's → ISO 639-1
 _LINE = re.compile(r"[^\n]+")
 _STOP = re.compile(r"[.!?。！？।॥؟۔](?=\s)|[。！？]")
 _ENUMERATOR = re.compile(r"\(?(?:\d{1,4}|[A-Za-z])[.)]|[-*•]")
@@ -24,15 +27,28 @@ _GOES_ON = re.compile(r"[^\W\d_]")
 _INITIAL = re.compile(r"(?:^|[\s(\[«„“])[^\W\d_a-z]\.$")
 
 
-def sentence_spans(text: str, start: int = 0, end: int | None = None, language: str = USUAL) -> list[tuple[int, int]]:
-    """The sentences of `text[start:end]` as (start, end) in characters of `text`, in order, without blanks around.
+def language_of(text: str) -> str:
+    """The language of a text by its first characters, as an ISO 639 code; `en` if it cannot be detected."""
+    sample = text[:SAMPLE_CHARACTERS].encode("utf-8", "replace")
+    try:
+        is_reliable, _, found = pycld2.detect(sample, isPlainText=True)
+    except pycld2.error:  # control characters, which CLD2 does not take for text
+        return DEFAULT_LANGUAGE
+    _, code, share, _ = found[0]
+    return _LANGUAGE_CODES.get(code, code) if is_reliable and share >= MIN_SHARE else DEFAULT_LANGUAGE
 
-    `language` is an ISO 639 code; what sentencex has no rules for falls back to those of a related language, or of
-    English. A sentence's place in the list over the whole text is its document-wide number. Every character that is
-    not whitespace is in exactly one sentence. Time is linear in the length, whatever the text.
+
+def sentence_spans(
+    text: str, start: int = 0, end: int | None = None, language: str = DEFAULT_LANGUAGE
+) -> list[tuple[int, int]]:
+    """The sentences of `text[start:end]` as (start, end) in characters of `text`, in order and stripped.
+
+    `language` is an ISO 639 code; sentencex falls back to a related language, or to English. The index of a sentence in
+    the list over the whole text is its document-wide number. Every character that is not whitespace is in exactly one
+    sentence. Time is linear in the length.
     """
     spans: list[tuple[int, int]] = []
-    is_english = language == USUAL
+    is_english = language == DEFAULT_LANGUAGE
     for line in _LINE.finditer(text, start, len(text) if end is None else end):
         first = len(spans)
         if is_english and (whole := _one_sentence(text, line.start(), line[0])):
@@ -50,7 +66,7 @@ def sentence_spans(text: str, start: int = 0, end: int | None = None, language: 
 
 
 def _one_sentence(text: str, start: int, line: str) -> list[tuple[int, int]] | None:
-    """The line as it is where no sentence can end inside it, which is seen at once for most short lines."""
+    """The line as one sentence if none can end inside it, a fast path for most short lines; else None."""
     bare = line.strip()
     stop = _FIRST_STOP.search(bare)
     if not bare.isascii() or len(bare) > WINDOW_CHARACTERS or (stop and stop.end() < len(bare)):
@@ -60,10 +76,10 @@ def _one_sentence(text: str, start: int, line: str) -> list[tuple[int, int]] | N
 
 
 def _is_cut_short(text: str, before: tuple[int, int], after: tuple[int, int]) -> bool:
-    """Whether a full stop there ends no sentence: behind an initial, or before a word in lower case.
+    """Whether a full stop ends no sentence: after an initial, or before a word in lower case.
 
-    So it is in languages with two cases, whose abbreviations no list of rules has all. English, whose list is long,
-    also begins sentences with names such as `pip`, and is left as sentencex has it.
+    No list of rules has all abbreviations of a language. Not for English, whose list is long, and whose sentences may
+    begin with names such as `pip`.
     """
     if text[before[1] - 1] != ".":
         return False
@@ -75,7 +91,7 @@ def _is_cut_short(text: str, before: tuple[int, int], after: tuple[int, int]) ->
 
 
 def _windows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The line in pieces of bounded size: cut behind a full stop where there is one, else at a blank, else anywhere."""
+    """The line in pieces of bounded size, cut after a full stop if there is one, else at a blank, else anywhere."""
     while end - start > WINDOW_CHARACTERS:
         limit = start + WINDOW_CHARACTERS
         stops = [match.end() for match in _STOP.finditer(text, start + WINDOW_CHARACTERS // 2, limit)]
@@ -89,9 +105,9 @@ def _split(text: str, start: int, end: int, language: str) -> Iterator[tuple[int
     return ((start + first, start + last) for first, last in _sentences(text[start:end], language))
 
 
-@lru_cache(maxsize=REMEMBERED_WINDOWS)
+@lru_cache(maxsize=CACHED_WINDOWS)
 def _sentences(window: str, language: str) -> tuple[tuple[int, int], ...]:
-    """Asked for twice of each line: by who cuts its section, and by who numbers the sentences of the whole text."""
+    """Cached, as chunking and sentence numbering both need each line."""
     window = _ODD_BLANK.sub(" ", window)
     found = []
     for boundary in sentencex.get_sentence_boundaries(language, window):

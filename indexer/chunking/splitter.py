@@ -1,9 +1,9 @@
-"""Two levels of chunks, small to big: children of about 300 characters are embedded, their parents are shown.
+"""Small-to-big chunking: children of about 300 characters are embedded, their parents (passages) are shown.
 
-Per section: sentences are packed into cores, which lie end to end and cover the section once. A child is a core with
-some words before it; a parent is a run of cores with some sentences before it. No chunk crosses a section. By the
-method `semantic` cores and parents also end where the text turns to something else (`indexer.chunking.semantic`), and
-what follows takes over nothing from before.
+Per section: sentences are packed into cores, which cover the section end to end. A child is a core with some words of
+overlap before it; a parent is a run of cores with some sentences of overlap before it. No chunk crosses a section. With
+the method `semantic`, cores and parents also end at topic boundaries (`indexer.chunking.semantic`), without overlap
+across them.
 """
 
 import re
@@ -16,25 +16,24 @@ from typing import Literal
 
 from semantic_text_splitter import TextSplitter
 
-from indexer.chunking.languages import USUAL
-from indexer.chunking.sentences import sentence_spans
+from indexer.chunking.sentences import DEFAULT_LANGUAGE, sentence_spans
 from indexer.documents import Chunk, ChunkedDocument, ParsedDocument, Passage, Section
 from schemas.curation import ChunkingChoice
 from schemas.ids import DocumentKey, chunk_id, passage_id
 
 SLACK = 4 / 3  # a child may exceed its size by a third rather than cut a sentence
-FULL_ENOUGH = 0.75  # of its size: such a child ends where its paragraph ends
-LEAST_TAIL = 0.25  # of its size: a last chunk smaller than that is merged or evened out with the one before
-LEAST_BEFORE_TURN = 0.5  # of its size: a smaller parent goes on over a turn
+FULL_ENOUGH = 0.75  # of its size: such a child ends with its paragraph
+MIN_TAIL = 0.25  # of its size: a smaller last chunk is merged or balanced with the one before
+MIN_BEFORE_BOUNDARY = 0.5  # of its size: a smaller parent continues over a topic boundary
 
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class ChunkingParameters:
-    """Sizes in characters; `passage_overlap` is a share of `passage_characters`. Raises ValueError for nonsense.
+    """Sizes in characters; `passage_overlap` is a share of `passage_characters`. Raises ValueError for bad values.
 
-    `language` is an ISO 639 code, or `auto` for what the text shows itself to be.
+    `language` is an ISO 639 code, or `auto` to detect it.
     """
 
     passage_characters: int = 1_400
@@ -51,10 +50,10 @@ class ChunkingParameters:
             raise ValueError("A passage has the size of two chunks or more; its overlap is a share of 0 to 0.5.")
 
     def with_choice(self, choice: ChunkingChoice) -> "ChunkingParameters":
-        """These, with what a collection has chosen for itself. Raises ValueError with a sentence for who chose it."""
-        parent = _first_given(choice.parent_characters, self.passage_characters)
-        child = _first_given(choice.child_characters, self.chunk_characters)
-        child_overlap = _first_given(choice.child_overlap, self.chunk_overlap)
+        """These parameters with a collection's own choices. Raises ValueError with a sentence for the person."""
+        parent = _or_default(choice.parent_characters, self.passage_characters)
+        child = _or_default(choice.child_characters, self.chunk_characters)
+        child_overlap = _or_default(choice.child_overlap, self.chunk_overlap)
         share = self.passage_overlap if choice.parent_overlap is None else choice.parent_overlap / parent
         if parent < 2 * child:
             raise ValueError(
@@ -79,17 +78,17 @@ class ChunkingParameters:
 
     @property
     def longest_chunk(self) -> int:
-        """The bound on a child's characters, overlap included."""
+        """The most characters of a child, overlap included."""
         return int(self.chunk_characters * SLACK)
 
     @property
     def longest_passage(self) -> int:
-        """The bound on a parent's characters, overlap included."""
+        """The most characters of a parent, overlap included."""
         return self.passage_characters + self.longest_chunk
 
     @property
     def passage_overlap_characters(self) -> int:
-        return int(self.passage_characters * self.passage_overlap + 1e-6)  # a share may stand for a whole number
+        return int(self.passage_characters * self.passage_overlap + 1e-6)  # the share may come from a whole number
 
 
 def chunk(
@@ -97,20 +96,20 @@ def chunk(
     parsed: ParsedDocument,
     parameters: ChunkingParameters,
     *,
-    language: str = USUAL,
-    turns: Sequence[int] = (),
+    language: str = DEFAULT_LANGUAGE,
+    boundaries: Sequence[int] = (),
 ) -> ChunkedDocument:
     """The sections, parents and children of a document; `text[start:end] == chunk.text` for each of them.
 
-    `turns` are numbers of sentences, counted as `sentences_by_section` gives them, with which something else begins.
-    A pure function: the same input gives the same ids. A child's id holds as long as its text and headings do.
+    `boundaries` are numbers of sentences, counted over `sentences_by_section`, that begin a new topic. Pure: the same
+    input gives the same ids, and a child's id stays the same as long as its text and headings do.
     """
-    cutter = _Cutter(parsed, parameters, language, turns)
+    splitter = _Splitter(parsed, parameters, language, boundaries)
     occurrences: Counter[tuple[str, tuple[str, ...], str]] = Counter()
     passages: list[Passage] = []
     chunks: list[Chunk] = []
     for index, section in enumerate(parsed.sections):
-        for bounds, children in cutter.cut(section):
+        for bounds, children in splitter.split(section):
             text = parsed.text[slice(*bounds)]
             seen = ("passage", section.headings, text)
             identity = passage_id(key, section.headings, text, occurrences[seen])
@@ -127,34 +126,34 @@ def chunk(
 
 
 def sentences_by_section(
-    parsed: ParsedDocument, parameters: ChunkingParameters, language: str = USUAL
+    parsed: ParsedDocument, parameters: ChunkingParameters, language: str = DEFAULT_LANGUAGE
 ) -> list[list[str]]:
-    """What chunks are packed from: the sentences of each section, in pieces where one is too long for a child."""
-    cutter = _Cutter(parsed, parameters, language)
-    return [[parsed.text[slice(*unit)] for unit in cutter.units(section)] for section in parsed.sections]
+    """The units that chunks are packed from: the sentences of each section, in pieces if too long for a child."""
+    splitter = _Splitter(parsed, parameters, language)
+    return [[parsed.text[slice(*unit)] for unit in splitter.units(section)] for section in parsed.sections]
 
 
-class _Cutter:
-    """Cuts the sections of one document, each once and in order."""
+class _Splitter:
+    """Splits the sections of one document, each once and in order."""
 
     def __init__(
-        self, parsed: ParsedDocument, parameters: ChunkingParameters, language: str, turns: Sequence[int] = ()
+        self, parsed: ParsedDocument, parameters: ChunkingParameters, language: str, boundaries: Sequence[int] = ()
     ) -> None:
         self._text = parsed.text
         self._parameters = parameters
         self._language = language
-        self._turn_numbers = frozenset(turns)
+        self._boundary_numbers = frozenset(boundaries)
         self._units_before = 0
-        self._turns: set[int] = set()
+        self._boundaries: set[int] = set()
         self._figures = sorted(parsed.figures, key=lambda figure: figure.end)
         self._figure_ends = [figure.end for figure in self._figures]
 
-    def cut(self, section: Section) -> Iterator[tuple[Span, list[Span]]]:
+    def split(self, section: Section) -> Iterator[tuple[Span, list[Span]]]:
         """The parents of a section in order, each with its children."""
         units = list(self.units(section))
-        if self._turn_numbers:
+        if self._boundary_numbers:
             numbered = enumerate(units, self._units_before)
-            self._turns.update(start for number, (start, _) in numbered if number in self._turn_numbers)
+            self._boundaries.update(start for number, (start, _) in numbered if number in self._boundary_numbers)
             self._units_before += len(units)
         unit_starts = [start for start, _ in units]
         for cores in self._group(self._merge_tail(list(self._pack(units)))):
@@ -169,11 +168,11 @@ class _Cutter:
             if end - start <= size:
                 yield start, end
                 continue
-            for offset, piece in _splitter(size).chunk_indices(self._text[start:end]):
+            for offset, piece in _text_splitter(size).chunk_indices(self._text[start:end]):
                 yield start + offset, start + offset + len(piece)
 
     def _pack(self, units: Sequence[Span]) -> Iterator[Span]:
-        """Cores: as many units as come nearest to a child's size, its overlap counted in."""
+        """Cores: the units that come nearest to a child's size, overlap included."""
         size, longest = self._parameters.chunk_characters, self._parameters.longest_chunk
         overlap = 0
         start, end = units[0]
@@ -181,41 +180,41 @@ class _Cutter:
             length, longer = end - start + overlap, unit_end - start + overlap
             ends_paragraph = "\n\n" in self._text[end:unit_start]
             full = length >= size * FULL_ENOUGH and ends_paragraph
-            is_turn = unit_start in self._turns
-            full = full or (is_turn and length >= size * LEAST_TAIL)
+            is_boundary = unit_start in self._boundaries
+            full = full or (is_boundary and length >= size * MIN_TAIL)
             if not full and longer <= longest and longer - size <= size - length:
                 end = unit_end
                 continue
             yield start, end
-            overlap = 0 if is_turn else self._parameters.chunk_overlap
+            overlap = 0 if is_boundary else self._parameters.chunk_overlap
             start, end = unit_start, unit_end
         yield start, end
 
     def _merge_tail(self, cores: list[Span]) -> list[Span]:
-        """A last core that is tiny joins the one before it, if that can take it."""
+        """Merge a tiny last core with the one before it, if that fits."""
         if len(cores) < 2:
             return cores
         (start, _), (tail_start, tail_end) = cores[-2:]
         fits = tail_end - start + self._parameters.chunk_overlap <= self._parameters.longest_chunk
-        if fits and tail_end - tail_start < self._parameters.chunk_characters * LEAST_TAIL:
+        if fits and tail_end - tail_start < self._parameters.chunk_characters * MIN_TAIL:
             return [*cores[:-2], (start, tail_end)]
         return cores
 
     def _group(self, cores: Sequence[Span]) -> list[Sequence[Span]]:
-        """Runs of cores that fill a parent, its overlap counted in; the last two runs are evened out."""
+        """Runs of cores that fill a parent, overlap included; the last two are balanced."""
         size = self._parameters.passage_characters
         groups: list[list[Span]] = []
         overlap = 0
         for core in cores:
             length = core[0] - groups[-1][0][0] if groups else 0
-            is_turn = core[0] in self._turns and length >= size * LEAST_BEFORE_TURN
-            if groups and not is_turn and core[1] - groups[-1][0][0] + overlap <= size:
+            is_boundary = core[0] in self._boundaries and length >= size * MIN_BEFORE_BOUNDARY
+            if groups and not is_boundary and core[1] - groups[-1][0][0] + overlap <= size:
                 groups[-1].append(core)
                 continue
             if groups:
-                overlap = 0 if core[0] in self._turns else self._parameters.passage_overlap_characters
+                overlap = 0 if core[0] in self._boundaries else self._parameters.passage_overlap_characters
             groups.append([core])
-        if len(groups) > 1 and groups[-1][-1][1] - groups[-1][0][0] < size * LEAST_TAIL:
+        if len(groups) > 1 and groups[-1][-1][1] - groups[-1][0][0] < size * MIN_TAIL:
             both = groups[-2] + groups[-1]
             middle = (both[0][0] + both[-1][1]) // 2
             cut = min(max(1, bisect_left(both, (middle, 0))), len(both) - 1)
@@ -223,8 +222,8 @@ class _Cutter:
         return list(groups)
 
     def _parent_start(self, section: Section, start: int, unit_starts: Sequence[int]) -> int:
-        """Where a parent begins that takes over the sentences before its first core, but nothing of a figure."""
-        if start in self._turns:
+        """Where a parent begins: some sentences before its first core, but no part of a figure."""
+        if start in self._boundaries:
             return start
         earliest = max(section.start, start - self._parameters.passage_overlap_characters)
         for at in range(bisect_right(self._figure_ends, earliest), len(self._figures)):
@@ -234,9 +233,9 @@ class _Cutter:
         return unit_starts[bisect_left(unit_starts, earliest)]
 
     def _child_start(self, parent_start: int, start: int, end: int) -> int:
-        """Where a child begins that takes over the last words before its core, as its parent and its size allow."""
+        """Where a child begins: some words before its core, as far as its parent and its size allow."""
         reach = min(self._parameters.chunk_overlap, self._parameters.longest_chunk - (end - start))
-        if start in self._turns:
+        if start in self._boundaries:
             return start
         if start - reach <= parent_start:
             return parent_start
@@ -247,10 +246,10 @@ class _Cutter:
 _BLANK = re.compile(r"\s+")
 
 
-def _first_given(chosen: int | None, usual: int) -> int:
-    return usual if chosen is None else chosen
+def _or_default(chosen: int | None, default: int) -> int:
+    return default if chosen is None else chosen
 
 
 @lru_cache(maxsize=16)
-def _splitter(size: int) -> TextSplitter:
+def _text_splitter(size: int) -> TextSplitter:
     return TextSplitter(size)

@@ -1,4 +1,4 @@
-"""Phrases that are terms of a document: set off by their author, or repeated. Found again wherever they stand."""
+"""Keyphrases: terms that a document emphasises, has as headings or repeats, and all their occurrences."""
 
 import re
 from collections import Counter
@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from indexer.documents import ParsedDocument, Section
 from indexer.extraction.lexicon import PARTS_OF_DOCUMENTS, SENTENCE_STARTERS, STOP_WORDS
-from indexer.extraction.names import Name
-from indexer.extraction.runs import name_of
+from indexer.extraction.names import Name, name_of
 
-MAX_SET_OFF = 400
+MAX_EMPHASISED = 400
 MAX_REPEATED = 30
 MIN_REPETITIONS = 3
 MIN_TOKENS = 200
@@ -25,7 +24,7 @@ _TOKEN = re.compile(r"(\w+(?:['’-]\w+)*|[^\w\s]|\n)")
 
 
 class Tokens(NamedTuple):
-    """A document's words in lower case and its punctuation, with where each stands in the text."""
+    """A document's words in lower case and its punctuation, with their offsets."""
 
     words: list[str]
     starts: list[int]
@@ -33,14 +32,14 @@ class Tokens(NamedTuple):
 
 
 def tokens_of(text: str) -> Tokens:
-    """The tokens of the first two million characters: what repeats has done so by then."""
-    pieces = _TOKEN.split(text[:MAX_CHARACTERS])  # in turn what is between tokens, and a token
+    """The tokens of the first MAX_CHARACTERS."""
+    pieces = _TOKEN.split(text[:MAX_CHARACTERS])  # alternately what is between tokens, and a token
     bounds = list(accumulate(map(len, pieces)))
     return Tokens(list(map(str.lower, pieces[1::2])), bounds[:-1:2], bounds[1::2])
 
 
-def telling_headings(sections: Iterable[Section]) -> Iterator[tuple[int, str]]:
-    """(start of its section, heading) for each heading that names a subject, not just a part of a document."""
+def topic_headings(sections: Iterable[Section]) -> Iterator[tuple[int, str]]:
+    """(start of its section, heading) of each heading that names a subject, unlike `Introduction`."""
     for section in sections:
         if section.headings:
             heading = " ".join(section.headings[-1].split())
@@ -49,12 +48,12 @@ def telling_headings(sections: Iterable[Section]) -> Iterator[tuple[int, str]]:
                 yield section.start, heading
 
 
-def set_off_phrases(parsed: ParsedDocument, sections: Iterable[Section]) -> dict[str, str]:
-    """Emphasised phrases, and headings of two words or more: words → surface, the first 400 of them."""
+def emphasised_phrases(parsed: ParsedDocument, sections: Iterable[Section]) -> dict[str, str]:
+    """Emphasised phrases, and headings of two words or more: words → surface, the first MAX_EMPHASISED."""
     terms: dict[str, str] = {}
-    headings = (heading for _, heading in telling_headings(sections) if " " in heading)
+    headings = (heading for _, heading in topic_headings(sections) if " " in heading)
     for phrase in (*headings, *parsed.emphasised):
-        if len(terms) >= MAX_SET_OFF:
+        if len(terms) >= MAX_EMPHASISED:
             break
         surface = " ".join(phrase.split()).strip(" .,;:!?*_`\"'")
         if not 2 < len(surface) <= MAX_TERM_CHARACTERS:
@@ -67,9 +66,10 @@ def set_off_phrases(parsed: ParsedDocument, sections: Iterable[Section]) -> dict
 
 
 def repeated_phrases(tokens: Tokens) -> dict[str, str]:
-    """Phrases of two to four words that stand three times or more, without stop words at their ends; the best 30.
+    """Phrases of two to four words that occur three times or more, without stop words at their ends.
 
-    Nothing in a text of under 200 words. The best cover most words: (words - 1) x repetitions; ties by the alphabet.
+    The MAX_REPEATED with the highest (words - 1) x occurrences, ties by the alphabet; none in a text of fewer than
+    MIN_TOKENS words.
     """
     words = tokens.words
     if len(words) < MIN_TOKENS:
@@ -80,7 +80,7 @@ def repeated_phrases(tokens: Tokens) -> dict[str, str]:
     longer: dict[str, int] = {}
     for size, grams in reversed(_repeated_grams(usable)):
         for gram, count in grams:
-            if _dull(gram[0]) or _dull(gram[-1]):
+            if _is_weak(gram[0]) or _is_weak(gram[-1]):
                 continue
             phrase = " ".join(gram)
             if longer.get(phrase) == count:
@@ -95,9 +95,10 @@ def repeated_phrases(tokens: Tokens) -> dict[str, str]:
 
 
 def _repeated_grams(words: list[str]) -> list[tuple[int, list[tuple[tuple[str, ...], int]]]]:
-    """By size, from two words to four, what stands three times or more, with how often; empty words end a run.
+    """For each size from two words on, the n-grams that occur three times or more, with their counts.
 
-    A longer run is counted only where both its shorter ones are repeated (Agrawal and Srikant 1994, section 2.1).
+    An n-gram is counted only where both its (n-1)-grams are frequent (Agrawal and Srikant 1994, section 2.1). Empty
+    words end a run.
     """
     grams: list[tuple[str, ...]] = list(pairwise(words))
     starts: Sequence[int] = range(len(grams))
@@ -107,14 +108,14 @@ def _repeated_grams(words: list[str]) -> list[tuple[int, list[tuple[tuple[str, .
         if size == 2:
             repeated = {gram: count for gram, count in repeated.items() if "" not in gram}
         by_size.append((size, list(repeated.items())))
-        held = [start for start, gram in zip(starts, grams, strict=True) if gram in repeated]
-        starts = [start for start, following in pairwise(held) if following == start + 1]
+        frequent = [start for start, gram in zip(starts, grams, strict=True) if gram in repeated]
+        starts = [start for start, following in pairwise(frequent) if following == start + 1]
         grams = [tuple(words[start : start + size + 1]) for start in starts]
     return by_size
 
 
 def occurrences(text: str, tokens: Tokens, terms: dict[str, str]) -> Iterator[Name]:
-    """Every place where one of the terms stands, longest match first, left to right; at most 20,000 places."""
+    """All occurrences of the terms, longest match first, left to right; at most MAX_OCCURRENCES."""
     lengths: dict[str, list[int]] = {}
     for term in terms:
         first, *rest = term.split(" ")
@@ -131,7 +132,7 @@ def occurrences(text: str, tokens: Tokens, terms: dict[str, str]) -> Iterator[Na
             continue
         for size in lengths[word]:
             term = " ".join(words[at : at + size])
-            if names.get(term) and at + size <= len(words):  # a slice at the end of the text may be a shorter term
+            if names.get(term) and at + size <= len(words):  # at the end of the text a slice may be shorter
                 start, end = starts[at], ends[at + size - 1]
                 yield Name(start, end, names[term], text[start:end], "concept")
                 reached = at + size
@@ -141,5 +142,5 @@ def occurrences(text: str, tokens: Tokens, terms: dict[str, str]) -> Iterator[Na
             return
 
 
-def _dull(word: str) -> bool:
+def _is_weak(word: str) -> bool:
     return word in STOP_WORDS or len(word) < 3

@@ -1,12 +1,12 @@
-"""Lists of English words the extraction rules lean on: closed classes, titles of persons, words that tell a kind."""
+"""English word lists of the extraction rules: closed classes, personal titles, words that tell an entity type."""
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text with blanks between them."""
+    """The words of a text."""
     return frozenset(text.split())
 
 
-# Words that never carry a name by themselves.
+# Words that are never a name by themselves.
 STOP_WORDS = word_set(
     """a about above after again against all almost along already also although always among an and another any
     anyone anything are as at away back be became because become been before behind being below between both but
@@ -23,7 +23,7 @@ STOP_WORDS = word_set(
     yours yourself e.g i.e vs cf don't doesn't isn't can't won't it's i'm i've that's there's"""
 )
 
-# Common words that sentences begin with: capitalised there, they name nothing.
+# Common words at the start of sentences, where they are capitalised without being names.
 SENTENCE_STARTERS = STOP_WORDS | word_set(
     """according actually additionally afterwards ago albeit alternatively altogether anyway apart apparently
     approximately around asked assuming based basically beginning beside besides best better beyond briefly
@@ -49,8 +49,8 @@ SENTENCE_STARTERS = STOP_WORDS | word_set(
     set show specify start stop suppose test type update verify write born died married"""
 )
 
-# Lower-case words that may stand inside a name. What particles join stays whole; behind `of` and the weak ones a part
-# is often a name of its own.
+# Lower-case words inside names. Particles never separate; after `of` and the weak connectors a part is often a name
+# of its own.
 PARTICLES = word_set(
     "de la le les du des del della di da do dos das van von der den ter ten zu af av al el bin ibn ben st"
 )
@@ -58,7 +58,7 @@ STRONG_CONNECTORS = PARTICLES | {"of", "the"}
 WEAK_CONNECTORS = word_set("and & in for at on to with from by or a an as y e und et into is near under no")
 CONNECTORS = STRONG_CONNECTORS | WEAK_CONNECTORS
 
-# Words that stand before a person's name without being part of it.
+# Words before a person's name that are not part of it.
 HONORIFICS = word_set(
     """abbot admiral ambassador archbishop archduke baron baroness bishop brigadier brother captain cardinal
     chancellor chief colonel commander congressman congresswoman corporal count countess dame deacon dean
@@ -69,7 +69,7 @@ HONORIFICS = word_set(
     col gen gov hon lt"""
 )
 
-# Full stops behind these end no name.
+# A full stop after these ends no name.
 ABBREVIATIONS = word_set(
     "Bros Capt Co Col Corp Cpl Dr Ft Gen Gov Hon Inc Jr Lt Ltd Mr Mrs Ms Mt No Prof Rep Rev Sen Sgt Sr St Ste Vol vs"
 )
@@ -80,7 +80,7 @@ MONTHS = word_set(
 )
 DAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")
 
-# The last or first word of a name that tells its kind.
+# The last or first word of a name that tells its type.
 ORGANISATION_WORDS = word_set(
     """academy agency airlines airways alliance army association authority band bank board brewery brigade brothers
     bros bureau center centre church club co college commission committee company confederation conference
@@ -98,7 +98,6 @@ PLACE_WORDS = word_set(
     town township valley village volcano mt mts"""
 )
 WORK_WORDS = word_set("album film novel opera overture saga series show sonata song soundtrack suite trilogy")
-PLACE_PREPOSITIONS = word_set("in at near from to of")
 
 GIVEN_NAMES = word_set(
     """aaron adam adrian albert alex alexander alexandra alfred alice allan allen alyssa amanda amy andrea andreas
@@ -120,7 +119,7 @@ GIVEN_NAMES = word_set(
     virginia vladimir walter warren wayne wilhelm william yuri"""
 )
 
-# Common nouns that close a name whose other words are capitalised: `Bayes theorem`, `English language`.
+# Common nouns that end a name whose other words are capitalised: `Bayes theorem`, `English language`.
 CLOSING_NOUNS = word_set(
     """algorithm alphabet assassination attack attacks battle bombing bombings calendar campaign championship
     championships comics conjecture crisis culture cuisine disaster disease dynasty earthquake effect election

@@ -1,11 +1,11 @@
-"""Links between documents: what a link's target says, resolved against the document it stands in."""
+"""Links between documents: targets resolved against the document that contains them."""
 
 import posixpath
 from collections.abc import Iterator
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from indexer.documents import ChunkedDocument, DocumentLink, ParsedDocument
-from indexer.extraction.positions import Places
+from indexer.extraction.offsets import OffsetIndex
 from indexer.extraction.series import series_of_path
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey, link_key
@@ -16,21 +16,20 @@ MAX_TARGET_CHARACTERS = 1_000
 
 
 def resolve_links(
-    upsert: DocumentUpsert, parsed: ParsedDocument, chunked: ChunkedDocument, places: Places | None = None
+    upsert: DocumentUpsert, parsed: ParsedDocument, chunked: ChunkedDocument, offsets: OffsetIndex
 ) -> tuple[DocumentLink, ...]:
     """Links to documents, each target once, at the first chunk that links to it; by chunk, then by target.
 
-    A target is the path that the link names. Readers look for the document of that id, else for one that has the same
-    `schemas.ids.link_key`, whichever is there when they look. Links of the envelope stand at chunk 0. Web addresses
-    count only where they name a document beside this one: under the address that its `uri` has before its id, in the
-    folder of its `uri`, or of its own series. At most 2,000 links.
+    A target is the path that the link names; readers resolve it to the document of that id, else to one with the same
+    `schemas.ids.link_key`. Links of the envelope are anchored at chunk 0. A web address counts only if it names a
+    sibling of this document: under the address that its `uri` has before its id, in the folder of its `uri`, or in its
+    own series. At most MAX_LINKS.
     """
     if not chunked.chunks:
         return ()
-    places = places or Places.of(parsed, chunked)
     first: dict[tuple[str, str], tuple[int, DocumentKey]] = {}
     own = upsert.key.collection, link_key(upsert.key.document_id)
-    for target, chunk in _targets(upsert, parsed, places):
+    for target, chunk in _targets(upsert, parsed, offsets):
         same = target.collection, link_key(target.document_id)
         if not same[1] or same == own or (same not in first and len(first) >= MAX_LINKS):
             continue
@@ -38,19 +37,19 @@ def resolve_links(
     return tuple(DocumentLink(chunk, target, LINK_WEIGHT) for chunk, target in sorted(first.values()))
 
 
-def _targets(upsert: DocumentUpsert, parsed: ParsedDocument, places: Places) -> Iterator[tuple[DocumentKey, int]]:
+def _targets(upsert: DocumentUpsert, parsed: ParsedDocument, offsets: OffsetIndex) -> Iterator[tuple[DocumentKey, int]]:
     for link in upsert.links:
         yield _named(link, upsert.key), 0
     for text_link in parsed.links:
         path = _document_path(text_link.target, upsert)
         if path:
-            yield DocumentKey(upsert.key.collection, path.rstrip("/")), places.chunk_from(text_link.start)
+            yield DocumentKey(upsert.key.collection, path.rstrip("/")), offsets.chunk_from(text_link.start)
 
 
 def _named(link: str, key: DocumentKey) -> DocumentKey:
     """A link of the envelope: an id of the same collection, or `collection/id`.
 
-    What stands before the first slash is a collection, unless it is the folder that the document's own id begins with.
+    The part before the first slash is a collection, unless the document's own id begins with that folder.
     """
     head, _, rest = link.partition("/")
     own_folder = key.document_id.partition("/")[0] if "/" in key.document_id else None
@@ -58,7 +57,7 @@ def _named(link: str, key: DocumentKey) -> DocumentKey:
 
 
 def _document_path(target: str, upsert: DocumentUpsert) -> str | None:
-    """The path of the document that a link in the text means; None when it leads elsewhere."""
+    """The document path that a link in the text refers to; None if it leads elsewhere."""
     try:
         parts, own = urlsplit(target.strip()[:MAX_TARGET_CHARACTERS]), urlsplit(upsert.uri or "")
     except ValueError:
@@ -73,13 +72,13 @@ def _document_path(target: str, upsert: DocumentUpsert) -> str | None:
         resolved = posixpath.normpath(posixpath.join(folder, path)) if path else ""
     while resolved.startswith("../"):
         resolved = resolved[3:]
-    if series_of_path(resolved) and "/" not in resolved:  # pages that are folders on their site: `../pep-0008/`
+    if series_of_path(resolved) and "/" not in resolved:  # a page that is a folder of its site: `../pep-0008/`
         return posixpath.join(folder, resolved)
     return None if resolved in {"", ".", ".."} else resolved
 
 
 def _sibling(parts: SplitResult, own: SplitResult, document_id: str) -> str | None:
-    """The document that a web address means, for the document of this id whose address is `own`."""
+    """The document that a web address refers to, for the document of this id whose address is `own`."""
     path, own_path = unquote(parts.path), unquote(own.path)
     parent, name = posixpath.split(path.rstrip("/"))
     if parts.scheme not in ("http", "https", "") or not name:

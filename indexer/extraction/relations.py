@@ -1,21 +1,24 @@
-"""Facts that sentences state in plain patterns: `X is a Y`, `X requires Y`, `Long Name (LN)`."""
+"""Relation extraction: the statements of metadata and of sentence patterns (`X is a Y`, `X requires Y`, `Name (N)`)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from indexer.documents import ParsedDocument, StatedFact
+from indexer.documents import ChunkedDocument, ParsedDocument, Statement
 from indexer.extraction.lexicon import MONTHS, SENTENCE_STARTERS, STOP_WORDS, word_set
-from indexer.extraction.positions import Places
-from indexer.extraction.runs import RUN, name_of
+from indexer.extraction.metadata import metadata_statements
+from indexer.extraction.names import MAX_NAME_CHARACTERS, RUN, name_of
+from indexer.extraction.offsets import OffsetIndex
+from indexer.extraction.series import series_of_document
+from schemas.ids import DocumentKey
 
 EXTRACTOR = "pattern"
 DEFINITION_CONFIDENCE = 0.7
 RELATION_CONFIDENCE = 0.7
 ALIAS_CONFIDENCE = 0.9
 
-MAX_FACTS_PER_CHUNK = 16
+MAX_STATEMENTS_PER_CHUNK = 16
 MAX_OBJECT_WORDS = 6
-MAX_NAME_CHARACTERS = 120
 MAX_SENTENCE_CHARACTERS = 1_000
 
 # Predicate → the verb phrases that state it.
@@ -55,26 +58,50 @@ _ACRONYM = re.compile(r" \((?:or )?([A-Z][A-Za-z]{0,8}[A-Z])s?\)")
 _WORD = re.compile(r"[A-Za-z][\w'’]*")
 
 
-def stated_in_sentences(parsed: ParsedDocument, places: Places) -> tuple[StatedFact, ...]:
-    """The facts of all sentences, by chunk, predicate and names; at most 16 a chunk. Time is linear in the length."""
-    found: dict[tuple[int, str, str, str], StatedFact] = {}
-    taken: dict[int, int] = {}
-    for number, (start, end) in enumerate(places.sentences):
-        chunk = places.chunk_at(start)
+def extract_statements(
+    title: str,
+    parsed: ParsedDocument,
+    chunked: ChunkedDocument,
+    key: DocumentKey,
+    metadata: Mapping[str, Any],
+    offsets: OffsetIndex,
+) -> tuple[Statement, ...]:
+    """Statements of the metadata first, anchored at chunk 0, then those of sentences, by chunk; none without chunks.
+
+    The subject of metadata is the document's identifier (`PEP 8`) if it has one, else its title.
+    """
+    if not chunked.chunks:
+        return ()
+    series = series_of_document(key, parsed.fields)
+    subject = series.identifier if series else title
+    return metadata_statements(subject, parsed.fields, metadata, series) + _sentence_statements(parsed, offsets)
+
+
+def _sentence_statements(parsed: ParsedDocument, offsets: OffsetIndex) -> tuple[Statement, ...]:
+    """By chunk, predicate and names; at most MAX_STATEMENTS_PER_CHUNK. Time is linear in the length."""
+    found: dict[tuple[int, str, str, str], Statement] = {}
+    counts: dict[int, int] = {}
+    for number, (start, end) in enumerate(offsets.sentences):
+        chunk = offsets.chunk_at(start)
         if chunk < 0 or end - start > MAX_SENTENCE_CHARACTERS:
             continue
-        for predicate, subject, value, confidence in _facts_of(parsed.text, start, end):
+        for predicate, subject, value, confidence in _statements_of(parsed.text, start, end):
             names = name_of(subject), name_of(value)
             key = (chunk, predicate, *names)
-            if not all(names) or names[0] == names[1] or key in found or taken.get(chunk, 0) >= MAX_FACTS_PER_CHUNK:
+            if (
+                not all(names)
+                or names[0] == names[1]
+                or key in found
+                or counts.get(chunk, 0) >= MAX_STATEMENTS_PER_CHUNK
+            ):
                 continue
-            taken[chunk] = taken.get(chunk, 0) + 1
+            counts[chunk] = counts.get(chunk, 0) + 1
             roles = (("subject", names[0], subject), ("object", names[1], value))
-            found[key] = StatedFact(chunk, predicate, roles, confidence, EXTRACTOR, number)
+            found[key] = Statement(chunk, predicate, roles, confidence, EXTRACTOR, number)
     return tuple(found[key] for key in sorted(found))
 
 
-def _facts_of(text: str, start: int, end: int) -> Iterator[tuple[str, str, str, float]]:
+def _statements_of(text: str, start: int, end: int) -> Iterator[tuple[str, str, str, float]]:
     opening = RUN.match(text, start, end)
     if opening and _is_subject(opening.group()):
         verb = _IS_A.match(text, opening.end(), end)
@@ -100,7 +127,7 @@ def _is_subject(run: str) -> bool:
 
 
 def _run_before(text: str, start: int, end: int) -> str:
-    """The run of capitals that ends where the verb begins; empty when there is none."""
+    """The capitalised run that ends where the verb begins; empty if there is none."""
     low = max(start, end - MAX_NAME_CHARACTERS)
     for match in RUN.finditer(text, low, end):
         if match.end() == end and (match.start() > low or low == start):
@@ -112,7 +139,7 @@ def _run_before(text: str, start: int, end: int) -> str:
 
 
 def _noun_phrase(text: str, start: int, end: int) -> str:
-    """Up to six words, ended by punctuation or by a word that no noun phrase holds; empty when none is left."""
+    """Up to MAX_OBJECT_WORDS words, ended by punctuation or a word that no noun phrase contains; may be empty."""
     last = at = start
     words = 0
     while words < MAX_OBJECT_WORDS:
@@ -134,7 +161,7 @@ def _without_possessive(run: str) -> str:
 
 
 def _long_form(before: str, acronym: str) -> str:
-    """The words whose initials the acronym behind them is, small words aside: `Centers for Disease Control` (CDC)."""
+    """The words before an acronym that it abbreviates, stop words aside: `Centers for Disease Control` (CDC)."""
     letters = acronym.lower()
     words = [match.span() for match in _WORD.finditer(before)]
     at = len(letters) - 1

@@ -1,6 +1,6 @@
 """Numbered series of documents, such as PEPs and RFCs: `pep-0008.rst` and the field `pep: 8` both mean `PEP 8`.
 
-What a document states in its header is said in its title; what its id alone tells is a name it can be found by.
+A number in a document's header becomes part of its title; one in its id alone is a name that it can be found by.
 """
 
 import re
@@ -10,9 +10,9 @@ from typing import NamedTuple
 from indexer.extraction.lexicon import word_set
 from schemas.ids import DocumentKey
 
-# Series whose number may follow without a sign between, and may stand in a field whatever the document's id.
+# Series whose number may follow without a separator, and may be in a field whatever the document's id.
 KNOWN_SERIES = word_set("bep bip cve eip erc iso jep jsr nep pep rfc slep srfi xep")
-# Words before a number in a file's name that name no series.
+# Words before a number in a file name that are no series.
 _NOT_SERIES = word_set(
     """app art book chap copy data day demo doc docs draft feat file fig figs fix form img item lab lec list log
     main new news note notes num old page pages para part pic poem post ref rev sec seq step tab table task temp
@@ -24,7 +24,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 
 
 class SeriesNumber(NamedTuple):
-    """A place in a series. `series` is lower case."""
+    """A document's number in a series; `series` is lower case."""
 
     series: str
     number: int
@@ -36,7 +36,7 @@ class SeriesNumber(NamedTuple):
 
 
 def series_of_path(path: str) -> SeriesNumber | None:
-    """What the last part of a path or URL says, extension aside: `peps/pep-0008.rst` → PEP 8."""
+    """The number in the file name of a path or URL: `peps/pep-0008.rst` → PEP 8."""
     name = path.rstrip("/").rpartition("/")[2].lower()
     match = _FILE_NAME.match(name)
     if match is None or match[1] in _NOT_SERIES or (match[2] is None and match[1] not in KNOWN_SERIES):
@@ -46,23 +46,27 @@ def series_of_path(path: str) -> SeriesNumber | None:
 
 
 def series_of_document(key: DocumentKey, fields: Sequence[tuple[str, str]]) -> SeriesNumber | None:
-    """The document's own number: what it states, else what its id tells.
+    """The document's own number: the one it states, else the one in its id.
 
-    An id whose letters only repeat the name of its collection or folder counts through that (`cacm/CACM-0205`) and is
-    no place in a series, unless the series is a known one: `peps/pep-0008.rst`.
+    An id that only numbers the documents of its collection or folder (`cacm/CACM-0205`) is no series, unless it is a
+    known one: `peps/pep-0008.rst`.
     """
     stated = stated_series(key, fields)
     if stated:
         return stated
-    told = series_of_path(key.document_id)
-    if told is None or told.series in KNOWN_SERIES:
-        return told
+    number_in_id = series_of_path(key.document_id)
+    if number_in_id is None or number_in_id.series in KNOWN_SERIES:
+        return number_in_id
     around = _LETTERS.findall(f"{key.collection}/{key.document_id.rpartition('/')[0]}".lower())
-    return None if told.series in {name for word in around for name in (word, word.removesuffix("s"))} else told
+    return (
+        None
+        if number_in_id.series in {name for word in around for name in (word, word.removesuffix("s"))}
+        else number_in_id
+    )
 
 
 def stated_series(key: DocumentKey, fields: Sequence[tuple[str, str]]) -> SeriesNumber | None:
-    """The number the document states of itself: in a field whose name is a known series or begins its id."""
+    """The number in a field of the document whose name is a known series or begins its id."""
     file_name = key.document_id.rpartition("/")[2].lower()
     for name, value in fields:
         number = _NUMBER.fullmatch(value.strip())

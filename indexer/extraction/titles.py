@@ -1,4 +1,4 @@
-"""The names a document is about: its title, what remains of it when endings and honorifics go, and its identifiers."""
+"""A document's title, and the names it is about: title, shorter forms of it, identifiers and aliases."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 from indexer.documents import AboutName, ParsedDocument
 from indexer.extraction.lexicon import HONORIFICS, STOP_WORDS
-from indexer.extraction.runs import name_of
+from indexer.extraction.names import name_of
 from indexer.extraction.series import KNOWN_SERIES, series_of_document, series_of_path, stated_series
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey, normalise_name
@@ -29,7 +29,7 @@ def about_names(
     """The names, heaviest first, then by name. The same name from two rules keeps the greater weight.
 
     Weights: 1 for the title, the title without its bracketed ending, identifiers and stated aliases; .9 without an
-    article in front; .8 without an honorific in front; .7 for what stands before a comma, colon or dash.
+    article in front; .8 without an honorific in front; .7 for the part before a comma, colon or dash.
     """
     found: dict[str, AboutName] = {}
     for written, weight in _surfaces(title, parsed, key, metadata or {}):
@@ -63,7 +63,7 @@ def _surfaces(
 
 
 def _shorter(bare: str) -> Iterator[tuple[str, float]]:
-    """A title without brackets, shortened at either end."""
+    """Shorter forms of a title without brackets."""
     words = bare.split()
     if len(words) > 1 and words[0].lower() in ("the", "a", "an") and name_of(" ".join(words[1:])) not in STOP_WORDS:
         yield " ".join(words[1:]), WITHOUT_ARTICLE if len(words) > 2 else FIRST_PART
@@ -91,18 +91,18 @@ def _stated_aliases(parsed: ParsedDocument, metadata: Mapping[str, Any]) -> list
 
 
 def document_title(upsert: DocumentUpsert, parsed: ParsedDocument) -> str:
-    """What a document is called: its given title, else the parsed one, shortened, else the last part of its id.
+    """The given title, else the parsed one, shortened, else the last part of the id.
 
-    A place in a series that the document states itself stands in front, unless the title tells it already:
-    `PEP 8 – Style Guide for Python Code`. What only its id tells would be a word more in each of its passages; it
-    names a document without a title where the series is a known one.
+    A series number that the document states itself is put in front, unless the title has it:
+    `PEP 8 – Style Guide for Python Code`. One that only its id tells names a document without a title, if the series is
+    a known one; elsewhere it would be one more word in each of its passages.
     """
     title = " ".join((upsert.title or shortened_title(parsed.title or "")).split())
     series = stated_series(upsert.key, parsed.fields)
     if not title:
-        told = series or series_of_path(upsert.key.document_id)
-        if told and (told == series or told.series in KNOWN_SERIES):
-            return told.identifier
+        number = series or series_of_path(upsert.key.document_id)
+        if number and (number == series or number.series in KNOWN_SERIES):
+            return number.identifier
         return upsert.key.document_id.rstrip("/").rpartition("/")[2]
     if series is None or f" {name_of(series.identifier)} " in f" {normalise_name(title)} ":
         return title

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from indexer.documents import Passage, PreparedDocument, said_in_title
-from indexer.extraction.labels import label_text
+from indexer.documents import Passage, PreparedDocument, repeats_title
+from indexer.extraction.metadata import label_text
 from indexer.schema import FEEDBACK_SCHEMA, PASSAGES_SCHEMA, RETRIEVALS_SCHEMA, DocumentRow, chunks_schema, packed
 from indexer.text_analysis import terms_of
 from schemas.ids import digest, sha256_hex
@@ -110,7 +110,7 @@ def _search_text(prepared: PreparedDocument, passage: Passage, headings: Sequenc
     common, and so the less telling, the longer the documents are, and fill a list of hits with one document.
     """
     said = [prepared.title, *headings]
-    if not said_in_title(passage.text, prepared.title):
+    if not repeats_title(passage.text, prepared.title):
         said.append(passage.text)
     if passage.ordinal == 0:
         said.append(label_text(prepared.metadata, passage.text))

@@ -14,7 +14,7 @@ import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from indexer.chunking.semantic import turns
+from indexer.chunking.semantic import topic_boundaries
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
 from indexer.embedding.encoder import text_hash
@@ -196,7 +196,7 @@ class Preparer:
             if failure is not None:
                 raise WithoutVector("sentences", failure)
             array = np.asarray(vectors, dtype=np.float32)
-            boundaries = await self._encoder.compute(lambda: turns([len(section) for section in sections], array))
+            boundaries = await self._encoder.compute(lambda: topic_boundaries([len(section) for section in sections], array))
         return await self._parsers.prepare(event.upsert, chunking, event.revision, boundaries)
 
 

@@ -28,7 +28,7 @@ import httpx
 import numpy as np
 from aiokafka import AIOKafkaProducer
 
-from indexer.chunking.languages import language_of
+from indexer.chunking.sentences import language_of
 from indexer.chunking.splitter import ChunkingParameters, chunk
 from indexer.embedding.encoder import Encoder, load_encoder
 from indexer.embedding.model_files import PACKAGED_MODEL, model_folder

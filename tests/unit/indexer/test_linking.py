@@ -13,7 +13,7 @@ from indexer.documents import (
     Passage,
     PreparedDocument,
     Section,
-    StatedFact,
+    Statement,
 )
 from indexer.linking import LinkingRules, chunk_edges, contribution
 from schemas.contributions import AboutEdge, ChunkEdge, LinkEdge, MentionEdge, decode_contribution, encode_contribution
@@ -103,9 +103,9 @@ def test_each_chunk_needs_its_vector() -> None:
 def test_a_contribution_holds_everything_in_order() -> None:
     sections = (Section(("A",), 0, 1), Section(("A", "B"), 1, 2), Section(("A", "X", "C"), 2, 3), Section(("A",), 3, 4))
     facts = (
-        StatedFact(1, "uses", (("subject", "a", "A"), ("object", "b", "B")), 0.7, "pattern", 3),
-        StatedFact(0, "author", (("subject", "t", "T"), ("object", "ann", "Ann")), 1.0, "header"),
-        StatedFact(1, "uses", (("subject", "a", "A"), ("object", "b", "b")), 0.7, "pattern", 4),
+        Statement(1, "uses", (("subject", "a", "A"), ("object", "b", "B")), 0.7, "pattern", 3),
+        Statement(0, "author", (("subject", "t", "T"), ("object", "ann", "Ann")), 1.0, "header"),
+        Statement(1, "uses", (("subject", "a", "A"), ("object", "b", "b")), 0.7, "pattern", 4),
     )
     prepared = PreparedDocument(
         key=KEY,
@@ -118,7 +118,7 @@ def test_a_contribution_holds_everything_in_order() -> None:
         embedding_texts=("", ""),
         about=(AboutName("t", "T", 1.0), AboutName("s", "S", 0.7)),
         mentions=(Mention(1, "b", "B", "thing", 2, (3, 4)), Mention(0, "z", "Z", "thing", 1, (0,))),
-        facts=facts,
+        statements=facts,
         links=(DocumentLink(1, DocumentKey("e", "y.md"), 1.0), DocumentLink(0, DocumentKey("d", "x.md"), 1.0)),
     )
     made = contribution(prepared, at_angles(0, 90))

@@ -46,7 +46,7 @@ def test_a_document_is_prepared() -> None:
     assert prepared.title == "PEP 8 – Style Guide for Python Code"
     assert prepared.revision == upsert().revision
     assert {about.name: about.weight for about in prepared.about} == {"pep 8": 1.0, "style guide for python code": 1.0}
-    facts = {(fact.roles[0][2], fact.predicate, fact.roles[1][2]) for fact in prepared.facts}
+    facts = {(fact.roles[0][2], fact.predicate, fact.roles[1][2]) for fact in prepared.statements}
     assert {
         ("PEP 8", "author", "Guido van Rossum"),
         ("PEP 8", "author", "Barry Warsaw"),
@@ -176,7 +176,7 @@ def test_the_sentences_to_compare_come_section_by_section() -> None:
         ["Python 3 is a language.", "Names matter."],
     ]
     turned = prepare(
-        upsert(), ChunkingParameters(chunk_characters=60, chunk_overlap=0, passage_characters=200), turns=[1]
+        upsert(), ChunkingParameters(chunk_characters=60, chunk_overlap=0, passage_characters=200), boundaries=[1]
     )
     assert [chunk.text for chunk in turned.chunked.chunks][:2] == [
         "This guide builds on an essay of Guido van Rossum.",

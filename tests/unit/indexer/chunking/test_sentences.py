@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexer.chunking.languages import language_of
-from indexer.chunking.sentences import sentence_spans
+from indexer.chunking.sentences import language_of, sentence_spans
 
 
 def sentences(text: str, language: str = "en") -> list[str]:

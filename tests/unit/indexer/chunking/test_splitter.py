@@ -26,9 +26,9 @@ def document(text: str, *, sections: list[Section] | None = None, figures: tuple
     )
 
 
-def check(parsed: ParsedDocument, parameters: ChunkingParameters, turns: Sequence[int] = ()) -> ChunkedDocument:
+def check(parsed: ParsedDocument, parameters: ChunkingParameters, boundaries: Sequence[int] = ()) -> ChunkedDocument:
     """What holds for every document."""
-    chunked = chunk(KEY, parsed, parameters, turns=turns)
+    chunked = chunk(KEY, parsed, parameters, boundaries=boundaries)
     for one in (*chunked.passages, *chunked.chunks):
         section = parsed.sections[one.section]
         assert section.start <= one.start < one.end <= section.end
@@ -96,9 +96,9 @@ def test_parents_overlap_by_whole_sentences_and_their_children_do_not_repeat() -
 
 def test_chunks_and_passages_end_where_the_text_turns_and_take_nothing_over_it() -> None:
     usual = check(document(LONG), DEFAULTS)
-    turns = [2, 15, 30]
-    semantic = check(document(LONG), DEFAULTS, turns)
-    starts = [LONG.index(SENTENCES[turn]) for turn in turns]
+    boundaries = [2, 15, 30]
+    semantic = check(document(LONG), DEFAULTS, boundaries)
+    starts = [LONG.index(SENTENCES[turn]) for turn in boundaries]
     assert set(starts) <= {child.start for child in semantic.chunks}
     assert set(starts[1:]) <= {passage.start for passage in semantic.passages}
     assert not set(starts) <= {child.start for child in usual.chunks}
@@ -239,5 +239,5 @@ def test_any_text_is_covered_once_in_bounded_chunks(
         return
     starts = data.draw(st.lists(st.integers(0, len(text) - 1), max_size=3))
     figures = tuple(Figure(start, min(start + 30, len(text)), "Figure 1") for start in starts)
-    turns = data.draw(st.lists(st.integers(0, 60), max_size=6))
-    check(document(text, sections=sections, figures=figures), parameters, turns)
+    boundaries = data.draw(st.lists(st.integers(0, 60), max_size=6))
+    check(document(text, sections=sections, figures=figures), parameters, boundaries)

@@ -4,13 +4,18 @@ from collections.abc import Callable
 
 import pytest
 
-from indexer.documents import ChunkedDocument, ParsedDocument, TextLink
-from indexer.extraction import resolve_links
+from indexer.documents import ChunkedDocument, DocumentLink, ParsedDocument, TextLink
+from indexer.extraction import links as extraction
 from indexer.extraction.links import MAX_LINKS
+from indexer.extraction.offsets import OffsetIndex
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey, link_key
 
 Make = Callable[..., tuple[ParsedDocument, ChunkedDocument]]
+
+
+def resolve_links(made: DocumentUpsert, parsed: ParsedDocument, chunked: ChunkedDocument) -> tuple[DocumentLink, ...]:
+    return extraction.resolve_links(made, parsed, chunked, OffsetIndex.of(parsed, chunked))
 
 
 def upsert(document_id: str, links: list[str] | None = None, uri: str | None = None) -> DocumentUpsert:

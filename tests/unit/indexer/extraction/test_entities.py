@@ -3,13 +3,18 @@
 from collections.abc import Callable
 from itertools import permutations
 
-from indexer.documents import AboutName, Chunk, ChunkedDocument, ParsedDocument, Section, TextLink
-from indexer.extraction import about_names, extract_mentions
-from indexer.extraction.mentions import MAX_MENTIONS_PER_CHUNK
-from indexer.extraction.positions import Places
+from indexer.documents import AboutName, Chunk, ChunkedDocument, Mention, ParsedDocument, Section, TextLink
+from indexer.extraction import entities
+from indexer.extraction.entities import MAX_MENTIONS_PER_CHUNK
+from indexer.extraction.offsets import OffsetIndex
+from indexer.extraction.titles import about_names
 from schemas.ids import DocumentKey
 
 Make = Callable[..., tuple[ParsedDocument, ChunkedDocument]]
+
+
+def extract_mentions(parsed: ParsedDocument, chunked: ChunkedDocument) -> tuple[Mention, ...]:
+    return entities.extract_mentions(parsed, chunked, OffsetIndex.of(parsed, chunked))
 
 
 def test_a_mention_counts_where_it_begins(document: Make) -> None:
@@ -37,14 +42,14 @@ def test_in_overlapping_chunks_the_first_one_has_the_mention() -> None:
     assert [one.chunk for one in mentions] == [0]
 
 
-def test_places_when_a_later_chunk_ends_earlier() -> None:
+def test_offsets_when_a_later_chunk_ends_earlier() -> None:
     text = "x" * 100
     section = Section((), 0, 100)
     bounds = [(0, 50), (20, 40), (45, 100)]
     chunks = tuple(Chunk(str(n), n, 0, 0, start, end, text[start:end]) for n, (start, end) in enumerate(bounds))
-    places = Places.of(ParsedDocument(None, text, (section,)), ChunkedDocument((section,), (), chunks))
-    assert [places.chunk_at(position) for position in (0, 30, 49, 50, 99, 100)] == [0, 0, 0, 2, 2, -1]
-    assert places.chunk_from(100) == 2
+    offsets = OffsetIndex.of(ParsedDocument(None, text, (section,)), ChunkedDocument((section,), (), chunks))
+    assert [offsets.chunk_at(position) for position in (0, 30, 49, 50, 99, 100)] == [0, 0, 0, 2, 2, -1]
+    assert offsets.chunk_from(100) == 2
 
 
 def test_a_common_word_that_is_a_name_elsewhere_in_the_document_counts(document: Make) -> None:

@@ -1,12 +1,22 @@
 """Which names stand in a run of capitals."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.extraction.names import code_in, dates_in, names_in, quoted_in
-from indexer.extraction.runs import name_of
+from indexer.extraction import names
+from indexer.extraction.names import code_in, dates_in, name_of, names_in, quoted_in
 from schemas.ids import normalise_name
+
+EVERY_DATE = names._DATE
+EVERY_IDENTIFIER = re.compile(
+    r"(?<![\w./@:\\-])(?:[a-z]+[A-Z]\w*|_{0,2}[a-z]\w+(?:\.[a-z_]\w+)+|_{0,2}[a-z]\w*_\w+)(?![\w@/]|\.\w)"
+)
+PARTS_OF_DATES = st.sampled_from(
+    ["1", "12", "30th", "2004", "20045", "May", "September", "Sept.", "January", " ", " ", ", ", "\n", ".", "x"]
+)
 
 
 def found(text: str) -> set[str]:
@@ -95,3 +105,18 @@ def test_hostile_text_takes_linear_time(hostile: str) -> None:
     sum(1 for _ in names_in(hostile, 0, len(hostile)))
     sum(1 for _ in code_in(hostile, 0, len(hostile)))
     sum(1 for _ in quoted_in(hostile, 0, len(hostile)))
+
+
+@given(st.lists(PARTS_OF_DATES, max_size=24), st.integers(0, 3), st.integers(0, 3))
+def test_every_date_is_found_by_its_year(parts: list[str], before: int, behind: int) -> None:
+    text = "".join(parts)
+    end = max(before, len(text) - behind)
+    found = [(name.start, name.end) for name in dates_in(text, before, end)]
+    assert found == [match.span() for match in EVERY_DATE.finditer(text, before, end)]
+
+
+@given(st.text("abXY19_.@/:- \n", max_size=40))
+def test_identifiers_are_those_that_a_word_read_forwards_and_backwards_gives(text: str) -> None:
+    found = [(name.start, name.end) for name in code_in(text, 0, len(text))]
+    expected = [match for match in EVERY_IDENTIFIER.finditer(text) if len(name_of(match.group())) > 2]
+    assert found == [match.span() for match in expected]

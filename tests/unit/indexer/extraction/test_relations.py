@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from indexer.documents import ChunkedDocument, ParsedDocument
-from indexer.extraction import extract_facts
+from indexer.extraction.offsets import OffsetIndex
+from indexer.extraction.relations import extract_statements
 from schemas.ids import DocumentKey
 
 Make = Callable[..., tuple[ParsedDocument, ChunkedDocument]]
@@ -15,15 +16,21 @@ Triples = list[tuple[str, str, str]]
 
 def header(document: Make, fields: dict[str, str], metadata: Any = None, key: str = "pep-0101.rst") -> Triples:
     parsed, chunked = document("nothing here", fields=tuple(fields.items()))
-    facts = extract_facts("Some Title", parsed, chunked, DocumentKey("peps", key), metadata or {})
-    assert {(fact.chunk, fact.sentence, fact.confidence, fact.extractor) for fact in facts} <= {(0, -1, 1.0, "header")}
-    return [(fact.roles[0][2], fact.predicate, fact.roles[1][2]) for fact in facts]
+    statements = extract_statements(
+        "Some Title", parsed, chunked, DocumentKey("peps", key), metadata or {}, OffsetIndex.of(parsed, chunked)
+    )
+    assert {
+        (statement.chunk, statement.sentence, statement.confidence, statement.extractor) for statement in statements
+    } <= {(0, -1, 1.0, "header")}
+    return [(statement.roles[0][2], statement.predicate, statement.roles[1][2]) for statement in statements]
 
 
 def sentences(document: Make, text: str) -> Triples:
     parsed, chunked = document(text)
-    facts = extract_facts("Some Title", parsed, chunked, DocumentKey("d", "note.md"), {})
-    return [(fact.roles[0][2], fact.predicate, fact.roles[1][2]) for fact in facts]
+    statements = extract_statements(
+        "Some Title", parsed, chunked, DocumentKey("d", "note.md"), {}, OffsetIndex.of(parsed, chunked)
+    )
+    return [(statement.roles[0][2], statement.predicate, statement.roles[1][2]) for statement in statements]
 
 
 def test_numbers_of_the_own_series_become_identifiers(document: Make) -> None:
@@ -72,7 +79,7 @@ def test_long_values_addresses_and_empty_ones_are_dropped(document: Make) -> Non
     assert header(document, {"status": "x" * 120}) == [("PEP 101", "status", "x" * 120)]
 
 
-def test_metadata_of_the_envelope_states_facts_too(document: Make) -> None:
+def test_metadata_of_the_envelope_states_statements_too(document: Make) -> None:
     metadata = {"year": 1998, "tags": ["graph", "search"], "draft": True, "nested": {"a": 1}}
     assert header(document, {"pep_delegate": "Paul Moore"}, metadata) == [
         ("PEP 101", "delegate", "Paul Moore"),
@@ -82,7 +89,7 @@ def test_metadata_of_the_envelope_states_facts_too(document: Make) -> None:
     ]
 
 
-def test_header_and_metadata_that_agree_state_one_fact(document: Make) -> None:
+def test_header_and_metadata_that_agree_state_one_statement(document: Make) -> None:
     assert header(document, {"author": "Paul Moore"}, {"author": ["paul moore"]}) == [
         ("PEP 101", "author", "Paul Moore")
     ]
@@ -105,7 +112,7 @@ def test_header_and_metadata_that_agree_state_one_fact(document: Make) -> None:
         ("The Centers for Disease Control (CDC) said so.", ("Centers for Disease Control", "also_known_as", "CDC")),
     ],
 )
-def test_plain_sentences_state_facts(document: Make, text: str, expected: tuple[str, str, str]) -> None:
+def test_plain_sentences_state_statements(document: Make, text: str, expected: tuple[str, str, str]) -> None:
     assert expected in sentences(document, text)
 
 
@@ -124,11 +131,13 @@ def test_other_sentences_state_none(document: Make, text: str) -> None:
     assert sentences(document, text) == []
 
 
-def test_a_fact_stands_in_the_chunk_and_sentence_that_state_it(document: Make) -> None:
+def test_a_statement_stands_in_the_chunk_and_sentence_that_state_it(document: Make) -> None:
     parsed, chunked = document("We begin here. Kafka is a broker. ", size=15)
-    [fact] = extract_facts("T", parsed, chunked, DocumentKey("d", "n.md"), {})
-    assert (fact.chunk, fact.sentence, fact.extractor) == (1, 1, "pattern")
-    assert fact.roles == (("subject", "kafka", "Kafka"), ("object", "broker", "broker"))
+    [statement] = extract_statements(
+        "T", parsed, chunked, DocumentKey("d", "n.md"), {}, OffsetIndex.of(parsed, chunked)
+    )
+    assert (statement.chunk, statement.sentence, statement.extractor) == (1, 1, "pattern")
+    assert statement.roles == (("subject", "kafka", "Kafka"), ("object", "broker", "broker"))
 
 
 @pytest.mark.timeout(20)
