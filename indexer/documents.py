@@ -43,8 +43,8 @@ class ParsedDocument(msgspec.Struct, frozen=True):
     """Plain text with its structure.
 
     `fields` are those of front matter and headers, as (name, value) in order, names in lower case with `_`.
-    `emphasised` are phrases in bold, in italics or marked as terms. `page_starts` are the offsets of the pages, if the format
-    has pages. `notes` tell the producer what could not be read as intended.
+    `emphasised` are phrases in bold, in italics or marked as terms. `page_starts` are the offsets of the pages, if the
+    format has pages. `notes` tell the producer what could not be read as intended.
     """
 
     title: str | None

@@ -1,7 +1,7 @@
 """A document's contribution to the graph, with the similarity edges between its chunks.
 
-`next_chunk` connects each chunk to the next, as does `similar_to` if their cosine is high; `related_to` connects similar
-chunks that are not neighbours, in both directions.
+`next_chunk` connects each chunk to the next, as does `similar_to` if their cosine is high; `related_to` connects
+similar chunks that are not neighbours, in both directions.
 """
 
 from collections.abc import Iterator, Sequence

@@ -205,7 +205,7 @@ def parts_at_start(run: str) -> tuple[Name, ...]:
 
 @lru_cache(maxsize=CACHED_RUNS)
 def parts_of(run: str) -> tuple[Name, ...]:
-    """The names in a run, with positions in the run: itself, and parts without titles, articles, numbers and connectors."""
+    """The names in a run, by positions in it: itself, and parts without titles, articles, numbers and connectors."""
     if " " not in run and "\u00a0" not in run:
         name = name_of(run)
         return (Name(0, len(run), name, run, kind_of(name, run)),) if _names_something(name, run) else ()

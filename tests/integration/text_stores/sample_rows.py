@@ -56,7 +56,7 @@ def prepared(key: DocumentKey, passages: Sequence[str], title: str) -> PreparedD
         embedding_texts=tuple(f"{title}. {chunk.text}" for chunk in made_chunks),
         about=(),
         mentions=(),
-        facts=(),
+        statements=(),
         links=(),
     )
 
