@@ -196,7 +196,9 @@ class Preparer:
             if failure is not None:
                 raise WithoutVector("sentences", failure)
             array = np.asarray(vectors, dtype=np.float32)
-            boundaries = await self._encoder.compute(lambda: topic_boundaries([len(section) for section in sections], array))
+            boundaries = await self._encoder.compute(
+                lambda: topic_boundaries([len(section) for section in sections], array)
+            )
         return await self._parsers.prepare(event.upsert, chunking, event.revision, boundaries)
 
 
