@@ -17,7 +17,7 @@ from indexer.integrity.check import all_damage
 from indexer.integrity.damage import Damage, mending_of
 from indexer.read.graph_snapshots import SnapshotFile, latest_snapshot, newest_intact_snapshot
 from indexer.read.graph_tables import GraphTables, read_graph
-from indexer.read.lance import VectorReader
+from indexer.read.lance import LanceReader, LanceSnapshot
 
 SHOWN = 20
 LOOK_AGAIN_SECONDS = 0.25
@@ -90,29 +90,28 @@ def verify_when_complete(data_dir: Path, wait_seconds: float) -> VerifyReport:
         raise IncompatibleGeneration(f"There are no stores in {data_dir} yet: start a worker on it with 'thalweg up'.")
     damage = all_damage(generation)
     try:
-        reader = VectorReader.open(generation)
+        reader = LanceReader.open(generation)
         if not damage:
             reader.snapshot().require_intact_rows()
     except DamagedStore as error:
         return _not_compared(generation, [str(each) for each in damage] or [str(error)])
     deadline = time.monotonic() + wait_seconds
     while True:
-        reader.refresh()
+        text = reader.snapshot()
         snapshot = latest_snapshot(generation.snapshots_dir)
-        expected = max((stored.graph_offset for stored in reader.snapshot().positions.values()), default=-1)
+        expected = max((stored.graph_offset for stored in text.positions.values()), default=-1)
         reached = snapshot.graph_position if snapshot is not None else -1
         if reached >= expected or time.monotonic() > deadline:
             intact = newest_intact_snapshot(generation.snapshots_dir)
-            return verify(generation, reader, intact, damage)
+            return verify(generation, text, intact, damage)
         time.sleep(LOOK_AGAIN_SECONDS)
 
 
 def verify(
-    generation: Generation, reader: VectorReader, snapshot: SnapshotFile | None, damage: Sequence[Damage] = ()
+    generation: Generation, text: LanceSnapshot, snapshot: SnapshotFile | None, damage: Sequence[Damage] = ()
 ) -> VerifyReport:
-    """Compare what the reader's snapshot shows with a snapshot of the graph; None is the empty graph. `damage` is what
-    was found before."""
-    text = reader.snapshot()
+    """Compare the text tables with a snapshot of the graph; None is the empty graph. `damage` is what was found
+    before."""
     rows = text.content_rows()
     expected = max((stored.graph_offset for stored in text.positions.values()), default=-1)
     revisions = {row["key"]: row["revision"] for row in rows.documents.to_pylist()}

@@ -24,7 +24,7 @@ from query_api.errors import ApiProblem
 from query_api.index.lag import LogWatch
 from query_api.index.log_identity import LogIdentity
 from query_api.index.manager import NotThereYet, SnapshotKeeper, StoppingNow, covers
-from query_api.index.snapshot import ServedSnapshot
+from query_api.index.snapshot import Snapshot
 from query_api.index.stores import Stores
 from query_api.index.unreadable_batches import UnreadableWatch
 from query_api.index.worker_state import WorkerWatch
@@ -235,13 +235,13 @@ class Service:
         """Run a look-up in the stores in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._read_threads, work)
 
-    def snapshot(self) -> ServedSnapshot:
+    def snapshot(self) -> Snapshot:
         """The current one. Raises ApiProblem 503 while there is none."""
         if self.keeper.current is None:
             raise not_ready(self.keeper.problem or "The stores are being opened.")
         return self.keeper.current
 
-    async def snapshot_for(self, search: SearchRequest) -> ServedSnapshot:
+    async def snapshot_for(self, search: SearchRequest) -> Snapshot:
         """The snapshot a search is to read: that of its cursor, else one at least as new as the token `after`. Raises
         ApiProblem."""
         if search.needs_vector and (problem := self.model.problem(self.manifest)):
@@ -251,7 +251,7 @@ class Service:
         if search.cursor is None:
             return self.snapshot() if asked is None else await self.reach(asked, search.wait_seconds, graph=graph)
         snapshot = snapshot_of_page(search, search.cursor, self.pinned, self.snapshot().generation)
-        if reads_tables(search, snapshot) and not await self.read(snapshot.tables.is_kept):
+        if reads_tables(search, snapshot) and not await self.read(snapshot.text.is_kept):
             raise snapshot_gone()
         if asked is not None and not covers(snapshot, asked, graph=graph):
             raise ApiProblem(
@@ -261,7 +261,7 @@ class Service:
             )
         return snapshot
 
-    async def reach(self, asked: dict[int, int], wait_seconds: float, *, graph: bool) -> ServedSnapshot:
+    async def reach(self, asked: dict[int, int], wait_seconds: float, *, graph: bool) -> Snapshot:
         """A snapshot that shows these positions. Raises ApiProblem 503 with what has been reached."""
         try:
             return await self.keeper.wait_for(asked, graph=graph, seconds=wait_seconds)

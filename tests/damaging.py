@@ -17,7 +17,6 @@ from indexer.linking import contribution
 from indexer.pipeline import EXTRACTOR_VERSION, prepare
 from indexer.read.graph_snapshots import newest_intact_snapshot
 from indexer.read.graph_tables import read_graph
-from indexer.read.lance import VectorReader, VectorSnapshot
 from indexer.read.rows import ChunkSpan
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.verify import graph_digest, verify_when_complete
@@ -25,6 +24,7 @@ from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import VectorWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
+from query_api.index.text.snapshot import TextReader, TextSnapshot
 from schemas.contributions import Contribution
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
@@ -154,7 +154,7 @@ def is_live(file: Path) -> bool:
     return file.suffix != ".txn"
 
 
-def text_answers(snapshot: VectorSnapshot) -> dict[str, Any]:
+def text_answers(snapshot: TextSnapshot) -> dict[str, Any]:
     """Whatever the query service reads from the text stores, from memory and from the tables."""
     encoder = HashingEncoder()
     vectors = encoder.encode(QUESTIONS)
@@ -221,13 +221,13 @@ class Experiment:
 
     def __init__(self, generation: Generation) -> None:
         self._generation = generation
-        self._text = text_answers(VectorReader.open(generation).snapshot())
+        self._text = text_answers(TextReader.open(generation).snapshot())
         self._graphs = snapshot_digests(generation)
 
     def on(self, kind: str, file: Path, changes: int, random: random.Random, tally: Tally) -> None:
         """So many changes of single bytes, each alone and put back."""
         tally.files += 1
-        held = VectorReader.open(self._generation).snapshot()
+        held = TextReader.open(self._generation).snapshot()
         size = file.stat().st_size
         for number in range(changes if size else 0):
             offset, flipped = random.randrange(size), random.randrange(1, 256)
@@ -237,10 +237,10 @@ class Experiment:
                     self._verify(tally)
             tally.changes += 1
 
-    def _look(self, what: str, kind: str, held: VectorSnapshot, tally: Tally) -> None:
+    def _look(self, what: str, kind: str, held: TextSnapshot, tally: Tally) -> None:
         told = False
         try:
-            if text_answers(VectorReader.open(self._generation).snapshot()) != self._text:
+            if text_answers(TextReader.open(self._generation).snapshot()) != self._text:
                 tally.wrong.append(f"opened with {what}")
         except REFUSED:
             tally.found_at_open += 1

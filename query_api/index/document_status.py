@@ -10,13 +10,13 @@ from schemas.receipts import Receipt
 
 if TYPE_CHECKING:
     from indexer.schema import DocumentRow
-    from query_api.index.snapshot import ServedSnapshot
+    from query_api.index.snapshot import Snapshot
 
 
 def document_status(
     key: DocumentKey,
     asked: Mapping[int, int],
-    snapshot: "ServedSnapshot",
+    snapshot: "Snapshot",
     row: "DocumentRow | None",
     receipts: RecentReceipts,
 ) -> DocumentStatus:
@@ -65,14 +65,14 @@ def _without_effect(here: dict[str, Any], receipt: Receipt) -> DocumentStatus:
 
 
 def _pending(
-    asked: Mapping[int, int], snapshot: "ServedSnapshot", row: "DocumentRow | None", receipts: RecentReceipts
+    asked: Mapping[int, int], snapshot: "Snapshot", row: "DocumentRow | None", receipts: RecentReceipts
 ) -> str | None:
     """What of the asked write is still to come; None for nothing.
 
     The tables tell how far they are before the receipts tell what became of each record: between the two, a record that
     left no row may yet turn out to be a dead letter.
     """
-    positions = snapshot.tables.positions
+    positions = snapshot.text.positions
     late = {at: offset for at, offset in asked.items() if at not in positions or positions[at].offset < offset}
     if late:
         return f"The record at {format_positions(late)} is not indexed yet."
@@ -82,7 +82,7 @@ def _pending(
     return f"The receipt of the record at {format_positions(untold)} has not come yet." if untold else None
 
 
-def _indexed_state(snapshot: "ServedSnapshot", row: "DocumentRow | None") -> dict[str, Any]:
+def _indexed_state(snapshot: "Snapshot", row: "DocumentRow | None") -> dict[str, Any]:
     """What searches show of the document now, whatever is on its way."""
     if row is None:
         return {}
@@ -96,7 +96,7 @@ def _indexed_state(snapshot: "ServedSnapshot", row: "DocumentRow | None") -> dic
     }
 
 
-def _graph_shows(snapshot: "ServedSnapshot", row: "DocumentRow") -> bool:
+def _graph_shows(snapshot: "Snapshot", row: "DocumentRow") -> bool:
     """Whether the graph has reached all that the row's partition had put into it."""
-    stored = snapshot.tables.positions.get(row.partition)
+    stored = snapshot.text.positions.get(row.partition)
     return stored is not None and snapshot.graph.position >= stored.graph_offset

@@ -9,14 +9,14 @@ import structlog
 
 from indexer.errors import DamagedStore
 from indexer.generations import Generation, Manifest, read_manifest
-from indexer.read.lance import VectorReader
 from indexer.runtime.memory import return_freed_memory
 from kafka_client.unreadable_batches import Skip
 from query_api.index.follower import LocateBroker, LogUnavailable, Span, TailedRecord, TopicTail
 from query_api.index.graph.live import GraphChange, LiveGraph
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import ServedSnapshot
+from query_api.index.snapshot import Snapshot
 from query_api.index.stores import GraphFile, Stores
+from query_api.index.text.snapshot import TextReader
 from schemas.contributions import decode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey
@@ -42,7 +42,7 @@ class OpenedGeneration:
     def __init__(self, generation: Generation, stores: Stores) -> None:
         self.generation = generation
         self.manifest: Manifest = read_manifest(generation)
-        self.reader: VectorReader = stores.open_tables(generation)
+        self.reader: TextReader = stores.open_tables(generation)
         self.damaged_graph_files: set[str] = set()
         self.graph_file: GraphFile | None = None
         self.graph = LiveGraph(self._newest_intact_graph(stores))
@@ -102,7 +102,7 @@ class ServedGeneration:
         )
         self._tailing = asyncio.create_task(self.tail.run(), name=f"tail of {self.graph_topic}")
 
-    def snapshot(self) -> ServedSnapshot:
+    def snapshot(self) -> Snapshot:
         return self._stores.snapshot(self.generation, self.reader, self.graph.view)
 
     async def follow_snapshot_files(self) -> None:

@@ -24,7 +24,7 @@ from query_api.index.indexing_latency import IndexFreshness
 from query_api.index.integrity_check import DamageWatch
 from query_api.index.linking_choices import LinkingChoices
 from query_api.index.receipts import RecentReceipts
-from query_api.index.snapshot import ServedSnapshot
+from query_api.index.snapshot import Snapshot
 from query_api.index.stores import Stores
 from query_api.metrics import ServiceMetrics
 from query_api.settings import ServiceSettings
@@ -71,7 +71,7 @@ class SnapshotKeeper:
         skip: Skip = skip_none,
     ) -> None:
         """`skip` says which unreadable batches of the graph topic to pass by; receipts do without theirs."""
-        self.current: ServedSnapshot | None = None
+        self.current: Snapshot | None = None
         self.served: ServedGeneration | None = None
         self.problem: str | None = "The stores are being opened."
         self.receipts = RecentReceipts()
@@ -140,7 +140,7 @@ class SnapshotKeeper:
                 await self.served.stop()
             self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def wait_for(self, asked: Mapping[int, int], *, graph: bool, seconds: float) -> ServedSnapshot:
+    async def wait_for(self, asked: Mapping[int, int], *, graph: bool, seconds: float) -> Snapshot:
         """A snapshot that shows every position of `asked`, and with `graph` its effect on the graph too.
 
         Raises NotThereYet when there is none after `seconds`, StoppingNow when the service is stopped meanwhile.
@@ -308,9 +308,9 @@ def _first_receipts(spans: Mapping[int, Span]) -> Mapping[int, int]:
     }
 
 
-def covers(snapshot: ServedSnapshot, asked: Mapping[int, int], *, graph: bool) -> bool:
+def covers(snapshot: Snapshot, asked: Mapping[int, int], *, graph: bool) -> bool:
     """Whether the snapshot shows every asked position (partition → offset), with `graph` in the graph too."""
-    positions = snapshot.tables.positions
+    positions = snapshot.text.positions
     for partition, offset in asked.items():
         stored = positions.get(partition)
         if stored is None or stored.offset < offset:
@@ -320,7 +320,7 @@ def covers(snapshot: ServedSnapshot, asked: Mapping[int, int], *, graph: bool) -
     return True
 
 
-def reached_token(snapshot: ServedSnapshot | None) -> str:
+def reached_token(snapshot: Snapshot | None) -> str:
     """The token of what the text stores show; empty for nothing."""
     if snapshot is None:
         return ""

@@ -1,96 +1,19 @@
-"""One consistent state of both stores for a whole search, and what a search needs to read from it."""
+"""One consistent state of both stores for a whole search."""
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.read.resident.scope import Scope
+from indexer.read.rows import PassageRow
 from query_api.index.graph.view import GraphView
+from query_api.index.text.snapshot import TextSnapshot
 from schemas.curation import LinkingChoice
 from schemas.hits import SnapshotInfo
 from schemas.ids import DocumentKey, format_positions
-
-if TYPE_CHECKING:
-    from indexer.read.lance import VectorSnapshot
-    from indexer.read.resident.documents import DocumentIndex
-    from indexer.read.resident.words import ComparedRows
-    from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, PassageRow
-    from indexer.schema import DocumentRow
-
-
-class Reached(Protocol):
-    """How far the log had been applied in one partition."""
-
-    @property
-    def offset(self) -> int: ...
-
-
-class TextSnapshot(Protocol):
-    """One state of the text stores. Thread-safe; every call sees the same state; nothing returned is ever stale in it.
-
-    A search calls each at most a few times, from threads. Ids that are not there are left out of the answers.
-    Raises TransientStoreError when the store cannot be read just now.
-    """
-
-    @property
-    def table_versions(self) -> Mapping[str, int]: ...
-    @property
-    def positions(self) -> Mapping[int, Reached]: ...
-    @property
-    def opened_at(self) -> datetime: ...
-    @property
-    def fields(self) -> "DocumentIndex":
-        """What the live documents say of themselves: filters are resolved by it."""
-        ...
-
-    def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope) -> Sequence["FoundChunk"]:
-        """The nearest live chunks of the scope, best first, ties by id. `vector` is (dim,) float32, L2-normalised."""
-        ...
-
-    def keyword_search(self, query: str, limit: int, scope: Scope) -> Sequence["FoundPassage"]:
-        """The live passages of the scope with the highest BM25 over title, headings, text; best first, ties by id."""
-        ...
-
-    def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None) -> "ComparedRows":
-        """The BM25 of these passages over the collection, which of the question's terms each holds, the terms' idf."""
-        ...
-
-    def passages_holding(self, names: Sequence[str], collection: str | None) -> Sequence[int]:
-        """For each name, how many passages of the collection hold all its words; 0 for one of stop words only."""
-        ...
-
-    def bm25_of(
-        self, queries: Sequence[str], passage_ids: Sequence[str], collection: str | None
-    ) -> Sequence[NDArray[np.float64]]:
-        """For each query (n_passages,) the BM25 of these passages, as `compare_words` gives it."""
-        ...
-
-    def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
-        """(n_passages,) the cosine of each passage's nearest chunk; NaN where the store cannot tell at once."""
-        ...
-
-    def revisions(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, str]:
-        """The revisions of the documents that are live. Costs nothing."""
-        ...
-
-    def leads(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, str]:
-        """The first passage of each document that has any. Costs nothing."""
-        ...
-
-    def documents(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, "DocumentRow"]: ...
-    def passages(self, ids: Sequence[str]) -> Mapping[str, "PassageRow"]: ...
-    def chunks_of_passages(self, passage_ids: Sequence[str]) -> Mapping[str, Sequence["ChunkRow"]]: ...
-    def chunks_in(self, spans: Sequence["ChunkSpan"]) -> Mapping[DocumentKey, Sequence["ChunkRow"]]:
-        """The chunks of these spans by document, each once, in document order."""
-        ...
-
-    def vectors(self, chunk_ids: Sequence[str]) -> Mapping[str, NDArray[np.float32]]:
-        """The vectors of chunks, each (dim,) float32, L2-normalised. No answer of the service holds any."""
-        ...
 
 
 class QueryEncoder(Protocol):
@@ -132,13 +55,6 @@ class Snapshot:
         )
 
 
-@dataclass(frozen=True)
-class ServedSnapshot(Snapshot):
-    """One that the service opened: `tables` hold more than a search reads."""
-
-    tables: "VectorSnapshot" = field(kw_only=True)
-
-
 class Candidate(NamedTuple):
     """A passage that a channel found. `chunk_id` is the chunk it was found by, where the channel looks at chunks."""
 
@@ -146,3 +62,23 @@ class Candidate(NamedTuple):
     score: float
     key: DocumentKey
     chunk_id: str | None = None
+
+
+class PassageReader:
+    """The passages that one search has read, each read once. Thread-safe."""
+
+    def __init__(self, text: TextSnapshot) -> None:
+        self._text = text
+        self._rows: dict[str, PassageRow | None] = {}
+        self._lock = threading.Lock()
+
+    def read(self, passage_ids: Iterable[str]) -> dict[str, PassageRow]:
+        """The passages that are there, one call to the store for those not yet read. Raises TransientStoreError."""
+        wanted = dict.fromkeys(passage_ids)
+        with self._lock:
+            unread = [identifier for identifier in wanted if identifier not in self._rows]
+            if unread:
+                found = self._text.passages(unread)
+                self._rows.update((identifier, found.get(identifier)) for identifier in unread)
+            rows = {identifier: self._rows[identifier] for identifier in wanted}
+        return {identifier: row for identifier, row in rows.items() if row is not None}

@@ -9,10 +9,10 @@ from indexer.integrity.check import damage_of, is_in_tables
 from indexer.integrity.damage import Damage
 from indexer.read.graph_snapshots import published_snapshots
 from indexer.read.graph_tables import read_graph
-from indexer.read.lance import INDEX_TABLES, VectorReader
+from indexer.read.lance import INDEX_TABLES
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import ServedSnapshot
-from query_api.index.text_cache import CachedText, TextCache
+from query_api.index.snapshot import Snapshot
+from query_api.index.text.snapshot import TextReader
 
 
 class GraphFile(NamedTuple):
@@ -31,12 +31,11 @@ class Stores:
         """Passages' texts are kept in memory up to `resident_text_bytes`; `documents_topic` is where they came from."""
         self._resident_text_bytes = resident_text_bytes
         self._documents_topic = documents_topic
-        self._texts = TextCache()
 
-    def open_tables(self, generation: Generation) -> VectorReader:
+    def open_tables(self, generation: Generation) -> TextReader:
         """Raises FileNotFoundError while the worker has not made them, DamagedStore where they are not what was
         written."""
-        return VectorReader.open(generation, most_text_bytes=self._resident_text_bytes)
+        return TextReader.open(generation, max_text_bytes=self._resident_text_bytes)
 
     def newest_graph_file(self, generation: Generation, damaged: Collection[str] = ()) -> GraphFile | None:
         """The newest whose name is not among the `damaged`; None where there is no other."""
@@ -59,14 +58,7 @@ class Stores:
         """Whether it is in a table that searches read."""
         return is_in_tables(damage, INDEX_TABLES)
 
-    def snapshot(self, generation: Generation, reader: VectorReader, graph: GraphView) -> ServedSnapshot:
+    def snapshot(self, generation: Generation, reader: TextReader, graph: GraphView) -> Snapshot:
         """Text and graph as they are now. Costs nothing."""
-        tables = reader.snapshot()
-        return ServedSnapshot(
-            generation.name,
-            tables if tables.holds_texts else CachedText(tables, self._texts),
-            graph,
-            self._documents_topic,
-            in_memory=tables.holds_texts and tables.resident.vectors is not None,
-            tables=tables,
-        )
+        text = reader.snapshot()
+        return Snapshot(generation.name, text, graph, self._documents_topic, text.in_memory)

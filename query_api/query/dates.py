@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from indexer.read.fields.dates import MONTHS, Span, date_span
+from query_api.index.text.dates import MONTHS, Span, date_span
 from schemas.filters import Operator
 
 _MONTH = rf"{MONTHS}(?![a-z])"

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.extraction.lexicon import STOP_WORDS, word_set
-from indexer.read.fields.phrases import LITERAL, MAX_WORDS, Fit, best_fits
-from indexer.read.fields.words import Word, phrase_of, words_of
-from indexer.read.resident.documents import Called, DocumentIndex
+from query_api.index.text.filters import DocumentIndex, NamedDocuments
+from query_api.index.text.phrases import LITERAL, MAX_WORDS, Fit, Word, best_fits, phrase_of, words_of
 from query_api.query.dates import times_in
 from query_api.query.field_cues import ASKING, CUES, FINDING, TOPICAL, Speaking
 from query_api.query.relative_dates import time_words
@@ -98,13 +97,13 @@ def _by_literal_id(
         before = words[inside[0] - 1].text if inside[0] else ""
         if before in _ID_CUES or (not literal.isalpha() and not literal.replace(".", "").isdigit()):
             spelt.append((literal, inside[0], inside[-1] + 1))
-    for called in documents.called([LITERAL + literal.casefold() for literal, _, _ in spelt], live):
+    for called in documents.named_by([LITERAL + literal.casefold() for literal, _, _ in spelt], live):
         literal, first, last = spelt[called.phrase]
         if len(called.rows) <= MAX_CALLED_BY_ID:
             yield _identity(first, last, literal, _by_spelling(literal, called, documents))
 
 
-def _by_spelling(literal: str, called: Called, documents: DocumentIndex) -> Called:
+def _by_spelling(literal: str, called: NamedDocuments, documents: DocumentIndex) -> NamedDocuments:
     """Where an id is exactly this, the others are nearly it: who says `Case.md` means that more than `case.md`."""
     exact = np.array([key.document_id == literal for key in documents.keys(called.rows)], dtype=np.bool_)
     nearly = np.where(exact, called.fits, np.int8(Fit.NEARLY)) if exact.any() else called.fits
@@ -116,14 +115,14 @@ def _by_time(speaking: Speaking, documents: DocumentIndex, live: NDArray[np.bool
     times = times_in(speaking.text)
     if not times:
         return
-    dated = documents.dated(live)
+    dated = documents.date_fields(live)
     total = int(live.sum())
     for time in times:
         inside = [at for at, word in enumerate(speaking.words) if time.start <= word.start < time.end]
         if not inside:
             continue
         wanted = [field for field in dated if speaking.cued(field.field, inside[0], inside[-1] + 1)]
-        wanted = wanted or documents.own_dates(live)
+        wanted = wanted or documents.own_date_fields(live)
         by_field = {
             field.field: np.unique(
                 field.rows[(field.spans[:, 0] >= time.span.start) & (field.spans[:, 1] <= time.span.end)]
@@ -150,8 +149,8 @@ def _by_phrase(
     words = speaking.words
     spans = [(a, b) for a in range(len(words)) for b in range(a + 1, min(a + MAX_WORDS + 1, len(words)) + 1)]
     phrases = [" ".join(word.text for word in words[a:b]) for a, b in spans]
-    by_span: dict[tuple[int, int], list[Called]] = {}
-    for called in documents.called(phrases, live):
+    by_span: dict[tuple[int, int], list[NamedDocuments]] = {}
+    for called in documents.named_by(phrases, live):
         by_span.setdefault(spans[called.phrase], []).append(called)
     total = int(live.sum())
     for (first, last), everything in by_span.items():
@@ -189,14 +188,14 @@ def _by_phrase(
         yield Constraint(first, last, said, fields, bounds, rows, fits, weight, chosen is names, sure)
 
 
-def _are_names(called: Called, phrase: str, documents: DocumentIndex) -> bool:
+def _are_names(called: NamedDocuments, phrase: str, documents: DocumentIndex) -> bool:
     """Whether they are called by their titles, or by a value that stands in the title of each, as a short one does."""
     if called.field == "title" or len(called.rows) > MAX_CALLED_BY_ID:
         return called.field == "title"
     return all(f" {phrase} " in f" {phrase_of(title)} " for title in documents.titles(called.rows))
 
 
-def _identity(first: int, last: int, said: str, called: Called) -> Constraint:
+def _identity(first: int, last: int, said: str, called: NamedDocuments) -> Constraint:
     return Constraint(first, last, said, ("document",), (("=", said),), called.rows, called.fits, 1.0, identity=True)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from indexer.extraction.lexicon import word_set
-from indexer.read.fields.words import Word, words_of
+from query_api.index.text.phrases import Word, words_of
 
 NEAR_WORDS = 3  # between a field's name and the value that it speaks of
 _QUOTES = "\"'“”‘’«»`"

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.text_analysis import terms_of_question
-from query_api.index.snapshot import Candidate, TextSnapshot
+from query_api.index.snapshot import Candidate
+from query_api.index.text.snapshot import TextSnapshot
 from query_api.retrieval.scoring import text_score
 
 NONE_FURTHER: Mapping[str, float] = MappingProxyType({})

@@ -10,7 +10,7 @@ from query_api.retrieval.pinned_snapshots import PinnedSnapshots
 from schemas.search import MAX_OFFSET, SearchRequest
 
 if TYPE_CHECKING:
-    from query_api.index.snapshot import ServedSnapshot
+    from query_api.index.snapshot import Snapshot
 
 
 def page_of(request: SearchRequest) -> SearchRequest:
@@ -20,7 +20,7 @@ def page_of(request: SearchRequest) -> SearchRequest:
     return request.model_copy(update={"cursor": None, "offset": read_cursor(request.cursor).offset})
 
 
-def snapshot_of_page(request: SearchRequest, cursor: str, kept: PinnedSnapshots, generation: str) -> "ServedSnapshot":
+def snapshot_of_page(request: SearchRequest, cursor: str, kept: PinnedSnapshots, generation: str) -> "Snapshot":
     """The snapshot that a cursor's page is read from. Raises ApiProblem: 400 for a cursor that does not fit, 410 for
     one whose snapshot is gone, also with the generation it was of."""
     if request.offset:
@@ -52,13 +52,13 @@ def snapshot_gone() -> ApiProblem:
     )
 
 
-def reads_tables(request: SearchRequest, snapshot: "ServedSnapshot") -> bool:
+def reads_tables(request: SearchRequest, snapshot: "Snapshot") -> bool:
     """Whether a page needs the versions of the tables that its snapshot is pinned to."""
     return not snapshot.in_memory or request.context != "parent" or request.duplicates == "semantic"
 
 
 def next_cursor(
-    request: SearchRequest, snapshot: "ServedSnapshot", next_offset: int | None, kept: PinnedSnapshots
+    request: SearchRequest, snapshot: "Snapshot", next_offset: int | None, kept: PinnedSnapshots
 ) -> str | None:
     """The cursor of the page after the one that `request` asked for; None on the last one that can be had."""
     if next_offset is None or next_offset > MAX_OFFSET:

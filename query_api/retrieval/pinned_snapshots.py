@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from query_api.retrieval.cache_key import SnapshotIdentity, snapshot_identity
 
 if TYPE_CHECKING:
-    from query_api.index.snapshot import ServedSnapshot
+    from query_api.index.snapshot import Snapshot
 
 
 @dataclass
 class _Kept:
-    snapshot: "ServedSnapshot"
+    snapshot: "Snapshot"
     until: float
     touched: float
     turned: bool = False
@@ -36,7 +36,7 @@ class PinnedSnapshots:
         self._kept: dict[str, _Kept] = {}
         self._names: dict[SnapshotIdentity, str] = {}
 
-    def keep(self, snapshot: "ServedSnapshot", *, was_current: bool) -> str | None:
+    def keep(self, snapshot: "Snapshot", *, was_current: bool) -> str | None:
         """The name to find it under. `was_current` says that it is read as the newest one, not by a cursor: then its
         time begins anew. None where it cannot be kept."""
         self.prune()
@@ -54,7 +54,7 @@ class PinnedSnapshots:
         self._kept[name].touched = now
         return name
 
-    def find(self, name: str) -> "ServedSnapshot | None":
+    def find(self, name: str) -> "Snapshot | None":
         """The snapshot of that name, whose pages are being turned; None when it is gone."""
         self.prune()
         kept = self._kept.get(name)

@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 
-from indexer.read.fields.dates import Span
-from indexer.read.fields.words import words_of
+from query_api.index.text.dates import Span
+from query_api.index.text.phrases import words_of
 from query_api.query.dates import EARLIEST, LATEST
 from query_api.query.field_cues import Speaking
 from query_api.query.relative_dates import RelativeTime, asks_for_newest, relative_time

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from query_api.encoder import NotLoaded, ServedEncoder, ServedModel
-from query_api.index.snapshot import ServedSnapshot, Snapshot
+from query_api.index.snapshot import Snapshot
 from query_api.metrics import ServiceMetrics
 from query_api.process_pool.pool import SharedSearches
 from query_api.provenance import ProvenanceQueue
@@ -148,7 +148,7 @@ class Retriever:
         self,
         request: SearchRequest,
         retrieval_id: str,
-        snapshot: ServedSnapshot,
+        snapshot: Snapshot,
         *,
         traceparent: str | None = None,
         resumable: bool = False,
@@ -215,11 +215,11 @@ class Retriever:
         )
 
 
-def _notes(request: SearchRequest, snapshot: ServedSnapshot, done: Done) -> list[str]:
+def _notes(request: SearchRequest, snapshot: Snapshot, done: Done) -> list[str]:
     """Why an answer may be empty though nothing failed: a collection is there as long as a document is in it."""
     if done.hits or done.failed_channels or request.offset or request.collection is None:
         return []
-    if snapshot.tables.holds(request.collection):
+    if snapshot.text.holds(request.collection):
         return []
     empty = f"No document is in the collection {request.collection[:80]!r} at this snapshot."
     advice = "Look whether its name is right (GET /v1/collections lists those there are)"

@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from indexer.errors import DamagedStore, EncoderFailure, TransientStoreError
-from indexer.read.resident.scope import Scope
-from query_api.index.passages import PassageReader
-from query_api.index.snapshot import QueryEncoder, Snapshot
+from query_api.index.snapshot import PassageReader, QueryEncoder, Snapshot
+from query_api.index.text.segments import Scope
 from query_api.rerankers.port import RerankerFailure
 from query_api.rerankers.served import ServedReranker
 from query_api.retrieval.diversity import Limit

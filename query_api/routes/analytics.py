@@ -30,14 +30,14 @@ async def get_popular_chunks(
 ) -> PopularChunks:
     """Of documents that are still there, with mean rank and what was said of them."""
     from_ms = first_ms(since)
-    tables = service.snapshot().tables
+    tables = service.snapshot().text
     return await service.read(lambda: popular_chunks(tables.usage, tables, collection, from_ms, limit))
 
 
 @router.get("/chunks/{chunk_id}", summary="How a chunk is used", responses=problem_responses(404))
 async def get_chunk_statistics(chunk_id: str, service: ServiceOf) -> ChunkStatistics:
     """How often it was a hit, where it stood, when last, and what was said of it; also of a chunk that is gone."""
-    tables = service.snapshot().tables
+    tables = service.snapshot().text
 
     def look() -> ChunkStatistics:
         shown = chunk_shown(tables.usage, chunk_id)
@@ -66,5 +66,5 @@ async def get_query_analytics(
 ) -> QueryAnalytics:
     """The most frequent questions, those most often without a hit, and percentiles of latency by mode."""
     from_ms = first_ms(since)
-    usage = service.snapshot().tables.usage
+    usage = service.snapshot().text.usage
     return await service.read(lambda: query_analytics(usage, collection, from_ms, limit))

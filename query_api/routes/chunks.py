@@ -14,7 +14,7 @@ router = APIRouter(tags=["chunks"])
 @router.get("/v1/chunks/{chunk_id}", summary="A chunk", responses=problem_responses(404))
 async def get_chunk(chunk_id: str, service: Annotated[Service, Depends(service_of)]) -> ChunkDetail:
     """A chunk of the current revision of its document."""
-    tables = service.snapshot().tables
+    tables = service.snapshot().text
 
     def read() -> ChunkDetail | None:
         chunk = tables.chunks([chunk_id]).get(chunk_id)

@@ -38,7 +38,7 @@ PATH = "/v1/collections/{collection}/chunking"
 async def list_collections(service: ServiceOf) -> CollectionList:
     """Those with live documents, and those with a setting ahead of them. While the log is out of reach a note says that
     what was chosen is not known."""
-    held = service.snapshot().tables.fields.collections()
+    held = service.snapshot().text.fields.collections()
     chosen: dict[str, list[CurationEvent]] = {name: [] for name in held}
     notes = []
     try:
@@ -91,13 +91,13 @@ def documents_in(service: Service, collection: str) -> int | None:
     """How many live documents are in it; None while the stores are being opened."""
     if service.keeper.current is None:
         return None
-    held = service.keeper.current.tables.fields.collections()
+    held = service.keeper.current.text.fields.collections()
     return held[collection].documents if collection in held else 0
 
 
 def require_documents(service: Service, collection: str) -> None:
     """Raises ApiProblem 404 with the collections there are for one without documents, 503 while that is not known."""
-    held = service.snapshot().tables.fields.collections()
+    held = service.snapshot().text.fields.collections()
     if collection in held:
         return
     there = those_there(list(held)) if held else "No document is in any collection yet."

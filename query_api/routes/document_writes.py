@@ -182,7 +182,7 @@ async def _other_partitions(service: Service, key: DocumentKey, reached: int) ->
     snapshot = service.keeper.current
     if snapshot is None:
         return []
-    tables = snapshot.tables
+    tables = snapshot.text
     return sorted(await service.read(lambda: tables.partitions_of(key)) - {reached})
 
 

@@ -58,7 +58,7 @@ async def list_documents(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> DocumentPage:
     """Live documents in the order of collection and id."""
-    tables = service.snapshot().tables
+    tables = service.snapshot().text
     try:
         rows, following = await service.read(lambda: tables.list_documents(collection, cursor, limit))
     except MalformedCursor as error:
@@ -133,7 +133,7 @@ async def list_formats(service: ServiceOf) -> list[FormatInfo]:
 
 
 async def _detail(service: Service, key: DocumentKey) -> DocumentDetail:
-    tables = service.snapshot().tables
+    tables = service.snapshot().text
     row = (await service.read(lambda: tables.documents([key]))).get(key)
     if row is None or not row.live:
         raise ApiProblem(
@@ -150,7 +150,7 @@ async def _detail(service: Service, key: DocumentKey) -> DocumentDetail:
         if document is None
         else [snapshot.graph.passage_id(number) for number in snapshot.graph.passages_of_document(document)]
     )
-    newest = snapshot.tables
+    newest = snapshot.text
     passages = await service.read(lambda: newest.passages(passage_ids))
     ordered = sorted(passages.values(), key=lambda passage: passage.ordinal)
     return DocumentDetail(
@@ -179,7 +179,7 @@ def joined_text(passages: "list[PassageRow]") -> str:
 
 async def _status(service: Service, key: DocumentKey, asked: dict[int, int]) -> DocumentStatus:
     snapshot = service.snapshot()
-    tables = snapshot.tables
+    tables = snapshot.text
     row = (await service.read(lambda: tables.documents([key]))).get(key)
     return document_status(key, asked, snapshot, row, service.keeper.receipts)
 

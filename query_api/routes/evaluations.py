@@ -127,7 +127,7 @@ async def _documents(service: Service, asked: EvaluationRequest) -> list[Labelle
 
     Raises ApiProblem 404 for an empty one, 422 for a judgement of what it lacks, 503 while searches are not answered.
     """
-    tables = (await service.snapshot_for(SearchRequest(q=asked.questions[0].text))).tables
+    tables = (await service.snapshot_for(SearchRequest(q=asked.questions[0].text))).text
     found: list[LabelledDocument] = []
     cursor: str | None = None
     while True:

@@ -80,7 +80,7 @@ def _found(service: Service, node_id: str, collection: str) -> "tuple[Explorer, 
     from query_api.index.graph.explorer import Explorer  # numpy and Arrow: loaded by now, not at the start
 
     snapshot = service.snapshot()
-    tables = snapshot.tables
+    tables = snapshot.text
 
     def labels(chunk_ids: Sequence[str]) -> dict[str, str]:
         chunks = tables.chunks(chunk_ids)

@@ -53,7 +53,7 @@ async def status(service: ServiceOf) -> ServiceStatus:
     bytes_per_edge: float | None = None
     searchable: dict[int, Lag] = {}
     if snapshot is not None and served is not None:
-        tables = snapshot.tables
+        tables = snapshot.text
         reached = snapshot.reached
         memory = snapshot.graph.memory()
         counts = await service.read(tables.counts)

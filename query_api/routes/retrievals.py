@@ -36,7 +36,7 @@ async def list_retrievals(
         before = place_of(cursor) if cursor else None
     except MalformedCursor as error:
         raise ApiProblem(400, "Malformed cursor", str(error)) from error
-    usage = service.snapshot().tables.usage
+    usage = service.snapshot().text.usage
     found = await service.read(lambda: usage.newest(collection, from_ms, before, limit + 1))
     page = found[:limit]
     return RetrievalPage(
@@ -49,7 +49,7 @@ async def get_retrieval(retrieval_id: str, service: ServiceOf) -> RetrievalDetai
     """Query, parameters, snapshot, and each hit's ranks and scores by channel, its path and its source position; and
     what was said of its hits."""
     found = await _retrieval(service, retrieval_id)
-    usage = service.snapshot().tables.usage
+    usage = service.snapshot().text.usage
     return detail(found, await service.read(lambda: usage.feedback_on_retrieval(retrieval_id)))
 
 
@@ -94,7 +94,7 @@ async def _retrieval(service: Service, retrieval_id: str) -> Retrieval:
     """Raises ApiProblem 404."""
     found = service.provenance.recent(retrieval_id)
     if found is None:
-        tables = service.snapshot().tables
+        tables = service.snapshot().text
         found = await service.read(lambda: tables.retrieval(retrieval_id))
     if found is None:
         raise ApiProblem(

@@ -23,7 +23,7 @@ from schemas.search import SearchRequest
 from schemas.tracing import TRACEPARENT, well_formed
 
 if TYPE_CHECKING:
-    from query_api.index.snapshot import ServedSnapshot
+    from query_api.index.snapshot import Snapshot
 
 router = APIRouter(tags=["search"], route_class=ModelRoute)
 
@@ -130,7 +130,7 @@ def _turn(request: Request, search: SearchRequest, service: Service) -> Turn:
     return turn
 
 
-async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn) -> "ServedSnapshot":
+async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn) -> "Snapshot":
     """The snapshot to read, whose documents have the fields that are named, once the search may run. Raises ApiProblem,
     also where the search asks for a re-ranker and there is none."""
     if search.reranker and service.reranker is None:
@@ -162,7 +162,7 @@ async def _json(search: SearchRequest, service: Service, turn: Turn, traceparent
 
 
 async def _found(
-    search: SearchRequest, service: Service, snapshot: "ServedSnapshot", traceparent: str | None
+    search: SearchRequest, service: Service, snapshot: "Snapshot", traceparent: str | None
 ) -> SearchAnswer:
     hits: list[Hit] = []
     meta: Meta | None = None

@@ -18,7 +18,7 @@ from schemas.frames import FrameName, StreamError, identity
 from schemas.search import SearchRequest
 
 if TYPE_CHECKING:
-    from query_api.index.snapshot import ServedSnapshot
+    from query_api.index.snapshot import Snapshot
 
 LAST_FRAMES: frozenset[FrameName] = frozenset({"done", "error"})
 CUT_OFF = StreamError(
@@ -63,7 +63,7 @@ class RecordedStream:
 
     retrieval_id: str
     request: SearchRequest
-    snapshot: "ServedSnapshot | None"
+    snapshot: "Snapshot | None"
     traceparent: str | None = None
     frames: list[bytes] = field(default_factory=list)
     readers: int = 0

@@ -21,7 +21,7 @@ from schemas.frames import NAMES, Reset, SearchFrame, StreamError
 from schemas.search import SearchRequest
 
 if TYPE_CHECKING:
-    from query_api.index.snapshot import ServedSnapshot
+    from query_api.index.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 
@@ -35,7 +35,7 @@ class Retrieve(Protocol):
         self,
         request: SearchRequest,
         retrieval_id: str,
-        snapshot: "ServedSnapshot",
+        snapshot: "Snapshot",
         *,
         traceparent: str | None,
         resumable: bool,
@@ -118,7 +118,7 @@ class SearchStreams:
     def begin(
         self,
         request: SearchRequest,
-        snapshot: "ServedSnapshot",
+        snapshot: "Snapshot",
         *,
         instead_of: str | None,
         traceparent: str | None = None,

@@ -22,7 +22,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -33,14 +33,13 @@ from numpy.typing import NDArray
 
 from indexer.errors import EncoderUnavailable
 from indexer.generations import current_generation, read_manifest
-from indexer.read.lance import VectorReader
 from query_api.encoder import load_encoder
 from query_api.evaluation.calibration import calibrate
 from query_api.evaluation.corpus import corpus_of
 from query_api.evaluation.datasets import LabelledCollection, Question, read_folder, spread_out
 from query_api.index.snapshot import QueryEncoder, Snapshot
 from query_api.index.stores import Stores
-from query_api.index.text_cache import CachedText, TextCache
+from query_api.index.text.snapshot import TextReader
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.results import confidence
 from query_api.retrieval.results.confidence import FEATURES, WITHOUT_MEANING, FittedWay, fitted_judge
@@ -134,12 +133,11 @@ def opened(data_dir: Path) -> Served:
     if generation is None:
         raise SystemExit(f"{data_dir} holds no generation; load the folders with `thalweg evaluate` first.")
     stores = Stores(0, "documents")
-    reader = VectorReader.open(generation, most_resident_chunks=10**9)
+    reader = TextReader.open(generation, max_vectors=10**9)
     graph = stores.build_graph(generation, stores.newest_graph_file(generation))
     snapshot = stores.snapshot(generation, reader, graph)
     encoder = RememberingEncoder(load_encoder(EmbeddingSettings(), data_dir))
-    cached = replace(snapshot, text=CachedText(snapshot.tables, TextCache(100_000)))
-    return Served(cached, encoder, read_manifest(generation).embedding_model, snapshot.tables.holds)
+    return Served(snapshot, encoder, read_manifest(generation).embedding_model, snapshot.text.holds)
 
 
 class Asked(NamedTuple):

@@ -14,7 +14,6 @@ from indexer.generations import Generation
 from indexer.integrity.file_checksums import CHECKSUMS
 from indexer.read.graph_snapshots import POINTER, newest_intact_snapshot, published_snapshots
 from indexer.read.graph_tables import read_graph
-from indexer.read.lance import VectorReader
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS
 from indexer.verify import graph_digest, verify_when_complete
 from indexer.write.file_checksums import ChecksumRecorder
@@ -24,6 +23,7 @@ from query_api.app import create_app
 from query_api.index import integrity_check
 from query_api.index.generation import OpenedGeneration
 from query_api.index.stores import Stores
+from query_api.index.text.snapshot import TextReader
 from query_api.settings import ServiceSettings
 from tests.damaging import (
     Experiment,
@@ -88,7 +88,7 @@ def test_a_table_that_is_gone_is_damage_and_not_empty(generation: Generation, ta
         (generation.lance_dir / CHECKSUMS).unlink()
     shutil.rmtree(generation.lance_dir / f"{table}.lance")
     with pytest.raises(DamagedStore, match=rf"lance/{table}\.lance is gone(?s:.*)thalweg up --data-dir"):
-        VectorReader.open(generation)
+        TextReader.open(generation)
     with pytest.raises(DamagedStore, match=rf"lance/{table}\.lance is gone"):
         VectorWriter.open(generation, HashingEncoder.dimension)
     assert not (generation.lance_dir / f"{table}.lance").exists()
@@ -100,7 +100,7 @@ def test_a_newest_version_that_is_gone_is_damage_and_not_the_state_before(genera
     newest = min((generation.lance_dir / "documents.lance" / "_versions").glob("*.manifest"))
     newest.unlink()
     with pytest.raises(DamagedStore, match="the newest version of its table"):
-        VectorReader.open(generation)
+        TextReader.open(generation)
 
 
 @pytest.mark.parametrize(
@@ -122,19 +122,19 @@ def test_a_row_that_changed_before_its_file_was_recorded_is_found_by_its_own_che
     assert not report.ok
     assert "does not match its" in report.damage[0]
     with pytest.raises(DamagedStore, match="does not match its"):
-        text_answers(VectorReader.open(generation).snapshot())
+        text_answers(TextReader.open(generation).snapshot())
 
 
 def test_rows_without_checksums_are_taken_as_they_are(generation: Generation) -> None:
-    before = text_answers(VectorReader.open(generation).snapshot())
+    before = text_answers(TextReader.open(generation).snapshot())
     connection = lancedb.connect(generation.lance_dir)
     for table, columns in ((CHUNKS, ["checksum", "vector_checksum"]), (DOCUMENTS, ["checksum"])):
         connection.open_table(table).drop_columns(columns)
-    assert text_answers(VectorReader.open(generation).snapshot()) == before
+    assert text_answers(TextReader.open(generation).snapshot()) == before
     writer = VectorWriter.open(generation, HashingEncoder.dimension)
     writer.replace([written_document(1, 5_000, edition=9)[0]])
     writer.close()
-    assert text_answers(VectorReader.open(generation).snapshot()) != before
+    assert text_answers(TextReader.open(generation).snapshot()) != before
     assert not verify_when_complete(generation.data_dir, 0).damage
 
 

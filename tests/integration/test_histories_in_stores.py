@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from indexer.embedding.hashing import HashingEncoder
 from indexer.generations import Generation
-from indexer.read.lance import VectorReader
+from indexer.read.lance import LanceReader
 from indexer.schema import POSITIONS
 from indexer.verify import VerifyReport, verify
 from indexer.write.kuzu import GraphWriter
@@ -82,7 +82,7 @@ class Worker:
 
     def verified(self) -> VerifyReport:
         snapshot = self.graph.snapshot(self.generation.snapshots_dir)
-        return verify(self.generation, VectorReader.open(self.generation), snapshot)
+        return verify(self.generation, LanceReader.open(self.generation).snapshot(), snapshot)
 
 
 @settings(max_examples=examples(10, 500), deadline=None, suppress_health_check=list(HealthCheck))

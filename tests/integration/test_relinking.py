@@ -6,10 +6,10 @@ from typing import Any
 from uuid import uuid4
 
 from indexer.generations import current_generation
-from indexer.read.lance import VectorReader
 from query_api.encoder import load_encoder
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
+from query_api.index.text.snapshot import TextReader
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.stages import SearchSettings
 from schemas.contributions import Contribution, decode_contribution
@@ -54,7 +54,7 @@ async def found_by_expansion(worker: WorkerProcess, graph: dict[str, Contributio
     generation = current_generation(worker.data_dir)
     assert generation is not None
     view = GraphView.from_contributions(graph.values(), 0)
-    snapshot = Snapshot(generation.name, VectorReader.open(generation).snapshot(), view, worker.prefix)
+    snapshot = Snapshot(generation.name, TextReader.open(generation).snapshot(), view, worker.prefix)
     request = SearchRequest(
         q="river 5 flows", collection="rivers", mode="graph", graph_method="expansion", edges=("similar_to",)
     )

@@ -13,9 +13,9 @@ from aiokafka import TopicPartition
 from confluent_kafka import Message, Producer
 
 from indexer.generations import current_generation
-from indexer.read.lance import VectorReader
 from indexer.verify import verify_when_complete
 from kafka_client.async_clients import LogConsumer
+from query_api.index.text.snapshot import TextReader
 from schemas.ids import DocumentKey
 from schemas.topics import TopicNames, TopicSpec
 from streams.faust_app import group_name
@@ -119,7 +119,7 @@ def expected(log: list[Written]) -> dict[str, str]:
 def stored(worker: WorkerProcess, keys: set[str]) -> dict[str, str]:
     generation = current_generation(worker.data_dir)
     assert generation is not None
-    rows = VectorReader.open(generation).snapshot().documents([DocumentKey.parse(key) for key in keys])
+    rows = TextReader.open(generation).snapshot().documents([DocumentKey.parse(key) for key in keys])
     return {str(key): row.title for key, row in rows.items() if row.live}
 
 

@@ -9,9 +9,9 @@ import pytest
 from indexer.generations import current_generation
 from indexer.read.graph_snapshots import latest_snapshot
 from indexer.read.graph_tables import GraphTables, read_graph
-from indexer.read.lance import VectorReader
 from indexer.schema import DocumentRow
 from indexer.verify import verify_when_complete
+from query_api.index.text.snapshot import TextReader
 from schemas.contributions import decode_contribution
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, encode_retrieval
@@ -31,7 +31,7 @@ def row_of(worker: WorkerProcess, key: str) -> DocumentRow | None:
     generation = current_generation(worker.data_dir)
     assert generation is not None
     name = DocumentKey.parse(key)
-    return VectorReader.open(generation).snapshot().documents([name]).get(name)
+    return TextReader.open(generation).snapshot().documents([name]).get(name)
 
 
 def graph_of(worker: WorkerProcess) -> GraphTables:
@@ -154,7 +154,7 @@ async def test_the_provenance_of_a_retrieval_is_kept(worker: WorkerProcess) -> N
     assert generation is not None
 
     def kept() -> bool:
-        return VectorReader.open(generation).snapshot().retrieval("r-1") == retrieval
+        return TextReader.open(generation).snapshot().retrieval("r-1") == retrieval
 
     await wait_for(kept, "the retrieval is in its table")
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from indexer.read.strings import Strings
 from query_api.index.graph.csr import Indices, entries_of, row_pointers
+from query_api.index.strings import Strings
 
 Counts = NDArray[np.unsignedinteger[Any]]
 

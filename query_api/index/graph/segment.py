@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from indexer.read.strings import Strings
 from query_api.index.graph.columns import GraphColumns, Keys
 from query_api.index.graph.csr import Edges, Indices, Positions, Rows, row_pointers
 from query_api.index.graph.dictionaries import Codes, Counts, Phrases, narrow
 from query_api.index.graph.identifiers import MISSING, Identifiers, Names, find, find_all
+from query_api.index.strings import Strings
 
 
 @dataclass(frozen=True, slots=True)

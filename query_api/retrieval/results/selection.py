@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from query_api.index.passages import PassageReader
-from query_api.index.snapshot import TextSnapshot
+from query_api.index.snapshot import PassageReader
+from query_api.index.text.snapshot import TextSnapshot
 from query_api.query.question import Question
 from query_api.retrieval.fusion import Place
 from query_api.retrieval.results.dedup import Said, without_duplicates

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
-from indexer.read.resident.scope import Scope
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import TextSnapshot
+from query_api.index.text.segments import Scope
+from query_api.index.text.snapshot import TextSnapshot
 from query_api.query.entity_linking import Names
 from query_api.query.question import Question
 from query_api.retrieval.comparison import Compared, Comparer

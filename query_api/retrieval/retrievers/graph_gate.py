@@ -9,7 +9,7 @@ from query_api.index.graph.columns import Keys
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.rows import Numbers
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import TextSnapshot
+from query_api.index.text.snapshot import TextSnapshot
 from query_api.query.entity_linking import MAX_TARGETS, Names
 
 WITHOUT_NAMES = 0.5

@@ -6,9 +6,9 @@ from operator import neg
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.read.resident.scope import EVERYTHING, Scope
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.view import GraphView
+from query_api.index.text.segments import EVERYTHING, Scope
 from query_api.retrieval.comparison import Compared, Comparer
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Parent, Reach, Reason

@@ -9,7 +9,7 @@ from indexer.chunking.sentences import sentence_spans
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.neighbourhoods import Near
 from query_api.index.graph.view import GraphView
-from query_api.index.passages import PassageReader
+from query_api.index.snapshot import PassageReader
 from query_api.query.entity_linking import QueryLink
 from query_api.query.question import Question, WordWeights, normalise_text
 from query_api.retrieval.retrievers import graph_edges

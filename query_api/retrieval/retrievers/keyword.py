@@ -1,7 +1,8 @@
 """The keyword channel: the passages that hold the question's words."""
 
-from indexer.read.resident.scope import Scope
-from query_api.index.snapshot import Candidate, TextSnapshot
+from query_api.index.snapshot import Candidate
+from query_api.index.text.segments import Scope
+from query_api.index.text.snapshot import TextSnapshot
 
 
 def keyword_channel(text: TextSnapshot, query: str, limit: int, scope: Scope) -> list[Candidate]:

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.read.resident.scope import Scope
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import Candidate, TextSnapshot
+from query_api.index.snapshot import Candidate
+from query_api.index.text.segments import Scope
+from query_api.index.text.snapshot import TextSnapshot
 from query_api.query.question import Question, normalise_text
 from query_api.retrieval.retrievers.graph_edges import Parent
 from query_api.retrieval.retrievers.keyword import keyword_channel

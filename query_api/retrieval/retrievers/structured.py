@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.read.fields.phrases import Fit
-from indexer.read.resident.scope import Scope
-from query_api.index.snapshot import Candidate, TextSnapshot
+from query_api.index.snapshot import Candidate
+from query_api.index.text.phrases import Fit
+from query_api.index.text.segments import Scope
+from query_api.index.text.snapshot import TextSnapshot
 from query_api.query.field_constraints import Constraint, Recognised, recognise
 from schemas.ids import DocumentKey
 

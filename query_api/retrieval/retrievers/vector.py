@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.read.resident.scope import Scope
-from query_api.index.snapshot import Candidate, TextSnapshot
+from query_api.index.snapshot import Candidate
+from query_api.index.text.segments import Scope
+from query_api.index.text.snapshot import TextSnapshot
 
 
 def vector_channel(text: TextSnapshot, vector: NDArray[np.float32], limit: int, scope: Scope) -> list[Candidate]:

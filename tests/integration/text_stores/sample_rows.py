@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from indexer.documents import Chunk, ChunkedDocument, Passage, PreparedDocument, Section
 from indexer.generations import Generation
-from indexer.read.lance import VectorReader
 from indexer.schema import DocumentRow
 from indexer.write.lance_rows import IndexedRows
+from query_api.index.text.snapshot import TextReader
 from schemas.ids import DocumentKey, chunk_id, digest, passage_id, sha256_hex
 
 DIMENSION = 16
@@ -122,8 +122,8 @@ def story() -> list[list[IndexedRows]]:
 
 def contents(generation: Generation) -> dict[str, list[dict[str, Any]]]:
     """Everything a reader can find in the tables, in a fixed order."""
-    snapshot = VectorReader.open(generation).snapshot()
-    rows = snapshot.content_rows()
+    snapshot = TextReader.open(generation).snapshot()
+    rows = snapshot.tables.content_rows()
     tables = {"documents": rows.documents, "passages": rows.passages, "chunks": rows.chunks}
     return {name: sorted(table.to_pylist(), key=repr) for name, table in tables.items()}
 

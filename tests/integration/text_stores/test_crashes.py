@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from indexer.generations import Generation
-from indexer.read.lance import VectorReader
 from indexer.write.lance import VectorWriter
+from query_api.index.text.snapshot import TextReader
 from tests.integration.text_stores.sample_rows import (
     DIMENSION,
     contents,
@@ -110,7 +110,7 @@ def test_the_undisturbed_run_leaves_what_the_story_says(generation: Generation) 
 
 
 def _assert_readers_see_whole_documents(generation: Generation) -> None:
-    snapshot = VectorReader.open(generation).snapshot()
+    snapshot = TextReader.open(generation).snapshot()
     documents, _ = snapshot.list_documents(None, None, 100)
     known = [made for batch in story() for made in batch if made.prepared is not None]
     by_revision = {made.row.revision: made.prepared for made in known}

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexer.generations import Generation
-from indexer.read.lance import VectorReader, VectorSnapshot
-from indexer.read.resident.scope import Scope
 from indexer.schema import DOCUMENTS, StoredPosition, document_rows
 from indexer.write.lance import VectorWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
+from query_api.index.text.segments import Scope
+from query_api.index.text.snapshot import TextReader, TextSnapshot
 from schemas.filters import parse_condition
 from tests.integration.text_stores.sample_rows import (
     DIMENSION,
@@ -36,7 +36,7 @@ def moved_to(made: IndexedRows, partition: int, offset: int) -> IndexedRows:
     return replace(made, row=replace(made.row, partition=partition, offset=offset))
 
 
-def found(snapshot: VectorSnapshot) -> dict[str, object]:
+def found(snapshot: TextSnapshot) -> dict[str, object]:
     """Everything a search can tell, and which documents there are."""
     queries = [vector_of(text) for text in ("d0. River 0", "other")]
     live, _ = snapshot.list_documents(None, None, 1_000)
@@ -68,17 +68,17 @@ def found(snapshot: VectorSnapshot) -> dict[str, object]:
     }
 
 
-def assert_like_fresh(generation: Generation, reader: VectorReader) -> VectorSnapshot:
+def assert_like_fresh(generation: Generation, reader: TextReader) -> TextSnapshot:
     reader.refresh()
     snapshot = reader.snapshot()
-    assert found(snapshot) == found(VectorReader.open(generation).snapshot())
+    assert found(snapshot) == found(TextReader.open(generation).snapshot())
     return snapshot
 
 
 def test_the_story_is_followed_step_by_step_however_late_the_positions_are(
     generation: Generation, writer: VectorWriter
 ) -> None:
-    reader = VectorReader.open(generation)
+    reader = TextReader.open(generation)
     again = [[moved_to(made, 0, made.row.offset + 100) for made in batch] for batch in story()]
     for batch in [*story(), *again]:
         for _ in range(2):  # delivered twice
@@ -90,7 +90,7 @@ def test_the_story_is_followed_step_by_step_however_late_the_positions_are(
 
 def test_partitions_have_positions_of_their_own(generation: Generation, writer: VectorWriter) -> None:
     """One far ahead, one that lags, one seen for the first time, one that never stores a position."""
-    reader = VectorReader.open(generation)
+    reader = TextReader.open(generation)
     writer.replace([moved_to(document("a", "River"), 0, 100), moved_to(document("b", "Sea"), 1, 3)])
     writer.store_positions({0: StoredPosition(100, 0)})
     assert_like_fresh(generation, reader)
@@ -104,7 +104,7 @@ def test_partitions_have_positions_of_their_own(generation: Generation, writer: 
 
 def test_a_document_is_followed_to_another_partition_and_back(generation: Generation, writer: VectorWriter) -> None:
     """As when the number of partitions grows, and keys fall to others."""
-    reader = VectorReader.open(generation)
+    reader = TextReader.open(generation)
     writer.replace([moved_to(document("a", "River"), 0, 50)])
     writer.store_positions({0: StoredPosition(50, 0), 1: StoredPosition(7, 0)})
     assert_like_fresh(generation, reader)
@@ -119,12 +119,12 @@ def test_a_document_is_followed_to_another_partition_and_back(generation: Genera
 def test_beyond_the_limit_the_tables_index_finds_the_same(
     generation: Generation, writer: VectorWriter, limit: int
 ) -> None:
-    reader = VectorReader.open(generation, most_resident_chunks=limit)
+    reader = TextReader.open(generation, max_vectors=limit)
     for number in range(6):
         writer.replace([document(f"d{number}", f"River {number}", offset=number)])
         writer.store_positions({0: StoredPosition(number, 0)})
         snapshot = assert_like_fresh(generation, reader)
-        assert (snapshot.resident.vectors is None) == (number >= limit)
+        assert (snapshot.index.vectors is None) == (number >= limit)
     writer.replace([tombstone(f"d{number}", offset=10 + number) for number in range(5)])
     assert_like_fresh(generation, reader)
 
@@ -132,20 +132,20 @@ def test_beyond_the_limit_the_tables_index_finds_the_same(
 @pytest.mark.parametrize("most_bytes", [0, 400, 10_000])
 def test_texts_in_memory_are_those_of_the_tables(generation: Generation, writer: VectorWriter, most_bytes: int) -> None:
     """At every state of a story, whether they fit into memory, do so at first, or never did."""
-    reader = VectorReader.open(generation, most_text_bytes=most_bytes)
+    reader = TextReader.open(generation, max_text_bytes=most_bytes)
     offset = 0
     for batch in story():
         writer.replace(batch)
         offset = max(rows.row.offset for rows in batch)
         reader.refresh()
-        held, told = reader.snapshot(), VectorReader.open(generation, most_text_bytes=0).snapshot()
-        assert not told.holds_texts
-        assert held.holds_texts == (most_bytes == 10_000)
-        ids = held.content_rows().passages["id"].to_pylist()
+        held, told = reader.snapshot(), TextReader.open(generation, max_text_bytes=0).snapshot()
+        assert not told.in_memory
+        assert held.in_memory == (most_bytes == 10_000)
+        ids = held.tables.content_rows().passages["id"].to_pylist()
         assert held.passages(ids) == told.passages(ids) != {}
         assert held.chunks_of_passages(ids) == told.chunks_of_passages(ids) != {}
         keys = [rows.row.key for rows in batch]
-        stored = {row.key: row for row in document_rows(held._tables[DOCUMENTS].to_arrow())}
+        stored = {row.key: row for row in document_rows(held.tables._tables[DOCUMENTS].to_arrow())}
         assert held.documents(keys) == {key: stored[key] for key in keys if key in stored}
         writer.store_positions({0: StoredPosition(offset, 0)})
 
@@ -153,8 +153,8 @@ def test_texts_in_memory_are_those_of_the_tables(generation: Generation, writer:
 def test_a_great_many_documents_that_move_at_once_are_read_from_end_to_end(
     generation: Generation, writer: VectorWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("indexer.read.resident.view.BY_LOOK_UP", 3)
-    reader = VectorReader.open(generation)
+    monkeypatch.setattr("indexer.read.lance.MAX_LOOKUPS", 3)
+    reader = TextReader.open(generation)
     for turn in range(3):
         writer.replace([document(f"d{number}", f"River {turn}. Sea {number}") for number in range(turn, 9)])
         assert_like_fresh(generation, reader)
@@ -163,7 +163,7 @@ def test_a_great_many_documents_that_move_at_once_are_read_from_end_to_end(
 def test_a_record_that_changes_only_the_documents_time_and_version_is_followed(
     generation: Generation, writer: VectorWriter
 ) -> None:
-    reader = VectorReader.open(generation)
+    reader = TextReader.open(generation)
     made = document("a", "River")
     for offset, version in ((3, 1), (4, 2), (5, 7)):
         row = replace(made.row, offset=offset, version=version, timestamp_ms=made.row.timestamp_ms + offset)
@@ -180,9 +180,9 @@ def test_a_filtered_search_finds_all_there_is_wherever_the_vectors_are(
     generation: Generation, writer: VectorWriter, monkeypatch: pytest.MonkeyPatch, listed: int, resident: int
 ) -> None:
     """Also where the documents let through are the farthest of all, and too many to be listed in a condition."""
-    monkeypatch.setattr("indexer.read.lance_snapshot.MOST_LISTED_DOCUMENTS", listed)
+    monkeypatch.setattr("indexer.read.lance.MAX_LISTED_DOCUMENTS", listed)
     writer.replace([document(f"d{number:03}", f"River {number}", offset=number) for number in range(120)])
-    snapshot = VectorReader.open(generation, most_resident_chunks=resident).snapshot()
+    snapshot = TextReader.open(generation, max_vectors=resident).snapshot()
     query = vector_of("d000. River 0")
     order = [hit.key for hit in snapshot.vector_search(query, 1_000)]
     farthest = order[-5:]
@@ -218,7 +218,7 @@ class StoppingCommits:
 def test_between_the_steps_of_a_commit_documents_are_whole_and_old_or_new(
     generation: Generation, writer: VectorWriter, commits: int
 ) -> None:
-    reader = VectorReader.open(generation)
+    reader = TextReader.open(generation)
     first, second, third = story()
     writer.replace(first)
     writer.store_positions({0: StoredPosition(7, 7)})
@@ -238,7 +238,7 @@ def test_between_the_steps_of_a_commit_documents_are_whole_and_old_or_new(
     assert_like_fresh(generation, reader)
 
 
-def _assert_whole(snapshot: VectorSnapshot) -> None:
+def _assert_whole(snapshot: TextSnapshot) -> None:
     made = {each.row.revision: each.prepared for batch in story() for each in batch if each.prepared is not None}
     live, _ = snapshot.list_documents(None, None, 100)
     chunks = {chunk.id for row in live for chunk in made[row.revision].chunked.chunks}
@@ -265,7 +265,7 @@ def test_any_history_is_followed(history: list[dict[tuple[str, str], tuple[str, 
     with TemporaryDirectory() as folder:
         generation = generation_in(Path(folder))
         writer = VectorWriter.open(generation, DIMENSION, BUSY)
-        reader = VectorReader.open(generation)
+        reader = TextReader.open(generation)
         offsets = [0, 0, 0]
         reached: dict[int, StoredPosition] = {}
         for batch in history:

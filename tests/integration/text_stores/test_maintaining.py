@@ -4,11 +4,11 @@ import lancedb
 import pytest
 
 from indexer.generations import Generation
-from indexer.read.lance import VectorReader
 from indexer.schema import StoredPosition, connect
 from indexer.write import lance
 from indexer.write.lance import VectorWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
+from query_api.index.text.snapshot import TextReader
 from tests.integration.text_stores.sample_rows import DIMENSION, document
 
 
@@ -31,7 +31,7 @@ def test_many_small_commits_end_in_few_files_and_full_indexes(generation: Genera
         "feedback": 0,
     }
     assert set(after.unindexed.values()) == {0}
-    assert VectorReader.open(generation).snapshot().counts()["chunks"] == 24
+    assert TextReader.open(generation).snapshot().counts()["chunks"] == 24
 
 
 def test_a_steady_trickle_of_updates_makes_few_files_and_takes_nothing_from_a_reader(generation: Generation) -> None:
@@ -41,7 +41,7 @@ def test_a_steady_trickle_of_updates_makes_few_files_and_takes_nothing_from_a_re
     )
     writer = VectorWriter.open(generation, DIMENSION, parameters)
     writer.replace([document(f"d{number}", "River. Sea") for number in range(10)])
-    reader = VectorReader.open(generation)
+    reader = TextReader.open(generation)
     first = reader.snapshot()
     most = 0
     for number in range(150):
@@ -52,11 +52,11 @@ def test_a_steady_trickle_of_updates_makes_few_files_and_takes_nothing_from_a_re
         if number % 5 == 4:
             held = reader.snapshot()
             assert held.is_kept()
-            assert held.content_rows().documents.num_rows == 10
+            assert held.tables.content_rows().documents.num_rows == 10
             reader.refresh()
     assert most < 700, "kept for fifteen minutes it would be 20 for each commit: 3,000"
     assert not first.is_kept()
-    assert first.resident.revision(document("d1", "").row.key) is not None, "what is in memory is still there"
+    assert first.index.revision(document("d1", "").row.key) is not None, "what is in memory is still there"
 
 
 def test_a_writer_goes_on_with_handles_opened_afresh(generation: Generation, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_a_writer_goes_on_with_handles_opened_afresh(generation: Generation, mon
         writer.store_positions({0: StoredPosition(number, number)})
     assert len(sessions) == before + 3
     assert writer.positions() == {0: StoredPosition(9, 9)}
-    assert len(VectorReader.open(generation).snapshot().keyword_search("river 9", 5)) == 1
+    assert len(TextReader.open(generation).snapshot().keyword_search("river 9", 5)) == 1
 
 
 def test_a_vector_index_is_made_at_its_threshold_and_again_when_the_table_has_grown(generation: Generation) -> None:
@@ -104,4 +104,4 @@ def test_old_versions_go_when_no_reader_can_want_them(generation: Generation) ->
     while writer.maintain().optimised:
         pass
     assert len(list(versions.iterdir())) < before / 2
-    assert len(VectorReader.open(generation).snapshot().keyword_search("river", 5)) == 1
+    assert len(TextReader.open(generation).snapshot().keyword_search("river", 5)) == 1

@@ -7,11 +7,11 @@ import pytest
 
 from indexer.errors import IncompatibleGeneration
 from indexer.generations import Generation
-from indexer.read.lance import VectorReader
-from indexer.read.resident.scope import Scope
 from indexer.schema import StoredPosition
 from indexer.write.lance import VectorWriter
 from indexer.write.lance_rows import IndexedRows
+from query_api.index.text.segments import Scope
+from query_api.index.text.snapshot import TextReader
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, RetrievedHit
 from tests.integration.text_stores.sample_rows import (
@@ -42,7 +42,7 @@ def test_a_chunk_that_survives_an_edit_keeps_its_id(generation: Generation, writ
     newer = document("a", "One. Three")
     writer.replace([newer])
     kept = newer.prepared.chunked.chunks[0].id
-    found = VectorReader.open(generation).snapshot().chunks([kept])
+    found = TextReader.open(generation).snapshot().chunks([kept])
     assert found[kept].text == "One"
     assert found[kept].revision == newer.row.revision
 
@@ -61,7 +61,7 @@ def test_partitions_that_a_tombstone_has_to_reach_are_remembered(generation: Gen
     writer.replace(
         [replace(seen_twice, row=replace(seen_twice.row, partition=2, elsewhere=(0, 3))), document("b", "Two")]
     )
-    snapshot = VectorReader.open(generation).snapshot()
+    snapshot = TextReader.open(generation).snapshot()
     assert snapshot.partitions_of(DocumentKey("default", "a")) == {0, 2, 3}
     assert snapshot.partitions_of(DocumentKey("default", "b")) == {0}
     assert snapshot.partitions_of(DocumentKey("default", "unknown")) == set()
@@ -85,9 +85,9 @@ def test_a_whole_story_leaves_its_last_state_also_when_every_batch_is_applied_tw
 def test_an_unchanged_document_only_moves_its_row(generation: Generation, writer: VectorWriter) -> None:
     made = document("a", "One. Two")
     writer.replace([made])
-    before = VectorReader.open(generation).snapshot()
+    before = TextReader.open(generation).snapshot()
     writer.replace([IndexedRows(document("a", "One. Two", offset=99).row)])
-    after = VectorReader.open(generation).snapshot()
+    after = TextReader.open(generation).snapshot()
     assert_stored(generation, [made])
     assert after.documents([made.row.key])[made.row.key].offset == 99
     assert after.table_versions["chunks"] == before.table_versions["chunks"]
@@ -126,7 +126,7 @@ def test_names_that_look_like_filters_are_only_names(generation: Generation, wri
     writer.replace(documents)
     writer.replace([tombstone(names[0], collection=documents[0].row.key.collection)])
     assert_stored(generation, documents[1:])
-    snapshot = VectorReader.open(generation).snapshot()
+    snapshot = TextReader.open(generation).snapshot()
     assert snapshot.documents([DocumentKey("x", "t0' OR '1'='1")]) == {}
     assert snapshot.keyword_search("Text", 10, Scope("nowhere' OR '1'='1")) == []
     hits = snapshot.keyword_search("Text", 10, Scope(documents[1].row.key.collection))
@@ -164,7 +164,7 @@ def test_a_retrieval_is_kept_once_and_as_it_came_first(generation: Generation, w
     )
     writer.add_retrievals([("r1", retrieval)])
     writer.add_retrievals([("r1", retrieval), ("r2", retrieval)])
-    snapshot = VectorReader.open(generation).snapshot()
+    snapshot = TextReader.open(generation).snapshot()
     assert snapshot.retrieval("r1") == retrieval
     assert snapshot.retrieval("r1' OR '1'='1") is None
     writer.add_retrievals([])

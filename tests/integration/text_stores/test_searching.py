@@ -5,19 +5,19 @@ import pytest
 
 from indexer.errors import MalformedCursor
 from indexer.generations import Generation
-from indexer.read.lance import VectorReader, VectorSnapshot
-from indexer.read.resident.scope import Scope
 from indexer.read.rows import ChunkSpan
 from indexer.write.lance import VectorWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
+from query_api.index.text.segments import Scope
+from query_api.index.text.snapshot import TextReader, TextSnapshot
 from schemas.ids import DocumentKey
 from tests.integration.text_stores.sample_rows import DIMENSION, document, tombstone, vector_of
 
 
-def snapshot_with(generation: Generation, writer: VectorWriter, *documents: IndexedRows) -> VectorSnapshot:
+def snapshot_with(generation: Generation, writer: VectorWriter, *documents: IndexedRows) -> TextSnapshot:
     writer.replace(documents)
-    return VectorReader.open(generation).snapshot()
+    return TextReader.open(generation).snapshot()
 
 
 def test_empty_tables_answer_everything_with_nothing(generation: Generation, writer: VectorWriter) -> None:
@@ -173,17 +173,17 @@ def test_the_indexes_find_what_the_scan_found(generation: Generation) -> None:
     for part in range(3):
         numbers = range(part * 50, part * 50 + 50)
         writer.replace([document(f"d{number}", f"Word{number} river. Sea", "Hill. Dale") for number in numbers])
-    scanned = VectorReader.open(generation).snapshot()
+    scanned = TextReader.open(generation).snapshot()
     while (report := writer.maintain()).optimised or report.indexed:
         pass
     writer.replace([document("d0", "Word0 lake. Sea", "Hill. Dale"), tombstone("d1")])
-    indexed = VectorReader.open(generation, most_resident_chunks=0).snapshot()
+    indexed = TextReader.open(generation, max_vectors=0).snapshot()
     query = vector_of("d20. Sea")
     assert [hit.chunk_id for hit in indexed.vector_search(query, 20)][:5] == [
         hit.chunk_id for hit in scanned.vector_search(query, 20) if hit.key.document_id not in {"d0", "d1"}
     ][:5]
     assert len(indexed.vector_search(query, 1_000)) == 149 * 4
-    assert indexed.keyword_search("lake", 3) == VectorReader.open(generation).snapshot().keyword_search("lake", 3)
+    assert indexed.keyword_search("lake", 3) == TextReader.open(generation).snapshot().keyword_search("lake", 3)
 
 
 def test_chunks_come_by_where_they_stand_in_their_documents(generation: Generation, writer: VectorWriter) -> None:

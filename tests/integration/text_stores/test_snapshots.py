@@ -9,11 +9,11 @@ import pytest
 
 from indexer.errors import TransientStoreError
 from indexer.generations import Generation
-from indexer.read.lance import VectorReader, VectorSnapshot
 from indexer.schema import StoredPosition
 from indexer.write.lance import VectorWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
+from query_api.index.text.snapshot import TextReader, TextSnapshot
 from schemas.ids import DocumentKey
 from tests.integration.text_stores.sample_rows import (
     DIMENSION,
@@ -29,14 +29,14 @@ BUSY = MaintenanceParameters(commits=6, unindexed_rows=60, vector_index_rows=200
 
 def test_there_is_nothing_to_open_before_the_writer_was_there(generation: Generation) -> None:
     with pytest.raises(FileNotFoundError, match="start the worker"):
-        VectorReader.open(generation)
+        TextReader.open(generation)
     generation.lance_dir.mkdir(parents=True)
     with pytest.raises(FileNotFoundError, match="start the worker"):
-        VectorReader.open(generation)
+        TextReader.open(generation)
 
 
 def test_a_snapshot_stays_as_it_is_and_refresh_finds_what_came(generation: Generation, writer: VectorWriter) -> None:
-    reader = VectorReader.open(generation)
+    reader = TextReader.open(generation)
     before = reader.snapshot()
     assert not reader.refresh()
     assert reader.snapshot() is before
@@ -57,7 +57,7 @@ def test_a_snapshot_stays_as_it_is_and_refresh_finds_what_came(generation: Gener
 def test_a_snapshot_outlives_updates_deletes_and_maintenance(generation: Generation) -> None:
     writer = VectorWriter.open(generation, DIMENSION, BUSY)
     writer.replace([document(f"d{number}", f"River {number}. Old") for number in range(150)])
-    snapshot = VectorReader.open(generation).snapshot()
+    snapshot = TextReader.open(generation).snapshot()
     query = vector_of("d3. Old")
     seen = snapshot.vector_search(query, 400), snapshot.keyword_search("river old", 400)
     optimised: Counter[str] = Counter()
@@ -75,23 +75,23 @@ def test_a_snapshot_outlives_updates_deletes_and_maintenance(generation: Generat
 def test_a_removed_generation_is_a_transient_error_and_the_reader_says_so(
     generation: Generation, writer: VectorWriter
 ) -> None:
-    reader = VectorReader.open(generation)
+    reader = TextReader.open(generation)
     generation.lance_dir.rename(generation.root / "removed")
     with pytest.raises(TransientStoreError, match="removed"):
         reader.refresh()
-    assert isinstance(reader.snapshot(), VectorSnapshot)
+    assert isinstance(reader.snapshot(), TextSnapshot)
     with pytest.raises(TransientStoreError):
         writer.replace([document("a", "River")])
 
 
 def test_no_reader_ever_sees_a_document_without_all_of_its_rows(generation: Generation) -> None:
     writer = VectorWriter.open(generation, DIMENSION, BUSY)
-    reader = VectorReader.open(generation)
+    reader = TextReader.open(generation)
     done = threading.Event()
     faults: list[str] = []
     looks: Counter[str] = Counter()
 
-    def watch(look: Callable[[VectorSnapshot], list[str]]) -> None:
+    def watch(look: Callable[[TextSnapshot], list[str]]) -> None:
         while not done.is_set():
             reader.refresh()
             faults.extend(look(reader.snapshot()))
@@ -137,9 +137,9 @@ def write_at_random(writer: VectorWriter, batches: int) -> list[IndexedRows]:
     return list(final.values())
 
 
-def count_rows(snapshot: VectorSnapshot) -> list[str]:
+def count_rows(snapshot: TextSnapshot) -> list[str]:
     """Every live document has as many rows of its revision as it says, and none is older than the positions."""
-    rows = snapshot.content_rows()
+    rows = snapshot.tables.content_rows()
     held = {
         name: Counter(zip(table["key"].to_pylist(), table["revision"].to_pylist(), strict=True))
         for name, table in (("chunks", rows.chunks), ("passages", rows.passages))
@@ -152,7 +152,7 @@ def count_rows(snapshot: VectorSnapshot) -> list[str]:
     ]
 
 
-def search_and_look_up(snapshot: VectorSnapshot) -> list[str]:
+def search_and_look_up(snapshot: TextSnapshot) -> list[str]:
     """What a search finds, the look-ups of the same snapshot find as well."""
     found = snapshot.vector_search(vector_of("d1. Sea"), 20)
     words = snapshot.keyword_search("river", 20)

@@ -8,10 +8,10 @@ import pytest
 from indexer.errors import IncompatibleGeneration
 from indexer.generations import Generation
 from indexer.read import usage as usage_module
-from indexer.read.lance import VectorReader
 from indexer.read.usage import UsageTables
 from indexer.schema import RETRIEVALS, RETRIEVALS_SCHEMA
 from indexer.write.lance import VectorWriter
+from query_api.index.text.snapshot import TextReader
 from schemas.provenance import Retrieval, encode_retrieval
 from tests.integration.text_stores.sample_rows import DIMENSION
 from tests.unit.query_api.in_memory_usage import made_feedback, made_retrieval
@@ -24,7 +24,7 @@ def keep(writer: VectorWriter, *retrievals: Retrieval) -> None:
 
 
 def usage_of(generation: Generation) -> UsageTables:
-    return VectorReader.open(generation).snapshot().usage
+    return TextReader.open(generation).snapshot().usage
 
 
 def test_the_later_word_on_a_hit_counts_in_whatever_order_it_comes(

@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.errors import TransientStoreError
-from indexer.read.resident.documents import DocumentIndex, Records
-from indexer.read.resident.layers import Layer, Layers
-from indexer.read.resident.scope import EVERYTHING, Scope
-from indexer.read.resident.words import ComparedRows
 from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, PassageRow
 from indexer.schema import DocumentRow, StoredPosition, documents_table
 from indexer.text_analysis import terms_of
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
+from query_api.index.text.filters import DocumentColumns, DocumentIndex
+from query_api.index.text.inverted import ComparedRows
+from query_api.index.text.segments import EVERYTHING, Scope, Segment, Segments
 from schemas.contributions import (
     AboutEdge,
     ChunkEdge,
@@ -299,9 +298,9 @@ def _row(page: Page) -> DocumentRow:
 
 
 def index_of(rows: Sequence[DocumentRow]) -> DocumentIndex:
-    """The resident index of these documents, in one layer."""
+    """The index of these documents, in one segment."""
     if not rows:
-        return DocumentIndex(Layers())
+        return DocumentIndex(Segments())
     keys = [row.key for row in rows]
-    layer = Layer.of([str(key) for key in keys], keys, Records.of(documents_table(rows)))
-    return DocumentIndex(Layers[Records]().with_layer(layer))
+    segment = Segment.of([str(key) for key in keys], keys, DocumentColumns.of(documents_table(rows)))
+    return DocumentIndex(Segments[DocumentColumns]().with_segment(segment))

@@ -17,7 +17,7 @@ from indexer.integrity.damage import Damage
 from indexer.schema import DocumentRow, StoredPosition
 from query_api.app import create_app
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import ServedSnapshot, Snapshot
+from query_api.index.snapshot import Snapshot
 from query_api.index.stores import GraphFile
 from query_api.rerankers.served import ServedReranker
 from query_api.retrieval.pipeline import search
@@ -92,7 +92,7 @@ class Tables(InMemoryText):
 
 @dataclass
 class Reader:
-    """A VectorReader whose next snapshot a test lays down with `put`."""
+    """A TextReader whose next snapshot a test lays down with `put`."""
 
     pages: dict[DocumentKey, Page] = field(default_factory=dict)
     positions: dict[int, StoredPosition] = field(default_factory=dict)
@@ -193,9 +193,9 @@ class ScriptedEngine:
     def is_in_index(self, damage: Damage) -> bool:
         return damage.path.startswith("lance/chunks")
 
-    def snapshot(self, generation: Generation, reader: Any, graph: GraphView) -> ServedSnapshot:
+    def snapshot(self, generation: Generation, reader: Any, graph: GraphView) -> Snapshot:
         tables = reader.snapshot()
-        return ServedSnapshot(generation.name, tables, graph, "thalweg.documents.v1", tables=tables)
+        return Snapshot(generation.name, tables, graph, "thalweg.documents.v1")
 
     def reranks(self, request: SearchRequest) -> bool:
         return self.reranker is not None and asks_reranker(request)

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from indexer.linking import DEFAULT_RULES
-from indexer.read.resident.scope import Scope
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import TextSnapshot
+from query_api.index.text.segments import Scope
+from query_api.index.text.snapshot import TextSnapshot
 from query_api.retrieval.retrievers.graph_edges import Parent, Reach, Reason
 from schemas.curation import LinkingChoice
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.read.resident.scope import EVERYTHING, Scope
 from query_api.index.graph.view import GraphView
+from query_api.index.text.segments import EVERYTHING, Scope
 from query_api.query.question import Question
 from query_api.retrieval.comparison import Compared, Comparer
 from query_api.retrieval.retrievers import graph_edges

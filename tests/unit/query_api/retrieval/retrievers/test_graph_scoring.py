@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from indexer.read.resident.scope import EVERYTHING, Scope
 from query_api.index.graph.view import GraphView
+from query_api.index.text.segments import EVERYTHING, Scope
 from query_api.retrieval.comparison import Compared, Comparer
 from query_api.retrieval.retrievers.graph_edges import Parent, Reach, Reason
 from query_api.retrieval.retrievers.graph_results import Gathered

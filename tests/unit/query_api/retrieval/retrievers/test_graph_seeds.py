@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from query_api.index.graph.view import GraphView
-from query_api.index.passages import PassageReader
+from query_api.index.snapshot import PassageReader
 from query_api.query.entity_linking import QueryLink
 from query_api.query.question import Question, WordWeights
 from query_api.retrieval.retrievers.graph_edges import Parent

@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 import numpy as np
 
-from indexer.read.resident.scope import Scope
 from query_api.index.graph.view import GraphView
+from query_api.index.text.segments import Scope
 from query_api.query.question import Question
 from query_api.retrieval.comparison import Compared, Comparer
 from query_api.retrieval.retrievers.graph_results import Gathered

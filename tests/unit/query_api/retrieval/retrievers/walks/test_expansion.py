@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from indexer.read.resident.scope import Scope
+from query_api.index.text.segments import Scope
 from query_api.query.question import Question
 from query_api.retrieval.results.paths import Trail
 from query_api.retrieval.retrievers.graph_edges import Reach, Reason

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from indexer.read.resident.scope import Scope
+from query_api.index.text.segments import Scope
 from query_api.retrieval.retrievers.walks.bipartite import PassagesAndEntities
 from query_api.retrieval.retrievers.walks.pagerank import EPSILON, RESTART, personalised_pagerank
 from tests.unit.query_api.in_memory_text import Page

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.read.resident.documents import DocumentIndex, Records
-from indexer.read.resident.layers import Layer, Layers
 from indexer.schema import DocumentRow, documents_table
+from query_api.index.text.filters import DocumentColumns, DocumentIndex
+from query_api.index.text.segments import Segment, Segments
 from schemas.errors import MalformedFilter
 from schemas.filters import parse_condition
 from schemas.ids import DocumentKey
@@ -22,9 +22,9 @@ def row(name: str, metadata: dict[str, Any], collection: str = "c", **own: Any) 
     return DocumentRow(DocumentKey(collection, name), version, 0, 1, revision="r", metadata=metadata, **given_fields)
 
 
-def layer_of(*rows: DocumentRow) -> Layer[Records]:
+def segment_of(*rows: DocumentRow) -> Segment[DocumentColumns]:
     keys = [each.key for each in rows]
-    return Layer.of([str(key) for key in keys], keys, Records.of(documents_table(rows)))
+    return Segment.of([str(key) for key in keys], keys, DocumentColumns.of(documents_table(rows)))
 
 
 PROPOSALS = [
@@ -44,16 +44,16 @@ PROPOSALS = [
 ]
 
 
-def test_collections_hold_what_is_live_in_any_layer_and_are_gone_with_their_last_document() -> None:
-    more = layer_of(row("pep-9", {}, chunks=4, passages=2), row("late", {}, "new", chunks=3, passages=1))
-    layers = Layers[Records]().with_layer(layer_of(*PROPOSALS)).with_layer(more)
-    known = DocumentIndex(layers.without([DocumentKey("other", "pep-1")])).collections()
+def test_collections_hold_what_is_live_in_any_segment_and_are_gone_with_their_last_document() -> None:
+    more = segment_of(row("pep-9", {}, chunks=4, passages=2), row("late", {}, "new", chunks=3, passages=1))
+    segments = Segments[DocumentColumns]().with_segment(segment_of(*PROPOSALS)).with_segment(more)
+    known = DocumentIndex(segments.without([DocumentKey("other", "pep-1")])).collections()
     assert known == {"c": (5, 2, 4), "new": (1, 1, 3)}
-    assert DocumentIndex(Layers()).collections() == {}
+    assert DocumentIndex(Segments()).collections() == {}
 
 
 def through(*filters: str, collection: str | None = "c", rows: list[DocumentRow] | None = None) -> set[str]:
-    index = DocumentIndex(Layers[Records]().with_layer(layer_of(*(rows or PROPOSALS))))
+    index = DocumentIndex(Segments[DocumentColumns]().with_segment(segment_of(*(rows or PROPOSALS))))
     scope = index.scope(collection, [parse_condition(text) for text in filters])
     assert scope.documents is not None
     assert all(scope.allows(key) for key in scope.documents)
@@ -137,9 +137,13 @@ def test_a_version_is_a_number_also_where_no_document_has_one() -> None:
     assert through("version>=3", rows=[row("a", {})]) == set()
 
 
-def test_a_value_may_fit_the_documents_of_any_layer() -> None:
-    layers = Layers[Records]().with_layer(layer_of(row("a", {"n": 1}))).with_layer(layer_of(row("b", {"n": "many"})))
-    index = DocumentIndex(layers)
+def test_a_value_may_fit_the_documents_of_any_segment() -> None:
+    segments = (
+        Segments[DocumentColumns]()
+        .with_segment(segment_of(row("a", {"n": 1})))
+        .with_segment(segment_of(row("b", {"n": "many"})))
+    )
+    index = DocumentIndex(segments)
     assert index.scope("c", [parse_condition("n=few")]).documents == set()
     assert index.scope("c", [parse_condition("n=1|many")]).documents == {DocumentKey("c", "a"), DocumentKey("c", "b")}
 
@@ -159,15 +163,17 @@ def test_what_a_parser_put_beside_the_metadata_is_no_field() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.none() | st.integers(0, 3)), max_size=30))
 def test_documents_that_come_change_and_go_leave_no_trace(history: list[tuple[int, int | None]]) -> None:
-    layers, state = Layers[Records](), {}
+    segments, state = Segments[DocumentColumns](), {}
     for name, value in history:
         key = DocumentKey("c", str(name))
-        layers = layers.without([key])
+        segments = segments.without([key])
         state.pop(key, None)
         if value is not None:
-            layers = layers.with_layer(layer_of(row(str(name), {"value": value, f"field{value}": [value, "x"]})))
+            segments = segments.with_segment(
+                segment_of(row(str(name), {"value": value, f"field{value}": [value, "x"]}))
+            )
             state[key] = value
-        index = DocumentIndex(layers)
+        index = DocumentIndex(segments)
         for wanted in range(4):
             expected = {key for key, held in state.items() if held == wanted}
             if expected:
@@ -181,8 +187,8 @@ def test_documents_that_come_change_and_go_leave_no_trace(history: list[tuple[in
 
 def test_the_values_of_a_document_are_told_once_each_and_without_regard_to_case() -> None:
     doubled = row("pep-4", {"authors": ["Cy", "cy", "Bo Ek"], "pages": 3})
-    older, newer = layer_of(*PROPOSALS), layer_of(doubled)
-    index = DocumentIndex(Layers((older, newer)))
+    older, newer = segment_of(*PROPOSALS), segment_of(doubled)
+    index = DocumentIndex(Segments((older, newer)))
     assert index.values("authors", DocumentKey("c", "pep-4")) == ("cy", "bo ek")
     assert index.values("authors", DocumentKey("c", "pep-1")) == ("ann lee", "bo ek")
     assert index.values("metadata.nested.topic.name", DocumentKey("c", "pep-3")) == ("typing",)

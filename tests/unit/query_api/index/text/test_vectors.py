@@ -1,4 +1,4 @@
-"""Vector search over layers: cosines, whatever history the layers have."""
+"""Vector search over segments: cosines, whatever history the segments have."""
 
 from functools import cache
 
@@ -8,13 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from indexer.read.resident.layers import Layer, Layers
-from indexer.read.resident.nearest import MOST_RUNS, NearChunk
-from indexer.read.resident.scope import KEPT_SCOPES, Scope
-from indexer.read.resident.vector_index import VectorIndex
-from indexer.read.resident.vectors import Vectors
+from query_api.index.text.segments import MAX_CACHED_SCOPES, Scope, Segment, Segments
+from query_api.index.text.vectors import MAX_RUNS, ChunkVectors, NearestChunk, VectorIndex
 from schemas.ids import DocumentKey
-from tests.unit.indexer.read.resident.histories import COLLECTIONS, KEYS, State, Step, after, hash_of, steps
+from tests.unit.query_api.index.text.histories import COLLECTIONS, KEYS, State, Step, after, hash_of, steps
 
 DIMENSION = 24
 
@@ -31,22 +28,26 @@ def vector_of(terms: list[int]) -> NDArray[np.float32]:
     return vector(hash(tuple(terms)) % 1_000)
 
 
-def layer(documents: State) -> Layer[Vectors]:
+def segment(documents: State) -> Segment[ChunkVectors]:
     rows = [(key, identifier, terms) for key, held in documents.items() for identifier, terms in held]
     matrix = np.array([vector_of(terms) for _, _, terms in rows], dtype=np.float32).reshape(-1, DIMENSION)
     passages = np.array([f"passage of {identifier}" for _, identifier, _ in rows], dtype=np.object_)
     bounds = np.zeros((len(rows), 3), dtype=np.int32)
-    return Layer.of([row[1] for row in rows], [row[0] for row in rows], Vectors.of(matrix, passages, bounds))
+    return Segment.of([row[1] for row in rows], [row[0] for row in rows], ChunkVectors.of(matrix, passages, bounds))
 
 
 def index(documents: State) -> VectorIndex:
-    return VectorIndex(Layers[Vectors]().with_layer(layer(documents)))
+    return VectorIndex(Segments[ChunkVectors]().with_segment(segment(documents)))
 
 
-def plain_search(state: State, query: NDArray[np.float32], limit: int, collection: str | None) -> list[NearChunk]:
+def followed(segments: Segments[ChunkVectors], step: Step) -> Segments[ChunkVectors]:
+    return segments.without(step.moved).with_segment(segment({key: rows for key, rows in step.moved.items() if rows}))
+
+
+def plain_search(state: State, query: NDArray[np.float32], limit: int, collection: str | None) -> list[NearestChunk]:
     """Every cosine in double precision, one at a time."""
     found = [
-        NearChunk(
+        NearestChunk(
             float(np.dot(vector_of(terms).astype(np.float64), query.astype(np.float64) / np.linalg.norm(query))),
             identifier,
             f"passage of {identifier}",
@@ -63,11 +64,11 @@ def test_cosines_by_hand() -> None:
     axes = np.eye(3, dtype=np.float32)
     keys = [DocumentKey("a", str(number)) for number in range(3)]
     passages = np.array(["p0", "p1", "p2"], dtype=np.object_)
-    content = Vectors.of(axes, passages, np.zeros((3, 3), dtype=np.int32))
-    rows = VectorIndex(Layers[Vectors]().with_layer(Layer.of(["0", "1", "2"], keys, content)))
+    content = ChunkVectors.of(axes, passages, np.zeros((3, 3), dtype=np.int32))
+    rows = VectorIndex(Segments[ChunkVectors]().with_segment(Segment.of(["0", "1", "2"], keys, content)))
     assert rows.search(np.array([3, 4, 0], dtype=np.float32), 2) == [
-        NearChunk(0.8, "1", "p1", keys[1]),
-        NearChunk(0.6, "0", "p0", keys[0]),
+        NearestChunk(0.8, "1", "p1", keys[1]),
+        NearestChunk(0.6, "0", "p0", keys[0]),
     ]
     assert [chunk.score for chunk in rows.search(np.array([0, 0, -2], dtype=np.float32), 9)] == [0.0, 0.0, -1.0]
 
@@ -79,15 +80,15 @@ def test_limits_and_queries_without_a_direction() -> None:
     assert [chunk.id for chunk in rows.search(query, 1)] == ["1"]
     assert rows.search(np.zeros(DIMENSION, dtype=np.float32), 5) == []
     assert rows.search(np.full(DIMENSION, np.nan, dtype=np.float32), 5) == []
-    assert rows.search(query, 5, Scope("b")) == VectorIndex(Layers()).search(query, 5) == []
+    assert rows.search(query, 5, Scope("b")) == VectorIndex(Segments()).search(query, 5) == []
 
 
 def test_many_collections_are_searched_without_being_remembered_all() -> None:
-    rows = index({DocumentKey(f"c{number}", "x"): [(f"{number}", [number])] for number in range(KEPT_SCOPES * 3)})
+    rows = index({DocumentKey(f"c{number}", "x"): [(f"{number}", [number])] for number in range(MAX_CACHED_SCOPES * 3)})
     for _ in range(2):
-        for number in range(KEPT_SCOPES * 3):
+        for number in range(MAX_CACHED_SCOPES * 3):
             assert [chunk.id for chunk in rows.search(vector(1), 5, Scope(f"c{number}"))] == [str(number)]
-    assert len(rows._rows._kept) <= KEPT_SCOPES
+    assert len(rows._scopes._cache) <= MAX_CACHED_SCOPES
 
 
 @settings(deadline=None)
@@ -95,16 +96,18 @@ def test_many_collections_are_searched_without_being_remembered_all() -> None:
 def test_any_history_finds_what_an_index_made_from_what_is_left_finds(
     history: list[Step], seed: int, limit: int
 ) -> None:
-    layers, state = Layers[Vectors](), State()
-    states = [(layers, state)]
+    segments, state = Segments[ChunkVectors](), State()
+    states = [(segments, state)]
     for step in history:
-        layers = layers.without(step.moved).with_layer(layer({key: rows for key, rows in step.moved.items() if rows}))
+        segments = segments.without(step.moved).with_segment(
+            segment({key: rows for key, rows in step.moved.items() if rows})
+        )
         state = after(state, step)
-        states.append((layers, state))
+        states.append((segments, state))
     query = vector(seed)
-    for layers, state in states:  # the old ones too, now that all newer ones are made
+    for segments, state in states:  # the old ones too, now that all newer ones are made
         for collection in (None, *COLLECTIONS, "none"):
-            found = VectorIndex(layers).search(query, limit, Scope(collection))
+            found = VectorIndex(segments).search(query, limit, Scope(collection))
             assert found == index(state).search(query, limit, Scope(collection))
             expected = plain_search(state, query, limit, collection)
             assert [chunk.score for chunk in found] == pytest.approx([chunk.score for chunk in expected], abs=6e-7)
@@ -116,8 +119,10 @@ def test_a_cosine_does_not_depend_on_where_its_row_lies() -> None:
     """Rows alone, a few, or thousands in a matrix: the same scores to the last digit, so the same order."""
     rows = {DocumentKey("a", str(number)): [(f"{number:04d}", [number])] for number in range(3_001)}
     together = index(rows)
-    apart = Layers[Vectors](
-        tuple(layer(dict(list(rows.items())[start:end])) for start, end in ((0, 1), (1, 4), (4, 1_000), (1_000, 3_001)))
+    apart = Segments[ChunkVectors](
+        tuple(
+            segment(dict(list(rows.items())[start:end])) for start, end in ((0, 1), (1, 4), (4, 1_000), (1_000, 3_001))
+        )
     )
     for seed in range(10):
         query = vector(seed)
@@ -133,24 +138,24 @@ def test_a_passage_is_as_near_as_its_nearest_chunk() -> None:
     """Query (3, 4, 0) / 5: rows (1, 0, 0) and (0, 1, 0) of one passage, (0, 0, 1) of another."""
     passages = np.array(["p", "p", "q"], dtype=np.object_)
     keys = [DocumentKey("a", "d")] * 3
-    made = Vectors.of(np.eye(3, dtype=np.float32), passages, np.zeros((3, 3), dtype=np.int32))
-    rows = VectorIndex(Layers[Vectors]().with_layer(Layer.of(["0", "1", "2"], keys, made)))
+    made = ChunkVectors.of(np.eye(3, dtype=np.float32), passages, np.zeros((3, 3), dtype=np.int32))
+    rows = VectorIndex(Segments[ChunkVectors]().with_segment(Segment.of(["0", "1", "2"], keys, made)))
     asked = np.array([3, 4, 0], dtype=np.float32)
     assert rows.cosines(asked, ["q", "p"]).tolist() == [0.0, 0.8]
     assert np.isnan(rows.cosines(asked, ["p", "unknown"])).tolist() == [False, True]
     assert rows.cosines(asked, []).shape == (0,)
-    assert np.isnan(VectorIndex(Layers()).cosines(asked, ["p"])).all()
+    assert np.isnan(VectorIndex(Segments()).cosines(asked, ["p"])).all()
 
 
 def test_a_passage_of_a_document_that_went_is_unknown_and_one_that_came_back_is_as_it_is_now() -> None:
     state = passages_of({f"d{number}": {f"{number}": [number]} for number in range(6)})
-    layers = index(state).layers.without([DocumentKey("a", "d0")])
-    assert len(layers.stack[0].live) == 6, "its row is dead, not cut out"
+    segments = index(state).segments.without([DocumentKey("a", "d0")])
+    assert len(segments[0].live) == 6, "its row is a tombstone"
     query = vector_of([0])
-    gone, there = VectorIndex(layers).cosines(query, ["passage of 0", "passage of 1"])
+    gone, there = VectorIndex(segments).cosines(query, ["passage of 0", "passage of 1"])
     assert np.isnan(gone)
     assert not np.isnan(there)
-    back = VectorIndex(layers.with_layer(layer({DocumentKey("a", "d0"): [("0", [5])]})))
+    back = VectorIndex(segments.with_segment(segment({DocumentKey("a", "d0"): [("0", [5])]})))
     expected = round(float(vector_of([5]).astype(np.float64) @ query.astype(np.float64)), 6)
     assert back.cosines(query, ["passage of 0"]).tolist() == pytest.approx([expected], abs=2e-6)
 
@@ -158,17 +163,19 @@ def test_a_passage_of_a_document_that_went_is_unknown_and_one_that_came_back_is_
 @settings(deadline=None)
 @given(steps(), st.integers(0, 20))
 def test_any_history_compares_as_it_searches(history: list[Step], seed: int) -> None:
-    layers = Layers[Vectors]()
+    segments = Segments[ChunkVectors]()
     for step in history:
-        layers = layers.without(step.moved).with_layer(layer({key: rows for key, rows in step.moved.items() if rows}))
-    rows, query = VectorIndex(layers), vector(seed)
+        segments = segments.without(step.moved).with_segment(
+            segment({key: rows for key, rows in step.moved.items() if rows})
+        )
+    rows, query = VectorIndex(segments), vector(seed)
     names = [f"passage of {hash_of(key, row)}" for key in KEYS for row in range(4)]  # all that ever were
     searched = {chunk.passage_id: chunk.score for chunk in rows.search(query, 1_000)}
     cosines = dict(zip(names, rows.cosines(query, names).tolist(), strict=True))
     assert {name: cosine for name, cosine in cosines.items() if not np.isnan(cosine)} == searched
 
 
-@pytest.mark.parametrize("runs", [1, 7, MOST_RUNS // 2, MOST_RUNS // 2 + 1, 400])
+@pytest.mark.parametrize("runs", [1, 7, MAX_RUNS // 2, MAX_RUNS // 2 + 1, 400])
 def test_one_collection_among_several_is_searched_by_its_runs_of_rows_as_one_by_one(runs: int) -> None:
     """Its documents lie between those of another: in a few runs, or in more than are multiplied each by itself."""
     state = {

@@ -1,4 +1,4 @@
-"""BM25 over layers: the numbers of the formula, whatever history the layers have."""
+"""BM25 over segments: the numbers of the formula, whatever history the segments have."""
 
 import weakref
 from collections.abc import Sequence
@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexer.read.resident.layers import Layer, Layers
-from indexer.read.resident.scope import KEPT_SCOPES, Scope
-from indexer.read.resident.words import Postings, WordIndex
+from query_api.index.text.inverted import TERM_OVERHEAD, InvertedIndex, Postings
+from query_api.index.text.segments import MAX_CACHED_SCOPES, Scope, Segment, Segments
 from schemas.ids import DocumentKey
-from tests.unit.indexer.read.resident.histories import (
+from tests.unit.query_api.index.text.histories import (
     COLLECTIONS,
     KEYS,
     TERMS,
@@ -26,22 +25,22 @@ from tests.unit.indexer.read.resident.histories import (
 )
 
 
-def layer(documents: State) -> Layer[Postings]:
+def segment(documents: State) -> Segment[Postings]:
     rows = [(key, identifier, terms) for key, held in documents.items() for identifier, terms in held]
     terms = np.array([term for _, _, held in rows for term in held], dtype=np.uint32)
     lengths = np.array([len(held) for _, _, held in rows], dtype=np.int32)
-    return Layer.of([row[1] for row in rows], [row[0] for row in rows], Postings.of(terms, lengths))
+    return Segment.of([row[1] for row in rows], [row[0] for row in rows], Postings.of(terms, lengths))
 
 
-def index(*documents: State) -> WordIndex:
-    layers = Layers[Postings]()
+def index(*documents: State) -> InvertedIndex:
+    segments = Segments[Postings]()
     for each in documents:
-        layers = layers.with_layer(layer(each))
-    return WordIndex(layers)
+        segments = segments.with_segment(segment(each))
+    return InvertedIndex(segments)
 
 
-def followed(layers: Layers[Postings], step: Step) -> Layers[Postings]:
-    return layers.without(step.moved).with_layer(layer({key: rows for key, rows in step.moved.items() if rows}))
+def followed(segments: Segments[Postings], step: Step) -> Segments[Postings]:
+    return segments.without(step.moved).with_segment(segment({key: rows for key, rows in step.moved.items() if rows}))
 
 
 def plain_bm25(state: State, terms: Sequence[int], limit: int, collection: str | None) -> list[tuple[str, float]]:
@@ -85,7 +84,7 @@ def test_a_term_in_every_row_still_finds_them_all() -> None:
     assert all(row.score > 0 for row in found)
 
 
-def test_ties_are_broken_by_id_also_at_the_limit_and_across_layers() -> None:
+def test_ties_are_broken_by_id_also_at_the_limit_and_across_segments() -> None:
     rows = index(one_by_one([("d", [1, 2]), ("b", [1, 2])]), one_by_one([("c", [1, 2]), ("a", [1, 2])]))
     assert [row.id for row in rows.search([1], 3)] == ["a", "b", "c"]
 
@@ -104,7 +103,7 @@ def test_what_is_not_there_is_not_found() -> None:
         == rows.search([1], 5, Scope("b"))
         == []
     )
-    assert WordIndex(Layers()).search([1], 5) == []
+    assert InvertedIndex(Segments()).search([1], 5) == []
     assert index(one_by_one([("empty", [])])).search([1], 5) == []
 
 
@@ -128,12 +127,12 @@ def test_terms_and_rows_keep_apart_in_one_number() -> None:
 
 def test_many_collections_are_searched_without_being_remembered_all() -> None:
     rows = index(
-        {DocumentKey(f"c{number}", "x"): [(f"{number}", [1] * (number + 1))] for number in range(KEPT_SCOPES * 3)}
+        {DocumentKey(f"c{number}", "x"): [(f"{number}", [1] * (number + 1))] for number in range(MAX_CACHED_SCOPES * 3)}
     )
     for _ in range(2):
-        for number in range(KEPT_SCOPES * 3):
+        for number in range(MAX_CACHED_SCOPES * 3):
             assert [row.id for row in rows.search([1], 5, Scope(f"c{number}"))] == [str(number)]
-    assert len(rows._rows._kept) <= KEPT_SCOPES
+    assert len(rows._scopes._cache) <= MAX_CACHED_SCOPES
 
 
 @settings(deadline=None)
@@ -141,16 +140,16 @@ def test_many_collections_are_searched_without_being_remembered_all() -> None:
 def test_any_history_finds_what_an_index_made_from_what_is_left_finds(
     history: list[Step], terms: list[int], limit: int
 ) -> None:
-    layers, state = Layers[Postings](), State()
-    states = [(layers, state)]
+    segments, state = Segments[Postings](), State()
+    states = [(segments, state)]
     for step in history:
-        layers, state = followed(layers, step), after(state, step)
-        states.append((layers, state))
-    for layers, state in states:  # the old ones too, now that all newer ones are made
+        segments, state = followed(segments, step), after(state, step)
+        states.append((segments, state))
+    for segments, state in states:  # the old ones too, now that all newer ones are made
         fresh = index(state)
-        assert layers.rows == sum(map(len, state.values()))
+        assert segments.live_count == sum(map(len, state.values()))
         for collection in (None, *COLLECTIONS, "none"):
-            found = WordIndex(layers).search(terms, limit, Scope(collection))
+            found = InvertedIndex(segments).search(terms, limit, Scope(collection))
             assert found == fresh.search(terms, limit, Scope(collection))
             expected = plain_bm25(state, terms, limit, collection)
             assert [row.score for row in found] == pytest.approx([score for _, score in expected], rel=1e-9)
@@ -164,13 +163,13 @@ def test_any_history_finds_what_an_index_made_from_what_is_left_finds(
 def test_one_collection_never_changes_the_scores_of_another(
     history: list[Step], other: list[Step], terms: list[int]
 ) -> None:
-    alone, beside = Layers[Postings](), Layers[Postings]()
+    alone, beside = Segments[Postings](), Segments[Postings]()
     for step in history:
         of_a = Step({key: rows for key, rows in step.moved.items() if key.collection == "a"})
         alone, beside = followed(alone, of_a), followed(beside, of_a)
     for step in other:
         beside = followed(beside, Step({key: rows for key, rows in step.moved.items() if key.collection == "b"}))
-    assert WordIndex(beside).search(terms, 10, Scope("a")) == WordIndex(alone).search(terms, 10)
+    assert InvertedIndex(beside).search(terms, 10, Scope("a")) == InvertedIndex(alone).search(terms, 10)
 
 
 def test_comparing_worked_by_hand() -> None:
@@ -197,34 +196,34 @@ def test_rows_that_are_not_there_hold_nothing() -> None:
     compared = index(one_by_one([("x", [7])])).compare([7], ["gone", "x", "never"])
     assert compared.held.tolist() == [[False], [True], [False]]
     assert compared.bm25[[0, 2]].tolist() == [0.0, 0.0]
-    for words in (WordIndex(Layers()), index(one_by_one([("x", [7])]))):
+    for words in (InvertedIndex(Segments()), index(one_by_one([("x", [7])]))):
         nothing = words.compare([], [])
         assert (nothing.bm25.shape, nothing.held.shape, nothing.idf.shape) == ((0,), (0, 0), (0,))
-    assert WordIndex(Layers()).compare([7], ["x"]).bm25.tolist() == [0.0]
+    assert InvertedIndex(Segments()).compare([7], ["x"]).bm25.tolist() == [0.0]
 
 
-def test_rows_of_documents_that_went_or_changed_are_not_there_while_others_of_their_layer_are() -> None:
+def test_rows_of_documents_that_went_or_changed_are_not_there_while_others_of_their_segment_are() -> None:
     state = one_by_one([(f"d{number}", [7, number]) for number in range(6)])
-    layers = index(state).layers.without([DocumentKey("a", "d5")])
-    assert len(layers.stack[0].live) == 6, "its row is dead, not cut out"
-    compared = WordIndex(layers).compare([7, 5], ["d5", "d4"])
+    segments = index(state).segments.without([DocumentKey("a", "d5")])
+    assert len(segments[0].live) == 6, "its row is a tombstone"
+    compared = InvertedIndex(segments).compare([7, 5], ["d5", "d4"])
     assert compared.held.tolist() == [[False, False], [True, False]]
     assert compared.idf[1] == 0.0, "nor does it count for what its words are worth"
-    changed = WordIndex(layers.with_layer(layer({DocumentKey("a", "d5"): [("d5", [8])]})))
+    changed = InvertedIndex(segments.with_segment(segment({DocumentKey("a", "d5"): [("d5", [8])]})))
     assert changed.compare([7, 8], ["d5"]).held.tolist() == [[False, True]]
 
 
 @settings(deadline=None)
 @given(steps(), st.lists(st.sampled_from([*TERMS, 9]), max_size=5))
 def test_any_history_compares_as_it_searches(history: list[Step], terms: list[int]) -> None:
-    layers, state = Layers[Postings](), State()
+    segments, state = Segments[Postings](), State()
     for step in history:
-        layers, state = followed(layers, step), after(state, step)
+        segments, state = followed(segments, step), after(state, step)
     owners = {hash_of(key, row): key for key in KEYS for row in range(4)}  # all that ever were
     for collection in (None, *COLLECTIONS):
-        searched = {row.id: row.score for row in WordIndex(layers).search(terms, 1_000, Scope(collection))}
+        searched = {row.id: row.score for row in InvertedIndex(segments).search(terms, 1_000, Scope(collection))}
         ids = [row for row, key in owners.items() if collection in (None, key.collection)]
-        compared = WordIndex(layers).compare(terms, ids, collection)
+        compared = InvertedIndex(segments).compare(terms, ids, collection)
         held = {
             identifier: [term in of_row for term in dict.fromkeys(terms)]
             for rows in state.values()
@@ -236,32 +235,32 @@ def test_any_history_compares_as_it_searches(history: list[Step], terms: list[in
                 assert compared.bm25[row] == pytest.approx(searched[identifier], rel=1e-12)
             else:
                 assert compared.bm25[row] == 0.0
-        twice = WordIndex(layers).bm25([terms, terms[:1]], ids, collection)
-        alone = WordIndex(layers).compare(terms[:1], ids, collection)
+        twice = InvertedIndex(segments).bm25([terms, terms[:1]], ids, collection)
+        alone = InvertedIndex(segments).compare(terms[:1], ids, collection)
         assert [each.tolist() for each in twice] == [compared.bm25.tolist(), alone.bm25.tolist()]
 
 
 def test_words_that_nobody_wrote_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.read.resident.words.KEPT_POSTINGS", 1_000)
+    monkeypatch.setattr("query_api.index.text.inverted.MAX_CACHED_POSTINGS", 1_000)
     rows = index({DocumentKey("a", "x"): [("1", [1, 2])]})
     for question in range(50):
         rows.search([1, *range(1_000 * question + 10, 1_000 * question + 20)], 5, Scope("a"))
-    assert len(rows._counted["a"].terms) <= 1_000 / 50
+    assert len(rows._terms) <= 1_000 / TERM_OVERHEAD
 
 
 def test_scores_that_are_kept_keep_no_postings_beside_them() -> None:
     """What each row holds is found out again, from postings that are counted where they are kept."""
     rows = index({KEYS[0]: [("1", [3, 5])], KEYS[1]: [("2", [5])]})
     rows.search([5, 3], 2)
-    postings = weakref.ref(rows._term(rows._counts(None), 3).layers[0].parts)
+    postings = weakref.ref(rows._term(None, 3).segments[0].weights)
     assert postings() is not None
-    rows._forget()
+    rows._terms.clear()
     assert postings() is None
-    assert rows._scored.currsize
+    assert rows._scores.currsize
     assert rows.compare([5, 3], ["2", "1"]).held.tolist() == [[True, False], [True, True]]
 
 
 def test_what_is_asked_of_a_collection_without_documents_counts_too() -> None:
     rows = index({DocumentKey("a", "x"): [("1", [1, 2])]})
     rows.compare([5, 6, 7], (), "nowhere")
-    assert rows._scored.currsize >= 2_000
+    assert rows._scores.currsize >= 2_000

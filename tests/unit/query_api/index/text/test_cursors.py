@@ -3,7 +3,7 @@
 import pytest
 
 from indexer.errors import MalformedCursor
-from indexer.read.cursors import read_cursor, write_cursor
+from query_api.index.text.snapshot import read_cursor, write_cursor
 from schemas.ids import DocumentKey
 
 

@@ -1,17 +1,17 @@
-"""Texts over layers: whatever history the layers have, a passage reads as it was stored."""
+"""PassageTexts over segments: whatever history the segments have, a passage reads as it was stored."""
 
 from typing import Any
 
 import pyarrow as pa
 from hypothesis import given, settings
 
-from indexer.read.resident.layers import Layer, Layers
-from indexer.read.resident.texts import TextIndex, Texts, chunks_of
-from indexer.read.resident.vectors import BoundChunk
 from indexer.read.rows import PassageRow
 from indexer.schema import PASSAGES_SCHEMA
+from query_api.index.text.passages import PassageIndex, PassageTexts, chunks_of
+from query_api.index.text.segments import Segment, Segments
+from query_api.index.text.vectors import ChunkBounds
 from schemas.ids import DocumentKey
-from tests.unit.indexer.read.resident.histories import KEYS, State, Step, after, steps
+from tests.unit.query_api.index.text.histories import KEYS, State, Step, after, steps
 
 COLUMNS = ("ordinal", "section", "start", "end", "title", "text")
 SCHEMA = pa.schema([PASSAGES_SCHEMA.field(name) for name in COLUMNS])
@@ -32,44 +32,44 @@ def stored(key: DocumentKey, identifier: str, terms: list[int]) -> dict[str, Any
     }
 
 
-def layer(documents: State) -> Layer[Texts]:
+def segment(documents: State) -> Segment[PassageTexts]:
     rows = [(key, identifier, terms) for key, held in documents.items() for identifier, terms in held]
     table = pa.Table.from_pylist([stored(*row) for row in rows], schema=SCHEMA)
-    return Layer.of([row[1] for row in rows], [row[0] for row in rows], Texts.of(table))
+    return Segment.of([row[1] for row in rows], [row[0] for row in rows], PassageTexts.of(table))
 
 
-def followed(layers: Layers[Texts], step: Step) -> Layers[Texts]:
-    return layers.without(step.moved).with_layer(layer({key: rows for key, rows in step.moved.items() if rows}))
+def followed(segments: Segments[PassageTexts], step: Step) -> Segments[PassageTexts]:
+    return segments.without(step.moved).with_segment(segment({key: rows for key, rows in step.moved.items() if rows}))
 
 
 @settings(max_examples=60)
 @given(steps())
 def test_after_any_history_each_passage_reads_as_it_was_stored(history: list[Step]) -> None:
-    layers = Layers[Texts]()
+    segments = Segments[PassageTexts]()
     state: State = {}
     ever = {identifier for step in history for rows in step.moved.values() for identifier, _ in rows}
     for step in history:
-        layers, state = followed(layers, step), after(state, step)
+        segments, state = followed(segments, step), after(state, step)
         wanted = {
             identifier: PassageRow(id=identifier, key=key, revision=REVISIONS[key], **stored(key, identifier, terms))
             for key, rows in state.items()
             for identifier, terms in rows
         }
-        assert TextIndex(layers).passages([*ever, "unknown"], REVISIONS) == wanted
+        assert PassageIndex(segments).passages([*ever, "unknown"], REVISIONS) == wanted
 
 
 def test_texts_that_are_gone_take_no_memory() -> None:
     rows: State = {key: [(f"{key}", [1] * 50)] for key in KEYS}
-    layers = Layers[Texts]().with_layer(layer(rows))
-    before = TextIndex(layers).nbytes
-    assert 0 < TextIndex(layers.without(KEYS[:8])).nbytes < before / 2
-    assert TextIndex(layers.without(KEYS)).nbytes == 0
+    segments = Segments[PassageTexts]().with_segment(segment(rows))
+    before = PassageIndex(segments).nbytes
+    assert 0 < PassageIndex(segments.without(KEYS[:8])).nbytes < before / 2
+    assert PassageIndex(segments.without(KEYS)).nbytes == 0
 
 
 def test_chunks_are_the_parts_of_a_passage_that_their_bounds_tell() -> None:
     passage = PassageRow("p", KEYS[0], "r", 3, ["Rivers"], 100, 118, "The title", "One è. Two. Three.")
     found = chunks_of(
-        passage, [BoundChunk("c", 9, 112, 118), BoundChunk("a", 7, 100, 106), BoundChunk("b", 8, 104, 111)]
+        passage, [ChunkBounds("c", 9, 112, 118), ChunkBounds("a", 7, 100, 106), ChunkBounds("b", 8, 104, 111)]
     )
     assert [(row.id, row.ordinal, row.text) for row in found] == [
         ("a", 7, "One è."),

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.read.fields.dates import Span, date_span
+from query_api.index.text.dates import Span, date_span
 from schemas.filters import Condition
 
 YEARS = range(1500, 2101)
-_TRUTHS = ("true", "false")
+_BOOLEANS = ("true", "false")
 _LIKE_A_DAY = re.compile(r"\d{4}-\d{1,2}(-\d{1,2})?")
 
 Scalar = str | int | float | bool
@@ -21,11 +21,11 @@ Scalar = str | int | float | bool
 
 @dataclass(frozen=True)
 class Column:
-    """The values of one field, each distinct one once. A row may have none, or several where the field is a list."""
+    """The values of one field, dictionary-encoded. A row may have none, or several where the field is a list."""
 
     distinct: tuple[Scalar, ...]
     codes: NDArray[np.int32]  # (n_values,) which distinct value
-    rows: NDArray[np.int32]  # (n_values,) whose it is
+    rows: NDArray[np.int32]  # (n_values,) ascending
     times: bool = False  # the values are milliseconds since 1970
 
     @classmethod
@@ -33,13 +33,13 @@ class Column:
         """From pairs of row and value."""
         numbers: dict[tuple[type, Scalar], int] = {}
         pairs = [(numbers.setdefault((type(value), value), len(numbers)), row) for row, value in values]
-        made = np.array(pairs, dtype=np.int32).reshape(-1, 2)
-        return cls(tuple(value for _, value in numbers), made[:, 0], made[:, 1], times)
+        encoded = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+        return cls(tuple(value for _, value in numbers), encoded[:, 0], encoded[:, 1], times)
 
     @cached_property
     def texts(self) -> NDArray[np.object_]:
         """(n_distinct,) casefolded; true and false as JSON writes them."""
-        return np.array([_text(value) for value in self.distinct], dtype=np.object_)
+        return np.array([str(value).casefold() for value in self.distinct], dtype=np.object_)
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
@@ -57,15 +57,15 @@ class Column:
     @cached_property
     def spans(self) -> NDArray[np.float64]:
         """(n_distinct, 2) start and end of the values that are dates; NaN for all others."""
-        spans = [_span(value, times=self.times) for value in self.distinct]
-        return np.array([(np.nan, np.nan) if span is None else span for span in spans], dtype=np.float64).reshape(-1, 2)
+        return _span_array(_span(value, times=self.times) for value in self.distinct)
 
     @cached_property
     def dates(self) -> NDArray[np.float64]:
         """As `spans`, with whole numbers that can be years read as years."""
-        years = [date_span(str(value)) if type(value) is int and value in YEARS else None for value in self.distinct]
-        read = np.array([(np.nan, np.nan) if span is None else span for span in years], dtype=np.float64).reshape(-1, 2)
-        return np.where(np.isnan(self.spans), read, self.spans)
+        years = _span_array(
+            date_span(str(value)) if type(value) is int and value in YEARS else None for value in self.distinct
+        )
+        return np.where(np.isnan(self.spans), years, self.spans)
 
     def rows_with(self, values: NDArray[np.bool_], n_rows: int) -> NDArray[np.bool_]:
         """(n_rows,) bool: those that have one of these of the distinct values."""
@@ -74,7 +74,7 @@ class Column:
         return found
 
     def values_of(self, row: int) -> tuple[str, ...]:
-        """The distinct values of a row, as `texts` has them; `rows` ascend, since columns are made row by row."""
+        """The distinct values of a row, as `texts` has them."""
         first, end = np.searchsorted(self.rows, (row, row + 1))
         return tuple(dict.fromkeys(self.texts[self.codes[first:end]].tolist()))
 
@@ -106,21 +106,21 @@ class Column:
             return False
         if not np.isnan(self.numerals).all() and number_in(wanted) is not None:
             return True
-        if wanted.casefold() in _TRUTHS and any(isinstance(value, bool) for value in self.distinct):
+        if wanted.casefold() in _BOOLEANS and any(isinstance(value, bool) for value in self.distinct):
             return True
         if bool((self.texts == wanted.casefold()).any()):
             return True
-        return bool(self.words.any()) and not self._is_a_wrong_day(wanted)
+        return bool(self.words.any()) and not self._is_invalid_date(wanted)
 
-    def _is_a_wrong_day(self, wanted: str) -> bool:
-        """Whether this is to be a date, as values here are, and there is no such day: 2001-99-99."""
-        is_one = _LIKE_A_DAY.fullmatch(wanted) is not None and date_span(wanted) is None
-        return is_one and not np.isnan(self.spans[:, 0]).all()
+    def _is_invalid_date(self, wanted: str) -> bool:
+        """Whether this is written as a date, as values here are, and there is no such day: 2001-99-99."""
+        invalid = _LIKE_A_DAY.fullmatch(wanted) is not None and date_span(wanted) is None
+        return invalid and not np.isnan(self.spans[:, 0]).all()
 
     def ordered(self, operator: str, wanted: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """(holds, comparable), each (n_distinct,) bool: `value operator wanted`, and whether that means anything.
 
-        A date is > a year when it is behind the whole of it, and >= when it is not before it.
+        A date is > a year when it is after the whole of it, and >= when it is not before it.
         """
         number, span = (None if self.times else number_in(wanted)), date_span(wanted)
         plain = np.isnan(self.spans[:, 0]) & np.isnan(self.numerals)
@@ -140,7 +140,7 @@ class Column:
             numeric = ~np.isnan(self.numerals)
             holds = np.where(numeric, _compared(self.numerals, operator, number), holds)
             comparable = comparable | numeric
-        elif span is None and not self._is_a_wrong_day(wanted):
+        elif span is None and not self._is_invalid_date(wanted):
             texts = np.zeros(len(self.distinct), dtype=np.bool_)
             texts[plain] = _compared(self.texts[plain], operator, wanted.casefold())
             holds, comparable = texts, plain
@@ -148,18 +148,17 @@ class Column:
 
 
 def matching(column: Column, condition: Condition, n_rows: int) -> tuple[NDArray[np.bool_], frozenset[str]]:
-    """((n_rows,) bool: the rows a condition lets through, which of its values mean something here).
+    """((n_rows,) the rows a condition matches, which of its values are comparable here).
 
-    A list matches if one of its members does. `!=` lets through what has none of the values, also where it has no
-    value at all.
+    A list matches if one of its members does. `!=` matches what has none of the values, also where it has no value.
     """
     if condition.operator in ("=", "!="):
         same = np.zeros(len(column.distinct), dtype=np.bool_)
         for wanted in condition.values:
             same |= column.equal(wanted)
         rows = column.rows_with(same, n_rows)
-        meant = frozenset(wanted for wanted in condition.values if column.can_be(wanted))
-        return (rows if condition.operator == "=" else ~rows), meant
+        comparable_values = frozenset(wanted for wanted in condition.values if column.can_be(wanted))
+        return (rows if condition.operator == "=" else ~rows), comparable_values
     holds, comparable = column.ordered(condition.operator, condition.values[0])
     return column.rows_with(holds, n_rows), frozenset(condition.values if comparable.any() else ())
 
@@ -185,10 +184,6 @@ def _compared(values: NDArray[Any], operator: str, wanted: float | str) -> NDArr
     return np.asarray(results[operator], dtype=np.bool_)
 
 
-def _text(value: Scalar) -> str:
-    return str(value).casefold()
-
-
 def number_in(text: str) -> float | None:
     """The number that a text is."""
     if not any(map(str.isdigit, text)):
@@ -197,6 +192,11 @@ def number_in(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def _span_array(spans: Iterable[Span | None]) -> NDArray[np.float64]:
+    """(n, 2) NaN for None."""
+    return np.array([(np.nan, np.nan) if span is None else span for span in spans], dtype=np.float64).reshape(-1, 2)
 
 
 def _span(value: Scalar, *, times: bool) -> Span | None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.read.strings import StringLists, Strings, joined
+from query_api.index.strings import StringLists, Strings, one_array
 
 TEXTS = st.text(st.characters(codec="utf-8"))
 
@@ -30,10 +30,10 @@ def test_lists_of_strings_too(lists: list[list[str]], begin: int) -> None:
 
 def test_a_column_in_pieces_is_read_as_one() -> None:
     column = pa.chunked_array([["a", "é"], [], ["ccc"]], pa.string())
-    assert Strings(joined(column)).of(np.array([2, 1, 0])) == ["ccc", "é", "a"]
+    assert Strings(one_array(column)).of(np.array([2, 1, 0])) == ["ccc", "é", "a"]
     lists = pa.chunked_array([[["a"], []], [["b", "c"]]], pa.list_(pa.string()))
-    assert StringLists(joined(lists)).of(np.array([2, 1, 0])) == [["b", "c"], [], ["a"]]
-    assert len(Strings(joined(pa.chunked_array([], pa.string())))) == 0
+    assert StringLists(one_array(lists)).of(np.array([2, 1, 0])) == [["b", "c"], [], ["a"]]
+    assert len(Strings(one_array(pa.chunked_array([], pa.string())))) == 0
 
 
 def test_what_is_no_array_of_strings_is_refused() -> None:

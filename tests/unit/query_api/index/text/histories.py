@@ -1,4 +1,4 @@
-"""Histories of documents that come, change and go: what the layers must follow, and what is left at each step."""
+"""Histories of documents that come, change and go: what the segments must follow, and what is left at each step."""
 
 from typing import NamedTuple
 

@@ -9,7 +9,7 @@ from dateutil import parser
 
 MONTHS = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\.?"
 MAX_DATE_CHARACTERS = 40
-KEPT_DATES = 65_536
+MAX_CACHED_DATES = 65_536
 
 # No two parts can share a run of digits or letters, so that no text takes long to refuse.
 _LOOKS_LIKE_A_DATE = re.compile(
@@ -23,13 +23,13 @@ _DEFAULTS = datetime(1904, 1, 1), datetime(1908, 2, 2)  # noqa: DTZ001 - leap ye
 
 
 class Span(NamedTuple):
-    """A span of time in milliseconds since 1970, UTC: `start` is in it, `end` is behind it."""
+    """A span of time in milliseconds since 1970, UTC; `end` is exclusive."""
 
     start: int
     end: int
 
 
-@lru_cache(KEPT_DATES)
+@lru_cache(MAX_CACHED_DATES)
 def date_span(text: str) -> Span | None:
     """The day, month, year or moment that a text names, and nothing else; None for any other text.
 
@@ -39,21 +39,21 @@ def date_span(text: str) -> Span | None:
     if len(text) > MAX_DATE_CHARACTERS or not _LOOKS_LIKE_A_DATE.fullmatch(text):
         return None
     try:
-        read, again = (parser.parse(text.replace(" of ", " "), default=default) for default in _DEFAULTS)
-        if read.year != again.year:
+        read, other = (parser.parse(text.replace(" of ", " "), default=default) for default in _DEFAULTS)
+        if read.year != other.year:
             return None
         first = read.replace(tzinfo=UTC) if read.tzinfo is None else read
         start = _milliseconds(first)
-        return Span(start, start + 1 if ":" in text else _milliseconds(_behind(first, again)))
+        return Span(start, start + 1 if ":" in text else _milliseconds(_end_of(first, other)))
     except (ValueError, OverflowError):
         return None
 
 
-def _behind(first: datetime, again: datetime) -> datetime:
-    """The moment behind the year, month or day that `first` begins: what `again` fills in differently was not given."""
-    if first.month != again.month:
+def _end_of(first: datetime, other: datetime) -> datetime:
+    """The end of the year, month or day that `first` begins: where `other` differs by its default, none was given."""
+    if first.month != other.month:
         return first.replace(year=first.year + 1)
-    if first.day != again.day:
+    if first.day != other.day:
         return first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1)
     return first + timedelta(days=1)
 

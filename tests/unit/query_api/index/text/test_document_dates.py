@@ -1,15 +1,14 @@
-"""When documents are from: by their own dates in any layer, else by when their records arrived."""
+"""When documents are from: by their own dates in any segment, else by when their records arrived."""
 
 import pytest
 
-from indexer.read.fields.dates import Span, date_span
-from indexer.read.resident.documents import DocumentIndex, Records
-from indexer.read.resident.layers import Layers
-from indexer.read.resident.scope import Scope
 from indexer.schema import DocumentRow
+from query_api.index.text.dates import Span, date_span
+from query_api.index.text.filters import DocumentColumns, DocumentIndex
+from query_api.index.text.segments import Scope, Segments
 from schemas.filters import parse_condition
 from schemas.ids import DocumentKey
-from tests.unit.indexer.read.resident.test_documents import layer_of, row
+from tests.unit.query_api.index.text.test_filters import row, segment_of
 
 
 def span(text: str) -> Span:
@@ -23,17 +22,19 @@ def arrived(name: str, day: str, **metadata: str | list[str]) -> DocumentRow:
 
 
 INDEX = DocumentIndex(
-    Layers[Records]()
-    .with_layer(
-        layer_of(
+    Segments[DocumentColumns]()
+    .with_segment(
+        segment_of(
             arrived("gone", "2026-03-02", created="2026-03-01"),
             arrived("made", "2026-03-09", created="2020-01-01", updated="2026-03-02"),
             arrived("held", "2026-03-09", created="2026-03", held=["2026-03-02", "2026-04-01"]),
         )
     )
     .without([DocumentKey("c", "gone")])
-    .with_layer(
-        layer_of(arrived("gone", "2026-03-09", created="2021-05-05"), arrived("plain", "2026-03-02", author="Ann Lee"))
+    .with_segment(
+        segment_of(
+            arrived("gone", "2026-03-09", created="2021-05-05"), arrived("plain", "2026-03-02", author="Ann Lee")
+        )
     )
 )
 

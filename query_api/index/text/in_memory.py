@@ -1,0 +1,185 @@
+"""The text tables in memory: live documents' fields, passages' postings and texts, chunks' vectors.
+
+It goes from one state of the tables to the next by the documents that changed in between. Those are known by their
+position: a document's row holds the partition and offset of the record that changed it last.
+"""
+
+from collections import ChainMap
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from indexer.read.lance import LanceSnapshot
+from indexer.read.lookups import vector_matrix
+from indexer.schema import CHUNKS, MIB, PASSAGES, DocumentRow, StoredPosition
+from query_api.index.text.filters import RECORD_COLUMNS, DocumentColumns, DocumentIndex
+from query_api.index.text.inverted import InvertedIndex, Postings
+from query_api.index.text.passages import TEXT_COLUMNS, PassageIndex, PassageTexts
+from query_api.index.text.segments import Segment, Segments
+from query_api.index.text.vectors import ChunkVectors, VectorIndex
+from schemas.ids import DocumentKey
+
+MAX_VECTORS = 400_000  # at 2 kB each, with 384 dimensions
+MAX_TEXT_BYTES = 512 * MIB
+MANY_DOCUMENTS = 2_000  # changed at once: their texts are measured before they are read
+OVERLAY_SHARE = 8
+
+DOCUMENT_COLUMNS = ["collection", "revision", "deleted_at_ms", "live", *RECORD_COLUMNS]
+PASSAGE_COLUMNS = ["key", "collection", "document_id", "revision", "ordinal", "id", "terms"]
+CHUNK_COLUMNS = [
+    "key",
+    "collection",
+    "document_id",
+    "revision",
+    "ordinal",
+    "id",
+    "passage_id",
+    "start",
+    "end",
+    "content_hash",
+    "vector",
+]
+
+Revisions = Mapping[DocumentKey, str]
+Changed = dict[DocumentKey, str | None]  # the revision each changed document has now; None for a deleted one
+
+
+@dataclass(frozen=True)
+class InMemoryIndex:
+    """One state of the tables. Immutable. `vectors` is None once there are more than `max_vectors` of them, `texts`
+    once they take more than `max_text_bytes`."""
+
+    revisions: Revisions
+    documents: DocumentIndex
+    postings: InvertedIndex
+    vectors: VectorIndex | None
+    texts: PassageIndex | None
+    max_vectors: int
+    max_text_bytes: int
+
+    @classmethod
+    def empty(cls, max_vectors: int = MAX_VECTORS, max_text_bytes: int = MAX_TEXT_BYTES) -> "InMemoryIndex":
+        return cls(
+            {},
+            DocumentIndex(Segments()),
+            InvertedIndex(Segments()),
+            VectorIndex(Segments()),
+            PassageIndex(Segments()),
+            max_vectors,
+            max_text_bytes,
+        )
+
+    def revision(self, key: DocumentKey) -> str | None:
+        """The current revision of a document; None where it is not, or no longer."""
+        return self.revisions.get(key) or None
+
+    def document(self, key: DocumentKey) -> DocumentRow | None:
+        """The row of a live document."""
+        revision = self.revision(key)
+        return None if revision is None else self.documents.row(key, revision)
+
+    def at(self, tables: LanceSnapshot, since: Mapping[int, StoredPosition]) -> "InMemoryIndex":
+        """The state of these tables; `since` are the positions of this state's own tables: a writer changes no document
+        for a record at or before them. Raises TransientStoreError when they cannot be read."""
+        rows = tables.changed_documents(since, DOCUMENT_COLUMNS)
+        documents = self._documents(rows)
+        current: Changed = dict(zip(_keys(rows), rows["revision"].to_pylist(), strict=True))
+        changed: Changed = {key: revision for key, revision in current.items() if self.revision(key) != revision}
+        if not changed:
+            return self if documents is self.documents else replace(self, documents=documents)
+        fresh = {str(key): revision for key, revision in changed.items() if revision is not None}
+        counts = {
+            name: dict(zip(map(str, _keys(rows)), rows[name].to_pylist(), strict=True)) for name in (PASSAGES, CHUNKS)
+        }
+        with ThreadPoolExecutor(1) as executor:
+            vectors = executor.submit(self._vectors, tables, changed, fresh, counts[CHUNKS])
+            postings, texts = self._passages(tables, changed, fresh, counts[PASSAGES])
+            return replace(
+                self,
+                revisions=self._with_revisions(changed),
+                documents=documents,
+                postings=postings,
+                vectors=vectors.result(),
+                texts=texts,
+            )
+
+    def _documents(self, rows: pa.Table) -> DocumentIndex:
+        """A record may change a document's time and version alone, so a changed position counts here."""
+        keys = _keys(rows)
+        positions = zip(rows["partition"].to_pylist(), rows["offset"].to_pylist(), strict=True)
+        newest = {key: (row, position) for row, (key, position) in enumerate(zip(keys, positions, strict=True))}
+        revisions = rows["revision"].to_pylist()
+        changed = {
+            key: row
+            for key, (row, position) in newest.items()
+            if self.documents.position(key) != (position if revisions[row] is not None else None)
+        }
+        if not changed:
+            return self.documents
+        segments = self.documents.segments.without(changed)
+        live = sorted(row for row in changed.values() if revisions[row] is not None)
+        if live:
+            live_keys = [keys[row] for row in live]
+            columns = DocumentColumns.of(rows.take(live))
+            segments = segments.with_segment(Segment.of(list(map(str, live_keys)), live_keys, columns))
+        return DocumentIndex(segments).warmed()
+
+    def _passages(
+        self, tables: LanceSnapshot, changed: Changed, fresh: Mapping[str, str], counts: Mapping[str, int]
+    ) -> tuple[InvertedIndex, PassageIndex | None]:
+        postings = self.postings.segments.without(changed)
+        texts = None if self.texts is None else self.texts.segments.without(changed)
+        if texts is not None and len(fresh) > MANY_DOCUMENTS and tables.count_characters() > self.max_text_bytes:
+            texts = None
+        columns = PASSAGE_COLUMNS if texts is None else [*dict.fromkeys([*PASSAGE_COLUMNS, *TEXT_COLUMNS])]
+        for rows in tables.rows_of_documents(PASSAGES, columns, fresh, counts):
+            segment = _postings_segment(rows)
+            postings = postings.with_segment(segment)
+            if texts is not None:
+                texts = texts.with_segment(Segment(segment.keys, PassageTexts.of(rows), segment.live))
+        index = None if texts is None else PassageIndex(texts)
+        fits = index is not None and index.nbytes <= self.max_text_bytes
+        return InvertedIndex(postings).warmed_like(self.postings), index if fits else None
+
+    def _vectors(
+        self, tables: LanceSnapshot, changed: Changed, fresh: Mapping[str, str], counts: Mapping[str, int]
+    ) -> VectorIndex | None:
+        if self.vectors is None or tables.count_chunks() > self.max_vectors:
+            return None
+        segments = self.vectors.segments.without(changed)
+        for rows in tables.rows_of_documents(CHUNKS, CHUNK_COLUMNS, fresh, counts):
+            segments = segments.with_segment(_vector_segment(rows))
+        return VectorIndex(segments).warmed_like(self.vectors)
+
+    def _with_revisions(self, changed: Changed) -> Revisions:
+        """The newest revisions, as few over the many; "" stands for a deleted document."""
+        maps = self.revisions.maps if isinstance(self.revisions, ChainMap) else [dict(self.revisions)]
+        overlay = {**(maps[0] if len(maps) > 1 else {}), **{key: revision or "" for key, revision in changed.items()}}
+        base = maps[-1]
+        if len(overlay) * OVERLAY_SHARE > len(base):
+            return {key: revision for key, revision in {**base, **overlay}.items() if revision}
+        return ChainMap(overlay, base)
+
+
+def _keys(rows: pa.Table) -> list[DocumentKey]:
+    """The document of each row; rows of one document share one object."""
+    made: dict[tuple[str, str], DocumentKey] = {}
+    pairs = zip(rows["collection"].to_pylist(), rows["document_id"].to_pylist(), strict=True)
+    return [made.setdefault(pair, DocumentKey(*pair)) for pair in pairs]
+
+
+def _postings_segment(rows: pa.Table) -> Segment[Postings]:
+    column = rows["terms"].combine_chunks()
+    lengths = np.diff(column.offsets.to_numpy()).astype(np.int32)
+    terms = column.flatten().to_numpy(zero_copy_only=False)
+    return Segment.of(rows["id"].to_pylist(), _keys(rows), Postings.of(terms, lengths))
+
+
+def _vector_segment(rows: pa.Table) -> Segment[ChunkVectors]:
+    passage_ids = np.array(rows["passage_id"].to_pylist(), dtype=np.object_)
+    bounds = np.stack([rows[name].to_numpy() for name in ("ordinal", "start", "end")], axis=1).astype(np.int32)
+    vectors = ChunkVectors.of(vector_matrix(rows), passage_ids, bounds)
+    return Segment.of(rows["id"].to_pylist(), _keys(rows), vectors)

@@ -1,0 +1,353 @@
+"""Keyword search in memory: an inverted index of passages, and BM25 over the searched collection.
+
+Σ over terms of idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / mean length)), with
+idf = ln(1 + (n - df + .5) / (df + .5)) (Robertson, Zaragoza 2009, section 3.4; the idf as in Lucene). The statistics
+are those of the searched collection: no other collection changes its scores, and no filter does.
+"""
+
+import math
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import attrgetter
+from typing import NamedTuple
+
+import numpy as np
+from cachetools import LRUCache, cachedmethod
+from numpy.typing import NDArray
+
+from indexer.schema import MIB
+from query_api.index.text.segments import (
+    EVERYTHING,
+    MAX_CACHED_SCOPES,
+    Columns,
+    Scope,
+    ScopeCache,
+    ScopedRows,
+    Segment,
+    Segments,
+    top_rows,
+)
+from schemas.ids import DocumentKey
+
+K1 = 1.2  # BM25's k1: how soon repetitions of a term stop counting
+B = 0.75  # BM25's b: how much the length of a passage counts
+MAX_CACHED_POSTINGS = 4_000_000  # weighted postings of the terms asked last; 12 bytes each
+TERM_OVERHEAD = 50  # in postings, of a cached term
+MAX_CACHED_SCORES_BYTES = 64 * MIB  # scores of the questions asked last: one search asks the same several times
+SCORES_OVERHEAD_BYTES, IDF_BYTES = 2_000, 100
+
+
+@dataclass(frozen=True)
+class Postings(Columns):
+    """Which rows hold which term how often, in compressed sparse rows by term; 6 bytes a posting."""
+
+    terms: NDArray[np.uint32]  # (n_terms,) ascending
+    starts: NDArray[np.int64]  # (n_terms + 1,) where each term's postings begin
+    rows: NDArray[np.int32]  # (n_postings,)
+    counts: NDArray[np.uint16]  # (n_postings,) how often the term stands in the row
+    lengths: NDArray[np.int32]  # (n_rows,) terms of each row, repetitions counted
+
+    @classmethod
+    def of(cls, terms_by_row: NDArray[np.uint32], lengths: NDArray[np.int32]) -> "Postings":
+        """`terms_by_row` holds the terms of all rows, one after the other; row r has `lengths[r]` of them."""
+        rows = np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths)
+        pairs, counts = np.unique(terms_by_row.astype(np.uint64) << np.uint64(32) | rows, return_counts=True)
+        counted = np.minimum(counts, np.iinfo(np.uint16).max).astype(np.uint16)
+        return cls._of_pairs((pairs >> np.uint64(32)).astype(np.uint32), pairs.astype(np.int32), counted, lengths)
+
+    @classmethod
+    def _of_pairs(
+        cls,
+        terms: NDArray[np.uint32],
+        rows: NDArray[np.int32],
+        counts: NDArray[np.uint16],
+        lengths: NDArray[np.int32],
+    ) -> "Postings":
+        """From postings that are sorted by term."""
+        unique, first = np.unique(terms, return_index=True)
+        return cls(unique, np.append(first, len(terms)).astype(np.int64), rows, counts, lengths)
+
+    def filter(self, rows: NDArray[np.bool_]) -> "Postings":
+        if rows.all():
+            return self
+        numbers = np.cumsum(rows, dtype=np.int32) - 1
+        kept = rows[self.rows]
+        return self._of_pairs(
+            self.term_of_each()[kept], numbers[self.rows[kept]], self.counts[kept], self.lengths[rows]
+        )
+
+    def concat(self, other: "Postings") -> "Postings":
+        terms = np.concatenate([self.term_of_each(), other.term_of_each()])
+        order = np.argsort(terms, kind="stable")
+        rows = np.concatenate([self.rows, other.rows + np.int32(len(self.lengths))])
+        counts = np.concatenate([self.counts, other.counts])
+        lengths = np.concatenate([self.lengths, other.lengths])
+        return self._of_pairs(terms[order], rows[order], counts[order], lengths)
+
+    def of_term(self, term: int) -> slice:
+        """Where the postings of a term are."""
+        at = int(self.terms.searchsorted(np.uint32(term)))
+        if at == len(self.terms) or self.terms[at] != term:
+            return slice(0, 0)
+        return slice(int(self.starts[at]), int(self.starts[at + 1]))
+
+    def term_of_each(self) -> NDArray[np.uint32]:
+        """(n_postings,) the term of every posting."""
+        return np.repeat(self.terms, np.diff(self.starts))
+
+
+class FoundRow(NamedTuple):
+    score: float
+    id: str
+    key: DocumentKey
+
+
+class _TermRows(NamedTuple):
+    """A term in the searched rows of a segment: the rows that hold it, ascending, counted from the first searched one,
+    and tf · (k1 + 1) / (tf + norm) of each."""
+
+    rows: NDArray[np.int32]
+    weights: NDArray[np.float64]
+
+    def contains(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        if not len(self.rows):
+            return np.zeros(len(rows), dtype=np.bool_)
+        at = np.minimum(self.rows.searchsorted(rows.astype(np.int32)), len(self.rows) - 1)
+        found: NDArray[np.bool_] = self.rows[at] == rows
+        return found
+
+
+class _Term(NamedTuple):
+    segments: list[_TermRows]
+    idf: float
+
+    @property
+    def cache_size(self) -> int:
+        return sum(len(found.rows) for found in self.segments) + TERM_OVERHEAD
+
+
+class _SearchedRows(NamedTuple):
+    """The rows of one collection in a segment: all that are searched lie from `start` to before `end`."""
+
+    start: int
+    end: int
+    rows: NDArray[np.bool_] | None  # (end - start,) which of them are searched; None for all
+    norms: NDArray[np.float64]  # (end - start,) k1 · (1 - b + b · length / mean length)
+
+
+class _Collection(NamedTuple):
+    """The searched rows of one collection by segment, and how many they are."""
+
+    segments: list[_SearchedRows]
+    rows: int
+
+    def idf(self, df: int) -> float:
+        """0 for a term that no row holds."""
+        return math.log1p((self.rows - df + 0.5) / (df + 0.5)) if df else 0.0
+
+    @property
+    def unknown_idf(self) -> float:
+        """The same for df 0."""
+        return math.log1p((self.rows + 0.5) / 0.5)
+
+
+class _Scores(NamedTuple):
+    """The BM25 of every searched row for some terms."""
+
+    segments: list[NDArray[np.float64]]  # (n_searched_rows,) of each segment
+    idf: dict[int, float]  # {term: idf} in the order in which they first come
+
+    @property
+    def nbytes(self) -> int:
+        return sum(scores.nbytes for scores in self.segments) + SCORES_OVERHEAD_BYTES + IDF_BYTES * len(self.idf)
+
+
+class _Places(NamedTuple):
+    """Which of the rows asked for are in a segment, and where, counted from the first searched row."""
+
+    which: NDArray[np.intp]
+    rows: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class ComparedRows:
+    """How rows compare with the terms of a question."""
+
+    bm25: NDArray[np.float64]  # (n_rows,) 0 where a row holds none of the terms, or is not there
+    idf: NDArray[np.float64]  # (n_terms,) of the collection; 0 for a term that no row of it holds
+    unknown_idf: float  # what such a term would have: the most there is
+    find_held: Callable[[], NDArray[np.bool_]]
+
+    @cached_property
+    def held(self) -> NDArray[np.bool_]:
+        """(n_rows, n_terms) which of the terms each row holds; computed on first use."""
+        return self.find_held()
+
+
+class InvertedIndex:
+    """Segments of postings, searched. Immutable; thread-safe."""
+
+    def __init__(self, segments: Segments[Postings]) -> None:
+        self.segments = segments
+        self._scopes = ScopeCache(segments)
+        self._lock = threading.Lock()
+        self._collections: LRUCache[tuple[str | None], _Collection] = LRUCache(MAX_CACHED_SCOPES)
+        self._terms: LRUCache[tuple[str | None, int], _Term] = LRUCache(
+            MAX_CACHED_POSTINGS, getsizeof=attrgetter("cache_size")
+        )
+        self._scores: LRUCache[tuple[str | None, tuple[int, ...]], _Scores] = LRUCache(
+            MAX_CACHED_SCORES_BYTES, getsizeof=attrgetter("nbytes")
+        )
+
+    def search(self, terms: Sequence[int], limit: int, scope: Scope = EVERYTHING) -> list[FoundRow]:
+        """The `limit` rows with the highest BM25, best first, ties by id. Only rows with one of the terms are found."""
+        collection = self._collection(scope.collection)
+        if limit < 1 or not collection.rows:
+            return []
+        scored = self._score(scope.collection, tuple(terms)).segments
+        masks = None if scope.documents is None else self._scopes.masks(scope)
+        found: list[FoundRow] = []
+        for at, (segment, searched) in enumerate(zip(self.segments, collection.segments, strict=True)):
+            scores = scored[at]
+            if masks is not None:
+                scores = np.where(masks[at][searched.start : searched.end], scores, 0.0)
+            found += _best(segment, scores, searched.start, limit)
+        return sorted(found, key=lambda row: (-row.score, row.id))[:limit]
+
+    def compare(self, terms: Sequence[int], ids: Sequence[str], collection: str | None = None) -> ComparedRows:
+        """The BM25 of these rows of the collection, as `search` gives it, whether or not they are among its best.
+
+        The columns of `held` and `idf` are the distinct terms in the order in which they first stand in `terms`.
+        """
+        scored = self._score(collection, tuple(terms))
+        places = self._places(collection, ids)
+
+        def find_held() -> NDArray[np.bool_]:
+            held = np.zeros((len(ids), len(scored.idf)), dtype=np.bool_)
+            for column, term in enumerate(scored.idf):
+                for found, (which, rows) in zip(self._term(collection, term).segments, places, strict=True):
+                    held[which, column] = found.contains(rows)
+            return held
+
+        return ComparedRows(
+            _scores_at(scored, places, len(ids)),
+            np.array(list(scored.idf.values()), dtype=np.float64),
+            self._collection(collection).unknown_idf,
+            find_held,
+        )
+
+    def bm25(
+        self, questions: Sequence[Sequence[int]], ids: Sequence[str], collection: str | None = None
+    ) -> list[NDArray[np.float64]]:
+        """For the terms of each question (n_rows,) the BM25 of these rows, as `compare` gives it."""
+        places = self._places(collection, ids) if questions else []
+        return [_scores_at(self._score(collection, tuple(terms)), places, len(ids)) for terms in questions]
+
+    def count_holding(self, terms: Iterable[int], collection: str | None = None) -> int:
+        """How many rows of the collection hold all of these terms; 0 without terms."""
+        of_terms = [self._term(collection, term).segments for term in dict.fromkeys(terms)]
+        rows_by_segment = ([found.rows for found in of_segment] for of_segment in zip(*of_terms, strict=True))
+        return sum(len(reduce(_intersection, rows)) for rows in rows_by_segment)
+
+    def first_rows(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
+        """The first passage of each of these documents that has any."""
+        places = {key: self.segments.find(key) for key in keys}
+        return {key: str(place[0].keys.ids[place[1]]) for key, place in places.items() if place is not None}
+
+    def has_rows(self, collection: str) -> bool:
+        return self._collection(collection).rows > 0
+
+    def searched_collections(self) -> list[str | None]:
+        """Those searched last."""
+        with self._lock:
+            return [collection for (collection,) in self._collections]
+
+    def warmed_like(self, before: "InvertedIndex") -> "InvertedIndex":
+        """This, with the lookup tables built that searches of an earlier state have used."""
+        searched = before.searched_collections()
+        for segment in self.segments if searched else ():
+            _ = segment.keys.row_of, segment.keys.spans, segment.keys.collections
+        for collection in searched:
+            self._collection(collection)
+        return self
+
+    def _places(self, collection: str | None, ids: Sequence[str]) -> list[_Places]:
+        """Where these rows of a collection are, by segment."""
+        found: list[_Places] = []
+        for segment, searched in zip(self.segments, self._collection(collection).segments, strict=True):
+            rows = segment.rows_of(ids)
+            which = ((rows >= searched.start) & (rows < searched.end)).nonzero()[0]
+            found.append(_Places(which, rows[which] - searched.start))
+        return found
+
+    @cachedmethod(attrgetter("_scores"), lock=attrgetter("_lock"))
+    def _score(self, collection: str | None, terms: tuple[int, ...]) -> _Scores:
+        """Of every row of the collection; summed in ascending order of the terms."""
+        times = Counter(terms)
+        found = {term: self._term(collection, term) for term in times}
+        segments = [np.zeros(searched.end - searched.start) for searched in self._collection(collection).segments]
+        for term in sorted(times):
+            for scores, (rows, weights) in zip(segments, found[term].segments, strict=True):
+                scores[rows] += times[term] * found[term].idf * weights
+        return _Scores(segments, {term: each.idf for term, each in found.items()})
+
+    @cachedmethod(attrgetter("_collections"), lock=attrgetter("_lock"))
+    def _collection(self, collection: str | None) -> _Collection:
+        scoped = self._scopes.rows(Scope(collection))
+        lengths = [segment.columns.lengths[each.mask] for segment, each in zip(self.segments, scoped, strict=True)]
+        n_rows = sum(map(len, lengths))
+        mean_length = max(sum(int(each.sum()) for each in lengths) / n_rows, 1.0) if n_rows else 1.0
+        searched = [
+            _searched(segment.columns, each, mean_length) for segment, each in zip(self.segments, scoped, strict=True)
+        ]
+        return _Collection(searched, n_rows)
+
+    @cachedmethod(attrgetter("_terms"), lock=attrgetter("_lock"))
+    def _term(self, collection: str | None, term: int) -> _Term:
+        in_collection = self._collection(collection)
+        found = [
+            _term_rows(segment.columns, searched, term)
+            for segment, searched in zip(self.segments, in_collection.segments, strict=True)
+        ]
+        return _Term(found, in_collection.idf(sum(len(each.rows) for each in found)))
+
+
+def _intersection(some: NDArray[np.int32], others: NDArray[np.int32]) -> NDArray[np.int32]:
+    return np.intersect1d(some, others, assume_unique=True)
+
+
+def _scores_at(scored: _Scores, places: Sequence[_Places], n_rows: int) -> NDArray[np.float64]:
+    """(n_rows,) the scores of the rows at these places; 0 for one that has none."""
+    bm25 = np.zeros(n_rows, dtype=np.float64)
+    for scores, (which, rows) in zip(scored.segments, places, strict=True):
+        bm25[which] = scores[rows]
+    return bm25
+
+
+def _searched(postings: Postings, scoped: ScopedRows, mean_length: float) -> _SearchedRows:
+    runs = scoped.runs
+    start, end = (runs[0][0], runs[-1][1]) if runs else (0, 0)
+    norms = K1 * (1 - B + B * postings.lengths[start:end].astype(np.float64) / mean_length)
+    return _SearchedRows(start, end, None if len(runs) <= 1 else scoped.mask[start:end], norms)
+
+
+def _term_rows(postings: Postings, searched: _SearchedRows, term: int) -> _TermRows:
+    where = postings.of_term(term)
+    rows, counts = postings.rows[where], postings.counts[where]
+    first, last = rows.searchsorted(np.array((searched.start, searched.end), dtype=np.int32)).tolist()
+    rows, counts = rows[first:last] - np.int32(searched.start), counts[first:last].astype(np.float64)
+    if searched.rows is not None:
+        wanted = searched.rows[rows]
+        rows, counts = rows[wanted], counts[wanted]
+    return _TermRows(rows, counts * (K1 + 1) / (counts + searched.norms[rows]))
+
+
+def _best(segment: Segment[Postings], scores: NDArray[np.float64], start: int, limit: int) -> list[FoundRow]:
+    """`scores` are those of the rows from `start` on."""
+    best = top_rows(scores, limit, above=0.0)
+    rows = best + start
+    columns = (scores[best], segment.keys.ids[rows], segment.keys.documents[rows])
+    return list(map(FoundRow, *(column.tolist() for column in columns)))

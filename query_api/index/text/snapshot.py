@@ -1,0 +1,367 @@
+"""One consistent state of the text stores: searches in memory where they fit, in the tables where they do not."""
+
+import base64
+import binascii
+import heapq
+import math
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Self, TypeVar
+
+import msgspec
+import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
+
+from indexer.errors import DamagedStore, MalformedCursor
+from indexer.generations import Generation
+from indexer.read.lance import LanceReader, LanceSnapshot
+from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, PassageRow
+from indexer.read.usage import UsageTables
+from indexer.schema import CHUNKS, DOCUMENTS, INDEX_CACHE_BYTES, PASSAGES, DocumentRow, StoredPosition
+from indexer.text_analysis import terms_of, terms_of_question
+from query_api.index.text.filters import DocumentIndex
+from query_api.index.text.in_memory import MAX_TEXT_BYTES, MAX_VECTORS, InMemoryIndex
+from query_api.index.text.inverted import ComparedRows
+from query_api.index.text.passages import chunks_of
+from query_api.index.text.segments import EVERYTHING, Scope, Segments
+from schemas.ids import DocumentKey
+from schemas.provenance import Retrieval
+
+SPARE_HITS = 20  # asked for beyond the limit, in case some are not current
+MAX_CACHED_PASSAGES = 8_192  # about 5 kB each with their chunks
+
+Row = TypeVar("Row", PassageRow, ChunkRow)
+T = TypeVar("T")
+
+
+class TextCache:
+    """The passages and the chunks of passages that were read last, by id, for all snapshots. Thread-safe.
+
+    A passage's id is computed from its text, so only the revision of its document can make a cached row stale.
+    """
+
+    def __init__(self, passages: int = MAX_CACHED_PASSAGES) -> None:
+        self.lock = threading.Lock()
+        self.passages: LRUCache[str, PassageRow] = LRUCache(passages)
+        self.chunks: LRUCache[str, list[ChunkRow]] = LRUCache(passages)
+
+
+class TextSnapshot:
+    """Tables pinned to versions that belong together, and the state of them in memory.
+
+    Immutable; thread-safe. Usable for as long as the writer keeps these versions. Rows of revisions that are not
+    current are never returned; ids that are not there are left out. Every method raises TransientStoreError when the
+    store cannot be read just now, DamagedStore for a row that is not what was written.
+    """
+
+    def __init__(self, tables: LanceSnapshot, index: InMemoryIndex, cache: TextCache) -> None:
+        """`index` is the state of these tables."""
+        self.tables = tables
+        self.index = index
+        self._cache = cache
+
+    @property
+    def table_versions(self) -> Mapping[str, int]:
+        return self.tables.table_versions
+
+    @property
+    def positions(self) -> Mapping[int, StoredPosition]:
+        return self.tables.positions
+
+    @property
+    def opened_at(self) -> datetime:
+        return self.tables.opened_at
+
+    @property
+    def usage(self) -> UsageTables:
+        return self.tables.usage
+
+    @property
+    def fields(self) -> DocumentIndex:
+        """What the live documents say of themselves, in memory."""
+        return self.index.documents
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether texts and vectors are, so that no search that shows passages reads a table."""
+        return self.index.texts is not None and self.index.vectors is not None
+
+    def is_kept(self) -> bool:
+        """Whether the writer still keeps the versions of these tables."""
+        return self.tables.is_kept()
+
+    def counts(self) -> dict[str, int]:
+        """Rows by table; see LanceSnapshot."""
+        return self.tables.counts()
+
+    def retrieval(self, retrieval_id: str) -> Retrieval | None:
+        """The record of a retrieval, from the newest state of the tables."""
+        return self.tables.retrieval(retrieval_id)
+
+    def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope = EVERYTHING) -> list[FoundChunk]:
+        """The `limit` chunks with the highest cosine, best first, ties by id.
+
+        `vector` is (dimension,) float32. Exact where the vectors are in memory; else by an index that misses next to
+        nothing.
+        """
+        if vector.shape != (self.tables.dimension,):
+            raise ValueError(
+                f"The query vector has shape {vector.shape}; this generation has ({self.tables.dimension},)."
+            )
+        if self.index.vectors is not None:
+            nearest = self.index.vectors.search(vector, limit, scope)
+            return [FoundChunk(chunk.id, chunk.passage_id, chunk.key, chunk.score) for chunk in nearest]
+        documents = None if scope.documents is None else [str(key) for key in sorted(scope.documents)]
+        if limit < 1 or documents == []:
+            return []
+        asked = limit + max(SPARE_HITS, limit // 4)
+        while True:
+            rows = self.tables.nearest(vector, asked, scope.collection, documents)
+            current = {
+                chunk.chunk_id: chunk
+                for chunk, revision in rows
+                if scope.allows(chunk.key) and self.index.revision(chunk.key) == revision
+            }
+            if len(current) >= limit or len(rows) < asked:
+                break
+            asked *= 4
+        found = (chunk for chunk in current.values() if math.isfinite(chunk.score))
+        return sorted(found, key=lambda chunk: (-chunk.score, chunk.chunk_id))[:limit]
+
+    def keyword_search(self, query: str, limit: int, scope: Scope = EVERYTHING) -> list[FoundPassage]:
+        """The `limit` passages with the highest BM25 over title, headings, text and labels, best first, ties by id.
+
+        `query` is text, never syntax; one of stop words and signs alone finds nothing.
+        """
+        found = self.index.postings.search(terms_of_question(query), limit, scope)
+        return [FoundPassage(row.id, row.key, row.score) for row in found]
+
+    def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None = None) -> ComparedRows:
+        """The BM25 of these passages, as `keyword_search` gives it, which of the question's terms each holds, and the
+        idf of those terms. Costs a fraction of a search."""
+        return self.index.postings.compare(terms_of_question(query), passage_ids, collection)
+
+    def passages_holding(self, names: Sequence[str], collection: str | None = None) -> list[int]:
+        """For each name, how many passages of the collection hold all its words, in any case and anywhere; 0 for one
+        of stop words only."""
+        return [self.index.postings.count_holding(terms_of(name), collection) for name in names]
+
+    def bm25_of(
+        self, queries: Sequence[str], passage_ids: Sequence[str], collection: str | None = None
+    ) -> list[NDArray[np.float64]]:
+        """For each query (n_passages,) the BM25 of these passages, as `compare_words` gives it."""
+        return self.index.postings.bm25([terms_of_question(query) for query in queries], passage_ids, collection)
+
+    def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
+        """(n_passages,) the cosine of each passage's nearest chunk, as `vector_search` gives it; NaN where it is not
+        known, as where there are too many vectors for memory."""
+        if self.index.vectors is None:
+            return np.full(len(passage_ids), np.nan)
+        return self.index.vectors.cosines(vector, passage_ids)
+
+    def leads(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
+        """The first passage of each document that has any; in memory."""
+        return self.index.postings.first_rows(keys)
+
+    def revisions(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
+        """The current revisions of the documents that are live; in memory."""
+        found = {key: self.index.revision(key) for key in keys}
+        return {key: revision for key, revision in found.items() if revision is not None}
+
+    def holds(self, collection: str) -> bool:
+        """Whether a live document is in the collection; in memory."""
+        return self.index.postings.has_rows(collection)
+
+    def partitions_of(self, key: DocumentKey) -> set[int]:
+        """The partitions of the documents topic in which records of the document were seen; none for an unknown one."""
+        rows = self.tables.documents([key])
+        return {partition for row in rows for partition in (row.partition, *row.elsewhere)}
+
+    def documents(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
+        """The rows of the documents that are known, live or deleted."""
+        wanted = list(dict.fromkeys(keys))
+        in_memory = {key: self.index.document(key) for key in wanted}
+        found = {key: row for key, row in in_memory.items() if row is not None}
+        found |= {row.key: row for row in self.tables.documents(key for key in wanted if key not in found)}
+        return {key: found[key] for key in wanted if key in found}
+
+    def passages(self, ids: Iterable[str]) -> dict[str, PassageRow]:
+        if self.index.texts is not None:
+            return self.index.texts.passages(ids, self.index.revisions)
+        return self._cached(self._cache.passages, ids, self._read_passages, lambda row: row)
+
+    def chunks_of_passages(self, passage_ids: Iterable[str]) -> dict[str, list[ChunkRow]]:
+        """The chunks of each passage that has any, in document order."""
+        texts, vectors = self.index.texts, self.index.vectors
+        if texts is not None and vectors is not None:
+            passages = texts.passages(passage_ids, self.index.revisions)
+            chunks = {name: chunks_of(row, vectors.chunks_of(name)) for name, row in passages.items()}
+            return {name: rows for name, rows in chunks.items() if rows}
+        return self._cached(self._cache.chunks, passage_ids, self._read_chunks_of_passages, lambda rows: rows[0])
+
+    def chunks(self, ids: Iterable[str]) -> dict[str, ChunkRow]:
+        wanted = list(ids)
+        found = {row.id: row for row in self._current(self.tables.chunks(wanted))}
+        if self.index.vectors is not None:
+            _require_all(CHUNKS, wanted, found, self.index.vectors.segments)
+        return found
+
+    def chunks_in(self, spans: Iterable[ChunkSpan]) -> dict[DocumentKey, list[ChunkRow]]:
+        """The chunks of these spans by document, each once, in document order."""
+        wanted = list(spans)
+        found = _grouped(self._current(self.tables.chunks_in(wanted)), lambda row: row.key)
+        self._require_spans(wanted, found)
+        return found
+
+    def vectors(self, chunk_ids: Iterable[str]) -> dict[str, NDArray[np.float32]]:
+        """The vectors of the chunks that are there; each (dimension,) float32, L2-normalised. No answer of the service
+        holds any."""
+        wanted = list(chunk_ids)
+        pairs = self.tables.vectors(wanted)
+        found = {row.id: vector for row, vector in pairs if self._is_current(row)}
+        if self.index.vectors is not None:
+            _require_all(CHUNKS, wanted, found, self.index.vectors.segments)
+        return found
+
+    def list_documents(
+        self, collection: str | None, cursor: str | None, limit: int
+    ) -> tuple[list[DocumentRow], str | None]:
+        """A page of live documents, ordered by collection and id, and the cursor of the next page if there is one.
+
+        Raises MalformedCursor.
+        """
+        after = None if cursor is None else read_cursor(cursor)
+        live = (
+            key
+            for key, revision in self.index.revisions.items()
+            if revision and (collection is None or key.collection == collection) and (after is None or key > after)
+        )
+        keys = heapq.nsmallest(limit + 1, live)
+        found = self.documents(keys[:limit])
+        return [found[key] for key in keys[:limit]], write_cursor(keys[limit - 1]) if len(keys) > limit else None
+
+    def _cached(
+        self,
+        cache: LRUCache[str, T],
+        ids: Iterable[str],
+        read: Callable[[Sequence[str]], Mapping[str, T]],
+        first_row: Callable[[T], PassageRow | ChunkRow],
+    ) -> dict[str, T]:
+        """The cached rows that are current here, and the others read and cached."""
+        wanted = list(dict.fromkeys(ids))
+        with self._cache.lock:
+            found = {identifier: cache[identifier] for identifier in wanted if identifier in cache}
+        found = {identifier: row for identifier, row in found.items() if self._is_current(first_row(row))}
+        missing = [identifier for identifier in wanted if identifier not in found]
+        if missing:
+            fresh = read(missing)
+            with self._cache.lock:
+                cache.update(fresh)
+            found.update(fresh)
+        return found
+
+    def _read_passages(self, ids: Sequence[str]) -> dict[str, PassageRow]:
+        found = {row.id: row for row in self._current(self.tables.passages(ids))}
+        _require_all(PASSAGES, ids, found, self.index.postings.segments)
+        return found
+
+    def _read_chunks_of_passages(self, passage_ids: Sequence[str]) -> dict[str, list[ChunkRow]]:
+        return _grouped(self._current(self.tables.chunks_of_passages(passage_ids)), lambda row: row.passage_id)
+
+    def _current(self, rows: Sequence[Row]) -> list[Row]:
+        return [row for row in rows if self._is_current(row)]
+
+    def _is_current(self, row: PassageRow | ChunkRow) -> bool:
+        return self.index.revision(row.key) == row.revision
+
+    def _require_spans(self, spans: Sequence[ChunkSpan], found: Mapping[DocumentKey, Sequence[ChunkRow]]) -> None:
+        """As `_require_all`, for spans of chunks."""
+        if self.index.vectors is None:
+            return
+        for key in dict.fromkeys(span.key for span in spans):
+            place = self.index.vectors.segments.find(key)
+            if place is None:
+                continue
+            segment, start, end = place
+            ordinals = segment.columns.bounds[start:end, 0].tolist()
+            asked = sum(any(s.key == key and s.first <= at <= s.last for s in spans) for at in ordinals)
+            if asked != len(found.get(key, ())):
+                raise DamagedStore.of_document(CHUNKS, str(key), asked - len(found.get(key, ())))
+
+
+class TextReader:
+    """Keeps the newest consistent snapshot of a generation's text stores. Thread-safe."""
+
+    def __init__(self, reader: LanceReader, index: InMemoryIndex) -> None:
+        self._reader = reader
+        self._cache = TextCache()
+        self._refreshing = threading.Lock()
+        tables = reader.snapshot()
+        self._snapshot = TextSnapshot(tables, index.at(tables, {}), self._cache)
+
+    @classmethod
+    def open(
+        cls,
+        generation: Generation,
+        *,
+        index_cache_bytes: int = INDEX_CACHE_BYTES,
+        max_vectors: int = MAX_VECTORS,
+        max_text_bytes: int = MAX_TEXT_BYTES,
+    ) -> Self:
+        """With more chunks than `max_vectors`, their vectors are searched in the table, by its index; with longer texts
+        than `max_text_bytes`, these are read from it. Raises as LanceReader.open does."""
+        reader = LanceReader.open(generation, index_cache_bytes=index_cache_bytes)
+        return cls(reader, InMemoryIndex.empty(max_vectors, max_text_bytes))
+
+    def snapshot(self) -> TextSnapshot:
+        """The newest that `refresh` has seen."""
+        return self._snapshot
+
+    def refresh(self) -> bool:
+        """Look for newer versions; True if the snapshot changed. A millisecond or so, a few when something changed.
+
+        Raises TransientStoreError when the tables cannot be read; the old snapshot stays.
+        """
+        with self._refreshing:
+            old = self._snapshot
+            tables = self._reader.snapshot(old.tables)
+            if tables is old.tables:
+                return False
+            unchanged = old.table_versions[DOCUMENTS] == tables.table_versions[DOCUMENTS]
+            index = old.index if unchanged else old.index.at(tables, old.positions)
+            self._snapshot = TextSnapshot(tables, index, self._cache)
+            return True
+
+
+def write_cursor(key: DocumentKey) -> str:
+    """The cursor of a list of documents: the last document of the page before."""
+    return base64.urlsafe_b64encode(msgspec.json.encode(key)).decode().rstrip("=")
+
+
+def read_cursor(cursor: str) -> DocumentKey:
+    """Raises MalformedCursor for anything that `write_cursor` did not make."""
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=DocumentKey)
+    except (binascii.Error, UnicodeError, msgspec.DecodeError) as error:
+        raise MalformedCursor(f"The cursor {cursor[:80]!r} was not given out by a list of documents.") from error
+
+
+K = TypeVar("K")
+
+
+def _grouped(rows: Iterable[ChunkRow], name: Callable[[ChunkRow], K]) -> dict[K, list[ChunkRow]]:
+    """Each row once, in document order."""
+    found: dict[K, list[ChunkRow]] = {}
+    for row in sorted({row.id: row for row in rows}.values(), key=lambda row: row.ordinal):
+        found.setdefault(name(row), []).append(row)
+    return found
+
+
+def _require_all(table: str, wanted: Sequence[str], found: Collection[str], segments: Segments[Any]) -> None:
+    """Raises DamagedStore where a look-up did not find a row that is known to be there: its index is damaged."""
+    for identifier in wanted:
+        if identifier not in found and segments.holds(identifier):
+            raise DamagedStore.of_lost_row(table, identifier)
