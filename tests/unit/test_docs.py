@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from typer.main import get_command
@@ -67,6 +67,20 @@ def test_each_command_exists_with_its_options(page: str, command: str) -> None:
     assert {word for word in words if word.startswith("-") and word != "-"} <= options, page
 
 
+def test_each_command_is_explained() -> None:
+    def commands(known: Any, words: tuple[str, ...] = ()) -> Iterator[str]:
+        if not hasattr(known, "commands"):
+            yield " ".join(words)
+            return
+        for name, command in known.commands.items():
+            yield from commands(command, (*words, name))
+
+    missing = [
+        command for command in commands(get_command(app)) if f"`thalweg {command}`" not in TEXTS["docs/operations.md"]
+    ]
+    assert not missing
+
+
 def test_each_make_target_exists() -> None:
     makefile = (ROOT / "Makefile").read_text()
     targets = named(MAKE_TARGET)
@@ -112,12 +126,19 @@ def test_each_route_exists() -> None:
         assert (method in known) if method else known, f"{page}: {method} {path}"
 
 
-def test_each_metric_exists() -> None:
+def test_each_route_is_explained() -> None:
+    paths = {path for name, text in TEXTS.items() for _, path in ROUTE.findall(text)}
+    bare = [re.sub(r"[?…].*", "", path) for path in paths]
+    missing = {pattern.pattern for _, pattern in routes() if not any(pattern.fullmatch(path) for path in bare)}
+    assert not missing
+
+
+def test_each_metric_exists_and_is_listed() -> None:
     known = {name for text in sources() for name in re.findall(r'"(thalweg_[a-z_]+)"', text)}
     written = named(METRIC)
-    assert written
     for page, metric in written:
         assert metric.removesuffix("_total") in known, f"{page}: {metric}"
+    assert known <= {metric.removesuffix("_total") for page, metric in written if page == "docs/operations.md"}
 
 
 def test_each_search_parameter_is_explained() -> None:
