@@ -86,7 +86,7 @@ def names_in(question: Question, view: GraphView, collection: str | None, given:
     return Names(links, entities, given is not None)
 
 
-def told(names: Names, view: GraphView) -> tuple[NamedInQuestion, ...]:
+def shown_names(names: Names, view: GraphView) -> tuple[NamedInQuestion, ...]:
     """The names for a person to read, at most SHOWN of each: a name may stand for an entity in each of thousands of
     collections. What the graph no longer holds is left out."""
     links, other_links = _shown(names.links)

@@ -15,6 +15,7 @@ from query_api.query.dates import times_in
 from query_api.query.field_cues import ASKING, CUES, FINDING, TOPICAL, Speaking
 from query_api.query.relative_dates import time_words
 from schemas.filters import Operator
+from schemas.hits import FieldInQuestion
 
 MAX_QUESTION_WORDS = 64
 MAX_CALLED_BY_ID = 10  # documents; an id that more share is no id
@@ -246,3 +247,12 @@ def _covered(words: Sequence[Word], kept: Sequence[Constraint], of_time: Set[int
         if at in taken or (word.text not in idle and len(word.text) > 1 and at not in of_time)
     ]
     return sum(at in taken for at in telling) / len(telling) if telling else 0.0
+
+
+def shown_fields(recognised: Recognised) -> tuple[FieldInQuestion, ...]:
+    """In the order of the question; a range is two of them, a lower and an upper bound."""
+    return tuple(
+        FieldInQuestion(words=each.said, fields=each.fields, operator=operator, value=value)
+        for each in recognised.constraints
+        for operator, value in each.bounds
+    )

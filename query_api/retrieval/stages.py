@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,6 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from indexer.errors import DamagedStore, EncoderFailure, TransientStoreError
 from query_api.index.snapshot import PassageReader, QueryEncoder, Snapshot
 from query_api.index.text.segments import Scope
+from query_api.query.question import Question, question_of
 from query_api.rerankers.port import RerankerFailure
 from query_api.rerankers.served import ServedReranker
 from query_api.retrieval.diversity import Limit
@@ -19,7 +20,7 @@ from query_api.retrieval.results.confidence import Judge, fitted_judge
 from query_api.retrieval.retrievers.edge_filter import check_edges
 from query_api.retrieval.retrievers.graph import TermWeights
 from schemas.frames import Stage
-from schemas.search import MAX_PER_VALUE, SearchRequest
+from schemas.search import MAX_PER_VALUE, Channel, SearchRequest
 
 MAX_REASON_CHARACTERS = 300
 TEXTS_OF_HITS = "The texts of the hits"
@@ -61,10 +62,13 @@ class SearchSettings:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
+ALL_CHANNELS: tuple[Channel, ...] = ("vector", "keyword", "structured", "graph")
+
+
 @dataclass(frozen=True)
-class Reading:
-    """What one search reads, and with what. `scope` is what the request's collection and filters leave, and the time
-    that its question names; `newest_first` is whether it asks for the newest."""
+class SearchContext:
+    """What one question is asked of, and with what. `scope` is what the request's collection and filters leave, and the
+    time that the question names; `newest_first` is whether it asks for the newest."""
 
     request: SearchRequest
     snapshot: Snapshot
@@ -84,7 +88,7 @@ class Reading:
         encoder: QueryEncoder,
         executor: Executor,
         settings: SearchSettings,
-    ) -> "Reading":
+    ) -> "SearchContext":
         """Raises MalformedFilter for filters, a field for diversity, and edges, that this snapshot does not have."""
         fields = snapshot.text.fields
         check_edges(request, snapshot.graph)
@@ -93,6 +97,26 @@ class Reading:
         scope = fields.scope(request.collection, request.conditions)
         passages, now = PassageReader(snapshot.text), settings.clock()
         return cls(request, snapshot, encoder, executor, settings, scope, passages, now)
+
+    @property
+    def question(self) -> Question:
+        return question_of(self.request.q)
+
+    @property
+    def channels(self) -> frozenset[Channel]:
+        """The channels that the request asks."""
+        match self.request.mode:
+            case "hybrid":
+                return frozenset(self.request.channels or ALL_CHANNELS)
+            case "rerank":
+                return frozenset({"vector", "graph"})
+            case mode:
+                return frozenset({mode})
+
+    @property
+    def text_channels(self) -> frozenset[Channel]:
+        """Those that run before the graph, which alone is seeded by vectors and words all the same."""
+        return frozenset({"vector", "keyword"}) if self.request.mode == "graph" else self.channels - {"graph"}
 
     @property
     def limits(self) -> tuple[Limit, ...]:
@@ -110,15 +134,6 @@ class Reading:
         return asyncio.get_running_loop().run_in_executor(self.executor, function)
 
 
-async def read_texts(reading: Reading, what: str, step: Awaitable[Value], account: "Account") -> Value:
-    """What a step reads within the budget for texts. Raises SearchFailed, naming what was to be read."""
-    outcome = await within("texts", reading.settings.budgets.texts_seconds, step)
-    account.add("texts", outcome.seconds)
-    if outcome.value is None:
-        raise SearchFailed(f"{what}: {outcome.error}")
-    return outcome.value
-
-
 class Outcome(NamedTuple, Generic[Value]):
     """How a step ended: with a value, or with the reason why not."""
 
@@ -128,17 +143,15 @@ class Outcome(NamedTuple, Generic[Value]):
     error: str | None
 
 
-class Account:
-    """What is told of the steps of one search: seconds by step, and why a step gave nothing; with a floor of
-    confidence, that of the likeliest place."""
+class Diagnostics:
+    """Seconds by step, and why a step gave nothing."""
 
     def __init__(self) -> None:
         self.failed: dict[str, str] = {}
         self.timings: dict[str, float] = {}
-        self.best_confidence: float | None = None
 
     def stage(self, outcome: Outcome[Any], candidates: int) -> Stage:
-        """Keep how a step went, and say so."""
+        """Record how a step went; the frame that says so."""
         self.timings[outcome.name] = round(outcome.seconds, 6)
         self.note_failure(outcome)
         return Stage(name=outcome.name, seconds=round(outcome.seconds, 6), candidates=candidates, error=outcome.error)
@@ -156,9 +169,9 @@ class Account:
         if "embed" in self.failed:
             self.failed["vector"] = f"The question was not embedded: {self.failed.pop('embed')}"
 
-
-def begin(name: str, seconds: float, step: Awaitable[Any]) -> asyncio.Task[Outcome[Any]]:
-    return asyncio.create_task(within(name, seconds, step), name=name)
+    def include(self, other: "Diagnostics") -> None:
+        self.timings |= other.timings
+        self.failed |= other.failed
 
 
 async def within(name: str, seconds: float, step: Awaitable[Value]) -> Outcome[Value]:
@@ -175,3 +188,22 @@ async def within(name: str, seconds: float, step: Awaitable[Value]) -> Outcome[V
     except (TransientStoreError, DamagedStore, EncoderFailure, RerankerFailure) as broken:
         error = str(broken)[:MAX_REASON_CHARACTERS]
     return Outcome(name, time.perf_counter() - began, value, error)
+
+
+async def read_texts(context: SearchContext, what: str, step: Awaitable[Value], diagnostics: Diagnostics) -> Value:
+    """What a step reads within the budget for texts. Raises SearchFailed, naming what was to be read."""
+    outcome = await within("texts", context.settings.budgets.texts_seconds, step)
+    diagnostics.add("texts", outcome.seconds)
+    if outcome.value is None:
+        raise SearchFailed(f"{what}: {outcome.error}")
+    return outcome.value
+
+
+async def together(steps: Iterable[Coroutine[Any, Any, Value]]) -> list[Value]:
+    """The results of all, side by side; where one fails, or this is cancelled, the others end."""
+    tasks = [asyncio.ensure_future(step) for step in steps]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()

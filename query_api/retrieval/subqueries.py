@@ -5,56 +5,33 @@ that names this thing as well as any. So each part has an order of its own. They
 different questions do not compare, and with that of the whole question, which alone says what is asked of both things.
 """
 
-import asyncio
-from collections.abc import AsyncGenerator, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from query_api.query.question import question_of
 from query_api.retrieval.diversity import at_most
-from query_api.retrieval.finish import distinct_places
 from query_api.retrieval.fusion import DEEPER, DEPTH, Place
+from query_api.retrieval.ranking import Ranking, Retrieved, rank, without_duplicates
 from query_api.retrieval.scoring import in_blocks, reciprocal_rank_fusion
-from query_api.retrieval.stages import Account, Reading
+from query_api.retrieval.stages import Diagnostics, SearchContext, together
 from schemas.frames import Stage
-from schemas.hits import FieldInQuestion, Hit, NamedInQuestion
 from schemas.search import SearchRequest
 
 RANK_CONSTANT = 5  # with 60, what is far down in all orders stands above the best of one (docs/ranking.md)
 COVERAGE_BONUS = 0.25
 COVERED_PLACES = 10  # of each part: what is further down is in its order, but no answer to it
 
-R = TypeVar("R")
 
-
-class Named(NamedTuple):
-    """What a question names: titles and entities of the graph, and what documents' own fields are to hold."""
-
-    names: tuple[NamedInQuestion, ...]
-    fields: tuple[FieldInQuestion, ...]
-
-
-class PartSearch(Protocol):
-    """One search, or several that are merged: its stages first, and a hit that is final with them; then `order` and
-    `hits` as often as needed."""
-
-    @property
-    def account(self) -> Account: ...
-    async def named(self) -> Named:
-        """What the question names; to be asked first."""
-        ...
-
-    def stages(self) -> AsyncGenerator[Stage]: ...
-    async def order(self, needed: int) -> list[Place]:
-        """So many places from the first one on, or more, if there are; a longer order begins with a shorter one."""
-        ...
-
-    async def hits(self, page: Sequence[Place], ranks: Sequence[int]) -> list[Hit]: ...
+def subqueries(context: SearchContext, parts: Sequence[str]) -> list[SearchContext]:
+    """The contexts of the whole question and of its parts; of the question alone where it is not to be taken apart."""
+    requests = parts_to_search(context.request, parts)
+    return [replace(context, request=each) for each in requests] or [context]
 
 
 class Merged(NamedTuple):
-    """A place as the search tells it that ranks it best, and its rank in each search that found it, by their numbers:
-    0 is the whole question, the parts follow."""
+    """A place as the search has it that ranks it best, and its rank in each search that found it, by number: 0 is
+    the whole question, the parts follow."""
 
     place: Place
     search: int
@@ -119,98 +96,78 @@ def _scored(
         yield one._replace(place=one.place._replace(score=lowest))
 
 
-class Decomposed:
-    """The searches of the whole question and of its parts, {question: its search} in this order, as one. `reading` is
-    what was asked for, limits and all."""
+@dataclass(frozen=True)
+class MergedRanking:
+    """Places, best first, out of the rankings of the whole question and of its parts; `merged` by passage id."""
 
-    def __init__(self, reading: Reading, searches: Mapping[str, PartSearch]) -> None:
-        self._reading = reading
-        self._questions = list(searches)
-        self._searches = list(searches.values())
-        self._merged: dict[str, Merged] = {}
+    places: list[Place]
+    rankings: Sequence[Ranking]
+    merged: Mapping[str, Merged]
 
     @property
-    def account(self) -> Account:
-        """Of each step the longest time, and the first reason why it gave nothing; the best confidence of all."""
-        total = Account()
-        for search in self._searches:
-            for name, seconds in search.account.timings.items():
+    def best_confidence(self) -> float | None:
+        return max((each.best_confidence for each in self.rankings if each.best_confidence is not None), default=None)
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Of each step the longest time, and the first reason why it gave nothing."""
+        total = Diagnostics()
+        for ranking in self.rankings:
+            question = ranking.retrieved.context.request.q
+            for name, seconds in ranking.diagnostics.timings.items():
                 total.timings[name] = max(seconds, total.timings.get(name, 0.0))
-        for question, search in zip(self._questions, self._searches, strict=True):
-            for name, reason in search.account.failed.items():
+            for name, reason in ranking.diagnostics.failed.items():
                 total.failed.setdefault(name, f"For {question[:80]!r}: {reason}")
-        known = (search.account.best_confidence for search in self._searches)
-        total.best_confidence = max((each for each in known if each is not None), default=None)
         return total
 
-    async def named(self) -> Named:
-        """As the whole question has it."""
-        return await self._searches[0].named()
+    def ranks_in_parts(self, passage_id: str) -> dict[str, int]:
+        """{part of the question: the rank of a passage in it}."""
+        questions = [ranking.retrieved.context.request.q for ranking in self.rankings]
+        return {questions[at]: rank for at, rank in self.merged[passage_id].ranks.items() if at}
 
-    async def stages(self) -> AsyncGenerator[Stage]:
-        """The channels of all searches side by side; a stage for each once all have ended. Raises SearchFailed when
-        none has an answer for one of them."""
-        ended: dict[str, list[Stage]] = {}
-        for stages in await _together(_all(search) for search in self._searches):
-            for stage in stages:
-                ended.setdefault(stage.name, []).append(stage)
-        for name, each in ended.items():
-            yield Stage(
-                name=name,
-                seconds=max(stage.seconds for stage in each),
-                candidates=sum(stage.candidates for stage in each),
-                error=next((stage.error for stage in each if stage.error is not None), None),
-            )
 
-    async def order(self, needed: int) -> list[Place]:
-        """As of one search. Raises SearchFailed."""
-        depth = DEPTH
-        while True:
-            orders = [order[:depth] for order in await _together(search.order(depth) for search in self._searches)]
-            found = merged(orders)
-            self._merged = {one.place.passage_id: one for one in found}
-            chosen = await self._chosen([one.place for one in found])
-            if len(chosen) >= needed or all(len(order) < depth for order in orders):
-                return chosen
-            depth *= DEEPER
+async def rank_together(context: SearchContext, retrieved: Sequence[Retrieved], needed: int) -> MergedRanking:
+    """As `rank`; `context` is what was asked for, limits and all, `retrieved` the whole question's and its parts'."""
+    depth = DEPTH
+    while True:
+        rankings = await together(rank(each, depth) for each in retrieved)
+        retrieved = [ranking.retrieved for ranking in rankings]
+        found = merged([ranking.places[:depth] for ranking in rankings])
+        kept = at_most(context.limits, [one.place for one in found], lambda place: place.key)
+        chosen = await without_duplicates(context, kept, Diagnostics())
+        if len(chosen) >= needed or all(len(ranking.places) < depth for ranking in rankings):
+            return MergedRanking(chosen, rankings, {one.place.passage_id: one for one in found})
+        depth *= DEEPER
 
-    async def hits(self, page: Sequence[Place], ranks: Sequence[int]) -> list[Hit]:
-        """Each hit as the search tells it that ranks it best, with its ranks in the parts."""
-        owned = [
-            [
-                (place, rank)
-                for place, rank in zip(page, ranks, strict=True)
-                if self._merged[place.passage_id].search == at
-            ]
-            for at in range(len(self._searches))
-        ]
-        found = await _together(
-            search.hits([place for place, _ in own], [rank for _, rank in own])
-            for search, own in zip(self._searches, owned, strict=True)
-            if own
+
+async def side_by_side(
+    retrievals: Sequence[AsyncGenerator[Stage | Retrieved]],
+) -> AsyncGenerator[Stage | list[Retrieved]]:
+    """The stages of one retrieval as each ends, of several those of one name together once all have ended; at last
+    what was retrieved. Raises SearchFailed when none of the channels has an answer for one of them."""
+    if len(retrievals) == 1:
+        async with aclosing(retrievals[0]) as parts:
+            async for part in parts:
+                yield part if isinstance(part, Stage) else [part]
+        return
+    ended: dict[str, list[Stage]] = {}
+    retrieved: list[Retrieved] = []
+    for parts_of_one in await together(_all(each) for each in retrievals):
+        for part in parts_of_one:
+            if isinstance(part, Stage):
+                ended.setdefault(part.name, []).append(part)
+            else:
+                retrieved.append(part)
+    for name, stages in ended.items():
+        yield Stage(
+            name=name,
+            seconds=max(stage.seconds for stage in stages),
+            candidates=sum(stage.candidates for stage in stages),
+            error=next((stage.error for stage in stages if stage.error is not None), None),
         )
-        hits = sorted((hit for each in found for hit in each), key=lambda hit: hit.rank)
-        return [hit.model_copy(update={"parts": self._told(hit.passage_id)}) for hit in hits]
-
-    def _told(self, passage_id: str) -> dict[str, int]:
-        return {self._questions[at]: rank for at, rank in self._merged[passage_id].ranks.items() if at}
-
-    async def _chosen(self, places: list[Place]) -> list[Place]:
-        """The places that stay. Raises SearchFailed."""
-        kept = at_most(self._reading.limits, places, lambda place: place.key)
-        return await distinct_places(self._reading, question_of(self._reading.request.q), kept, Account())
+    yield retrieved
 
 
-async def _all(search: PartSearch) -> list[Stage]:
-    async with aclosing(search.stages()) as stages:
-        return [part async for part in stages if isinstance(part, Stage)]
-
-
-async def _together(steps: Iterable[Coroutine[Any, Any, R]]) -> list[R]:
-    """The results of all, side by side; where one fails, or this is cancelled, the others end."""
-    tasks = [asyncio.ensure_future(step) for step in steps]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
+async def _all(retrieval: AsyncGenerator[Stage | Retrieved]) -> list[Stage | Retrieved]:
+    async with aclosing(retrieval) as parts:
+        return [part async for part in parts]

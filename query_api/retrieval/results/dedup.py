@@ -1,4 +1,4 @@
-"""Hits that say what a hit before them says: left out, and told on the one that stays. Pure.
+"""Hits that say what a hit before them says: left out, and listed on the one that stays.
 
 Each place is compared with those before it, so the first places are the same whatever page they are made for.
 """
@@ -9,9 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from query_api.index.snapshot import PassageReader
+from query_api.index.text.snapshot import TextSnapshot
+from query_api.query.question import Question
 from query_api.retrieval.fusion import Place
+from query_api.retrieval.results.hits import best_child
 from schemas.hits import DuplicateHit
 from schemas.ids import DocumentKey
+from schemas.search import DUPLICATE_THRESHOLD, SearchRequest
 
 MOST_COMPARED = 1_000  # hits that a later one's vector is compared with
 _DECIMALS = 4
@@ -74,3 +79,25 @@ def without_duplicates(
             matrix[len(compared)] = vector
             compared.append(at)
     return [places[at]._replace(duplicates=tuple(left_out.get(at, ()))) for at in kept]
+
+
+def distinct(
+    places: Sequence[Place], request: SearchRequest, question: Question, text: TextSnapshot, passages: PassageReader
+) -> list[Place]:
+    """The places without duplicates, by what their hits will show: a passage's text, or a chunk's. Blocks: for a
+    thread. Raises TransientStoreError."""
+    semantic = request.duplicates == "semantic"
+    wanted = list(dict.fromkeys(place.passage_id for place in places))
+    rows = passages.read(wanted)
+    chunks = text.chunks_of_passages(wanted) if semantic or request.group == "chunk" else {}
+    said: dict[int, Said] = {}
+    for at, place in enumerate(places):
+        row, of_passage = rows.get(place.passage_id), chunks.get(place.passage_id)
+        if row is None:
+            continue
+        child = best_child(question, of_passage, place.chunk_id) if of_passage else None
+        shown = child.text if child is not None and request.group == "chunk" else row.text
+        said[at] = Said(row.key, shown, "" if child is None else child.id)
+    vectors = text.vectors(list(dict.fromkeys(each.chunk_id for each in said.values()))) if semantic else {}
+    threshold = (request.duplicate_threshold or DUPLICATE_THRESHOLD) if semantic else None
+    return without_duplicates(places, said, vectors, threshold)

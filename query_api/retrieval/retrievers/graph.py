@@ -8,16 +8,15 @@
 6. Compare what was reached with the question, and add up.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from types import MappingProxyType
 
 from query_api.index.graph.view import GraphView
+from query_api.index.snapshot import PassageReader, Snapshot
 from query_api.index.text.segments import Scope
-from query_api.index.text.snapshot import TextSnapshot
 from query_api.query.entity_linking import Names
-from query_api.query.question import Question
+from query_api.query.question import Question, WordWeights
 from query_api.retrieval.comparison import Compared, Comparer
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.edge_filter import follows, looks_at
@@ -25,16 +24,13 @@ from query_api.retrieval.retrievers.graph_edges import Reach
 from query_api.retrieval.retrievers.graph_gate import connected_share, name_use, opening
 from query_api.retrieval.retrievers.graph_results import NOTHING, Findings, Gathered
 from query_api.retrieval.retrievers.graph_scoring import MAX_BESIDE, MAX_REACHED, Sums, open_shares, reached_passages
-from query_api.retrieval.retrievers.graph_seeds import ParentReader, choose_parents
-from query_api.retrieval.retrievers.residual_queries import Residuals
+from query_api.retrieval.retrievers.graph_seeds import PassageNumbers, choose_parents, read_parents
+from query_api.retrieval.retrievers.residual_queries import residual_hop
 from query_api.retrieval.retrievers.walks.expansion import expansion
 from query_api.retrieval.retrievers.walks.pagerank import personalised_pagerank
 from query_api.retrieval.retrievers.walks.similar_documents import similar_across
 from query_api.retrieval.retrievers.walks.start import Beginning
-from schemas.curation import LinkingChoice
 from schemas.search import MAX_HOPS, GraphMethod
-
-NOT_CHOSEN: Mapping[str, LinkingChoice] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -59,48 +55,50 @@ class TermWeights:
 
 def graph_channel(
     question: Question,
-    view: GraphView,
+    snapshot: Snapshot,
     names: Names,
-    text: TextSnapshot,
-    reader: ParentReader,
-    residuals: Residuals | None,
+    passages: PassageReader,
     scope: Scope,
     comparer: Comparer,
     found: Compared,
     *,
     always: bool,
+    with_residuals: bool = True,
     edges: Collection[str] = (),
     weights: TermWeights = TermWeights(),
     method: GraphMethod = "hop",
     hops: int | None = None,
-    linking: Mapping[str, LinkingChoice] = NOT_CHOSEN,
 ) -> Findings:
     """Reach passages from the question, whose names (step 1) are looked up before. Blocks: for a thread.
 
     `found` is what the text channels found. With `always` the graph is followed whatever the gate says: it is asked
-    alone. Else a closed gate ends the work before it reads anything. Without `residuals` there is no step 4: the
-    keyword index has failed before. `edges` are the kinds and predicates to follow, all when empty. By another `method`
-    than `hop` the graph is walked from the parents, in place of steps 4 to 6, and `weights` do not count; `hops` bound
-    an expansion, and `linking` is what collections chose for it. Raises TransientStoreError.
+    alone. Else a closed gate ends the work before it reads anything. Step 4 is left out unless `with_residuals`.
+    `edges` are the kinds and predicates to follow, all when empty. By another `method` than `hop` the graph is walked
+    from the parents, in place of steps 4 to 6, and `weights` do not count; `hops` bound an expansion. Raises
+    TransientStoreError.
     """
+    view, text, numbers = snapshot.graph, snapshot.text, PassageNumbers(snapshot.graph)
     fitting = dict(zip(found.row_of, found.text.tolist(), strict=True))
-    chosen = choose_parents(view, reader.numbers, names.links, fitting)  # 2
+    chosen = choose_parents(view, numbers, names.links, fitting)  # 2
     use = name_use(view, text)
     gate = opening(names, use, lambda: connected_share(view, chosen.prior, use))
     if not gate and not always:
         return NOTHING._replace(compared=found)
-    parents = reader.read(chosen)  # 3
+    parents = read_parents(question, view, passages, WordWeights.of(question, comparer.weights_of), chosen)  # 3
     gathered = Gathered(names.links, chosen.prior, parents)
     if method != "hop":
         beginning = Beginning(question, view, gathered, comparer, found, scope, gate, edges, always, hops or MAX_HOPS)
         if method == "pagerank":
             return personalised_pagerank(beginning)
-        return expansion(replace(beginning, across=partial(similar_across, view, text, linking)))
-    followed = [residuals.hop(at, parent) for at, parent in enumerate(parents)] if residuals is not None else []  # 4
-    leading = [hop for hop in followed if hop is not None] if looks_at("residual", edges) else []
+        return expansion(replace(beginning, across=partial(similar_across, view, text, snapshot.linking)))
+    asks_again = with_residuals and looks_at("residual", edges)
+    followed = [
+        residual_hop(at, parent, question, view, text, scope) for at, parent in enumerate(parents if asks_again else ())
+    ]  # 4
+    leading = [hop for hop in followed if hop is not None]
     reaches = _followed(question, view, gathered, weights, alone=always, edges=edges)  # 5
     most = MAX_REACHED if always else MAX_BESIDE
-    reached = reached_passages(view, reader.numbers, scope, found, reaches, leading, most)  # 6
+    reached = reached_passages(view, numbers, scope, found, reaches, leading, most)  # 6
     compared = found.followed_by(comparer.of([name for name in reached if name not in found.row_of]))
     sums = Sums(reached, compared)
     sums.add_edges(reaches, open_shares(view, comparer, compared, parents))

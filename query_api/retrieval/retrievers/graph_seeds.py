@@ -74,69 +74,41 @@ def choose_parents(
     return ChosenParents(prior, weights, {passage: links[reach.reason.origin] for passage, reach in named.items()})
 
 
-class _Read(NamedTuple):
-    """What reading a passage tells of it as a parent, whatever leads there."""
-
-    document: int
-    sentences: tuple[Sentence, ...]
-    entities: dict[int, graph_edges.Held]
-    near: dict[int, Near]
-
-
-class ParentReader:
-    """Reads parents of one question: each once, ahead of need where there is time to. What it gives does not depend on
-    what was read before, only how soon it does. Safe to call from several threads."""
-
-    def __init__(self, question: Question, view: GraphView, passages: PassageReader, word_weights: WordWeights) -> None:
-        self._question = question
-        self._view = view
-        self._passages = passages
-        self._word_weights = word_weights
-        self.numbers = PassageNumbers(view)
-        self._held: dict[int, _Read | None] = {}
-
-    def read(self, chosen: ChosenParents) -> list[Parent]:
-        """The chosen passages with their sentences and entities weighed; those whose text is gone are left out.
-        Raises TransientStoreError."""
-        unread = [passage for passage in chosen.weights if passage not in self._held]
-        if unread:
-            self._held.update(self._weighed(unread))
-        held = {passage: self._held[passage] for passage in chosen.weights}
-        return [
+def read_parents(
+    question: Question, view: GraphView, passages: PassageReader, word_weights: WordWeights, chosen: ChosenParents
+) -> list[Parent]:
+    """The chosen passages with their sentences and entities weighed; those whose text is gone are left out. Raises
+    TransientStoreError."""
+    wanted = list(chosen.weights)
+    ids = dict(zip(wanted, view.ids_of_passages(wanted), strict=True))
+    texts = passages.read(ids.values())
+    mentioned = graph_edges.first_mentions(view, wanted)
+    near = graph_edges.nearby(view, list(set().union(*mentioned.values())))
+    names = {entity: each.name for entity, each in near.items()}
+    in_turn = _by_use(near)
+    titles = _titles(view, wanted)
+    parents = []
+    for passage, weight in chosen.weights.items():
+        row = texts.get(ids[passage])
+        if row is None:
+            continue
+        content = f"{row.title}.\n{row.text}"[:MAX_PARENT_CHARACTERS]
+        first_chunks = {entity: chunk for entity, chunk in mentioned[passage].items() if entity in names}
+        own_names = [names[entity] for entity in in_turn if entity in first_chunks]
+        sentences = tuple(_sentences(question, content, titles[passage], own_names, word_weights))
+        held = _held(first_chunks, names, sentences)
+        parents.append(
             Parent(
                 passage,
-                read.document,
-                chosen.weights[passage],
+                view.document_of_passage(passage),
+                weight,
                 chosen.via.get(passage),
-                read.sentences,
-                read.entities,
-                near=read.near,
+                sentences,
+                held,
+                near={entity: near[entity] for entity in held},
             )
-            for passage, read in held.items()
-            if read is not None
-        ]
-
-    def _weighed(self, wanted: Sequence[int]) -> dict[int, _Read | None]:
-        view = self._view
-        ids = dict(zip(wanted, view.ids_of_passages(wanted), strict=True))
-        texts = self._passages.read(ids.values())
-        mentioned = graph_edges.first_mentions(view, wanted)
-        near = graph_edges.nearby(view, list(set().union(*mentioned.values())))
-        names = {entity: each.name for entity, each in near.items()}
-        in_turn = _by_use(near)
-        titles = _titles(view, wanted)
-        read: dict[int, _Read | None] = dict.fromkeys(wanted)
-        for passage in wanted:
-            row = texts.get(ids[passage])
-            if row is not None:
-                content = f"{row.title}.\n{row.text}"[:MAX_PARENT_CHARACTERS]
-                first_chunks = {entity: chunk for entity, chunk in mentioned[passage].items() if entity in names}
-                of_own = [names[entity] for entity in in_turn if entity in first_chunks]
-                sentences = tuple(_sentences(self._question, content, titles[passage], of_own, self._word_weights))
-                held = _held(first_chunks, names, sentences)
-                of_held = {entity: near[entity] for entity in held}
-                read[passage] = _Read(view.document_of_passage(passage), sentences, held, of_held)
-        return read
+        )
+    return parents
 
 
 def _titles(view: GraphView, passages: Sequence[int]) -> dict[int, list[str]]:

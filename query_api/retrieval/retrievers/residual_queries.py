@@ -15,7 +15,7 @@ from query_api.index.text.segments import Scope
 from query_api.index.text.snapshot import TextSnapshot
 from query_api.query.question import Question, normalise_text
 from query_api.retrieval.retrievers.graph_edges import Parent
-from query_api.retrieval.retrievers.keyword import keyword_channel
+from query_api.retrieval.retrievers.text import keyword_channel
 from query_api.retrieval.scoring import ranked
 
 BEST_SENTENCES = 2
@@ -33,29 +33,13 @@ class Hop(NamedTuple):
     first: tuple[str, ...]
 
 
-class Residuals:
-    """The residual queries of one question's parents, each put to the keyword index once, ahead of need where there is
-    time to. Safe to call from several threads."""
-
-    def __init__(self, question: Question, view: GraphView, text: TextSnapshot, scope: Scope) -> None:
-        self._question = question
-        self._view = view
-        self._text = text
-        self._scope = scope
-        self._queries: dict[int, str] = {}  # by the parent's passage
-        self._found: dict[str, list[Candidate]] = {}
-
-    def hop(self, at: int, parent: Parent) -> Hop | None:
-        """Of the parent with this index; None where nothing but itself is found. Raises TransientStoreError."""
-        query = self._queries.get(parent.passage)
-        if query is None:
-            query = residual_query(self._question, parent, self._view.title(parent.document))
-            self._queries[parent.passage] = query
-        found = self._found.get(query)
-        if found is None:
-            found = keyword_channel(self._text, query, RESIDUAL_HITS, self._scope) if query else []
-            self._found[query] = found
-        return hop_of(at, self._view.passage_id(parent.passage), query, found)
+def residual_hop(
+    at: int, parent: Parent, question: Question, view: GraphView, text: TextSnapshot, scope: Scope
+) -> Hop | None:
+    """Of the parent with this index; None where nothing but itself is found. Raises TransientStoreError."""
+    query = residual_query(question, parent, view.title(parent.document))
+    found = keyword_channel(text, query, RESIDUAL_HITS, scope) if query else []
+    return hop_of(at, view.passage_id(parent.passage), query, found)
 
 
 def residual_query(question: Question, parent: Parent, title: str) -> str:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from indexer.errors import EncoderUnavailable, TransientStoreError
-from query_api.retrieval.stages import MAX_REASON_CHARACTERS, Account, Outcome, SearchBudgets, within
+from query_api.retrieval.stages import MAX_REASON_CHARACTERS, Diagnostics, Outcome, SearchBudgets, within
 
 
 async def gives(value: str | Exception) -> str:
@@ -38,11 +38,11 @@ def test_the_whole_budget_is_that_of_the_longest_way() -> None:
 
 
 def test_what_is_told_of_steps() -> None:
-    account = Account()
-    assert account.stage(Outcome("embed", 0.25, None, "no answer"), 0).error == "no answer"
-    account.blame_vector_for_embedding()
-    account.stage(Outcome("keyword", 0.5, ["a"], None), 1)
-    account.add("texts", 0.25)
-    account.add("texts", 0.5)
-    assert account.timings == {"embed": 0.25, "keyword": 0.5, "texts": 0.75}
-    assert account.failed == {"vector": "The question was not embedded: no answer"}
+    diagnostics = Diagnostics()
+    assert diagnostics.stage(Outcome("embed", 0.25, None, "no answer"), 0).error == "no answer"
+    diagnostics.blame_vector_for_embedding()
+    diagnostics.stage(Outcome("keyword", 0.5, ["a"], None), 1)
+    diagnostics.add("texts", 0.25)
+    diagnostics.add("texts", 0.5)
+    assert diagnostics.timings == {"embed": 0.25, "keyword": 0.5, "texts": 0.75}
+    assert diagnostics.failed == {"vector": "The question was not embedded: no answer"}

@@ -10,7 +10,7 @@ from query_api.index.snapshot import PassageReader
 from query_api.query.entity_linking import QueryLink
 from query_api.query.question import Question, WordWeights
 from query_api.retrieval.retrievers.graph_edges import Parent
-from query_api.retrieval.retrievers.graph_seeds import ChosenParents, ParentReader, PassageNumbers, choose_parents
+from query_api.retrieval.retrievers.graph_seeds import ChosenParents, PassageNumbers, choose_parents, read_parents
 from tests.unit.query_api.in_memory_text import Page, world
 
 LETTERS = [Page(letter, f"Page {letter}", [[f"Text of {letter}."]]) for letter in "abcdefgh"]
@@ -97,7 +97,7 @@ def read(pages: list[Page], question: str = "What?") -> tuple[GraphView, Parent]
     asked = Question(question)
     weights = WordWeights.of(asked, lambda words: [1.0] * len(words))
     chosen = choose(snapshot.graph, [], {pages[0].passage_ids()[0]: 1.0})
-    [parent] = ParentReader(asked, snapshot.graph, PassageReader(text), weights).read(chosen)
+    [parent] = read_parents(asked, snapshot.graph, PassageReader(text), weights, chosen)
     return snapshot.graph, parent
 
 
@@ -158,7 +158,7 @@ def test_a_parent_whose_text_is_gone_is_left_out() -> None:
     )
     text.pages = {page.key: page for page in LETTERS[1:]}
     weights = WordWeights.of(Question("What?"), lambda words: [0.0] * len(words))
-    parents = ParentReader(Question("What?"), snapshot.graph, PassageReader(text), weights).read(chosen)
+    parents = read_parents(Question("What?"), snapshot.graph, PassageReader(text), weights, chosen)
     assert [parent.weight for parent in parents] == [0.5]
 
 
@@ -175,27 +175,21 @@ def test_a_title_takes_its_words_before_the_names_within_it() -> None:
     question = Question("Who directed Love in a Fallen City?")
     chosen = choose(snapshot.graph, [], {film.passage_ids()[0]: 1.0})
     weights = WordWeights.of(question, lambda words: [1.0] * len(words))
-    (parent,) = ParentReader(question, snapshot.graph, PassageReader(text), weights).read(chosen)
+    (parent,) = read_parents(question, snapshot.graph, PassageReader(text), weights, chosen)
     assert {held.name for held in parent.entities.values()} == {"love in a fallen city", "ann hui"}
 
 
-def test_a_parent_is_read_once_whatever_was_read_before_it() -> None:
+def test_a_parent_is_the_same_whatever_is_read_beside_it() -> None:
     pages = [SONG, KISS, KISS_AND_TELL]
     snapshot, text, _ = world(pages)
     asked = Question("Which band?")
     weights = WordWeights.of(asked, lambda words: [1.0] * len(words))
     ids = [page.passage_ids()[0] for page in pages]
-    alone = choose(snapshot.graph, [], {ids[1]: 1.0})
-    all_three = choose_parents(
-        snapshot.graph, PassageNumbers(snapshot.graph), [], {ids[0]: 1.0, ids[1]: 0.5, ids[2]: 0.2}
-    )
-    ahead = ParentReader(asked, snapshot.graph, PassageReader(text), weights)
-    ahead.read(alone)
-    calls = text.calls["passages"]
-    assert ahead.read(alone)[0].weight == 1.0
-    assert text.calls["passages"] == calls
-    at_once = ParentReader(asked, snapshot.graph, PassageReader(text), weights)
-    assert ahead.read(all_three) == at_once.read(all_three)
+    all_three = choose(snapshot.graph, [], {ids[0]: 1.0, ids[1]: 0.5, ids[2]: 0.2})
+    beside = read_parents(asked, snapshot.graph, PassageReader(text), weights, all_three)
+    for parent in beside:
+        only = all_three._replace(weights={parent.passage: parent.weight})
+        assert read_parents(asked, snapshot.graph, PassageReader(text), weights, only) == [parent]
 
 
 def test_what_is_a_title_in_one_collection_is_none_in_another_that_is_read_beside_it() -> None:
@@ -208,8 +202,7 @@ def test_what_is_a_title_in_one_collection_is_none_in_another_that_is_read_besid
     weights = WordWeights.of(asked, lambda words: [1.0] * len(words))
     first, second = (page.passage_ids()[0] for page in (song, elsewhere[0]))
     both = choose(snapshot.graph, [], {first: 1.0, second: 0.5})
-    at_once = ParentReader(asked, snapshot.graph, PassageReader(text), weights).read(both)
+    at_once = read_parents(asked, snapshot.graph, PassageReader(text), weights, both)
     assert [names_of(parent) for parent in at_once] == [["kiss"], ["kiss army"]]
-    ahead = ParentReader(asked, snapshot.graph, PassageReader(text), weights)
-    ahead.read(choose(snapshot.graph, [], {second: 1.0}))
-    assert ahead.read(both) == at_once
+    alone = read_parents(asked, snapshot.graph, PassageReader(text), weights, choose(snapshot.graph, [], {second: 1.0}))
+    assert [names_of(parent) for parent in alone] == [["kiss army"]]
