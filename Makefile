@@ -4,30 +4,44 @@ PYTHON ?= python3
 BIN := .venv/bin
 export HF_HUB_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
+UV := VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip
+LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet pyproject.toml
+UPGRADE ?= --upgrade
+BYTECODE := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c 'import query_api.app, streams.app'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test lint format bench lock clean
+.PHONY: help install setup demo up test lint format bench lock clean
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: .venv/complete ## Make .venv with everything pinned by hash (the other targets call this).
+install: .venv/installed ## Make .venv with what Thalweg runs on (demo and up call this).
 
-.venv/complete: requirements.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Thalweg needs Python 3.11 or newer; run make PYTHON=python3.12 setup")'
+setup: .venv/complete ## Make or upgrade .venv with what tests and linters need, too (test and lint call this).
+
+# Both lock files pin every package by hash; requirements-dev.txt is requirements.txt and what tests and linters need.
+.venv/installed: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Thalweg needs Python 3.11 or newer; run make PYTHON=python3.12 install")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@sed -n '/^uv==/,/[^\\]$$/p' requirements.txt > .venv/uv.txt
 	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes -r .venv/uv.txt
-	@echo "Installing the pinned packages into .venv (about 6 GB, most of it torch) ..."
-	@VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip sync --quiet --require-hashes requirements.txt
-	@VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
-	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c 'import query_api.app, streams.app'  # bytecode
+	@echo "Installing what Thalweg runs on into .venv (about 1 GB) ..."
+	@$(UV) install --quiet --require-hashes -r requirements.txt
+	@$(UV) install --quiet --no-deps --no-build-isolation --editable .
+	@$(BYTECODE)
 	@touch $@
 
-demo: setup ## Publish a real stream of documents and watch it become searchable.
+.venv/complete: .venv/installed requirements-dev.txt
+	@echo "Installing what the tests need into .venv (about 6 GB, most of it torch) ..."
+	@$(UV) sync --quiet --require-hashes requirements-dev.txt
+	@$(UV) install --quiet --no-deps --no-build-isolation --editable .
+	@$(BYTECODE)
+	@touch $@
+
+demo: install ## Publish a real stream of documents and watch it become searchable.
 	@$(BIN)/python deploy/demo.py
 
-up: setup ## Run everything for one machine: Kafka, topics, worker, query service.
+up: install ## Run everything for one machine: Kafka, topics, worker, query service.
 	@$(BIN)/thalweg up
 
 test: setup ## All tests: unit, integration (real Kafka, real stores), acceptance (both processes).
@@ -46,9 +60,9 @@ format: setup ## Format and mend what can be mended.
 bench: setup ## Measure; the last line is one JSON object. CORPUS=DIR takes a BEIR-style folder instead of the sample.
 	@$(BIN)/python -m tests.bench.bench $(if $(CORPUS),--corpus $(CORPUS))
 
-lock: ## Renew requirements.txt from pyproject.toml.
-	$(BIN)/uv pip compile --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		--quiet pyproject.toml --group dev -o requirements.txt
+lock: ## Renew both lock files from pyproject.toml; UPGRADE= keeps the versions that still fit.
+	$(BIN)/uv pip compile $(UPGRADE) $(LOCK) --group checkout -o requirements.txt
+	$(BIN)/uv pip compile $(UPGRADE) $(LOCK) --group dev --constraints requirements.txt -o requirements-dev.txt
 
-clean: ## Remove what the targets made (not the Kafka jars in the user's cache).
+clean: ## Remove what the targets made (not the Kafka jars and the model in the user's cache).
 	rm -rf .venv thalweg-data dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,4 +1,7 @@
-"""Sentence segmentation of canonical text, by sentencex's rules for its language, which CLD2 detects.
+"""Sentence segmentation of canonical text, by sentencex's rules for its language.
+
+CLD2 detects the language; from Python 3.14 on, for which pycld2 has no wheels, py3langid does. They agree on prose, but
+not on every mixture of languages.
 
 A line of canonical text is a paragraph, a list item, a table row or a line of code, and no sentence crosses it: an edit
 in one paragraph never moves the sentences of another.
@@ -7,13 +10,19 @@ in one paragraph never moves the sentences of another.
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
-import pycld2
 import sentencex
+
+try:
+    import pycld2
+except ImportError:
+    pycld2 = None
 
 DEFAULT_LANGUAGE = "en"
 SAMPLE_CHARACTERS = 1_000
-MIN_SHARE = 60  # percent of the text; below, the text counts as one of several languages
+MIN_SHARE = 60  # percent of the text by CLD2; below, the text counts as one of several languages
+MIN_PROBABILITY = 0.6  # by py3langid
 WINDOW_CHARACTERS = 2_000  # sentencex takes quadratic time over thousands of unclosed quotation marks
 CACHED_WINDOWS = 2_048  # lines of a long document; some 10 MB at most
 
@@ -30,12 +39,23 @@ _INITIAL = re.compile(r"(?:^|[\s(\[«„“])[^\W\d_a-z]\.$")
 def language_of(text: str) -> str:
     """The language of a text by its first characters, as an ISO 639 code; `en` if it cannot be detected."""
     sample = text[:SAMPLE_CHARACTERS].encode("utf-8", "replace")
+    if pycld2 is None:
+        code, probability = _langid().classify(sample.decode())
+        return str(code) if probability >= MIN_PROBABILITY else DEFAULT_LANGUAGE
     try:
         is_reliable, _, found = pycld2.detect(sample, isPlainText=True)
     except pycld2.error:  # control characters, which CLD2 does not take for text
         return DEFAULT_LANGUAGE
     _, code, share, _ = found[0]
     return _LANGUAGE_CODES.get(code, code) if is_reliable and share >= MIN_SHARE else DEFAULT_LANGUAGE
+
+
+@lru_cache(maxsize=1)
+def _langid() -> Any:
+    """Naive Bayes over byte n-grams (Lui and Baldwin 2012, "langid.py")."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
 def sentence_spans(

@@ -1,4 +1,4 @@
-"""JSON, by orjson: each content field, at any depth, becomes a section.
+"""JSON: each content field, at any depth, becomes a section.
 
 A field is content if the last word of its name says so (`content`, `body`, `articleBody`, `short_description` …). Its
 value is a string, an array of strings (one section), or an object or array of such fields. HTML in a text is read as
@@ -8,10 +8,11 @@ A section's headings are its JSON path, as in RFC 9535 without the `$.`, then th
 `("chapters[0].sections[2].body", "Rivers", "The bed")`. They are not part of the text.
 """
 
+import json
 import re
 from collections.abc import Iterator
 
-import orjson
+import msgspec
 
 from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
@@ -33,19 +34,17 @@ _CONTENT = tag_names(
 _TITLES = ("title", "heading", "headline", "name", "subject", "label")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _PLAIN_KEY = re.compile(r"[^\W\d]\w{0,79}")
-_DEEP = ("depth limit", "recursion limit")  # in the words of orjson's versions
+_LEAST_INTEGER, _MOST_INTEGER = -(2**63), 2**64 - 1
 
 
 def parse(text: str) -> ParsedDocument:
     """The title is that of the outermost object; its other short values become fields."""
     try:
-        root: object = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        if error.msg.lower().startswith(_DEEP):
-            raise _too_deep() from error
-        raise UnparsableDocument(
-            "malformed", f"The content is not JSON: line {error.lineno}, column {error.colno} breaks its rules."
-        ) from error
+        root: object = msgspec.json.decode(text)
+    except RecursionError as error:
+        raise _too_deep() from error
+    except msgspec.DecodeError as error:
+        raise _malformed(text) from error
     except UnicodeEncodeError as error:
         raise UnparsableDocument("malformed", "The content is not JSON: it holds half a surrogate pair.") from error
     builder = DocumentBuilder()
@@ -121,7 +120,7 @@ def _title_of(value: dict[str, object]) -> tuple[str | None, str | None]:
 def _step(path: str, key: str) -> str:
     if _PLAIN_KEY.fullmatch(key):
         return f"{path}.{key}" if path else key
-    return f"{path}[{orjson.dumps(_shortened(normalise(key))).decode()}]"
+    return f"{path}[{msgspec.json.encode(_shortened(normalise(key))).decode()}]"
 
 
 def _shortened(text: str) -> str:
@@ -148,9 +147,24 @@ def _add_fields(found: Fields, values: dict[str, object], prefix: str, depth: in
             continue
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, str | int | float) and not isinstance(one, bool):
-                written = " ".join(normalise(str(one)[: MAX_FIELD_CHARACTERS + 1]).split())
+                is_long = isinstance(one, int) and not _LEAST_INTEGER <= one <= _MOST_INTEGER
+                shown = str(float(str(one)) if is_long else one)
+                written = " ".join(normalise(shown[: MAX_FIELD_CHARACTERS + 1]).split())
                 if 0 < len(written) <= MAX_FIELD_CHARACTERS and len(found) < MAX_FIELDS:
                     found.append((f"{prefix}{name}", written))
+
+
+def _malformed(text: str) -> UnparsableDocument:
+    """Where the rules are broken, as the standard library sees it; what it takes all the same it has no place for."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        why = f"line {error.lineno}, column {error.colno} breaks its rules"
+    except (ValueError, RecursionError):
+        why = "it breaks its rules"
+    else:
+        why = "it holds NaN, a number that is too large, or half a surrogate pair"
+    return UnparsableDocument("malformed", f"The content is not JSON: {why}.")
 
 
 def _too_deep() -> UnparsableDocument:

@@ -32,7 +32,9 @@ _YEAR = re.compile(r"(?<!\d)(1\d{3}|20\d{2})(?!\d)")
 def require_ir_measures() -> None:
     """Raises WrongSetting where the package that measures rankings is not installed."""
     if find_spec("ir_measures") is None:
-        raise WrongSetting("An evaluation needs the extra 'evaluate': pip install 'thalweg[evaluate]'.")
+        raise WrongSetting(
+            "An evaluation needs the extra 'evaluate': pip install 'thalweg[evaluate]', or in a checkout `make setup`."
+        )
 
 
 def measure_names(k: int) -> list[str]:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indexer.chunking import sentences as sentences_module
 from indexer.chunking.sentences import language_of, sentence_spans
 
 
@@ -30,6 +31,15 @@ UNSPACED = {
 }
 
 
+@pytest.fixture(params=["pycld2", "py3langid"])
+def detector(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Either of the libraries that tell languages, whichever of them this Python has."""
+    pytest.importorskip(request.param, exc_type=ImportError)
+    if request.param == "py3langid":
+        monkeypatch.setattr(sentences_module, "pycld2", None)
+
+
+@pytest.mark.usefixtures("detector")
 @pytest.mark.parametrize("language", [*SPOKEN, *UNSPACED])
 def test_each_language_ends_its_sentences_in_its_own_way_and_is_told_from_its_text(language: str) -> None:
     said = SPOKEN.get(language) or UNSPACED[language]
@@ -38,6 +48,7 @@ def test_each_language_ends_its_sentences_in_its_own_way_and_is_told_from_its_te
     assert sentences(text, language) == said
 
 
+@pytest.mark.usefixtures("detector")
 @pytest.mark.parametrize("text", ["", "x = 1; foo(bar)", "OK", "\x01\x02", "\ud800", "12 34", "."])
 def test_what_is_no_language_is_cut_as_english(text: str) -> None:
     assert language_of(text) == "en"

@@ -3,7 +3,7 @@
 import re
 from difflib import SequenceMatcher
 
-import orjson
+import msgspec
 import pytest
 
 from indexer.chunking.splitter import ChunkingParameters, chunk
@@ -63,7 +63,7 @@ def json() -> bytes:
         {"heading": "Maps", "parts": [{"heading": "Charts for pilots", "content": MAPS}]},
         {"heading": "Borders", "content": BORDER},
     ]
-    return orjson.dumps({"title": "Rivers", "abstract": FLOW, "sections": sections})
+    return msgspec.json.encode({"title": "Rivers", "abstract": FLOW, "sections": sections})
 
 
 def xml() -> bytes:

@@ -1,14 +1,16 @@
 """JSON and XML of no known vocabulary."""
 
-import orjson
+import msgspec
 import pytest
 
 from indexer.documents import Figure, ParsedDocument
+from indexer.errors import UnparsableDocument
+from indexer.parsing import json as json_parser
 from indexer.parsing import parse
 
 
 def read_json(value: object) -> ParsedDocument:
-    return parse(orjson.dumps(value), "application/json; charset=utf-8")
+    return parse(msgspec.json.encode(value), "application/json; charset=utf-8")
 
 
 def sections(parsed: ParsedDocument) -> list[tuple[tuple[str, ...], str]]:
@@ -104,3 +106,29 @@ def test_values_of_objects_within_are_fields_by_their_path() -> None:
     levels = {"a": {"b": {"c": {"d": {"e": "too deep"}, "near": 3}}}}
     record = {"body": "Some text.", "owner": {"name": "Cara Diaz", "Home-Page": "x", "body": "Not a field."}, **levels}
     assert read_json(record).fields == (("owner.name", "Cara Diaz"), ("owner.home_page", "x"), ("a.b.c.near", "3"))
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ('{"a": 1}\n x', "line 2, column 2 breaks"),
+        ('{"é": tru}', "line 1, column 7 breaks"),
+        ('{"a": [1,\n', "line 2, column 1 breaks"),
+        ("", "line 1, column 1 breaks"),
+        ('{"a": "\\ud800"}', "half a surrogate pair"),
+        ("[NaN]", "NaN"),
+        ("[1e400]", "too large"),
+        ("9" * 5_000, "breaks its rules"),
+    ],
+)
+def test_what_breaks_the_rules_of_json_is_told_by_its_place(content: str, why: str) -> None:
+    with pytest.raises(UnparsableDocument, match=f"^The content is not JSON: .*{why}") as caught:
+        json_parser.parse(content)
+    assert caught.value.reason == "malformed"
+
+
+def test_numbers_in_fields_are_written_as_stored_before() -> None:
+    parsed = json_parser.parse(
+        '{"text": "The river.", "large": 123456789012345678901234567890, "id": 18446744073709551615}'
+    )
+    assert dict(parsed.fields) == {"large": "1.2345678901234568e+29", "id": "18446744073709551615"}
