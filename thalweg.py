@@ -5,11 +5,10 @@ from typing import Annotated
 
 import typer
 
+from query_api.cli.analytics import app as analytics_commands
 from query_api.cli.app import app as query_commands
 from query_api.cli.collections import app as collection_commands
 from query_api.cli.evaluate import app as evaluation_commands
-from query_api.cli.linking import app as linking_commands
-from query_api.cli.usage import app as usage_commands
 from streams.cli.app import app as stream_commands
 from streams.cli.load import app as document_commands
 
@@ -25,9 +24,8 @@ for commands in (
     stream_commands,
     document_commands,
     query_commands,
-    usage_commands,
+    analytics_commands,
     collection_commands,
-    linking_commands,
     evaluation_commands,
 ):
     app.add_typer(commands)

@@ -14,21 +14,18 @@ from query_api.encoder import LoadEncoder, load_encoder
 from query_api.errors import install_problem_handlers
 from query_api.health import gauges
 from query_api.index.stores import Stores
-from query_api.middleware.access import Gate
-from query_api.middleware.body_limits import BodyLimits
+from query_api.middleware.auth import AuthMiddleware
+from query_api.middleware.body_size import BodySizeMiddleware
 from query_api.openapi import describe
 from query_api.retrieval.service import SearchEngine
 from query_api.routes import (
     analytics,
-    cache,
-    chunks,
     collections,
     dead_letters,
     document_writes,
     documents,
     evaluations,
     graph,
-    linking,
     operations,
     retrievals,
     search,
@@ -82,8 +79,8 @@ def create_app(
         description=DESCRIPTION,
         lifespan=lifespan,
     )
-    app.add_middleware(BodyLimits, settings=settings.service)
-    app.add_middleware(Gate, settings=settings.service)
+    app.add_middleware(BodySizeMiddleware, settings=settings.service)
+    app.add_middleware(AuthMiddleware, settings=settings.service)
     if settings.service.cors_origins:  # the outermost: browsers ask before they send, and read refusals too
         app.add_middleware(
             CORSMiddleware,
@@ -97,16 +94,13 @@ def create_app(
         search,
         document_writes,
         documents,
-        chunks,
         collections,
-        linking,
         graph,
         dead_letters,
         operations,
         evaluations,
         retrievals,
         analytics,
-        cache,
     ):
         app.include_router(routes.router, dependencies=[Depends(known_parameters)])
     app.state.needs_key = settings.service.api_key is not None

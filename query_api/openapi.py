@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from query_api.errors import MEDIA_TYPE, PROBLEM
-from query_api.middleware.access import OPEN_PATHS, SAFE_METHODS
+from query_api.middleware.auth import OPEN_PATHS, SAFE_METHODS
 from schemas.api import Problem
 
 DESCRIPTIONS = {

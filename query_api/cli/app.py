@@ -82,8 +82,7 @@ def search(
     data_dir: DataDir = None,
 ) -> None:
     """Search, and print hits as they stream in, with the path by which the graph found them."""
-    from query_api.cli.console import PlainConsole
-    from query_api.cli.display import show_end, show_hit
+    from query_api.cli.display import PlainConsole, show_end, show_hit
 
     asked = {
         "q": query,
@@ -119,8 +118,7 @@ def search(
 @plain_failures()
 def status(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """Show how the service is: lag, freshness, stores. Exit code 3 when none is running."""
-    from query_api.cli.console import PlainConsole
-    from query_api.cli.display import show_status
+    from query_api.cli.display import PlainConsole, show_status
 
     with closing(service_client(url, data_dir)) as client:
         answer = client.get("/v1/status")
@@ -142,8 +140,7 @@ def list_dead_letters(
     data_dir: DataDir = None,
 ) -> None:
     """List dead letters, newest first: position, time, reason, key, and what was wrong."""
-    from query_api.cli.console import PlainConsole
-    from query_api.cli.display import show_dead_letters
+    from query_api.cli.display import PlainConsole, show_dead_letters
 
     asked = {"reason": reason, "since": since, "limit": limit, "cursor": cursor}
     with closing(service_client(url, data_dir)) as client:
@@ -167,7 +164,7 @@ def show_dead_letter(
     data_dir: DataDir = None,
 ) -> None:
     """Show one dead letter: where it came from, what was wrong, and its original bytes, escaped."""
-    from query_api.cli.console import PlainConsole
+    from query_api.cli.display import PlainConsole
     from query_api.cli.display import show_dead_letter as show
 
     path = f"/v1/dead-letters/{quote(position, safe=':')}"
@@ -193,7 +190,7 @@ def skip_batch(
     data_dir: DataDir = None,
 ) -> None:
     """Pass by a batch that cannot be read. It is lost to the index; a dead letter keeps its place."""
-    from query_api.cli.console import PlainConsole
+    from query_api.cli.display import PlainConsole
     from schemas.errors import MalformedToken, WrongSetting
     from schemas.ids import parse_positions
 

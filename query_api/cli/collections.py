@@ -1,7 +1,8 @@
-"""The commands `thalweg collections …`: those there are; how one is indexed, shown and chosen; one deleted."""
+"""The commands `thalweg collections …` and `thalweg relink`: list, chunking, linking, delete."""
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
@@ -14,7 +15,13 @@ import typer
 from query_api.cli.app import DataDir, Json, Url, print_json, service_client
 from schemas.errors import Failure, MalformedEvent, WrongSetting, complain, plain_failures
 from schemas.ids import DocumentKey
-from schemas.terminal import say
+from schemas.terminal import plain, say
+
+POLL_SECONDS = 0.5
+LINKING_RULES = (
+    "next_chunk", "next_chunk_raise", "similar_above", "similar", "related_above", "related", "max_related",
+    "similar_across", "max_across",
+)  # fmt: skip
 
 app = typer.Typer()
 collections_app = typer.Typer(
@@ -32,8 +39,7 @@ def collections() -> None:
 @plain_failures()
 def list_collections(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """List the collections: how many documents and chunks each holds, and what was chosen for it."""
-    from query_api.cli.console import PlainConsole
-    from query_api.cli.display import show_collections
+    from query_api.cli.display import PlainConsole, show_collections
 
     with closing(service_client(url, data_dir)) as client:
         answer = client.get("/v1/collections")
@@ -70,7 +76,7 @@ def collection_chunking(
         "method": method,
         "language": language,
     }
-    answer, changed = setting_of(collection, "chunking", asked, reset=reset, url=url, data_dir=data_dir)
+    answer, changed = collection_setting(collection, "chunking", asked, reset=reset, url=url, data_dir=data_dir)
     if as_json:
         print_json(answer)
     elif changed:
@@ -78,7 +84,7 @@ def collection_chunking(
     else:
         show_chunking(answer)
     if not as_json:
-        say_if_empty(collection, answer)
+        note_if_empty(collection, answer)
 
 
 @collections_app.command("delete")
@@ -95,12 +101,12 @@ def delete_collection(
     """Delete all documents of a collection, such as one that `evaluate` made, from both stores."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from query_api.cli import drop_collection
-    from query_api.cli.console import PlainConsole
+    from query_api.cli import collection_deletion
+    from query_api.cli.display import PlainConsole
 
     collection_path(collection, "any")
     with closing(service_client(url, data_dir)) as client:
-        ids = drop_collection.documents_to_drop(client, collection)
+        ids = collection_deletion.documents_to_drop(client, collection)
         if not yes:
             require_consent(f"Delete all {len(ids):,} documents of the collection {collection!r}?")
         columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn())
@@ -110,16 +116,18 @@ def delete_collection(
                 task = progress.add_task(name, total=len(ids))
                 return lambda: progress.advance(task)
 
-            tokens = drop_collection.publish_tombstones(client, collection, ids, bar("published"))
+            tokens = collection_deletion.publish_tombstones(client, collection, ids, bar("published"))
             if wait:
-                drop_collection.follow_tombstones(client, collection, tokens, bar("deleted"), patience_seconds=patience)
-        left = drop_collection.still_listed(client, collection, ids) if wait else None
-        dropped = drop_collection.Dropped(collection, len(ids), left, drop_collection.token_of(tokens))
+                collection_deletion.follow_tombstones(
+                    client, collection, tokens, bar("deleted"), patience_seconds=patience
+                )
+        left = collection_deletion.still_listed(client, collection, ids) if wait else None
+        dropped = collection_deletion.Dropped(collection, len(ids), left, collection_deletion.token_of(tokens))
         if as_json:
             print_json(asdict(dropped))
             return
         there = client.get("/v1/collections")["collections"]
-    for sentence in drop_collection.summary_of(
+    for sentence in collection_deletion.summary_of(
         dropped, next((each for each in there if each["name"] == collection), {})
     ):
         say(sentence)
@@ -128,13 +136,13 @@ def delete_collection(
 
 def require_consent(question: str) -> None:
     """Ask at the terminal. Raises WrongSetting where there is none, Failure for a no."""
-    if not at_terminal():
+    if not is_interactive():
         raise WrongSetting("Nobody is there to be asked: to delete the whole collection, add --yes.")
     if not typer.confirm(question, err=True):
         raise Failure("Nothing was deleted.")
 
 
-def at_terminal() -> bool:
+def is_interactive() -> bool:
     """Whether a person can answer."""
     return sys.stdin.isatty()
 
@@ -148,7 +156,7 @@ def collection_path(collection: str, what: str) -> str:
     return f"/v1/collections/{quote(collection, safe='')}/{what}"
 
 
-def say_if_empty(collection: str, answer: dict[str, Any]) -> None:
+def note_if_empty(collection: str, answer: dict[str, Any]) -> None:
     """That a setting stands ahead of its documents, which may be meant, or a misspelt name."""
     if answer.get("documents") == 0:
         complain(
@@ -156,7 +164,7 @@ def say_if_empty(collection: str, answer: dict[str, Any]) -> None:
         )
 
 
-def setting_of(
+def collection_setting(
     collection: str, setting: str, asked: dict[str, Any], *, reset: bool, url: str | None, data_dir: Path | None
 ) -> tuple[dict[str, Any], bool]:
     """A collection's setting as the service tells it, or its answer to what was asked for (None where nothing was) or
@@ -171,3 +179,109 @@ def setting_of(
         if choice:
             return client.put(path, json.dumps(choice).encode()), True
         return client.get(path), False
+
+
+@collections_app.command("linking")
+@plain_failures()
+def collection_linking(
+    collection: Annotated[str, typer.Argument(help="The collection.")],
+    next_chunk: Annotated[float | None, typer.Option(help="Weight of the edge to the next chunk.")] = None,
+    next_chunk_raise: Annotated[float | None, typer.Option(help="How much cosine 1 raises it, as a share.")] = None,
+    similar_above: Annotated[float | None, typer.Option(help="Cosine above which neighbours are similar.")] = None,
+    similar: Annotated[float | None, typer.Option(help="Weight of similar_to, times the cosine.")] = None,
+    related_above: Annotated[float | None, typer.Option(help="Cosine above which others are related.")] = None,
+    related: Annotated[float | None, typer.Option(help="Weight of related_to, times the cosine.")] = None,
+    max_related: Annotated[int | None, typer.Option(help="Related chunks of a chunk, at most.")] = None,
+    similar_across: Annotated[float | None, typer.Option(help="Weight of similar passages elsewhere.")] = None,
+    max_across: Annotated[int | None, typer.Option(help="Similar passages of other documents, at most.")] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Back to the defaults.")] = False,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Show how a collection's chunks are linked, or choose it: what is not given is the default. It counts for
+    documents indexed from then on, and with `thalweg relink` for all."""
+    within = (next_chunk, next_chunk_raise, similar_above, similar, related_above, related, max_related)
+    values = (*within, similar_across, max_across)
+    asked = dict(zip(LINKING_RULES, values, strict=True))
+    answer, changed = collection_setting(collection, "linking", asked, reset=reset, url=url, data_dir=data_dir)
+    if as_json:
+        print_json(answer)
+    elif changed:
+        say(f"In the log at {answer['position']}. 'thalweg relink {collection}' applies it to what is stored.")
+    else:
+        for name in LINKING_RULES:
+            origin = "default" if answer["chosen"].get(name) is None else f"chosen at {answer['position']}"
+            print(f"{name:<18} {answer[name]!s:<10} {origin}")
+    if not as_json:
+        note_if_empty(collection, answer)
+
+
+@app.command()
+@plain_failures()
+def relink(
+    collection: Annotated[str, typer.Argument(help="The collection.")],
+    wait: Annotated[bool, typer.Option(help="Wait until it is done.")] = True,
+    patience: Annotated[float, typer.Option(min=0, help="Give up after so many seconds without progress.")] = 120.0,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Link a collection's stored documents by its rules of now, without embedding anything again."""
+    from rich.progress import Progress
+
+    from query_api.cli.display import PlainConsole
+
+    path = collection_path(collection, "relink")
+    with closing(service_client(url, data_dir)) as client:
+        order = client.post(path, b"{}")
+        answer: dict[str, Any] = order
+        if wait:
+            with Progress(console=PlainConsole(stderr=True), disable=as_json) as progress:
+                task = progress.add_task(plain(f"relink: {collection}"), total=None)
+
+                def show(state: dict[str, Any]) -> None:
+                    progress.update(task, total=state["of"] or None, completed=state["documents"])
+
+                answer = order | await_relink(lambda: client.get(f"{path}/{order['id']}"), show, patience)
+    if as_json:
+        print_json(answer)
+    elif wait:
+        print(relink_summary(answer))
+    else:
+        print(f"Ordered as {order['id']}, in the log at {order['position']}.")
+
+
+def relink_summary(done: dict[str, Any]) -> str:
+    """What became of the documents, in a sentence."""
+    same = done["of"] - done["changed"] - done["skipped"]
+    told = [f"{done['changed']:,} of {done['of']:,} documents linked anew"]
+    if same > 0:
+        told.append(f"{same:,} had these links already")
+    if done["skipped"]:
+        told.append(f"{done['skipped']:,} left as they are (replaced meanwhile, or too large with new links)")
+    return ", ".join(told) + "."
+
+
+def await_relink(
+    ask: Callable[[], dict[str, Any]],
+    show: Callable[[dict[str, Any]], None],
+    patience_seconds: float,
+    sleep: Callable[[float], None] = time.sleep,
+    now_seconds: Callable[[], float] = time.monotonic,
+) -> dict[str, Any]:
+    """The state when it is done. Raises Failure where nothing moves for so long."""
+    last, since = None, now_seconds()
+    while True:
+        state = ask()
+        show(state)
+        if state["state"] == "done":
+            return state
+        if state != last:
+            last, since = state, now_seconds()
+        elif now_seconds() - since > patience_seconds:
+            raise Failure(
+                f"Nothing was linked for {patience_seconds:g} s. The order stays in the log: a worker that runs "
+                "carries it out. See 'thalweg status'."
+            )
+        sleep(POLL_SECONDS)

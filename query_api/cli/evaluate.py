@@ -67,7 +67,7 @@ def evaluate(
     The documents are published into a collection of their own, named after the folder and a hash of its corpus, and
     kept: a second evaluation of the same corpus finds them there.
     """
-    from query_api.cli.console import PlainConsole
+    from query_api.cli.display import PlainConsole
     from query_api.evaluation.approaches import approaches_named
     from query_api.evaluation.datasets import read_folder
     from query_api.evaluation.report.text import NO_TERMINAL_WIDTH, as_json_text, show_summary, write_reports
@@ -163,7 +163,7 @@ def _progress(*, quiet: bool) -> "Iterator[Progress]":
     """Bars on standard error, one for each step of the evaluation."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from query_api.cli.console import PlainConsole
+    from query_api.cli.display import PlainConsole
 
     with Progress(
         SpinnerColumn(),

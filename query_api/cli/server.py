@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 
 from indexer.runtime.logs import configure_logging
 from indexer.runtime.memory import share_arenas
-from query_api.cli.connections import REQUEST_SECONDS, ServiceProtocol
+from query_api.cli.http_protocol import REQUEST_SECONDS, ServiceProtocol
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.errors import InUse, NoAccess, WrongSetting
 

@@ -13,7 +13,7 @@ from starlette.datastructures import FormData, UploadFile
 from indexer.parsing import formats, media_type_of
 from query_api.errors import ApiProblem, refused_event
 from query_api.ingest.producer import OutgoingRecord
-from query_api.middleware.json_size import check_members, json_size
+from query_api.middleware.body_size import check_members, json_size
 from schemas.errors import MalformedEvent
 from schemas.events import (
     ENVELOPE_TYPE,

@@ -1,14 +1,19 @@
-"""`/v1/analytics`: what is shown, what is asked, how long it takes; counted over the recorded retrievals."""
+"""`/v1/analytics`: popular chunks, frequent and zero-result queries, latencies, over the recorded retrievals."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from query_api.analytics.analytics import chunk_shown, popular_chunks, query_analytics
-from query_api.analytics.views import chunk_use, feedback_counts, feedback_shown
+from query_api.analytics import (
+    chunk_impressions,
+    feedback_counts,
+    feedback_shown,
+    popular_chunks,
+    query_analytics,
+)
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
-from query_api.routes.since import Since, first_ms
+from query_api.routes.parameters import Since, first_ms
 from schemas.analytics import ChunkStatistics, PopularChunks, QueryAnalytics
 
 router = APIRouter(prefix="/v1/analytics", tags=["analytics"])
@@ -40,13 +45,13 @@ async def get_chunk_statistics(chunk_id: str, service: ServiceOf) -> ChunkStatis
     tables = service.snapshot().text
 
     def look() -> ChunkStatistics:
-        shown = chunk_shown(tables.usage, chunk_id)
-        said = tables.usage.feedback_on_chunks([chunk_id])
+        feedback = tables.usage.feedback_on_chunks([chunk_id])
         return ChunkStatistics(
-            **chunk_use(chunk_id, shown),
-            feedback=feedback_counts(said),
+            chunk_id=chunk_id,
+            **chunk_impressions(tables.usage, chunk_id).fields(),
+            feedback=feedback_counts(feedback),
             live=chunk_id in tables.chunks([chunk_id]),
-            latest_feedback=[feedback_shown(each) for each in reversed(said[-SHOWN_FEEDBACK:])],
+            latest_feedback=[feedback_shown(each) for each in reversed(feedback[-SHOWN_FEEDBACK:])],
         )
 
     statistics = await service.read(look)

@@ -1,28 +1,39 @@
-"""`/v1/collections`: those there are; `…/{collection}/chunking`: how one is cut, chosen as an event on the log."""
+"""`/v1/collections`: a list; `…/{collection}/chunking` and `…/linking`, events on the log; `…/relink`."""
 
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import Annotated
+from uuid import uuid4
 
 from aiokafka.errors import KafkaError
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Path
 
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.linking import DEFAULT_RULES
 from query_api.context import Service, service_of
-from query_api.errors import ApiProblem, refused_event
+from query_api.errors import ApiProblem, problem_responses, refused_event
 from query_api.index.collection_settings import SettingsReader, Stated
 from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord
-from query_api.middleware.model_route import ModelRoute
-from query_api.routes.parameters import CollectionInPath
+from query_api.middleware.body_size import ModelRoute
+from query_api.routes.parameters import DOCUMENT_ID, CollectionInPath
 from schemas.api import CollectionList, CollectionSummary, those_there
 from schemas.curation import (
     ChunkingChoice,
     ChunkingEvent,
     CollectionChunking,
+    CollectionLinking,
     CurationEvent,
+    LinkingChoice,
     LinkingEvent,
+    RelinkAccepted,
+    RelinkEvent,
+    Relinking,
     SettingAccepted,
     chunking_key,
     encode_choice,
+    linking_key,
+    relink_key,
 )
 from schemas.errors import MalformedEvent
 
@@ -31,7 +42,9 @@ router = APIRouter(tags=["collections"], route_class=ModelRoute)
 ServiceOf = Annotated[Service, Depends(service_of)]
 
 UNREADABLE = (KafkaError, LogUnavailable, TimeoutError, OSError)  # what SettingsReader raises
-PATH = "/v1/collections/{collection}/chunking"
+CHUNKING_PATH = "/v1/collections/{collection}/chunking"
+LINKING_PATH = "/v1/collections/{collection}/linking"
+RELINK_PATH = "/v1/collections/{collection}/relink"
 
 
 @router.get("/v1/collections", summary="The collections there are")
@@ -61,14 +74,14 @@ async def list_collections(service: ServiceOf) -> CollectionList:
     )
 
 
-@router.get(PATH, summary="How a collection is cut")
+@router.get(CHUNKING_PATH, summary="How a collection is cut")
 async def get_chunking(collection: CollectionInPath, service: ServiceOf) -> CollectionChunking:
     """What applies to documents that are sent now. Those indexed before keep their chunks until they are sent again."""
-    found = await stated(service, _key(collection))
-    return _shown(collection, _defaults(service), found, documents_in(service, collection))
+    found = await newest_setting(service, _checked_key(chunking_key, collection))
+    return _chunking(collection, _defaults(service), found, documents_in(service, collection))
 
 
-@router.put(PATH, status_code=202, summary="Choose how a collection is cut")
+@router.put(CHUNKING_PATH, status_code=202, summary="Choose how a collection is cut")
 async def put_chunking(collection: CollectionInPath, choice: ChunkingChoice, service: ServiceOf) -> SettingAccepted:
     """In the place of what was chosen before; what is left out is the default. It counts for every document that is
     sent after this answer; documents sent before keep their chunks until they are sent again."""
@@ -76,14 +89,14 @@ async def put_chunking(collection: CollectionInPath, choice: ChunkingChoice, ser
         _defaults(service).with_choice(choice)
     except ValueError as error:
         raise ApiProblem(422, "Request does not fit", str(error), members={"reason": "bad_setting"}) from error
-    position = await publish(service, _key(collection), encode_choice(choice))
+    position = await publish(service, _checked_key(chunking_key, collection), encode_choice(choice))
     return SettingAccepted(position=position, documents=documents_in(service, collection))
 
 
-@router.delete(PATH, status_code=202, summary="Cut a collection by the defaults again")
+@router.delete(CHUNKING_PATH, status_code=202, summary="Cut a collection by the defaults again")
 async def delete_chunking(collection: CollectionInPath, service: ServiceOf) -> SettingAccepted:
     """No error where nothing was chosen."""
-    position = await publish(service, _key(collection), None)
+    position = await publish(service, _checked_key(chunking_key, collection), None)
     return SettingAccepted(position=position, documents=documents_in(service, collection))
 
 
@@ -109,12 +122,12 @@ def require_documents(service: Service, collection: str) -> None:
     )
 
 
-async def stated(service: Service, key: bytes) -> Stated:
+async def newest_setting(service: Service, key: bytes) -> Stated:
     """What the newest record of a key on the curation topic says. Raises ApiProblem while the log is out of reach."""
     try:
         return await SettingsReader(service.locate_broker, service.topics.curation, service.skipped).newest(key)
     except UNREADABLE as error:
-        raise out_of_reach(_unreadable(error)) from error
+        raise log_unavailable(_unreadable(error)) from error
 
 
 def _unreadable(error: Exception) -> str:
@@ -126,18 +139,19 @@ async def publish(service: Service, key: bytes, value: bytes | None) -> str:
     try:
         (position,) = await service.writer.publish(service.topics.curation, [OutgoingRecord(key, value)])
     except BrokerUnavailable as error:
-        raise out_of_reach(f"{error}. Send it again in a while: twice does no harm.") from error
+        raise log_unavailable(f"{error}. Send it again in a while: twice does no harm.") from error
     return str(position)
 
 
-def _key(collection: str) -> bytes:
+def _checked_key(make: Callable[..., bytes], *names: str) -> bytes:
+    """A record key of the curation topic. Raises ApiProblem for names that cannot stand in one."""
     try:
-        return chunking_key(collection)
+        return make(*names)
     except MalformedEvent as error:
         raise refused_event(error) from error
 
 
-def out_of_reach(detail: str) -> ApiProblem:
+def log_unavailable(detail: str) -> ApiProblem:
     return ApiProblem(503, "Log out of reach", detail, retry_after_seconds=5, members={"reason": "unavailable"})
 
 
@@ -154,7 +168,9 @@ def _defaults(service: Service) -> ChunkingParameters:
     )
 
 
-def _shown(collection: str, defaults: ChunkingParameters, found: Stated, documents: int | None) -> CollectionChunking:
+def _chunking(
+    collection: str, defaults: ChunkingParameters, found: Stated, documents: int | None
+) -> CollectionChunking:
     chosen = found.event.choice if isinstance(found.event, ChunkingEvent) else None
     choice = chosen or ChunkingChoice()
     try:
@@ -173,3 +189,59 @@ def _shown(collection: str, defaults: ChunkingParameters, found: Stated, documen
         position=None if chosen is None or found.position is None else str(found.position),
         documents=documents,
     )
+
+
+@router.get(LINKING_PATH, summary="How a collection is linked")
+async def get_linking(collection: CollectionInPath, service: ServiceOf) -> CollectionLinking:
+    """What applies to documents that are indexed now. Those indexed before keep their edges until `relink`."""
+    found = await newest_setting(service, _checked_key(linking_key, collection))
+    chosen = found.event.choice if isinstance(found.event, LinkingEvent) else None
+    rules = DEFAULT_RULES.with_choice(chosen) if chosen else DEFAULT_RULES
+    position = None if chosen is None or found.position is None else str(found.position)
+    return CollectionLinking(
+        collection=collection,
+        **asdict(rules),
+        chosen=chosen or LinkingChoice(),
+        position=position,
+        documents=documents_in(service, collection),
+    )
+
+
+@router.put(LINKING_PATH, status_code=202, summary="Choose how a collection is linked")
+async def put_linking(collection: CollectionInPath, choice: LinkingChoice, service: ServiceOf) -> SettingAccepted:
+    """In the place of what was chosen before; what is left out is the default. It counts for documents that are indexed
+    after this answer; `relink` applies it to the others."""
+    position = await publish(service, _checked_key(linking_key, collection), encode_choice(choice))
+    return SettingAccepted(position=position, documents=documents_in(service, collection))
+
+
+@router.delete(LINKING_PATH, status_code=202, summary="Link a collection by the defaults again")
+async def delete_linking(collection: CollectionInPath, service: ServiceOf) -> SettingAccepted:
+    """No error where nothing was chosen."""
+    position = await publish(service, _checked_key(linking_key, collection), None)
+    return SettingAccepted(position=position, documents=documents_in(service, collection))
+
+
+@router.post(
+    RELINK_PATH,
+    status_code=202,
+    summary="Link what is stored by the rules of now",
+    responses=problem_responses(404),
+)
+async def post_relink(collection: CollectionInPath, service: ServiceOf) -> RelinkAccepted:
+    """Nothing is embedded again. Where the rules are those the documents were linked by, nothing changes. 404 for a
+    collection without documents."""
+    key = _checked_key(relink_key, collection, order := uuid4().hex[:16])
+    require_documents(service, collection)
+    position = await publish(service, key, encode_choice(Relinking()))
+    return RelinkAccepted(id=order, position=position)
+
+
+@router.get(RELINK_PATH + "/{order}", summary="How far it is", responses=problem_responses(404))
+async def get_relink(
+    collection: CollectionInPath, order: Annotated[str, Path(json_schema_extra=DOCUMENT_ID)], service: ServiceOf
+) -> Relinking:
+    found = await newest_setting(service, _checked_key(relink_key, collection, order))
+    if not isinstance(found.event, RelinkEvent) or found.event.state is None:
+        raise ApiProblem(404, "Not found", f"There is no order {order[:80]!r} to link this collection.")
+    return found.event.state

@@ -16,8 +16,8 @@ from query_api.dead_letters.skip import NothingToSkip, skip_batch
 from query_api.errors import ApiProblem, problem_responses
 from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable
-from query_api.middleware.model_route import ModelRoute
-from query_api.routes.since import Since
+from query_api.middleware.body_size import ModelRoute
+from query_api.routes.parameters import Since
 from schemas.clock import since_ms
 from schemas.dead_letters import DeadLetterDetail, DeadLetterPage, SkipOrder, SkippedBatch
 from schemas.errors import MalformedToken

@@ -13,7 +13,7 @@ from query_api.evaluation.approaches import Approach, approaches_named
 from query_api.evaluation.datasets import LabelledDocument
 from query_api.evaluation.in_process import EvaluationRunning, Evaluations, search_request
 from query_api.evaluation.results import ServiceFacts
-from query_api.middleware.model_route import LargeModelRoute
+from query_api.middleware.body_size import LargeModelRoute
 from query_api.rerankers.port import HOW_TO_CONFIGURE
 from query_api.sse.replay import new_retrieval_id
 from schemas.errors import WrongSetting

@@ -1,4 +1,4 @@
-"""`/v1/nodes/{id}` and `/v1/graph`: what stands around a node, and a part of the graph for drawing."""
+"""`/v1/chunks/{id}`, `/v1/nodes/{id}` and `/v1/graph`: a chunk, a node and its neighbours, a subgraph for drawing."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -8,13 +8,14 @@ from pydantic import BeforeValidator
 
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
-from schemas.api import EdgeKind, NodeDetail, Subgraph
+from schemas.api import ChunkDetail, EdgeKind, NodeDetail, Subgraph
 from schemas.search import split_list
 
 if TYPE_CHECKING:
     from query_api.index.graph.explorer import Explorer, Place
 
-router = APIRouter(tags=["graph"])
+
+router = APIRouter()
 
 LABEL_CHARACTERS = 80
 NODE_IS = (
@@ -31,7 +32,42 @@ Kinds = Annotated[
 ]
 
 
-@router.get("/v1/nodes/{node_id:path}", summary="A node and its neighbours", responses=problem_responses(404))
+@router.get("/v1/chunks/{chunk_id}", summary="A chunk", tags=["chunks"], responses=problem_responses(404))
+async def get_chunk(chunk_id: str, service: ServiceOf) -> ChunkDetail:
+    """A chunk of the current revision of its document."""
+    tables = service.snapshot().text
+
+    def read() -> ChunkDetail | None:
+        chunk = tables.chunks([chunk_id]).get(chunk_id)
+        passage = None if chunk is None else tables.passages([chunk.passage_id]).get(chunk.passage_id)
+        if chunk is None or passage is None:
+            return None
+        return ChunkDetail(
+            chunk_id=chunk.id,
+            passage_id=passage.id,
+            document_id=chunk.key.document_id,
+            collection=chunk.key.collection,
+            title=passage.title,
+            ordinal=chunk.ordinal,
+            section=list(chunk.section),
+            text=chunk.text,
+            start=chunk.start,
+            end=chunk.end,
+            parent_text=passage.text,
+            parent_start=passage.start,
+        )
+
+    found = await service.read(read)
+    if found is None:
+        raise ApiProblem(
+            404, "No such chunk", f"There is no chunk {chunk_id[:80]!r} now: its document was changed or deleted."
+        )
+    return found
+
+
+@router.get(
+    "/v1/nodes/{node_id:path}", summary="A node and its neighbours", tags=["graph"], responses=problem_responses(404)
+)
 async def get_node(
     node_id: str,
     service: ServiceOf,
@@ -43,7 +79,7 @@ async def get_node(
     return await service.read(lambda: _look(service, node_id, collection, kinds, limit))
 
 
-@router.get("/v1/graph", summary="A part of the graph, for drawing", responses=problem_responses(404))
+@router.get("/v1/graph", summary="A part of the graph, for drawing", tags=["graph"], responses=problem_responses(404))
 async def get_subgraph(
     service: ServiceOf,
     node: Annotated[str, Query(min_length=1, max_length=4096, description=f"Where to begin: {NODE_IS}.")],

@@ -1,4 +1,4 @@
-"""`/livez`, `/readyz`, `/metrics`, `/v1/status`: how the service is, for machines and for people."""
+"""`/livez`, `/readyz`, `/metrics`, `/v1/status`, `/v1/cache`: the state of the service."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -12,6 +12,7 @@ from query_api.health import readiness
 from query_api.index.lag import Lag
 from query_api.index.manager import reached_token
 from query_api.metrics import CONTENT_TYPE
+from schemas.api import CacheCleared, CacheStatistics
 from schemas.status import OpenTransaction, PartitionLag, Readiness, ServiceStatus, UnreadableBatchStatus
 
 router = APIRouter(tags=["operations"])
@@ -123,3 +124,15 @@ def _partitions(service: Service, topic: str, reached: dict[int, int], lags: dic
             )
         )
     return partitions
+
+
+@router.get("/v1/cache", summary="The cache of results")
+async def cache_statistics(service: ServiceOf) -> CacheStatistics:
+    """How full it is, and how often it had the answer."""
+    return service.cache.statistics()
+
+
+@router.delete("/v1/cache", summary="Clear the cache of results")
+async def clear_cache(service: ServiceOf) -> CacheCleared:
+    """It is never stale, so this is for measuring, not for correctness."""
+    return CacheCleared(removed=service.cache.clear())

@@ -1,7 +1,7 @@
-"""By which parameters a request may ask: those that its route knows; and what they look like, for the OpenAPI document.
+"""Parameters that routes share, with what the OpenAPI document says of them; and the refusal of unknown ones.
 
-Patterns stand there for those who write requests. What does not fit them is refused by who reads it, with a sentence
-that says more than a pattern.
+Patterns stand there for those who write requests. What does not fit is refused by its reader, with a sentence that says
+more than a pattern.
 """
 
 from collections.abc import Iterator
@@ -14,8 +14,11 @@ from query_api.errors import ApiProblem, no_such_parameter
 
 if TYPE_CHECKING:
     from fastapi._compat import ModelField
+if TYPE_CHECKING:
     from fastapi.dependencies.models import Dependant
+import time
 
+from schemas.clock import SINCE_PATTERN, since_ms
 
 COLLECTION = {"minLength": 1, "maxLength": 128, "pattern": r"^[^/\x00-\x1f\x7f]+$"}
 DOCUMENT_ID = {"minLength": 1, "maxLength": 2048, "pattern": r"^[^\x00-\x1f\x7f]+$"}
@@ -46,3 +49,23 @@ def _query_fields(dependant: "Dependant") -> "Iterator[ModelField]":
     yield from dependant.query_params
     for each in dependant.dependencies:
         yield from _query_fields(each)
+
+
+Since = Annotated[
+    str | None,
+    Query(
+        max_length=64,
+        description="Only from then on: `15m`, `2h`, `7d` ago, or an RFC 3339 time.",
+        json_schema_extra={"pattern": SINCE_PATTERN},
+    ),
+]
+
+
+def first_ms(since: str | None) -> int | None:
+    """Milliseconds since 1970; None for all. Raises ApiProblem 422."""
+    if since is None:
+        return None
+    try:
+        return since_ms(since, time.time_ns() // 1_000_000)
+    except ValueError as error:
+        raise ApiProblem(422, "Request does not fit", f"`since`: {error}") from error

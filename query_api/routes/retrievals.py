@@ -1,20 +1,31 @@
 """`/v1/retrievals`: what searches looked at and why they answered so, and what people say of their hits."""
 
+import base64
+import binascii
 import time
+from collections.abc import Sequence
 from typing import Annotated
 
+import msgspec
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import JSONResponse
 
 from indexer.errors import MalformedCursor
-from query_api.analytics.cursors import cursor_after, place_of
-from query_api.analytics.views import detail, summary
+from query_api.analytics import feedback_shown
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
-from query_api.middleware.model_route import ModelRoute
-from query_api.routes.since import Since, first_ms
-from schemas.analytics import FeedbackAccepted, FeedbackRequest, RetrievalDetail, RetrievalPage
+from query_api.middleware.body_size import ModelRoute
+from query_api.routes.parameters import Since, first_ms
+from schemas.analytics import (
+    FeedbackAccepted,
+    FeedbackRequest,
+    RetrievalDetail,
+    RetrievalPage,
+    RetrievalSummary,
+    RetrievedHitShown,
+)
+from schemas.clock import rfc3339
 from schemas.provenance import Feedback, Retrieval, RetrievedHit, encode_feedback
 
 router = APIRouter(tags=["retrievals"], route_class=ModelRoute)
@@ -33,14 +44,15 @@ async def list_retrievals(
     """Newest first, as far as the provenance topic has been taken in: a moment behind the answers."""
     from_ms = first_ms(since)
     try:
-        before = place_of(cursor) if cursor else None
+        before = _position_of(cursor) if cursor else None
     except MalformedCursor as error:
         raise ApiProblem(400, "Malformed cursor", str(error)) from error
     usage = service.snapshot().text.usage
     found = await service.read(lambda: usage.newest(collection, from_ms, before, limit + 1))
     page = found[:limit]
     return RetrievalPage(
-        retrievals=[summary(each) for each in page], next_cursor=cursor_after(page[-1]) if len(found) > limit else None
+        retrievals=[_summary(each) for each in page],
+        next_cursor=_cursor_after(page[-1]) if len(found) > limit else None,
     )
 
 
@@ -50,7 +62,7 @@ async def get_retrieval(retrieval_id: str, service: ServiceOf) -> RetrievalDetai
     what was said of its hits."""
     found = await _retrieval(service, retrieval_id)
     usage = service.snapshot().text.usage
-    return detail(found, await service.read(lambda: usage.feedback_on_retrieval(retrieval_id)))
+    return _detail(found, await service.read(lambda: usage.feedback_on_retrieval(retrieval_id)))
 
 
 @router.post(
@@ -117,4 +129,43 @@ def _hit(retrieval: Retrieval, feedback: FeedbackRequest) -> RetrievedHit:
         "No such hit",
         f"The retrieval {retrieval.retrieval_id[:80]!r} has no hit with {named}; it has {len(retrieval.hits)}, which "
         "GET /v1/retrievals/{id} lists.",
+    )
+
+
+def _cursor_after(retrieval: Retrieval) -> str:
+    position = msgspec.json.encode((retrieval.at_ms, retrieval.retrieval_id))
+    return base64.urlsafe_b64encode(position).decode().rstrip("=")
+
+
+def _position_of(cursor: str) -> tuple[int, str]:
+    """Time and id of the last retrieval of the page before. Raises MalformedCursor."""
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        decoded = base64.b64decode(padded, altchars=b"-_", validate=True)
+        return msgspec.json.decode(decoded, type=tuple[int, str])
+    except (binascii.Error, ValueError) as error:
+        raise MalformedCursor("Give the `next_cursor` of the page before, as it came.") from error
+
+
+def _summary(retrieval: Retrieval) -> RetrievalSummary:
+    return RetrievalSummary(
+        retrieval_id=retrieval.retrieval_id,
+        at=rfc3339(retrieval.at_ms),
+        query=retrieval.query,
+        collection=retrieval.collection,
+        mode=retrieval.mode,
+        hits=len(retrieval.hits),
+        seconds=retrieval.seconds,
+        outcome=retrieval.outcome,
+        cached=retrieval.cached,
+    )
+
+
+def _detail(retrieval: Retrieval, feedback: Sequence[Feedback]) -> RetrievalDetail:
+    fields = {name: getattr(retrieval, name) for name in Retrieval.__struct_fields__ if name != "hits"}
+    return RetrievalDetail(
+        **fields,
+        at=rfc3339(retrieval.at_ms),
+        hits=[RetrievedHitShown(**msgspec.structs.asdict(hit)) for hit in retrieval.hits],
+        feedback=[feedback_shown(each) for each in feedback],
     )

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from query_api.admission import Turn, caller_of
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
-from query_api.middleware.model_route import ModelRoute
+from query_api.middleware.body_size import ModelRoute
 from query_api.rerankers.port import HOW_TO_CONFIGURE
 from query_api.retrieval.retrievers.edge_filter import check_edges
 from query_api.retrieval.stages import SearchFailed

@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from query_api.cli import collections, drop_collection
+from query_api.cli import collection_deletion, collections
 from query_api.cli.app import app as query_commands
 from schemas.errors import Exit
 from tests.unit.query_api.cli.holding_service import HoldingService
@@ -97,9 +97,9 @@ def delete(
     """`answer` is what a person types; None where there is nobody."""
     held = service or HoldingService("a", "b", "c")
     monkeypatch.setattr(collections, "service_client", lambda url, data_dir: held.client)
-    monkeypatch.setattr(collections, "at_terminal", lambda: answer is not None)
-    monkeypatch.setattr(drop_collection, "PAUSE_SECONDS", 0)
-    monkeypatch.setattr(drop_collection, "SENT_AT_ONCE", 1)
+    monkeypatch.setattr(collections, "is_interactive", lambda: answer is not None)
+    monkeypatch.setattr(collection_deletion, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(collection_deletion, "SENT_AT_ONCE", 1)
     return CliRunner().invoke(collections.app, ["collections", "delete", *arguments], input=answer), held
 
 

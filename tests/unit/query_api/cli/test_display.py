@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from query_api.cli.console import PlainConsole
 from query_api.cli.display import (
     SNIPPET_CHARACTERS,
+    PlainConsole,
     period_text,
     show_collections,
     show_dead_letters,

@@ -7,8 +7,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from query_api.cli import collections, linking
-from query_api.cli.linking import RULES, follow
+from query_api.cli import collections
+from query_api.cli.collections import LINKING_RULES, await_relink
 from schemas.errors import Exit, Failure
 
 STATES = [
@@ -28,7 +28,7 @@ class LinkingClient:
     def get(self, path: str) -> dict[str, Any]:
         if path.endswith("/relink/a1"):
             return self.states.pop(0)
-        return {**dict.fromkeys(RULES, 0.5), "chosen": {"similar": 0.5}, "position": "0:4"}
+        return {**dict.fromkeys(LINKING_RULES, 0.5), "chosen": {"similar": 0.5}, "position": "0:4"}
 
     def put(self, path: str, body: bytes) -> dict[str, Any]:
         self.sent.append(("put", path, json.loads(body)))
@@ -45,16 +45,15 @@ class LinkingClient:
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> LinkingClient:
     made = LinkingClient()
-    for commands in (collections, linking):
-        monkeypatch.setattr(commands, "service_client", lambda url, data_dir: made)
-    monkeypatch.setattr(linking, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(collections, "service_client", lambda url, data_dir: made)
+    monkeypatch.setattr(collections, "POLL_SECONDS", 0.0)
     return made
 
 
 def shown(*arguments: str) -> str:
     app = typer.Typer()
     app.add_typer(collections.app)
-    app.add_typer(linking.app)
+    app.add_typer(collections.app)
     result = CliRunner().invoke(app, list(arguments))
     assert result.exit_code == Exit.OK, result.output
     return result.output
@@ -78,7 +77,7 @@ def test_relink_waits_until_it_is_done(client: LinkingClient) -> None:
 def test_what_is_no_name_of_a_collection_is_not_asked_for(client: LinkingClient) -> None:
     app = typer.Typer()
     app.add_typer(collections.app)
-    app.add_typer(linking.app)
+    app.add_typer(collections.app)
     for command in (["relink", "a/b"], ["collections", "linking", "a/b"], ["collections", "chunking", ""]):
         result = CliRunner().invoke(app, command)
         assert (result.exit_code, client.sent) == (Exit.USAGE, [])
@@ -96,5 +95,5 @@ def test_an_order_that_nobody_carries_out_is_left_in_the_log() -> None:
         clock[0] += 10
 
     with pytest.raises(Failure, match="stays in the log"):
-        follow(lambda: STATES[0], lambda _state: None, 60, pass_time, lambda: clock[0])
+        await_relink(lambda: STATES[0], lambda _state: None, 60, pass_time, lambda: clock[0])
     assert clock[0] == 70

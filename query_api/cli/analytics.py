@@ -32,8 +32,7 @@ def list_retrievals(
     data_dir: DataDir = None,
 ) -> None:
     """List searches, newest first: time, seconds, hits, question."""
-    from query_api.cli.console import PlainConsole
-    from query_api.cli.display_usage import show_retrievals
+    from query_api.cli.display import PlainConsole, show_retrievals
 
     asked = {"collection": collection, "since": since, "limit": limit, "cursor": cursor}
     with closing(service_client(url, data_dir)) as client:
@@ -53,8 +52,8 @@ def show_retrieval(
     data_dir: DataDir = None,
 ) -> None:
     """Show one search: its snapshot, its hits with each channel's rank and score, and what was said of them."""
-    from query_api.cli.console import PlainConsole
-    from query_api.cli.display_usage import show_retrieval as show
+    from query_api.cli.display import PlainConsole
+    from query_api.cli.display import show_retrieval as show
 
     with closing(service_client(url, data_dir)) as client:
         retrieval = client.get(f"/v1/retrievals/{quote(retrieval_id, safe='')}")
@@ -75,8 +74,7 @@ def popular(
     data_dir: DataDir = None,
 ) -> None:
     """List the chunks that are hits most often, with their mean rank and what was said of them."""
-    from query_api.cli.console import PlainConsole
-    from query_api.cli.display_usage import show_popular
+    from query_api.cli.display import PlainConsole, show_popular
 
     asked = {"collection": collection, "since": since, "limit": limit}
     with closing(service_client(url, data_dir)) as client:

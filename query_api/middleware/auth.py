@@ -1,4 +1,4 @@
-"""What stands before every route: who may ask, from where, and in what characters."""
+"""API key, host and origin checks before every route, and the form of its address."""
 
 import hmac
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
@@ -15,13 +15,12 @@ MAX_PARAMETERS = 256
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
-class Gate:
+class AuthMiddleware:
     """ASGI middleware. With an API key, every request but /livez and /readyz must carry it as a bearer token.
 
-    Without one the service listens on loopback only, and web pages must be kept from reaching it through the browser
-    of whoever sits there: requests must be addressed to a known host name (against DNS rebinding), and a page may
-    write if it came from this service itself or from one of THALWEG_SERVICE__CORS_ORIGINS. What is no browser sends no
-    `Origin`, and is not asked for one.
+    Without one the service listens on loopback only, and must be kept from web pages in a browser on this machine:
+    requests must be addressed to a known host name (against DNS rebinding), and a page may write if it came from this
+    service itself or from one of THALWEG_SERVICE__CORS_ORIGINS (against request forgery). Only browsers send `Origin`.
     """
 
     def __init__(self, app: ASGIApp, settings: ServiceBlock) -> None:
@@ -51,7 +50,7 @@ class Gate:
             if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._key):
                 raise ApiProblem(
                     401,
-                    "Key needed",
+                    "Unauthorized",
                     "Send the service's API key: `Authorization: Bearer <key>`.",
                     headers={"WWW-Authenticate": "Bearer"},
                 )
@@ -93,7 +92,7 @@ def host_name(host: str) -> str:
 
 
 def check_parameters(scope: Scope) -> None:
-    """Raises ApiProblem 400 for more query parameters than any route takes: each is looked at by itself."""
+    """Raises ApiProblem 400 for more query parameters than any route takes."""
     count = (scope.get("query_string") or b"").count(b"&") + 1
     if count > MAX_PARAMETERS:
         raise ApiProblem(
@@ -102,10 +101,7 @@ def check_parameters(scope: Scope) -> None:
 
 
 def check_characters(scope: Scope) -> None:
-    """Raises ApiProblem 400 for an address whose escapes are no UTF-8.
-
-    Decoded, every such byte is one and the same character, so different names would become one name.
-    """
+    """Raises ApiProblem 400 for an address whose escapes are not UTF-8: decoded, different names would become one."""
     for part, escaped in (("path", scope.get("raw_path")), ("query", scope.get("query_string"))):
         try:
             unquote_to_bytes(escaped or b"").decode("utf-8")

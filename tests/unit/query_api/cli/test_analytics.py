@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from query_api.cli import usage
+from query_api.cli import analytics as usage
 from schemas.errors import Exit
 
 SUMMARY = {

@@ -2,8 +2,14 @@
 
 import pytest
 
-from query_api.cli import drop_collection
-from query_api.cli.drop_collection import Dropped, documents_to_drop, follow_tombstones, publish_tombstones, token_of
+from query_api.cli import collection_deletion
+from query_api.cli.collection_deletion import (
+    Dropped,
+    documents_to_drop,
+    follow_tombstones,
+    publish_tombstones,
+    token_of,
+)
 from schemas.errors import Failure, WrongSetting
 from schemas.tokens import Token
 from tests.unit.query_api.cli.holding_service import HoldingService
@@ -13,7 +19,7 @@ AWKWARD = ["a/b.md", "..", "c?d=é#", "reports/status", "100%"]
 
 @pytest.fixture(autouse=True)
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drop_collection, "SENT_AT_ONCE", 1)
+    monkeypatch.setattr(collection_deletion, "SENT_AT_ONCE", 1)
 
 
 def no_pause(seconds: float) -> None:
@@ -60,7 +66,7 @@ def test_a_collection_that_is_not_there_is_refused_with_those_that_are() -> None
 
 
 def test_what_was_sent_again_and_what_stays_chosen_is_told() -> None:
-    told = drop_collection.summary_of(
+    told = collection_deletion.summary_of(
         Dropped("made", 1_200, 1, "0:1"), {"chunking": {"method": "semantic"}, "linking": None}
     )
     assert told == [

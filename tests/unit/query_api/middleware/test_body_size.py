@@ -1,12 +1,17 @@
-"""Bodies of several requests at once: what there is no room for is refused, and room comes back."""
+"""Limits of request bodies: bytes of one and of all, members of a JSON text."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from query_api.middleware.body_budget import BodyBudget, OverBudget
+from query_api.middleware import body_size as module
+from query_api.middleware.body_size import BodyBudget, JsonSize, OverBudget, json_size
 from tests.unit.query_api.running_service import Running, problem, service_over
 from tests.unit.query_api.scripted_engine import ScriptedEngine
 
@@ -21,10 +26,10 @@ def test_a_budget_is_shared_and_given_back_whatever_happens() -> None:
             second.take(5)
         second.take(4)
         assert not budget.has_room(1)
-        first.give_back()
-        first.give_back()
+        first.release()
+        first.release()
         second.take(6)
-    assert budget.held_bytes == 0
+    assert budget.used_bytes == 0
 
 
 async def test_bodies_that_together_are_too_large_are_refused_until_the_others_are_answered(tmp_path: Path) -> None:
@@ -87,3 +92,38 @@ async def test_an_evaluation_of_very_many_mistakes_is_refused_shortly(
         refused = await running.http.post("/v1/evaluations", content=body, headers=json)
         assert problem(refused)["status"] == status
         assert len(refused.content) < 2_500
+
+
+TEXTS = st.text(alphabet='ab"\\,[]{}é🛶/\n', max_size=8)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def members(value: Any) -> int:
+    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else max(1, len(inner)) + sum(map(members, inner))
+
+
+@given(value=VALUES, ascii_only=st.booleans(), block=st.integers(1, 40), indent=st.sampled_from([None, 1]))
+def test_every_text_is_counted_as_it_decodes_wherever_blocks_end(
+    value: Any, ascii_only: bool, block: int, indent: int | None
+) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "BLOCK_BYTES", block)
+        top = max(1, len(value)) if isinstance(value, list | dict) else 0
+        assert json_size(text, 10**9) == JsonSize(members(value), top)
+
+
+@given(st.binary(max_size=60), st.integers(1, 20))
+def test_any_bytes_are_counted_somehow(text: bytes, block: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "BLOCK_BYTES", block)
+        json_size(text, 10**9)
+
+
+def test_counting_stops_soon_after_the_limit() -> None:
+    assert json_size(b"[" + b"{}," * 10_000_000 + b"{}]", 1_000).members < 300_000

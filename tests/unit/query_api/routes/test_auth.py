@@ -1,4 +1,4 @@
-"""The gate before every route: keys, hosts, sizes, and what there is no route for."""
+"""The middleware before every route: keys, hosts, sizes, and what there is no route for."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

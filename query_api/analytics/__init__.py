@@ -1,1 +1,0 @@
-"""How searches were used: counted over the recorded retrievals, in bounded memory; it never writes."""

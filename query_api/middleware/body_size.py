@@ -1,0 +1,258 @@
+"""Limits of request bodies: the bytes of one, the bytes of all at once, and the members of a JSON text.
+
+Bytes count as they arrive, not as a request announces them. Members are counted before decoding: a megabyte of `{}` is
+350,000 objects, and 60 times its size once they are made.
+"""
+
+import asyncio
+import ctypes
+import sys
+from collections.abc import Callable, Coroutine, Mapping
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from query_api.errors import ApiProblem
+from query_api.settings import ServiceBlock
+from schemas.settings import MIB
+
+DOCUMENTS_PATH = "/v1/documents"
+EVALUATIONS_PATH = "/v1/evaluations"
+EVALUATION_BODY_BYTES = 8 * MIB
+SMALL_BODY_BYTES = 256 * 1024
+SMALL_BODIES_BYTES = 32 * MIB  # together; a budget of their own, so that large writes keep no search out
+RETRY_SECONDS = 2
+LARGE_BYTES = 4 * MIB  # from here on memory is returned to the system after the answer
+MAX_FIELDS = 100  # of a model
+BLOCK_BYTES = 256 * 1024
+_QUOTE, _COMMA, _BACKSLASH = b'",\\'
+_OPENING = b"[{"
+_CLOSING = b"]}"
+
+
+class OverBudget(Exception):
+    """There is no room for these bytes until other requests have been answered."""
+
+
+class BodyBudget:
+    """At most `limit_bytes` of bodies at once. For one event loop."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.used_bytes = 0
+
+    def share(self) -> "BodyShare":
+        """The share of one request, empty at first; released at the end of its `with` block, or before."""
+        return BodyShare(self)
+
+    def has_room(self, size: int) -> bool:
+        return self.used_bytes + size <= self.limit_bytes
+
+
+class BodyShare:
+    """The bytes of one request."""
+
+    def __init__(self, budget: BodyBudget) -> None:
+        self.budget = budget
+        self._bytes = 0
+
+    def take(self, size: int) -> None:
+        """Raises OverBudget, and takes nothing."""
+        if not self.budget.has_room(size):
+            raise OverBudget
+        self.budget.used_bytes += size
+        self._bytes += size
+
+    def release(self) -> None:
+        """May be called more than once."""
+        self.budget.used_bytes -= self._bytes
+        self._bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+class BodySizeMiddleware:
+    """ASGI middleware. A body over its route's limit gets 413; one that all bodies together leave no room for gets 503
+    with `Retry-After`. Bytes are counted until the answer begins."""
+
+    def __init__(self, app: ASGIApp, settings: ServiceBlock) -> None:
+        self._app = app
+        self._max_request_bytes = settings.max_request_bytes
+        self._documents = BodyBudget(max(settings.request_bytes_at_once, settings.max_request_bytes))
+        self._small = BodyBudget(SMALL_BODIES_BYTES)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        limit, budget = self._limit(scope["path"])
+        try:
+            check_declared(Headers(scope=scope), limit, budget)
+        except ApiProblem as problem:
+            await problem.response()(scope, receive, send)
+            return
+        with budget.share() as share:
+
+            async def send_and_release(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    share.release()
+                await send(message)
+
+            body = LimitedBody(receive, limit, share)
+            try:
+                await self._app(scope, body.next_message, send_and_release)
+            finally:
+                if body.size >= LARGE_BYTES:
+                    await asyncio.to_thread(trim_memory)
+
+    def _limit(self, path: str) -> tuple[int, BodyBudget]:
+        if path.startswith(DOCUMENTS_PATH):
+            return self._max_request_bytes, self._documents
+        return (EVALUATION_BODY_BYTES if path.startswith(EVALUATIONS_PATH) else SMALL_BODY_BYTES), self._small
+
+
+def check_declared(headers: Mapping[str, str], limit: int, budget: BodyBudget) -> None:
+    """Raises ApiProblem for a declared length that is too large, before any of the body is read."""
+    declared = headers.get("content-length", "0")
+    if not (declared.isascii() and declared.isdigit()):
+        return
+    if len(declared) > 18 or int(declared) > limit:
+        raise ApiProblem(413, "Request too large", _too_large(limit))
+    if not budget.has_room(int(declared)):
+        raise ApiProblem(503, "Too many large requests", _no_room(budget), retry_after_seconds=RETRY_SECONDS)
+
+
+class LimitedBody:
+    """The body of one request as it arrives; `size` counts its bytes."""
+
+    def __init__(self, receive: Receive, limit: int, share: BodyShare) -> None:
+        self._receive = receive
+        self._limit = limit
+        self._share = share
+        self.size = 0
+
+    async def next_message(self) -> Message:
+        """Raises HTTPException once the body has more than `limit` bytes, or there is no room for it."""
+        message = await self._receive()
+        size = len(message.get("body", b""))
+        self.size += size
+        if self.size > self._limit:
+            raise HTTPException(413, _too_large(self._limit))
+        try:
+            self._share.take(size)
+        except OverBudget as error:
+            raise HTTPException(503, _no_room(self._share.budget), {"Retry-After": str(RETRY_SECONDS)}) from error
+        return message
+
+
+def trim_memory() -> None:
+    """Return freed memory to the system: glibc keeps tens of megabytes for each thread."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
+
+
+def _too_large(limit: int) -> str:
+    return f"The body is over {limit:,} bytes. Send less at once, or raise THALWEG_SERVICE__MAX_REQUEST_BYTES."
+
+
+def _no_room(budget: BodyBudget) -> str:
+    return (
+        f"The service holds other requests' bodies, and at most {budget.limit_bytes:,} bytes of them at once. "
+        "Send it again in a while."
+    )
+
+
+class JsonSize(NamedTuple):
+    """`members`: elements of lists and fields of objects, of the whole text, at most a few too many (empty lists and
+    objects count as one). `top`: those of the outermost list or object alone."""
+
+    members: int
+    top: int
+
+
+def json_size(text: bytes | bytearray, most: int) -> JsonSize:
+    """The size of a JSON text; counting stops once there are more than `most` members. Text that is not JSON gives any
+    number. numpy works on blocks, which costs the same whatever the bytes are (about 5 ms a MiB)."""
+    import numpy as np  # not at the start of the service: the port is to be open before
+
+    members = top = depth = backslashes = 0
+    inside = False  # a string
+    for start in range(0, len(text), BLOCK_BYTES):
+        block = np.frombuffer(text, np.uint8, min(BLOCK_BYTES, len(text) - start), start)
+        quotes = block == _QUOTE
+        escapes = block == _BACKSLASH
+        if backslashes or escapes.any():
+            at = np.arange(len(block), dtype=np.int32)
+            others = np.where(escapes, np.int32(-1 - backslashes), at)
+            before = np.empty_like(at)  # where the last byte that is no backslash stands, before each
+            before[0] = -1 - backslashes
+            np.maximum.accumulate(others[:-1], out=before[1:])
+            np.maximum(before, before[0], out=before)
+            quotes &= (at - before) % 2 == 1
+            backslashes = int(len(block) - 1 - max(before[-1], others[-1])) % 2
+        strings = np.logical_xor.accumulate(quotes) ^ inside
+        inside = bool(strings[-1])
+        outside = ~strings
+        commas = (block == _COMMA) & outside
+        opening = ((block == _OPENING[0]) | (block == _OPENING[1])) & outside
+        closing = ((block == _CLOSING[0]) | (block == _CLOSING[1])) & outside
+        depths = np.cumsum(opening.astype(np.int8) - closing.astype(np.int8), dtype=np.int32) + depth
+        depth = int(depths[-1])
+        members += int(np.count_nonzero(commas)) + int(np.count_nonzero(opening))
+        top += int(np.count_nonzero(commas & (depths == 1)))
+        if members > most:
+            break
+    return JsonSize(members, top + 1 if members else 0)
+
+
+def check_members(size: JsonSize, most: int) -> None:
+    """Raises ApiProblem 413 for a JSON text with more than `most` members."""
+    if size.members > most:
+        raise ApiProblem(
+            413,
+            "Request too large",
+            f"The lists and objects of the body have more than {most:,} members, all counted. Send less at once.",
+            members={"reason": "too_many_members"},
+        )
+
+
+class ModelRoute(APIRoute):
+    """`APIRouter(route_class=ModelRoute)`: limits the members of bodies that FastAPI makes a model of. A model that is
+    wrong costs a sentence for each wrong member."""
+
+    max_members = 2_000
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        if self.body_field is None:
+            return handle
+
+        async def counted(request: Request) -> Response:
+            body = await request.body()  # which keeps it for the handler
+            size = await asyncio.to_thread(json_size, body, self.max_members)
+            check_members(size, self.max_members)
+            if size.top > MAX_FIELDS:
+                raise ApiProblem(
+                    422, "Request does not fit", f"The body has {size.top:,} fields; no route takes over {MAX_FIELDS}."
+                )
+            return await handle(request)
+
+        return counted
+
+
+class LargeModelRoute(ModelRoute):
+    """For lists of questions and judgements."""
+
+    max_members = 100_000
