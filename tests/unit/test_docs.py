@@ -3,12 +3,11 @@
 Commands, settings, routes, metrics, files, links, formats, reasons of refusals.
 """
 
-import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import pytest
 from typer.main import get_command
@@ -16,7 +15,10 @@ from typer.main import get_command
 from indexer.parsing import formats
 from query_api.app import create_app
 from query_api.settings import ServiceSettings
+from schemas.events import DocumentDelete, DocumentUpsert, decode_document_event
 from schemas.search import SearchRequest
+from schemas.settings import KafkaSettings, LimitSettings
+from schemas.topics import TopicNames
 from streams.kafka.dead_letters import Stage
 from tests.settings_table import PAGE as CONFIGURATION
 from tests.settings_table import rows, table
@@ -181,11 +183,40 @@ def test_each_page_is_linked_from_another() -> None:
     assert not [name for name in TEXTS if name != "README.md" and (ROOT / name) not in linked]
 
 
-def test_the_python_examples_are_python() -> None:
-    examples = [example for text in TEXTS.values() for example in re.findall(r"```python\n(.*?)```", text, re.DOTALL)]
-    assert examples
-    for example in examples:
-        ast.parse(example)
+class RecordingProducer:
+    """kafka-python's producer, as far as the examples use it."""
+
+    sent: ClassVar[list[tuple[str, bytes | None, bytes, list[tuple[str, bytes]]]]] = []
+    partition, offset = 3, 1042
+
+    def __init__(self, **_settings: object) -> None:
+        self.sent.clear()
+
+    def send(
+        self, topic: str, value: bytes | None, *, key: bytes, headers: Sequence[tuple[str, bytes]] = ()
+    ) -> "RecordingProducer":
+        self.sent.append((topic, value, key, list(headers)))
+        return self
+
+    def get(self, timeout: float) -> "RecordingProducer":
+        assert timeout
+        return self
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/ingestion.md"])
+def test_the_example_publishes_what_is_accepted_and_prints_the_token(
+    page: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("kafka.KafkaProducer", RecordingProducer)
+    [example] = re.findall(r"```python\n(.*?)```", TEXTS[page], re.DOTALL)
+    exec(compile(example, page, "exec"), {})
+    assert capsys.readouterr().out == "3:1042\n"
+    assert RecordingProducer.sent
+    for topic, value, key, headers in RecordingProducer.sent:
+        assert topic == TopicNames(KafkaSettings().topic_prefix).documents
+        event = decode_document_event(key, value, headers, LimitSettings())
+        assert isinstance(event, DocumentDelete if value is None else DocumentUpsert)
+        assert getattr(event, "unknown_fields", 0) == 0
 
 
 def test_every_format_is_in_the_table() -> None:
