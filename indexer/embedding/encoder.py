@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.embedding.model_files import PACKAGED_MODEL, model_folder
+from indexer.embedding.model_files import model_folder
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
@@ -115,12 +115,6 @@ def load_encoder(settings: EmbeddingSettings, stored: StoredVectors | None = Non
             "set THALWEG_EMBEDDING__DIMENSION to no more, or name another model."
         )
     return PromptedEncoder(model, _prompts(settings, model.provider), settings.dimension)
-
-
-def needs_packaged_model(settings: EmbeddingSettings, stored: StoredVectors | None = None) -> bool:
-    """Whether `load_encoder` would take the packaged model, and download it where it is not yet here."""
-    provider = stored.embedding_provider if settings.provider == "auto" and stored else settings.provider
-    return provider not in ("openai", "hashing") and settings.model == PACKAGED_MODEL
 
 
 def prompts_in(folder: Path) -> Prompts:

@@ -19,6 +19,7 @@ from typing import Any
 from indexer.errors import IncompatibleGeneration
 from indexer.runtime.user_cache import download_directory, user_cache_dir
 from schemas.errors import Failure, Unreachable
+from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
 LOCK_FILE = "model.lock.txt"
@@ -65,6 +66,12 @@ def model_folder(model: str) -> Path:
             "tokenizer.json, or an .onnx file."
         )
     return path
+
+
+def needs_packaged_model(settings: EmbeddingSettings, stored_provider: EmbeddingProvider | None = None) -> bool:
+    """Whether an encoder of these settings runs the packaged model; `auto` stands for the stored vectors' provider."""
+    provider = stored_provider if settings.provider == "auto" else settings.provider
+    return provider not in ("openai", "hashing") and settings.model == PACKAGED_MODEL
 
 
 def packaged_model(report: Callable[[], None] | None = None) -> Path:

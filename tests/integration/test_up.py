@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -243,3 +244,38 @@ def test_nothing_is_left_when_up_is_killed(start: Callable[..., Up]) -> None:
 
     assert psutil.wait_procs(children, timeout=10)[1] == []
     assert find_running(up.data_dir) is None
+
+
+NOWHERE = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "UV_DEFAULT_INDEX": "http://127.0.0.1:9/", "UV_HTTP_RETRIES": "0"}
+
+
+def test_a_model_that_cannot_be_downloaded_ends_up_with_what_to_do(
+    start: Callable[..., Up], tmp_path: Path, kafka: str
+) -> None:
+    up = start(XDG_CACHE_HOME=str(tmp_path / "cache"), THALWEG_KAFKA__BOOTSTRAP_SERVERS=kafka, **NOWHERE)
+    up.wait_for(lambda: up.process.poll() is not None)
+    assert up.process.returncode == Exit.UNREACHABLE
+    assert "Downloading the model" in up.said()
+    assert "THALWEG_EMBEDDING__MODEL" in up.said()
+
+
+def test_up_ends_at_once_while_the_model_is_downloaded(start: Callable[..., Up], tmp_path: Path, kafka: str) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        index = {"PIP_INDEX_URL": f"http://127.0.0.1:{silent.getsockname()[1]}/"}
+        up = start(XDG_CACHE_HOME=str(tmp_path / "cache"), THALWEG_KAFKA__BOOTSTRAP_SERVERS=kafka, **index)
+        up.wait_for(lambda: "Downloading the model" in up.said())
+        assert up.end() == Exit.OK
+    assert [path.name for path in (tmp_path / "cache/thalweg/models").iterdir()] == ["fetch.lock"]
+
+
+def test_what_runs_no_model_downloads_none(start: Callable[..., Up], tmp_path: Path, kafka: str) -> None:
+    up = start(
+        XDG_CACHE_HOME=str(tmp_path / "cache"),
+        THALWEG_KAFKA__BOOTSTRAP_SERVERS=kafka,
+        THALWEG_EMBEDDING__PROVIDER="hashing",
+        **NOWHERE,
+    )
+    up.wait_ready()
+    assert not (tmp_path / "cache").exists()

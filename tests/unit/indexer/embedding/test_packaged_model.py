@@ -14,8 +14,14 @@ from typing import Any
 import pytest
 
 from indexer.embedding import model_files
-from indexer.embedding.encoder import load_encoder, needs_packaged_model
-from indexer.embedding.model_files import PACKAGED_MODEL, WrongModelChecksum, model_digest, packaged_model
+from indexer.embedding.encoder import load_encoder
+from indexer.embedding.model_files import (
+    PACKAGED_MODEL,
+    WrongModelChecksum,
+    model_digest,
+    needs_packaged_model,
+    packaged_model,
+)
 from schemas.errors import Exit, Unreachable
 from schemas.settings import EmbeddingSettings
 from tests.unit.indexer.embedding.tiny_bert import WIDTH, write_model
@@ -175,13 +181,8 @@ def test_two_starts_at_once_download_once(cache: Path, monkeypatch: pytest.Monke
 
 
 def test_only_who_runs_the_packaged_model_needs_it(tmp_path: Path) -> None:
-    class StoredVectors:
-        embedding_provider = "openai"
-        embedding_model = PACKAGED_MODEL
-        dimension = 384
-
     assert needs_packaged_model(EmbeddingSettings())
-    assert needs_packaged_model(EmbeddingSettings(provider="onnx"), StoredVectors())
-    assert not needs_packaged_model(EmbeddingSettings(), StoredVectors())
+    assert needs_packaged_model(EmbeddingSettings(provider="onnx"), "openai")
+    assert not needs_packaged_model(EmbeddingSettings(), "openai")
     assert not needs_packaged_model(EmbeddingSettings(model=str(tmp_path)))
     assert not needs_packaged_model(EmbeddingSettings(provider="hashing"))
