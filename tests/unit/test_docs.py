@@ -157,6 +157,18 @@ def test_each_file_and_package_exists() -> None:
         assert (ROOT / path).exists(), f"{page}: {path}"
 
 
+@pytest.mark.parametrize("package", ["indexer", "streams", "query_api"])
+def test_architecture_lists_the_packages_that_there_are(package: str) -> None:
+    rows_of_package = TEXTS["ARCHITECTURE.md"].partition(f"| in `{package}/` |")[2].partition("\n\n")[0]
+    listed = {
+        name
+        for row in rows_of_package.splitlines()
+        for name in re.findall(r"`([a-z_]+)/", row.partition("| ")[2].partition(" |")[0])
+    }
+    there = {file.parent.name for file in (ROOT / package).glob("*/__init__.py")}
+    assert listed == there
+
+
 def anchors(text: str) -> set[str]:
     """Those that GitHub gives headings."""
     headings = HEADING.findall(CODE_BLOCK.sub("", text))
