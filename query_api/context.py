@@ -34,8 +34,7 @@ from query_api.process_pool.pool import SharedSearches, processes_to_search
 from query_api.provenance import ProvenanceQueue
 from query_api.rerankers.served import ServedReranker
 from query_api.retrieval.cache import ResultCache
-from query_api.retrieval.pagination import reads_tables, snapshot_gone, snapshot_of_page
-from query_api.retrieval.pinned_snapshots import PinnedSnapshots
+from query_api.retrieval.pagination import PinnedSnapshots, reads_tables, snapshot_gone, snapshot_of_page
 from query_api.retrieval.service import Retriever, SearchEngine
 from query_api.settings import ServiceSettings
 from query_api.sse.replay import ReplayBuffer

@@ -1,4 +1,4 @@
-"""What a copy of the service does: it answers the searches it is sent, until nobody is there to send any."""
+"""The child's side of the pool: the messages between the service and a copy of it, and the copy that answers."""
 
 import asyncio
 import ctypes
@@ -6,11 +6,73 @@ import gc
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from pathlib import Path
+from typing import NamedTuple
 
-from query_api.process_pool.messages import LONGEST_LINE, Answer, Ask, Ended, Stop, asked, ending, telling
+from schemas.frames import NAMES, PARTS, SearchFrame
+from schemas.search import SearchRequest
+
+LONGEST_LINE = 256 * 1024 * 1024  # bytes; a hit holds the text of a passage and the metadata of a document
+FAILED = b"failed"  # how a search ends that ends without Done
+
+Answer = Callable[[SearchRequest, str], AsyncGenerator[SearchFrame, None]]
+"""The frames of the answer to a request, for a retrieval id."""
+
+_KINDS = {name.encode(): part for name, part in PARTS.items()}
+
+
+class Ask(NamedTuple):
+    """Search. `number` tells the searches of one copy apart."""
+
+    number: int
+    retrieval_id: str
+    request: SearchRequest
+
+
+class Stop(NamedTuple):
+    """Nobody waits for this search any more."""
+
+    number: int
+
+
+class Ended(NamedTuple):
+    """A search has ended without Done."""
+
+    reason: str
+
+
+def asking(ask: Ask) -> bytes:
+    return b"ask %d %s %s\n" % (ask.number, ask.retrieval_id.encode(), ask.request.model_dump_json().encode())
+
+
+def stopping(number: int) -> bytes:
+    return b"stop %d\n" % number
+
+
+def asked(line: bytes) -> Ask | Stop:
+    word, number, *rest = line.rstrip(b"\n").split(b" ", 3)
+    if word == b"stop":
+        return Stop(int(number))
+    retrieval_id, request = rest
+    return Ask(int(number), retrieval_id.decode(), SearchRequest.model_validate_json(request))
+
+
+def telling(number: int, part: SearchFrame) -> bytes:
+    return b"%d %s %s\n" % (number, NAMES[type(part)].encode(), part.model_dump_json(by_alias=True).encode())
+
+
+def ending(number: int, ended: Ended) -> bytes:
+    return b"%d %s %s\n" % (number, FAILED, " ".join(ended.reason.split()).encode("utf-8", "replace"))
+
+
+def told(line: bytes) -> tuple[int, SearchFrame | Ended]:
+    number, kind, rest = line.rstrip(b"\n").split(b" ", 2)
+    if kind in _KINDS:
+        return int(number), _KINDS[kind].model_validate_json(rest)
+    return int(number), Ended(rest.decode())
+
 
 LAST_STANDARD_FILE = 2
 _FIRST_TO_GO = "1000"  # of -1000 to 1000, proc_pid_oom_score_adj(5)

@@ -9,8 +9,17 @@ from contextlib import suppress
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
-from query_api.process_pool.child_process import open_files, run_copy
-from query_api.process_pool.messages import LONGEST_LINE, Answer, Ask, Ended, asking, stopping, told
+from query_api.process_pool.child_process import (
+    LONGEST_LINE,
+    Answer,
+    Ask,
+    Ended,
+    asking,
+    open_files,
+    run_copy,
+    stopping,
+    told,
+)
 from schemas.frames import Done, SearchFrame, Stage
 from schemas.search import SearchRequest
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from query_api.index.graph.view import GraphView
-from query_api.query.question import Question, Span, normalise_text
+from query_api.query.analysis import Question, Span, normalise_text
 from schemas.hits import NamedInQuestion
 from schemas.ids import entity_id
 

@@ -1,16 +1,16 @@
-"""Channels fused into one order of places: pure, from candidate lists and scores to what stands where and why."""
+"""Channels fused into one order: pure, from candidate lists and scores to what stands where and why."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from query_api.index.snapshot import Candidate
 from query_api.retrieval.comparison import Compared
-from query_api.retrieval.diversity import Limit, at_most
 from query_api.retrieval.scoring import (
     COVERAGE_POOL,
     COVERAGE_WEIGHT,
@@ -28,6 +28,46 @@ from schemas.filters import Group
 from schemas.hits import DuplicateHit
 from schemas.ids import DocumentKey
 from schemas.search import Fusion, Mode
+
+T = TypeVar("T")
+
+
+class Limit(NamedTuple):
+    """At most so many hits whose documents share one of these."""
+
+    most: int
+    shared: Callable[[DocumentKey], Collection[Hashable]]
+
+    @classmethod
+    def per_document(cls, most: int) -> "Limit":
+        return cls(most, lambda key: (key,))
+
+
+def at_most(
+    limits: Sequence[Limit], order: Sequence[T], key_of: Callable[[T], DocumentKey], first: int | None = None
+) -> list[T]:
+    """The first of the order, or all for None, without those that would be one too many for any of the limits."""
+    if not limits:
+        return list(order[:first])
+    taken: list[Counter[Hashable]] = [Counter() for _ in limits]
+    kept: list[T] = []
+    for unit in order:
+        key = key_of(unit)
+        shares = [limit.shared(key) for limit in limits]
+        full = any(
+            counted[each] >= limit.most
+            for limit, counted, shared in zip(limits, taken, shares, strict=True)
+            for each in shared
+        )
+        if full:
+            continue
+        for counted, shared in zip(taken, shares, strict=True):
+            counted.update(shared)
+        kept.append(unit)
+        if first is not None and len(kept) >= first:
+            break
+    return kept
+
 
 DEPTH = 64  # candidates a text channel gives at first
 DEEPER = 4  # how many times more it gives when a page lies deeper

@@ -3,13 +3,13 @@
 from typing import NamedTuple
 
 from indexer.errors import TransientStoreError
+from query_api.query.analysis import hops_of
 from query_api.query.entity_linking import names_in
-from query_api.query.understanding import hops_of
-from query_api.retrieval.analysis import Analysis
+from query_api.retrieval.analysis_stage import Analysis
 from query_api.retrieval.comparison import Compared, Comparer, best_scores
 from query_api.retrieval.fusion import DEPTH
 from query_api.retrieval.retrievers.graph import graph_channel
-from query_api.retrieval.retrievers.graph_results import Findings
+from query_api.retrieval.retrievers.graph_scoring import Findings
 from query_api.retrieval.stages import Diagnostics, Outcome, SearchContext, within
 from query_api.retrieval.text_stage import TextResults
 

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from query_api.retrieval.fusion import Place
 from query_api.retrieval.ranking import Ranking, Retrieved
-from query_api.retrieval.results.context_windows import span_of, with_contexts
 from query_api.retrieval.results.explanation import factors_of
-from query_api.retrieval.results.hits import Texts, hits_of
+from query_api.retrieval.results.hits import Texts, hits_of, span_of, with_contexts
 from query_api.retrieval.results.paths import Trail
 from query_api.retrieval.stages import TEXTS_OF_HITS, read_texts, together
 from query_api.retrieval.subqueries import MergedRanking

@@ -1,16 +1,115 @@
-"""Pages by cursor: what a cursor asks for, whether it still can be had, and the cursor of the page after."""
+"""Pages by cursor: what a cursor says, the snapshots kept for the next page, and who may still have it."""
 
-from typing import TYPE_CHECKING
+import base64
+import binascii
+import hashlib
+import secrets
+import time
+from collections.abc import Callable
+from typing import Annotated
+
+import msgspec
+from cachetools import TTLCache
 
 from indexer.errors import MalformedCursor
 from query_api.errors import ApiProblem
-from query_api.retrieval.cache_key import question_of
-from query_api.retrieval.cursors import Cursor, read_cursor, write_cursor
-from query_api.retrieval.pinned_snapshots import PinnedSnapshots
+from query_api.index.snapshot import Snapshot
+from query_api.retrieval.cache import question_of, snapshot_identity
 from schemas.search import MAX_OFFSET, SearchRequest
 
-if TYPE_CHECKING:
-    from query_api.index.snapshot import Snapshot
+CHECK_BYTES = 6
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+
+
+class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """`snapshot` is the name it is kept under, `question` a digest of what was asked, `offset` the page's first hit."""
+
+    snapshot: Name
+    question: Name
+    offset: Annotated[int, msgspec.Meta(ge=0, le=MAX_OFFSET)]
+
+
+_decoder = msgspec.json.Decoder(Cursor)
+
+
+def write_cursor(cursor: Cursor) -> str:
+    """With a check sum before it. It is no secret and no signature: a cursor opens nothing its caller may not search,
+    and a snapshot's name cannot be guessed."""
+    body = msgspec.json.encode(cursor)
+    return base64.urlsafe_b64encode(_check(body) + body).decode().rstrip("=")
+
+
+def read_cursor(text: str) -> Cursor:
+    """Raises MalformedCursor for anything that `write_cursor` did not make."""
+    try:
+        padded = text.encode("ascii") + b"=" * (-len(text) % 4)
+        sent = base64.b64decode(padded, altchars=b"-_", validate=True)
+        check, body = sent[:CHECK_BYTES], sent[CHECK_BYTES:]
+        if check != _check(body):
+            raise ValueError("the check sum does not fit")
+        return _decoder.decode(body)
+    except (binascii.Error, ValueError) as error:
+        raise MalformedCursor(
+            f"{text[:40]!r} is no cursor of a search: give the `next_cursor` of the page before, as it came."
+        ) from error
+
+
+def _check(body: bytes) -> bytes:
+    return hashlib.blake2b(body, digest_size=CHECK_BYTES, person=b"cursor").digest()
+
+
+class _PinnedCache(TTLCache[str, Snapshot]):
+    """Evicts those first whose next page nobody has asked for: most first pages are also last ones; then the soonest
+    to expire."""
+
+    def __init__(self, most: int, seconds: float, clock: Callable[[], float]) -> None:
+        super().__init__(most, seconds, clock)
+        self.continued: set[str] = set()
+
+    def popitem(self) -> tuple[str, Snapshot]:
+        self.expire()
+        soonest_first = list(self)
+        name = next((name for name in soonest_first if name not in self.continued), soonest_first[0])
+        return name, self.pop(name)
+
+
+class PinnedSnapshots:
+    """At most so many snapshots that cursors point to, each for so long after a first page was last read from it. On
+    the event loop only.
+
+    The time counts from when the snapshot was the current one, so that it ends before the worker removes the versions
+    of the tables it is pinned to; further pages do not prolong it. Names cannot be guessed, and none is given out
+    twice, so a cursor of an earlier process finds nothing rather than something else.
+    """
+
+    def __init__(self, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._pinned = _PinnedCache(most, seconds, clock)
+
+    def pin(self, snapshot: Snapshot, *, was_current: bool) -> str | None:
+        """The name to find it under. `was_current` says that it is read as the newest one, not by a cursor: then its
+        time begins anew. None where it cannot be kept."""
+        identity = snapshot_identity(snapshot)
+        name = next((name for name, each in self._pinned.items() if snapshot_identity(each) == identity), None)
+        if not was_current or not self._pinned.maxsize:
+            return name
+        name = name or secrets.token_urlsafe(9)
+        self._pinned[name] = self._pinned.get(name, snapshot)
+        return name
+
+    def find(self, name: str) -> Snapshot | None:
+        """The snapshot of that name, whose further pages are read; None when it is gone."""
+        if name in self._pinned:
+            self._pinned.continued.add(name)
+        return self._pinned.get(name)
+
+    def prune(self) -> None:
+        """Let those go whose time is over."""
+        self._pinned.expire()
+        self._pinned.continued &= set(self._pinned)
+
+    def __len__(self) -> int:
+        return len(self._pinned)
 
 
 def page_of(request: SearchRequest) -> SearchRequest:
@@ -20,7 +119,7 @@ def page_of(request: SearchRequest) -> SearchRequest:
     return request.model_copy(update={"cursor": None, "offset": read_cursor(request.cursor).offset})
 
 
-def snapshot_of_page(request: SearchRequest, cursor: str, kept: PinnedSnapshots, generation: str) -> "Snapshot":
+def snapshot_of_page(request: SearchRequest, cursor: str, pinned: PinnedSnapshots, generation: str) -> "Snapshot":
     """The snapshot that a cursor's page is read from. Raises ApiProblem: 400 for a cursor that does not fit, 410 for
     one whose snapshot is gone, also with the generation it was of."""
     if request.offset:
@@ -36,7 +135,7 @@ def snapshot_of_page(request: SearchRequest, cursor: str, kept: PinnedSnapshots,
             "This cursor belongs to another question: send it with the `q`, `collection`, `mode`, `group` and the "
             "other parameters of the first page; only `k` may change.",
         )
-    snapshot = kept.find(asked.snapshot)
+    snapshot = pinned.find(asked.snapshot)
     if snapshot is None or snapshot.generation != generation:
         raise snapshot_gone()
     return snapshot
@@ -58,10 +157,10 @@ def reads_tables(request: SearchRequest, snapshot: "Snapshot") -> bool:
 
 
 def next_cursor(
-    request: SearchRequest, snapshot: "Snapshot", next_offset: int | None, kept: PinnedSnapshots
+    request: SearchRequest, snapshot: "Snapshot", next_offset: int | None, pinned: PinnedSnapshots
 ) -> str | None:
     """The cursor of the page after the one that `request` asked for; None on the last one that can be had."""
     if next_offset is None or next_offset > MAX_OFFSET:
         return None
-    name = kept.keep(snapshot, was_current=request.cursor is None)
+    name = pinned.pin(snapshot, was_current=request.cursor is None)
     return None if name is None else write_cursor(Cursor(name, question_of(request), next_offset))

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from query_api.index.snapshot import QueryEncoder, Snapshot
-from query_api.query.understanding import hops_of, understood
-from query_api.retrieval.analysis import Analysis, analyse, within_asked_time
+from query_api.query.analysis import hops_of, understood
+from query_api.retrieval.analysis_stage import Analysis, analyse, within_asked_time
 from query_api.retrieval.graph_stage import compare, follow_graph
 from query_api.retrieval.page import batches, hits_at
 from query_api.retrieval.ranking import Ranking, Retrieved, rank
 from query_api.retrieval.rerank import asks_reranker, reranked, scored
-from query_api.retrieval.retrievers.graph_results import NOTHING, Findings
+from query_api.retrieval.retrievers.graph_scoring import NOTHING, Findings
 from query_api.retrieval.retrievers.structured import Structured
 from query_api.retrieval.stages import (
     ALL_CHANNELS,

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from indexer.text_analysis import terms_of_question
-from query_api.retrieval.analysis import Analysis, newest_first
+from query_api.retrieval.analysis_stage import Analysis, newest_first
 from query_api.retrieval.fusion import DEPTH, Found, FusionWeights, Place, places
 from query_api.retrieval.graph_stage import Comparison, compare_rest
 from query_api.retrieval.results.confidence import TOGETHER, Evidence, with_confidence
 from query_api.retrieval.results.dedup import distinct
-from query_api.retrieval.retrievers.graph_results import Findings
+from query_api.retrieval.retrievers.graph_scoring import Findings
 from query_api.retrieval.stages import TEXTS_OF_HITS, Diagnostics, SearchContext, read_texts
 from query_api.retrieval.text_stage import TextResults, deepen
 from schemas.search import SearchRequest

@@ -15,10 +15,8 @@ from query_api.metrics import ServiceMetrics
 from query_api.process_pool.pool import SharedSearches
 from query_api.provenance import ProvenanceQueue
 from query_api.rerankers.served import ServedReranker
-from query_api.retrieval.cache import ResultCache, told_again
-from query_api.retrieval.cache_key import answer_key
-from query_api.retrieval.pagination import next_cursor, page_of
-from query_api.retrieval.pinned_snapshots import PinnedSnapshots
+from query_api.retrieval.cache import ResultCache, answer_key, told_again
+from query_api.retrieval.pagination import PinnedSnapshots, next_cursor, page_of
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.rerank import asks_reranker
 from query_api.retrieval.results.confidence import judge_for

@@ -11,14 +11,13 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from indexer.errors import DamagedStore, EncoderFailure, TransientStoreError
 from query_api.index.snapshot import PassageReader, QueryEncoder, Snapshot
 from query_api.index.text.segments import Scope
-from query_api.query.question import Question, question_of
+from query_api.query.analysis import Question, question_of
 from query_api.rerankers.port import RerankerFailure
 from query_api.rerankers.served import ServedReranker
-from query_api.retrieval.diversity import Limit
-from query_api.retrieval.fusion import FusionWeights
+from query_api.retrieval.fusion import FusionWeights, Limit
 from query_api.retrieval.results.confidence import Judge, fitted_judge
-from query_api.retrieval.retrievers.edge_filter import check_edges
 from query_api.retrieval.retrievers.graph import TermWeights
+from query_api.retrieval.retrievers.graph_edges import check_edges
 from schemas.frames import Stage
 from schemas.search import MAX_PER_VALUE, Channel, SearchRequest
 

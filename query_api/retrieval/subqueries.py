@@ -10,8 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from query_api.retrieval.diversity import at_most
-from query_api.retrieval.fusion import DEEPER, DEPTH, Place
+from query_api.retrieval.fusion import DEEPER, DEPTH, Place, at_most
 from query_api.retrieval.ranking import Ranking, Retrieved, rank, without_duplicates
 from query_api.retrieval.scoring import in_blocks, reciprocal_rank_fusion
 from query_api.retrieval.stages import Diagnostics, SearchContext, together

@@ -12,7 +12,7 @@ from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
 from query_api.middleware.body_size import ModelRoute
 from query_api.rerankers.port import HOW_TO_CONFIGURE
-from query_api.retrieval.retrievers.edge_filter import check_edges
+from query_api.retrieval.retrievers.graph_edges import check_edges
 from query_api.retrieval.stages import SearchFailed
 from query_api.sse.replay import new_retrieval_id
 from query_api.sse.stream import MEDIA_TYPE, accepts_events

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from query_api.index.snapshot import PassageReader
 from query_api.index.text.snapshot import TextSnapshot
-from query_api.query.question import Question
+from query_api.query.analysis import Question
 from query_api.retrieval.fusion import Place
 from query_api.retrieval.results.hits import best_child
 from schemas.hits import DuplicateHit

@@ -11,7 +11,7 @@ from query_api.index.snapshot import Snapshot
 from query_api.query.entity_linking import Names
 from query_api.retrieval.results.confidence import Evidence
 from query_api.retrieval.results.hits import Texts
-from query_api.retrieval.retrievers.graph_results import Findings
+from query_api.retrieval.retrievers.graph_scoring import Findings
 from schemas.hits import Factors, Hit
 from schemas.ids import DocumentKey
 

@@ -10,10 +10,10 @@ from functools import lru_cache
 
 from indexer.chunking.sentences import sentence_spans
 from query_api.index.graph.view import GraphView
+from query_api.query.analysis import Question, normalise_text, question_of
 from query_api.query.entity_linking import QueryLink
-from query_api.query.question import Question, normalise_text, question_of
 from query_api.retrieval.retrievers.graph_edges import Parent, Reason
-from query_api.retrieval.retrievers.graph_results import Findings
+from query_api.retrieval.retrievers.graph_scoring import Findings
 from query_api.retrieval.retrievers.residual_queries import residual_query
 from schemas.hits import PathEdge, StepBy
 

@@ -15,21 +15,26 @@ from functools import partial
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import PassageReader, Snapshot
 from query_api.index.text.segments import Scope
+from query_api.query.analysis import Question, WordWeights
 from query_api.query.entity_linking import Names
-from query_api.query.question import Question, WordWeights
 from query_api.retrieval.comparison import Compared, Comparer
 from query_api.retrieval.retrievers import graph_edges
-from query_api.retrieval.retrievers.edge_filter import follows, looks_at
-from query_api.retrieval.retrievers.graph_edges import Reach
+from query_api.retrieval.retrievers.graph_edges import Reach, follows, looks_at
 from query_api.retrieval.retrievers.graph_gate import connected_share, name_use, opening
-from query_api.retrieval.retrievers.graph_results import NOTHING, Findings, Gathered
-from query_api.retrieval.retrievers.graph_scoring import MAX_BESIDE, MAX_REACHED, Sums, open_shares, reached_passages
-from query_api.retrieval.retrievers.graph_seeds import PassageNumbers, choose_parents, read_parents
+from query_api.retrieval.retrievers.graph_scoring import (
+    MAX_BESIDE,
+    MAX_REACHED,
+    NOTHING,
+    Findings,
+    Sums,
+    open_shares,
+    reached_passages,
+)
+from query_api.retrieval.retrievers.graph_seeds import Gathered, PassageNumbers, choose_parents, read_parents
 from query_api.retrieval.retrievers.residual_queries import residual_hop
-from query_api.retrieval.retrievers.walks.expansion import expansion
-from query_api.retrieval.retrievers.walks.pagerank import personalised_pagerank
-from query_api.retrieval.retrievers.walks.similar_documents import similar_across
-from query_api.retrieval.retrievers.walks.start import Beginning
+from query_api.retrieval.retrievers.walks.expansion import expansion, similar_across
+from query_api.retrieval.retrievers.walks.personalised_pagerank import personalised_pagerank
+from query_api.retrieval.retrievers.walks.steps import Beginning
 from schemas.search import MAX_HOPS, GraphMethod
 
 

@@ -1,4 +1,4 @@
-"""What raises a passage in the graph channel, term by term: each is a small function of the view and the parents.
+"""Edges of the graph that raise a passage, term by term: each is a small function of the view and the parents.
 
 Every term is in [0, 1] and says why, so that a hit can show its path. A parent is a passage that the question leads to
 directly, of weight w in (0, 1]; from its sentences, some tell more about the question than others: an entity's value v
@@ -6,17 +6,55 @@ is .3 + .7 x the share of the question's weight in the best sentence that names 
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from query_api.index.graph.columns import CHUNK_EDGE_KINDS
 from query_api.index.graph.neighbourhoods import Near
 from query_api.index.graph.rows import rows_of
 from query_api.index.graph.view import GraphView
 from query_api.query.entity_linking import MAX_TARGETS, QueryLink
+from schemas.errors import MalformedFilter
+from schemas.search import Edge, SearchRequest
+
+KINDS: frozenset[str] = frozenset(get_args(Edge))
+MAX_NAMED = 40
+
+
+def check_edges(request: SearchRequest, view: GraphView) -> None:
+    """Raises MalformedFilter for what is neither a kind of edge that the method follows nor a predicate that the graph
+    holds."""
+    kinds = KINDS if request.graph_method == "expansion" else KINDS.difference(CHUNK_EDGE_KINDS)
+    if kinds.issuperset(request.edges):
+        return
+    predicates = view.predicates()
+    unknown = next((name for name in request.edges if name not in kinds and name not in predicates), None)
+    if unknown in KINDS:
+        raise MalformedFilter(
+            f"{unknown!r} is followed by graph_method=expansion alone: ask for that, or leave it out."
+        )
+    if unknown is not None:
+        more = f" and {len(predicates) - MAX_NAMED} more" if len(predicates) > MAX_NAMED else ""
+        raise MalformedFilter(
+            f"{unknown[:80]!r} is no kind of edge and no predicate: `edges` takes {', '.join(get_args(Edge))}; and of "
+            f"statements {', '.join(predicates[:MAX_NAMED]) or 'none yet'}{more}."
+        )
+
+
+def looks_at(kind: str, edges: Collection[str]) -> bool:
+    """Whether edges of a kind are looked at, all kinds where `edges` is empty. Statements always: one of `edges` may be
+    a predicate, `related_to` both."""
+    return not edges or kind in edges or kind == "statement"
+
+
+def follows(kind: str, predicate: str, edges: Collection[str]) -> bool:
+    """Whether one edge is followed; `predicate` is that of a statement."""
+    return not edges or kind in edges or (kind == "statement" and predicate in edges)
+
 
 FLOOR_OF_VALUE = 0.3
 MIN_SHARED, MAX_SHARED = 2, 40  # passages an entity must be in to join two of them, and not to join everything

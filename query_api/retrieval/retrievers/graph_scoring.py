@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from operator import neg
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,7 @@ from query_api.index.text.segments import EVERYTHING, Scope
 from query_api.retrieval.comparison import Compared, Comparer
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Parent, Reach, Reason
-from query_api.retrieval.retrievers.graph_results import Findings, Gathered
-from query_api.retrieval.retrievers.graph_seeds import PassageNumbers
+from query_api.retrieval.retrievers.graph_seeds import Gathered, PassageNumbers
 from query_api.retrieval.retrievers.residual_queries import Hop, along
 
 MAX_REACHED = 300  # where the graph is asked alone, and walks
@@ -23,6 +23,21 @@ BESIDE_PARENTS = ("names", "matches")  # reasons that leave no parent behind
 NO_EDGES = ("matches", "continues")  # what the graph holds explains more than what a search found
 
 Weighted = Sequence[tuple[float, Sequence[Reach]]]
+
+
+class Findings(NamedTuple):
+    """What the graph reached: passage numbers by passage id, scores, the strongest reason for each; how far the scores
+    may count beside other channels; and how all that was found compares with the question."""
+
+    gate: float
+    numbers: dict[str, int]
+    scores: dict[str, float]
+    reasons: dict[str, Reason]
+    gathered: Gathered | None
+    compared: Compared | None = None
+
+
+NOTHING = Findings(0.0, {}, {}, {}, None)
 
 
 def reached_passages(

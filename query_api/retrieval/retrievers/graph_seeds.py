@@ -10,8 +10,8 @@ from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.neighbourhoods import Near
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import PassageReader
+from query_api.query.analysis import Question, WordWeights, normalise_text
 from query_api.query.entity_linking import QueryLink
-from query_api.query.question import Question, WordWeights, normalise_text
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Parent, Sentence
 from query_api.retrieval.scoring import relative_to_best
@@ -22,6 +22,17 @@ SURELY_NAMED = 0.5  # strength of a name that makes a parent of what it leads to
 MOST_NAMED = 3
 MAX_PARENT_CHARACTERS = 4_000
 MAX_TITLE_TARGETS = 10
+
+
+class Gathered(NamedTuple):
+    """What one question has led to before any edge is followed. Passages by their number in the view.
+
+    `prior` is how well they fit by their text, in [0, 1].
+    """
+
+    links: list[QueryLink]
+    prior: dict[int, float]
+    parents: list[Parent]
 
 
 class ChosenParents(NamedTuple):

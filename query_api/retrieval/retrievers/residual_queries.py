@@ -13,7 +13,7 @@ from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Candidate
 from query_api.index.text.segments import Scope
 from query_api.index.text.snapshot import TextSnapshot
-from query_api.query.question import Question, normalise_text
+from query_api.query.analysis import Question, normalise_text
 from query_api.retrieval.retrievers.graph_edges import Parent
 from query_api.retrieval.retrievers.text import keyword_channel
 from query_api.retrieval.scoring import ranked

@@ -1,15 +1,119 @@
 """Expanding around a few strong seeds: how near, how central, how directly related each passage is to them."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.retrieval.retrievers.graph_edges import Reach, strongest
-from query_api.retrieval.retrievers.graph_results import Findings
-from query_api.retrieval.retrievers.walks.centrality import centrality
-from query_api.retrieval.retrievers.walks.start import Beginning
+from indexer.linking import DEFAULT_RULES
+from query_api.index.graph.identifiers import MISSING
+from query_api.index.graph.view import GraphView
+from query_api.index.text.segments import Scope
+from query_api.index.text.snapshot import TextSnapshot
+from query_api.query.entity_linking import MAX_TARGETS
+from query_api.retrieval.retrievers.graph_edges import Parent, Reach, Reason, strongest
+from query_api.retrieval.retrievers.graph_scoring import Findings
+from query_api.retrieval.retrievers.walks.steps import Beginning
+from schemas.curation import LinkingChoice
+
+DAMPING = 0.85  # Brin, Page 1998
+TOLERANCE = 1e-6
+MOST_ROUNDS = 100
+
+_kept: "WeakKeyDictionary[GraphView, NDArray[np.float64]]" = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def centrality(view: GraphView) -> NDArray[np.float64]:
+    """PageRank by document number, of all live documents; 0 for others. Computed at the first look at a view, which
+    takes a while, and kept as long as the view is. Others who ask meanwhile wait."""
+    with _lock:
+        ranks = _kept.get(view)
+        if ranks is None:
+            ranks = _kept[view] = _of(view)
+        return ranks
+
+
+def _of(view: GraphView) -> NDArray[np.float64]:
+    """An edge from each document that mentions another's title (alias weight / sqrt(documents of that name)) or links
+    to it (weight)."""
+    documents = view.live_documents()
+    if not len(documents):
+        return np.zeros(0)
+    own = view.about_of(documents)
+    _, places = np.unique(own.entity, return_inverse=True)
+    targets = np.bincount(places)[places]
+    few = np.flatnonzero(targets <= MAX_TARGETS)
+    mentions = view.places_of(own.entity[few])
+    row = few[mentions.asked]
+    links = view.links_to(documents)
+    sources = view.documents_of_passages(np.concatenate([mentions.passage, links.passage]))
+    goals = np.concatenate([own.document[row], links.document])
+    weights = np.concatenate([own.weight[row] / np.sqrt(targets[row]), links.weight]).astype(np.float64)
+    elsewhere = sources != goals
+    at = np.searchsorted(documents, sources[elsewhere]), np.searchsorted(documents, goals[elsewhere])
+    ranks = np.zeros(int(documents[-1]) + 1)
+    ranks[documents] = pagerank(*at, weights[elsewhere], len(documents))
+    return ranks
+
+
+def pagerank(
+    sources: NDArray[np.int64], targets: NDArray[np.int64], weights: NDArray[np.float64], n_nodes: int
+) -> NDArray[np.float64]:
+    """(n_nodes,) the stationary distribution, to 1e-6 in sum, of a walk that goes on along an edge with probability .85
+    and else anywhere; from a node that no edge leaves, always anywhere.
+
+    Brin, Page: "The Anatomy of a Large-Scale Hypertextual Web Search Engine", WWW 1998; by power iteration.
+    """
+    leaving = np.bincount(sources, weights, minlength=n_nodes)
+    shares = weights / leaving[sources]
+    ranks = np.full(n_nodes, 1 / n_nodes)
+    for _ in range(MOST_ROUNDS):
+        followed = DAMPING * np.bincount(targets, ranks[sources] * shares, minlength=n_nodes)
+        following = followed + (1 - followed.sum()) / n_nodes
+        moved = np.abs(following - ranks).sum()
+        ranks = following
+        if moved < TOLERANCE:
+            break
+    return ranks
+
+
+SPARE = 4  # chunks looked at for each passage wanted: several may be of one
+
+
+def similar_across(
+    view: GraphView, text: TextSnapshot, linking: Mapping[str, LinkingChoice], parents: Iterable[Parent]
+) -> Iterator[Reach]:
+    """The passages of other documents nearest to each parent, where its collection chose to join such: weight x c.
+
+    c is the cosine of a passage's nearest chunk with the mean of the parent's. Raises TransientStoreError.
+    """
+    for at, parent in enumerate(parents):
+        key = view.document_key(parent.document)
+        rules = DEFAULT_RULES.with_choice(linking.get(key.collection, LinkingChoice()))
+        if not rules.max_across:
+            continue
+        chunks = [view.chunk_id(chunk) for chunk in view.chunks_of_passage(parent.passage)]
+        vectors = list(text.vectors(chunks).values())
+        if not vectors:
+            continue
+        mean = np.mean(vectors, axis=0)
+        own = sum(len(view.chunks_of_passage(passage)) for passage in view.passages_of_document(parent.document))
+        nearest = text.vector_search(mean / np.linalg.norm(mean), own + SPARE * rules.max_across, Scope(key.collection))
+        near = {
+            found.passage_id: found
+            for found in reversed(nearest)
+            if found.key != key and found.score > rules.similar_above
+        }
+        best = sorted(near.values(), key=lambda found: (-found.score, found.chunk_id))[: rules.max_across]
+        for found, chunk in zip(best, view.chunks([each.chunk_id for each in best]).tolist(), strict=True):
+            if chunk != MISSING:
+                score = min(1.0, rules.similar_across * found.score)
+                yield Reach(view.passage_of_chunk(chunk), score, Reason("similar_across", at, chunk=chunk))
+
 
 CONNECTIVITY, CENTRALITY, RELATIONSHIP = 0.5, 0.3, 0.2
 

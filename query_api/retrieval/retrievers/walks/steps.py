@@ -1,17 +1,22 @@
-"""Single steps between passages over what the graph holds, from parents and from what these lead to."""
+"""Where a walk through the graph begins, its single steps, and the passages it reached, scored beside the best."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from query_api.index.graph.columns import CHUNK_EDGE_KINDS
 from query_api.index.graph.rows import rows_of
 from query_api.index.graph.view import GraphView
+from query_api.index.text.segments import EVERYTHING, Scope
+from query_api.query.analysis import Question
+from query_api.retrieval.comparison import Compared, Comparer
 from query_api.retrieval.retrievers import graph_edges
-from query_api.retrieval.retrievers.edge_filter import follows, looks_at
-from query_api.retrieval.retrievers.graph_edges import Entrances, Held, Parent, Reach, Reason
+from query_api.retrieval.retrievers.graph_edges import Entrances, Held, Parent, Reach, Reason, follows, looks_at
+from query_api.retrieval.retrievers.graph_scoring import MAX_REACHED, Findings
+from query_api.retrieval.retrievers.graph_seeds import Gathered
 from schemas.contributions import predicate_strength
 
 
@@ -74,3 +79,94 @@ def passed_through(view: GraphView, reached: Mapping[int, Reason], values: Mappi
         )
         for passage, first_chunks in graph_edges.first_mentions(view, list(reached)).items()
     ]
+
+
+MOST_STEPS = 4_000  # of the second ring; where passages share much, fewer of them are gone on from
+RING = 32
+BATCH = 8
+PRIOR_ALONE = 0.5
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What one question has led to: its parents in `gathered`, all that the text channels found in `found`, the kinds
+    of `edges` to follow, all when empty. `alone` where the graph is the only channel that counts. `hops` are what an
+    expansion goes; `across` finds what is like parents in other documents, None where edges between chunks are not
+    walked."""
+
+    question: Question
+    view: GraphView
+    gathered: Gathered
+    comparer: Comparer
+    found: Compared
+    scope: Scope
+    gate: float
+    edges: Collection[str]
+    alone: bool
+    hops: int = 2
+    across: Callable[[Sequence[Parent]], Iterable[Reach]] | None = None
+
+    def first_steps(self) -> list[Reach]:
+        """What the parents lead to."""
+        parents = self.gathered.parents
+        like = self.across(parents) if self.across is not None and looks_at("similar_to", self.edges) else ()
+        return [*self._steps(parents), *like]
+
+    def second_steps(self, ring: Sequence[int], first: Iterable[Reach]) -> tuple[list[Parent], list[Reach]]:
+        """The passages of the ring that were gone on from, and what they lead to: batch after batch, the first ones
+        first, until there are enough steps. Origins count on from the parents of the question."""
+        reasons = {passage: reach.reason for passage, reach in graph_edges.strongest(first).items()}
+        middle: list[Parent] = []
+        steps: list[Reach] = []
+        values = self._values(ring[:RING])
+        for at in range(0, len(values), BATCH):
+            if len(steps) >= MOST_STEPS:
+                break
+            batch = passed_through(self.view, {each: reasons[each] for each in ring[at : at + BATCH]}, values)
+            begins = len(self.gathered.parents) + len(middle)
+            steps += [_counted_on(reach, begins) for reach in self._steps(batch)]
+            middle += batch
+        return middle, steps
+
+    def findings(
+        self, scores: Mapping[int, float], reasons: Mapping[int, Reason], middle: Sequence[Parent]
+    ) -> Findings:
+        """The best 300 by their scores, which count by their share of the best; where the graph is alone, half of how
+        well each fits by its text is added, as a share of the best too."""
+        view, parents = self.view, self.gathered.parents
+        ordered = sorted(scores, key=lambda passage: (-scores[passage], view.passage_id(passage)))
+        if self.scope != EVERYTHING:
+            ordered = [each for each in ordered if self.scope.allows(view.document_key(view.document_of_passage(each)))]
+        kept = {view.passage_id(passage): passage for passage in ordered[:MAX_REACHED]}
+        compared = self.found.followed_by(self.comparer.of([name for name in kept if name not in self.found.row_of]))
+        best = max((scores[passage] for passage in kept.values()), default=0.0) or 1.0
+        own: NDArray[np.float64] = compared.text[[compared.row_of[name] for name in kept]]
+        share = PRIOR_ALONE / own.max() if self.alone and len(own) and own.max() > 0 else 0.0
+        final = {
+            name: scores[passage] / best + share * fit
+            for (name, passage), fit in zip(kept.items(), own.tolist(), strict=True)
+        }
+        told = {parent.passage: Reason("matches", at) for at, parent in enumerate(parents)} | dict(reasons)
+        names = sorted(final, key=lambda name: (-final[name], name))
+        return Findings(
+            self.gate,
+            {name: kept[name] for name in names},
+            {name: final[name] for name in names},
+            {name: told[kept[name]] for name in names if kept[name] in told},
+            self.gathered._replace(parents=[*parents, *middle]),
+            compared,
+        )
+
+    def _steps(self, parents: Sequence[Parent]) -> list[Reach]:
+        enter = graph_edges.entrances(self.view, self.gathered.prior)
+        return steps_from(self.view, parents, enter, self.edges, between_chunks=self.across is not None)
+
+    def _values(self, passages: Sequence[int]) -> dict[int, float]:
+        """What each passage tells about the question: the v of the share of its words' idf that the passage holds."""
+        held = self.comparer.of([self.view.passage_id(passage) for passage in passages]).held
+        shares = self.comparer.shares(held).tolist()
+        return {passage: graph_edges.value(share) for passage, share in zip(passages, shares, strict=True)}
+
+
+def _counted_on(reach: Reach, begins: int) -> Reach:
+    return reach._replace(reason=reach.reason._replace(origin=begins + reach.reason.origin))

@@ -2,8 +2,8 @@
 
 import pytest
 
+from query_api.query.analysis import parts_of
 from query_api.query.decomposition import question_clauses
-from query_api.query.understanding import parts_of
 
 
 @pytest.mark.parametrize(

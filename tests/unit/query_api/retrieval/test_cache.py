@@ -2,8 +2,7 @@
 
 from datetime import date
 
-from query_api.retrieval.cache import ResultCache, told_again
-from query_api.retrieval.cache_key import AnswerKey, SnapshotIdentity
+from query_api.retrieval.cache import AnswerKey, ResultCache, SnapshotIdentity, told_again
 from schemas.frames import Done, Meta, SearchFrame
 from schemas.hits import SnapshotInfo
 from tests.unit.query_api.scripted_engine import make_hit

@@ -1,12 +1,11 @@
-"""One order out of several channels, against numbers worked by hand."""
+"""Channels fused into one order, and how many hits may have something in common."""
 
 import numpy as np
 import pytest
 
 from query_api.index.snapshot import Candidate
 from query_api.retrieval.comparison import Compared
-from query_api.retrieval.diversity import Limit
-from query_api.retrieval.fusion import DEPTH, Found, FusionWeights, Place, places
+from query_api.retrieval.fusion import DEPTH, Found, FusionWeights, Limit, Place, at_most, places
 from schemas.filters import Group
 from schemas.ids import DocumentKey
 from schemas.search import Fusion, Mode
@@ -238,3 +237,37 @@ def test_equal_weighted_scores_stand_by_their_text() -> None:
     assert fuse(Found(vector, [], {}), fusion="weighted", weights=weights) == [("z", 0.0), ("m", 0.0), ("a", 0.0)]
     both = Found(vector, [found("m", 9.0), found("k", 7.0)], {})
     assert names(both, fusion="weighted", weights=FusionWeights(vector=0, keyword=1)) == ["m", "z", "a", "k"]
+
+
+AUTHORS = {"a": ("ann",), "b": ("ann", "bo"), "c": ("bo",), "d": ("ann",), "e": ()}
+PER_AUTHOR = Limit(2, lambda key: AUTHORS[key.document_id])
+
+
+def kept(order: str, *limits: Limit, first: int | None = None) -> str:
+    return "".join(at_most(limits, order, lambda name: DocumentKey("c", name), first))
+
+
+def test_the_first_of_those_that_share_a_value_stay() -> None:
+    assert kept("abcd", PER_AUTHOR) == "abc"
+    assert kept("dcba", PER_AUTHOR) == "dcb"
+
+
+def test_what_was_left_out_takes_no_room_from_others() -> None:
+    """b would be the second of Bo, and the third of Ann: it goes, so c and its like stay two."""
+    assert kept("adbcc", PER_AUTHOR) == "adcc"
+
+
+def test_what_has_no_value_is_not_limited() -> None:
+    assert kept("eeee", PER_AUTHOR) == "eeee"
+
+
+def test_every_limit_counts() -> None:
+    assert kept("aabbcce", PER_AUTHOR, Limit.per_document(1)) == "abce"
+
+
+def test_the_beginning_is_that_of_the_whole() -> None:
+    whole = kept("abcdeabcde", PER_AUTHOR)
+    assert [kept("abcdeabcde", PER_AUTHOR, first=first) for first in range(1, 6)] == [
+        whole[:first] for first in range(1, 6)
+    ]
+    assert kept("abc") == "abc"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from query_api.index.graph.view import GraphView
+from query_api.query.analysis import Question
 from query_api.query.entity_linking import NamedEntity, Names, QueryLink, names_in, strength
-from query_api.query.question import Question
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Reach
 from query_api.retrieval.retrievers.graph_gate import connected_share, name_use, opening

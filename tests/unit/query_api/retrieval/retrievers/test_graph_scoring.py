@@ -7,9 +7,8 @@ from query_api.index.graph.view import GraphView
 from query_api.index.text.segments import EVERYTHING, Scope
 from query_api.retrieval.comparison import Compared, Comparer
 from query_api.retrieval.retrievers.graph_edges import Parent, Reach, Reason
-from query_api.retrieval.retrievers.graph_results import Gathered
 from query_api.retrieval.retrievers.graph_scoring import MAX_REACHED, Sums, open_shares, reached_passages
-from query_api.retrieval.retrievers.graph_seeds import PassageNumbers
+from query_api.retrieval.retrievers.graph_seeds import Gathered, PassageNumbers
 from query_api.retrieval.retrievers.residual_queries import Hop
 from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.retrieval.retrievers.small_world import ALPHA, HARBOUR, JANE, parent_of

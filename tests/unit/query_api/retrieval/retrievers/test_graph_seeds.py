@@ -7,8 +7,8 @@ import pytest
 
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import PassageReader
+from query_api.query.analysis import Question, WordWeights
 from query_api.query.entity_linking import QueryLink
-from query_api.query.question import Question, WordWeights
 from query_api.retrieval.retrievers.graph_edges import Parent
 from query_api.retrieval.retrievers.graph_seeds import ChosenParents, PassageNumbers, choose_parents, read_parents
 from tests.unit.query_api.in_memory_text import Page, world

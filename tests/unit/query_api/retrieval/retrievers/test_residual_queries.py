@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from query_api.index.snapshot import Candidate
-from query_api.query.question import Question
+from query_api.query.analysis import Question
 from query_api.retrieval.retrievers.graph_edges import Parent, Sentence
 from query_api.retrieval.retrievers.residual_queries import Hop, along, hop_of, residual_query
 from schemas.ids import DocumentKey

@@ -6,10 +6,10 @@ import numpy as np
 
 from query_api.index.graph.view import GraphView
 from query_api.index.text.segments import Scope
-from query_api.query.question import Question
+from query_api.query.analysis import Question
 from query_api.retrieval.comparison import Compared, Comparer
-from query_api.retrieval.retrievers.graph_results import Gathered
-from query_api.retrieval.retrievers.walks.start import Beginning
+from query_api.retrieval.retrievers.graph_seeds import Gathered
+from query_api.retrieval.retrievers.walks.steps import Beginning
 from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.retrieval.retrievers.small_world import parent_of
 

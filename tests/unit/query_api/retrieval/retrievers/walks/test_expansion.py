@@ -1,19 +1,31 @@
-"""Expanding around a seed, against numbers worked by hand."""
+"""Expansion around seeds: distances, centrality, and what is like a seed in other documents."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from query_api.index.graph.view import GraphView
 from query_api.index.text.segments import Scope
-from query_api.query.question import Question
+from query_api.query.analysis import Question
 from query_api.retrieval.results.paths import Trail
+from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Reach, Reason
-from query_api.retrieval.retrievers.graph_results import Findings
-from query_api.retrieval.retrievers.walks.expansion import connectivity, distances, expansion
-from query_api.retrieval.retrievers.walks.start import RING
-from tests.unit.query_api.in_memory_text import Page
+from query_api.retrieval.retrievers.graph_scoring import Findings
+from query_api.retrieval.retrievers.walks.expansion import (
+    centrality,
+    connectivity,
+    distances,
+    expansion,
+    pagerank,
+    similar_across,
+)
+from query_api.retrieval.retrievers.walks.steps import RING
+from schemas.curation import LinkingChoice
+from tests.unit.query_api.in_memory_text import Page, world
+from tests.unit.query_api.retrieval.retrievers.small_world import parent_of
 from tests.unit.query_api.retrieval.retrievers.walks.chain import ALPHA, CHAIN, JANE, LISBON, beginning_at
 
 
@@ -124,3 +136,95 @@ def test_one_hop_goes_no_further_than_what_the_seeds_lead_to() -> None:
     found = expansion(replace(beginning_at(ALPHA, *CHAIN), hops=1))
     assert scores(found, LISBON) == [None]
     assert None not in scores(found, ALPHA, JANE)
+
+
+def ranks_of(view: GraphView, *pages: Page) -> list[float]:
+    ranks = centrality(view)
+    return [float(ranks[view.document(page.key) or 0]) for page in pages]
+
+
+def test_of_two_the_one_that_is_pointed_at_has_more() -> None:
+    """a = (1 - .85 a) / 2, so a = .5 / 1.425."""
+    ranks = pagerank(np.array([0]), np.array([1]), np.array([1.0]), 2)
+    assert ranks.tolist() == pytest.approx([0.5 / 1.425, 0.925 / 1.425], abs=1e-6)
+
+
+def test_a_heavier_edge_brings_more() -> None:
+    """One third and two thirds of .85 a on top of what each gets anyway, a."""
+    ranks = pagerank(np.array([0, 0]), np.array([1, 2]), np.array([1.0, 2.0]), 3)
+    a, b, c = ranks.tolist()
+    assert (b / a, c / a) == (pytest.approx(1 + 0.85 / 3, abs=1e-5), pytest.approx(1 + 1.7 / 3, abs=1e-5))
+
+
+def test_without_edges_all_are_equal() -> None:
+    none = np.zeros(0, dtype=np.int64)
+    assert pagerank(none, none, np.zeros(0), 4).tolist() == [0.25] * 4
+
+
+def test_a_document_that_others_name_is_central_and_its_own_name_counts_nothing() -> None:
+    """In a row: 1, then 1 + .85, then 1 + .85 · 1.85 shares of the same."""
+    alpha, jane, lisbon = ranks_of(world(CHAIN)[0].graph, *CHAIN)
+    assert (jane / alpha, lisbon / alpha) == (pytest.approx(1.85, abs=1e-4), pytest.approx(2.5725, abs=1e-4))
+    assert alpha + jane + lisbon == pytest.approx(1.0)
+
+
+def test_a_link_counts_as_a_name_does() -> None:
+    one, two = Page("one", "One", [["x"]], links=["wiki/two"]), Page("two", "Two", [["y"]])
+    assert ranks_of(world([one, two])[0].graph, one, two) == pytest.approx([0.5 / 1.425, 0.925 / 1.425], abs=1e-6)
+
+
+def test_it_is_computed_once_for_a_view_and_anew_for_the_next() -> None:
+    view = world(CHAIN)[0].graph
+    assert centrality(view) is centrality(view)
+    following = view.with_changes([(JANE.key, None)], 4)
+    alpha, lisbon = ranks_of(following, CHAIN[0], CHAIN[2])
+    assert alpha == lisbon == pytest.approx(0.5)
+    assert centrality(GraphView.empty()).tolist() == []
+
+
+WEIR = "a weir holds the river back"
+SEED = Page("seed", "A", [[WEIR, WEIR], ["it was built of stone"]])
+SAME = Page("same", "A", [["rain"], [WEIR, WEIR]])
+NEAR = Page("near", "A", [[f"{WEIR} here"]])
+FAR = Page("far", "A", [["sheep eat grass"]])
+ELSEWHERE = Page("same", "A", [[WEIR]], collection="private")
+ALL = (SEED, SAME, NEAR, FAR, ELSEWHERE)
+
+
+def found(pages: Sequence[Page], **choice: float | int) -> list[tuple[str, int]]:
+    """(document, ordinal of its passage) of what is reached."""
+    snapshot, text, _ = world(pages)
+    view = snapshot.graph
+    linking = {"wiki": LinkingChoice.model_validate(choice)}
+    reaches = list(similar_across(view, text, linking, [parent_of(view, SEED)]))
+    assert all(0 < reach.score <= 1 for reach in reaches)
+    places = [(view.document_of_passage(reach.passage), reach.passage) for reach in reaches]
+    return [(view.document_key(at).document_id, passage - view.passages_of_document(at)[0]) for at, passage in places]
+
+
+@pytest.mark.parametrize(
+    ("choice", "reached"),
+    [
+        ({}, []),
+        ({"similar_above": 0.1}, []),
+        ({"max_across": 5}, [("same", 1), ("near", 0)]),
+        ({"max_across": 1}, [("same", 1)]),
+        ({"max_across": 5, "similar_above": 0.99}, [("same", 1)]),
+    ],
+)
+def test_the_nearest_of_other_documents_are_gone_on_to_where_the_collection_chose_so(
+    choice: dict[str, float | int], reached: list[tuple[str, int]]
+) -> None:
+    assert found(ALL, **choice) == reached
+
+
+def test_what_is_gone_is_not_gone_on_to() -> None:
+    assert found((SEED, NEAR), max_across=5) == [("near", 0)]
+
+
+def test_it_weighs_what_was_chosen_times_the_cosine() -> None:
+    snapshot, text, _ = world((SEED, SAME))
+    linking = {"wiki": LinkingChoice(max_across=1, similar_across=0.5)}
+    [reach] = similar_across(snapshot.graph, text, linking, [parent_of(snapshot.graph, SEED)])
+    assert reach.score == pytest.approx(0.5)
+    assert graph_edges.strongest([reach])[reach.passage].reason.term == "similar_across"

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from indexer.errors import TransientStoreError
 from query_api.query.field_constraints import recognise
-from query_api.retrieval import analysis, graph_stage
+from query_api.retrieval import analysis_stage, graph_stage
 from query_api.retrieval.retrievers import graph, structured
 from query_api.retrieval.retrievers.walks.expansion import expansion
 from schemas.frames import Meta
@@ -180,7 +180,7 @@ async def test_names_that_cannot_be_looked_up_cost_the_graph_and_nothing_else(
     def broken(*_: object) -> None:
         raise TransientStoreError("The graph is away.")
 
-    monkeypatch.setattr(analysis, "names_in", broken)
+    monkeypatch.setattr(analysis_stage, "names_in", broken)
     monkeypatch.setattr(graph_stage, "names_in", broken)
     answer = await ask(world(PAGES), executor)
 

@@ -12,11 +12,9 @@ from typing import NamedTuple
 
 from query_api.index.text.dates import Span
 from query_api.index.text.phrases import words_of
-from query_api.query.dates import EARLIEST, LATEST
+from query_api.query.dates import EARLIEST, LATEST, RelativeTime, asks_for_newest, relative_time
 from query_api.query.entity_linking import Names, names_in, shown_names
-from query_api.query.field_constraints import Recognised, shown_fields
-from query_api.query.field_cues import Speaking
-from query_api.query.relative_dates import RelativeTime, asks_for_newest, relative_time
+from query_api.query.field_constraints import Recognised, Speaking, shown_fields
 from query_api.retrieval.fusion import DEPTH, Place
 from query_api.retrieval.retrievers.structured import recognised_fields
 from query_api.retrieval.stages import SearchContext, within

@@ -2,7 +2,7 @@
 
 import pytest
 
-from query_api.process_pool.messages import Ask, Ended, Stop, asked, asking, ending, stopping, telling, told
+from query_api.process_pool.child_process import Ask, Ended, Stop, asked, asking, ending, stopping, telling, told
 from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.hits import SnapshotInfo
 from schemas.search import SearchRequest
