@@ -1,19 +1,16 @@
 """`/v1/chunks/{id}`, `/v1/nodes/{id}` and `/v1/graph`: a chunk, a node and its neighbours, a subgraph for drawing."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 from pydantic import BeforeValidator
 
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
+from query_api.index.graph.explorer import Explorer, NodeRef
 from schemas.api import ChunkDetail, EdgeKind, NodeDetail, Subgraph
 from schemas.search import split_list
-
-if TYPE_CHECKING:
-    from query_api.index.graph.explorer import Explorer, Place
-
 
 router = APIRouter()
 
@@ -112,9 +109,7 @@ def _draw(
     return explorer.subgraph(place, frozenset(kinds) if kinds else None, depth, limit, outward=outward)
 
 
-def _found(service: Service, node_id: str, collection: str) -> "tuple[Explorer, Place]":
-    from query_api.index.graph.explorer import Explorer  # numpy and Arrow: loaded by now, not at the start
-
+def _found(service: Service, node_id: str, collection: str) -> tuple[Explorer, NodeRef]:
     snapshot = service.snapshot()
     tables = snapshot.text
 

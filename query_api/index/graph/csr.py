@@ -28,9 +28,9 @@ def entries_of(pointers: Indices, rows: NDArray[np.integer[Any]]) -> tuple[Posit
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """Row pointers of all rows; or, where most rows are empty, of those that `filled` names (doubly compressed: Buluç
-    and Gilbert 2008)."""
+class CompressedRows:
+    """Row pointers of all rows; where most rows are empty, of the `filled` ones (doubly compressed: Buluç, Gilbert
+    2008)."""
 
     pointers: Indices
     filled: Indices | None
@@ -63,7 +63,7 @@ class Rows:
         return rows if self.filled is None else self.filled[rows].astype(np.int64)
 
 
-class Reached(NamedTuple):
+class FoundEdges(NamedTuple):
     """Columns of equal length: index into the nodes asked for, edge number, number of the node at the other end."""
 
     asked: Positions
@@ -76,9 +76,9 @@ class Edges:
     """Edges in compressed sparse rows in both directions. They are numbered in the order of their sources; an array of
     a property holds that of edge i at place i."""
 
-    by_source: Rows
+    by_source: CompressedRows
     targets: Indices
-    by_target: Rows
+    by_target: CompressedRows
     order: Indices  # the edges in the order of their targets, those of one target by source
 
     @classmethod
@@ -86,9 +86,9 @@ class Edges:
         """`sources` ascending."""
         order = np.argsort(targets, kind="stable")
         return cls(
-            Rows.build(sources, n_sources),
+            CompressedRows.build(sources, n_sources),
             targets.astype(np.int32),
-            Rows.build(targets[order], n_targets),
+            CompressedRows.build(targets[order], n_targets),
             order.astype(np.int32),
         )
 
@@ -99,16 +99,16 @@ class Edges:
     def nbytes(self) -> int:
         return self.by_source.nbytes + self.targets.nbytes + self.by_target.nbytes + self.order.nbytes
 
-    def leaving(self, sources: NDArray[np.integer[Any]]) -> Reached:
+    def leaving(self, sources: NDArray[np.integer[Any]]) -> FoundEdges:
         """The edges that begin at these nodes, node after node."""
         which, edges = self.by_source.entries(sources)
-        return Reached(which, edges, self.targets[edges].astype(np.int64))
+        return FoundEdges(which, edges, self.targets[edges].astype(np.int64))
 
-    def entering(self, targets: NDArray[np.integer[Any]]) -> Reached:
+    def entering(self, targets: NDArray[np.integer[Any]]) -> FoundEdges:
         """The edges that end at these nodes, node after node."""
         which, positions = self.by_target.entries(targets)
         edges = self.order[positions].astype(np.int64)
-        return Reached(which, edges, self.by_source.of_entries(edges))
+        return FoundEdges(which, edges, self.by_source.of_entries(edges))
 
     def ends(self) -> tuple[Positions, Positions]:
         """The source and the target of every edge."""

@@ -1,4 +1,4 @@
-"""Dictionary encoding: columns of strings whose values or words recur; numbers in no more bytes than they need."""
+"""Dictionary-encoded columns of strings, by value or by word; integers in the smallest type that holds them."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,22 +12,22 @@ from numpy.typing import NDArray
 from query_api.index.graph.csr import Indices, entries_of, row_pointers
 from query_api.index.strings import Strings
 
-Counts = NDArray[np.unsignedinteger[Any]]
+SmallIntegers = NDArray[np.unsignedinteger[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Codes:
-    """A column of few different strings: each once, and for each row which of them it has."""
+class EncodedStrings:
+    """A column of few distinct strings: each once, and a code for each row."""
 
     values: tuple[str, ...]
-    codes: Counts
+    codes: SmallIntegers
 
     @classmethod
     def build(cls, texts: pa.Array, order: NDArray[np.int64]) -> Self:
         """The texts of these rows, in this order."""
         encoded = pc.dictionary_encode(texts)
         codes = encoded.indices.to_numpy(zero_copy_only=False)
-        return cls(tuple(encoded.dictionary.to_pylist()), narrow(codes[order]))
+        return cls(tuple(encoded.dictionary.to_pylist()), smallest_integers(codes[order]))
 
     @property
     def nbytes(self) -> int:
@@ -44,21 +44,20 @@ class Codes:
 
 
 @dataclass(frozen=True, slots=True)
-class Phrases:
-    """A column of different strings of words that recur: each word once, and for each row which words it has."""
+class WordEncodedStrings:
+    """A column of strings whose words recur: each word once, and the codes of each row's words."""
 
     words: Strings
     pointers: Indices  # of rows
-    codes: Counts
+    codes: SmallIntegers
 
     @classmethod
     def build(cls, texts: pa.Array) -> Self:
         words = pc.split_pattern(texts, " ")
         encoded = pc.dictionary_encode(pc.list_flatten(words))
         counts = pc.list_value_length(words).to_numpy(zero_copy_only=False)
-        return cls(
-            Strings(encoded.dictionary), row_pointers(counts), narrow(encoded.indices.to_numpy(zero_copy_only=False))
-        )
+        codes = encoded.indices.to_numpy(zero_copy_only=False)
+        return cls(Strings(encoded.dictionary), row_pointers(counts), smallest_integers(codes))
 
     @property
     def nbytes(self) -> int:
@@ -74,8 +73,8 @@ class Phrases:
         return pa.array(self.of(rows), pa.string())
 
 
-def narrow(numbers: NDArray[np.integer[Any]]) -> Counts:
-    """The numbers in the smallest type that holds them all. Raises ValueError for a negative one."""
+def smallest_integers(numbers: NDArray[np.integer[Any]]) -> SmallIntegers:
+    """Raises ValueError for a negative one."""
     if (smallest := int(numbers.min(initial=0))) < 0:
         raise ValueError(f"Counts and numbers of sentences are 0 or more, not {smallest}.")
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))

@@ -1,4 +1,4 @@
-"""Walking the graph by hand: what stands around a node, and a part of it small enough to draw.
+"""Exploring the graph: the neighbours of a node, and a subgraph small enough to draw.
 
 A document goes by its record key, a chunk and an entity by their computed ids of 32 hex digits. Statements are shown as
 edges between the entities that have a part in them.
@@ -7,27 +7,25 @@ edges between the entities that have a part in them.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import islice
 
 import numpy as np
 
-from query_api.index.graph.columns import CHUNK_EDGE_KINDS, key_of
-from query_api.index.graph.identifiers import MISSING
+from query_api.index.graph.builder import CHUNK_EDGE_KINDS
+from query_api.index.graph.edges import Statement
+from query_api.index.graph.identifiers import MISSING, key_of
+from query_api.index.graph.view import GraphView
 from schemas.api import EdgeKind, GraphEdge, GraphNode, Neighbour, NodeDetail, NodeKind, Subgraph
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey, entity_id, normalise_name
 
-if TYPE_CHECKING:
-    from query_api.index.graph.rows import Statement
-    from query_api.index.graph.view import GraphView
-
 ID_DIGITS = 32
 BOTH_WAYS = ("related_to",)
-MOST_FROM_ONE_NODE = 2_000
+MAX_MENTIONS = 2_000
 
 
 @dataclass(frozen=True)
-class Place:
+class NodeRef:
     """A node of a view: its kind, and the number (document, chunk) or key (entity) it has there."""
 
     kind: NodeKind
@@ -39,154 +37,152 @@ Labels = Callable[[Sequence[str]], dict[str, str]]
 
 
 class Explorer:
-    """Looks around in one graph view. `chunk_labels` reads the beginnings of chunks; it may block."""
+    """Explores one graph view. `chunk_labels` reads the beginnings of chunks; it may block."""
 
-    def __init__(self, view: "GraphView", chunk_labels: Labels) -> None:
+    def __init__(self, view: GraphView, chunk_labels: Labels) -> None:
         self._view = view
         self._chunk_labels = chunk_labels
         self._entity_ids: dict[int, str] = {}
 
-    def find(self, identifier: str, collection: str) -> Place | None:
+    def find(self, identifier: str, collection: str) -> NodeRef | None:
         """The node of a chunk's or entity's id, of a document's key, of a document's id in `collection`, or the entity
         of that name there; tried in this order."""
         view = self._view
         if len(identifier) == ID_DIGITS and all(digit in "0123456789abcdef" for digit in identifier):
             chunk = int(view.chunks([identifier])[0])
             if chunk != MISSING:
-                return Place("chunk", chunk)
+                return NodeRef("chunk", chunk)
             entity = key_of(identifier)
             if view.entity_names([entity]):
-                return Place("entity", entity)
+                return NodeRef("entity", entity)
         for key in _possible_keys(identifier, collection):
             document = view.document(key)
             if document is not None:
-                return Place("document", document)
+                return NodeRef("document", document)
         named = view.entity(collection, normalise_name(identifier))
-        return None if named is None else Place("entity", named)
+        return None if named is None else NodeRef("entity", named)
 
-    def around(self, place: Place, kinds: frozenset[EdgeKind] | None, limit: int) -> NodeDetail:
+    def around(self, ref: NodeRef, kinds: frozenset[EdgeKind] | None, limit: int) -> NodeDetail:
         """The node with at most `limit` neighbours, the heaviest edges first; equal ones in the order of the text."""
-        edges, truncated = self._heaviest(place, kinds, limit)
+        edges, truncated = self._heaviest(ref, kinds, limit)
         others = [other for other, _ in edges]
-        nodes = self._nodes([place, *others])
+        nodes = self._nodes([ref, *others])
         return NodeDetail(
-            node=nodes[place],
+            node=nodes[ref],
             neighbours=[Neighbour(node=nodes[other], edge=edge) for other, edge in edges],
             truncated=truncated,
             graph_position=self._view.position,
         )
 
     def subgraph(
-        self, place: Place, kinds: frozenset[EdgeKind] | None, depth: int, limit: int, *, outward: bool = False
+        self, ref: NodeRef, kinds: frozenset[EdgeKind] | None, depth: int, limit: int, *, outward: bool = False
     ) -> Subgraph:
         """What is within `depth` edges of the node, breadth first, of at most `limit` nodes; with `outward` only over
         edges that leave the node they are looked at from."""
-        places: dict[Place, None] = {place: None}
+        refs: dict[NodeRef, None] = {ref: None}
         edges: dict[tuple[str, str, str, str | None], GraphEdge] = {}
-        frontier, truncated = [place], False
+        frontier, truncated = [ref], False
         for _ in range(depth):
-            following: list[Place] = []
+            following: list[NodeRef] = []
             for here in frontier:
                 found, more = self._heaviest(here, kinds, limit, outward=outward)
                 truncated |= more
                 for other, edge in found:
-                    if other not in places:
-                        if len(places) >= limit:
+                    if other not in refs:
+                        if len(refs) >= limit:
                             truncated = True
                             continue  # an edge to a node that is already here may still follow
-                        places[other] = None
+                        refs[other] = None
                         following.append(other)
                     edges[edge.source, edge.target, edge.kind, edge.label] = edge
             frontier = following
         return Subgraph(
-            nodes=list(self._nodes(places).values()),
+            nodes=list(self._nodes(refs).values()),
             edges=list(edges.values()),
             truncated=truncated,
             graph_position=self._view.position,
         )
 
     def _heaviest(
-        self, place: Place, kinds: frozenset[EdgeKind] | None, limit: int, *, outward: bool = False
-    ) -> tuple[list[tuple[Place, GraphEdge]], bool]:
-        edges = [each for each in self._edges(place) if kinds is None or each[1].kind in kinds]
+        self, ref: NodeRef, kinds: frozenset[EdgeKind] | None, limit: int, *, outward: bool = False
+    ) -> tuple[list[tuple[NodeRef, GraphEdge]], bool]:
+        edges = [each for each in self._edges(ref) if kinds is None or each[1].kind in kinds]
         if outward:
-            here = self.node_id(place)
+            here = self.node_id(ref)
             edges = [each for each in edges if each[1].source == here]
         edges.sort(key=_by_weight)
         return edges[:limit], len(edges) > limit
 
-    def _edges(self, place: Place) -> Iterator[tuple[Place, GraphEdge]]:
-        match place.kind:
+    def _edges(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
+        match ref.kind:
             case "document":
-                yield from self._of_document(place)
+                yield from self._of_document(ref)
             case "chunk":
-                yield from self._of_chunk(place)
+                yield from self._of_chunk(ref)
             case _:
-                yield from self._of_entity(place)
+                yield from self._of_entity(ref)
 
-    def _of_document(self, place: Place) -> Iterator[tuple[Place, GraphEdge]]:
-        view, here = self._view, self.node_id(place)
-        for passage in view.passages_of_document(place.at):
+    def _of_document(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
+        view, here = self._view, self.node_id(ref)
+        for passage in view.passages_of_document(ref.at):
             for chunk in view.chunks_of_passage(passage):
-                other = Place("chunk", chunk)
+                other = NodeRef("chunk", chunk)
                 yield other, _edge(here, self.node_id(other), "has_chunk")
-        about = view.about_of(np.array([place.at]))
+        about = view.about_of(np.array([ref.at]))
         for entity, weight in zip(about.entity.tolist(), about.weight.tolist(), strict=True):
-            other = Place("entity", entity)
+            other = NodeRef("entity", entity)
             yield other, _edge(here, self.node_id(other), "about", weight=weight)
-        links = view.links_to(np.array([place.at]))
+        links = view.links_to(np.array([ref.at]))
         for chunk, weight in zip(links.chunk.tolist(), links.weight.tolist(), strict=True):
-            other = Place("chunk", chunk)
+            other = NodeRef("chunk", chunk)
             yield other, _edge(self.node_id(other), here, "links_to", weight=weight)
 
-    def _of_chunk(self, place: Place) -> Iterator[tuple[Place, GraphEdge]]:
-        view, here = self._view, self.node_id(place)
-        passage = np.array([view.passage_of_chunk(place.at)])
-        document = Place("document", view.document_of_passage(int(passage[0])))
+    def _of_chunk(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
+        view, here = self._view, self.node_id(ref)
+        passage = np.array([view.passage_of_chunk(ref.at)])
+        document = NodeRef("document", view.document_of_passage(int(passage[0])))
         yield document, _edge(self.node_id(document), here, "has_chunk")
-        around = view.chunk_edges(np.array([place.at]))
+        around = view.chunk_edges(np.array([ref.at]))
         rows = zip(around.other.tolist(), around.kind.tolist(), around.weight.tolist(), strict=True)
         for other_chunk, kind, weight in dict.fromkeys(rows):  # one that leads both ways is there twice
-            other, name = Place("chunk", other_chunk), CHUNK_EDGE_KINDS[kind]
+            other, name = NodeRef("chunk", other_chunk), CHUNK_EDGE_KINDS[kind]
             there = self.node_id(other)
-            leaves = name in BOTH_WAYS or place.at < other_chunk  # the others lead on in the text
+            leaves = name in BOTH_WAYS or ref.at < other_chunk  # the others lead on in the text
             yield other, _edge(here, there, name, weight) if leaves else _edge(there, here, name, weight)
         mentions = view.mentions_in(passage)
         for chunk, entity, count in zip(
             mentions.chunk.tolist(), mentions.entity.tolist(), mentions.times.tolist(), strict=True
         ):
-            if chunk == place.at:
-                other = Place("entity", entity)
+            if chunk == ref.at:
+                other = NodeRef("entity", entity)
                 yield other, _edge(here, self.node_id(other), "mentions", weight=count)
         links = view.links_from(passage)
         for chunk, target, weight in zip(
             links.chunk.tolist(), links.document.tolist(), links.weight.tolist(), strict=True
         ):
-            if chunk == place.at:
-                other = Place("document", target)
+            if chunk == ref.at:
+                other = NodeRef("document", target)
                 yield other, _edge(here, self.node_id(other), "links_to", weight=weight)
-        yield from self._stated(here, (each for each in view.statements_in(passage) if each.chunk == place.at))
+        yield from self._stated(here, (each for each in view.statements_in(passage) if each.chunk == ref.at))
 
-    def _of_entity(self, place: Place) -> Iterator[tuple[Place, GraphEdge]]:
-        view, here = self._view, self.node_id(place)
-        entity = np.array([place.at], dtype=np.uint64)
+    def _of_entity(self, ref: NodeRef) -> Iterator[tuple[NodeRef, GraphEdge]]:
+        view, here = self._view, self.node_id(ref)
+        entity = np.array([ref.at], dtype=np.uint64)
         about = view.about(entity)
         for document, weight in zip(about.document.tolist(), about.weight.tolist(), strict=True):
-            other = Place("document", document)
+            other = NodeRef("document", document)
             yield other, _edge(self.node_id(other), here, "about", weight=weight)
         mentions = view.mentions_of(entity)
-        for chunk, count in list(zip(mentions.chunk.tolist(), mentions.times.tolist(), strict=True))[
-            :MOST_FROM_ONE_NODE
-        ]:
-            other = Place("chunk", chunk)
+        for chunk, count in islice(zip(mentions.chunk.tolist(), mentions.times.tolist(), strict=True), MAX_MENTIONS):
+            other = NodeRef("chunk", chunk)
             yield other, _edge(self.node_id(other), here, "mentions", weight=count)
         yield from self._stated(here, view.statements_with(entity))
 
-    def _stated(self, here: str, statements: Iterable["Statement"]) -> Iterator[tuple[Place, GraphEdge]]:
+    def _stated(self, here: str, statements: Iterable[Statement]) -> Iterator[tuple[NodeRef, GraphEdge]]:
         """A statement is shown as edges to each other entity that has a part in it, named by its predicate."""
         for statement in statements:
             for role in statement.roles:
-                other = Place("entity", role.entity)
+                other = NodeRef("entity", role.entity)
                 if self.node_id(other) != here:
                     yield (
                         other,
@@ -199,49 +195,49 @@ class Explorer:
                         ),
                     )
 
-    def node_id(self, place: Place) -> str:
-        if place.kind == "document":
-            return str(self._view.document_key(place.at))
-        if place.kind == "chunk":
-            return self._view.chunk_id(place.at)
-        if place.at not in self._entity_ids:
-            names = self._view.entity_names([place.at])
-            self._entity_ids[place.at] = entity_id(*names[place.at]) if names else f"{place.at:016x}"
-        return self._entity_ids[place.at]
+    def node_id(self, ref: NodeRef) -> str:
+        if ref.kind == "document":
+            return str(self._view.document_key(ref.at))
+        if ref.kind == "chunk":
+            return self._view.chunk_id(ref.at)
+        if ref.at not in self._entity_ids:
+            names = self._view.entity_names([ref.at])
+            self._entity_ids[ref.at] = entity_id(*names[ref.at]) if names else f"{ref.at:016x}"
+        return self._entity_ids[ref.at]
 
-    def _nodes(self, places: Iterable[Place]) -> dict[Place, GraphNode]:
-        wanted = dict.fromkeys(places)
-        chunks = {place: self._view.chunk_id(place.at) for place in wanted if place.kind == "chunk"}
+    def _nodes(self, refs: Iterable[NodeRef]) -> dict[NodeRef, GraphNode]:
+        wanted = dict.fromkeys(refs)
+        chunks = {ref: self._view.chunk_id(ref.at) for ref in wanted if ref.kind == "chunk"}
         beginnings = self._chunk_labels(list(chunks.values())) if chunks else {}
-        entities = [place.at for place in wanted if place.kind == "entity"]
+        entities = [ref.at for ref in wanted if ref.kind == "entity"]
         names = self._view.entity_names(entities)
         labels = self._view.labels({entity: name for entity, (_, name) in names.items()})
         nodes = {}
-        for place in wanted:
-            if place.kind == "entity":
-                collection, name = names.get(place.at, (None, ""))
+        for ref in wanted:
+            if ref.kind == "entity":
+                collection, name = names.get(ref.at, (None, ""))
                 node = GraphNode(
-                    id=self.node_id(place), kind="entity", label=labels.get(place.at, name), collection=collection
+                    id=self.node_id(ref), kind="entity", label=labels.get(ref.at, name), collection=collection
                 )
             else:
-                document = place.at if place.kind == "document" else self._document_of_chunk(place.at)
+                document = ref.at if ref.kind == "document" else self._document_of_chunk(ref.at)
                 key = self._view.document_key(document)
                 title = self._view.title(document)
                 node = GraphNode(
-                    id=self.node_id(place),
-                    kind=place.kind,
-                    label=title if place.kind == "document" else beginnings.get(chunks[place], title),
+                    id=self.node_id(ref),
+                    kind=ref.kind,
+                    label=title if ref.kind == "document" else beginnings.get(chunks[ref], title),
                     collection=key.collection,
                     document_id=key.document_id,
                 )
-            nodes[place] = node
+            nodes[ref] = node
         return nodes
 
     def _document_of_chunk(self, chunk: int) -> int:
         return self._view.document_of_passage(self._view.passage_of_chunk(chunk))
 
 
-def _by_weight(each: tuple[Place, GraphEdge]) -> tuple[float, str, int, str, str]:
+def _by_weight(each: tuple[NodeRef, GraphEdge]) -> tuple[float, str, int, str, str]:
     """The heaviest first, then by kind; what leads to chunks in the order of their text."""
     other, edge = each
     return -edge.weight, edge.kind, other.at if other.kind == "chunk" else 0, edge.source, edge.target

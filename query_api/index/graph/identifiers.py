@@ -1,6 +1,10 @@
-"""Keys found by binary search; ids of 128 bits in two columns, found by their first half."""
+"""Nodes' keys and ids, found by binary search.
 
-from collections.abc import Sequence
+A key is the first 64 bits of a node's computed id, so the same document, chunk or entity has the same key in every
+segment. Two of n nodes share a key with probability n²/2⁶⁵: 3 in 10⁸ for a million.
+"""
+
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,20 +12,66 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from query_api.index.graph.columns import Keys, halves
+from schemas.ids import DocumentKey, digest, document_node_id, entity_id, entity_ids, link_key
+
+Keys = NDArray[np.uint64]
 
 MISSING = -1
 BLOCK = 16
 
 
-class Names:
-    """Keys of which several may be equal, in an order of one's own choosing, 16 bytes each. Immutable."""
+def key_of(identifier: str) -> int:
+    """The key of a node: the first 64 bits of its id of 32 hex digits. Raises ValueError for another id."""
+    if len(identifier) != 32:
+        raise ValueError(f"{identifier[:40]!r} is no node id: an id has 32 hex digits.")
+    return int(identifier[:16], 16)
+
+
+def document_key_of(key: DocumentKey) -> int:
+    return key_of(document_node_id(key))
+
+
+def link_name_of(key: DocumentKey) -> int:
+    """The key of the name by which links find this document; pages of like names have the same one."""
+    return key_of(digest("link name", key.collection, link_key(key.document_id)))
+
+
+def entity_key_of(collection: str, name: str) -> int:
+    """`name` is a normalised name."""
+    return key_of(entity_id(collection, name))
+
+
+def entity_keys_of(collection: str, names: Iterable[str]) -> list[int]:
+    """`entity_key_of` of many names."""
+    keys: list[int] = halves(list(entity_ids(collection, names)))[:, 0].tolist()
+    return keys
+
+
+def halves(identifiers: pa.Array | Sequence[str]) -> Keys:
+    """(n, 2) uint64: both halves of ids of 32 hex digits. Raises ValueError for another id."""
+    digits = _joined_text(identifiers) if isinstance(identifiers, pa.Array) else "".join(identifiers)
+    if len(digits) != 32 * len(identifiers):
+        raise ValueError("Every node id has 32 hex digits.")
+    return np.frombuffer(bytes.fromhex(digits), dtype=">u8").astype(np.uint64).reshape(-1, 2)
+
+
+def _joined_text(texts: pa.Array) -> str:
+    """All strings of an array as one, straight from its memory."""
+    if not len(texts):
+        return ""
+    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    content: bytes = texts.buffers()[2].to_pybytes()
+    return content[int(offsets[0]) : int(offsets[-1])].decode("ascii")
+
+
+class KeyIndex:
+    """Unsorted keys, several of which may be equal, 16 bytes each. Immutable."""
 
     __slots__ = ("_order", "keys")
 
     def __init__(self, keys: Keys) -> None:
         self.keys = keys
-        self._order = np.argsort(keys, kind="stable")  # in 64 bits, as NumPy's search wants it
+        self._order = np.argsort(keys, kind="stable")  # int64, as NumPy's search wants it
 
     @property
     def nbytes(self) -> int:
@@ -37,14 +87,14 @@ class Names:
 
 
 class Identifiers:
-    """Ids in an order of one's own choosing, 20.5 bytes each. Lookups are vectorised; unknown ids give MISSING."""
+    """Unsorted 128-bit ids, 20.5 bytes each. Lookups are vectorised; unknown ids give MISSING."""
 
     def __init__(self, both_halves: Keys) -> None:
         """`both_halves` is (n, 2) uint64."""
         self.firsts = np.ascontiguousarray(both_halves[:, 0])
         self.seconds = np.ascontiguousarray(both_halves[:, 1])
         self._order = np.argsort(self.firsts).astype(np.int32)
-        self._heads = self.firsts[self._order[::BLOCK]]  # NumPy's own search by an order would copy it into 64 bits
+        self._heads = self.firsts[self._order[::BLOCK]]  # NumPy's own search would copy the order into int64
 
     def __len__(self) -> int:
         return len(self.firsts)
@@ -54,7 +104,7 @@ class Identifiers:
         return self.firsts.nbytes + self.seconds.nbytes + self._order.nbytes + self._heads.nbytes
 
     def positions(self, keys: Keys) -> NDArray[np.int64]:
-        """Where the ids with these first halves stand."""
+        """Of the ids with these first halves."""
         if not len(self):
             return np.full(len(keys), MISSING, dtype=np.int64)
         begins = np.maximum(self._heads.searchsorted(keys, "right") - 1, 0) * BLOCK
@@ -63,7 +113,7 @@ class Identifiers:
         return found
 
     def positions_of(self, identifiers: Sequence[str]) -> NDArray[np.int64]:
-        """Where these ids of 32 hex digits stand. Raises ValueError for another id."""
+        """Of these ids of 32 hex digits. Raises ValueError for another id."""
         wanted = halves(identifiers)
         found = self.positions(wanted[:, 0])
         wrong = (found != MISSING) & (self.seconds[found] != wanted[:, 1]) if len(self) else found != MISSING
@@ -79,7 +129,7 @@ class Identifiers:
 
 
 def find(keys: NDArray[Any], wanted: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Positions of `wanted` in `keys`, which ascend; MISSING where a key is not there."""
+    """Positions of `wanted` in `keys`, which ascend; MISSING for unknown ones."""
     if not len(keys) or not len(wanted):
         return np.full(len(wanted), MISSING, dtype=np.int64)
     wanted = wanted.astype(keys.dtype, copy=False)  # else NumPy copies all keys into the wider type
@@ -88,7 +138,7 @@ def find(keys: NDArray[Any], wanted: NDArray[np.integer[Any]]) -> NDArray[np.int
 
 
 def find_all(keys: Keys, wanted: Keys) -> NDArray[np.int64]:
-    """Positions of very many keys among some that are in any order, by hashing; MISSING where a key is not there."""
+    """Positions of very many keys among unsorted ones, by hashing; MISSING for unknown ones."""
     positions = pc.index_in(pa.array(wanted), value_set=pa.array(keys))
     found: NDArray[np.int64] = positions.fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int64)
     return found

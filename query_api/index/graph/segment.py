@@ -1,9 +1,10 @@
-"""A segment: an immutable graph of some documents in compressed sparse rows, both directions, by local numbers.
+"""An immutable graph of some documents: compressed sparse rows in both directions, nodes by local numbers.
 
-Documents and entities stand in the order of their keys, passages by (document, ordinal), chunks by passage: so the
-passages of a document and the chunks of a passage are neighbours in memory and need no list of their own.
+Documents and entities are in the order of their keys, passages by (document, ordinal), chunks by passage: so the
+passages of a document and the chunks of a passage are adjacent and need no list of their own.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,11 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from query_api.index.graph.columns import GraphColumns, Keys
-from query_api.index.graph.csr import Edges, Indices, Positions, Rows, row_pointers
-from query_api.index.graph.dictionaries import Codes, Counts, Phrases, narrow
-from query_api.index.graph.identifiers import MISSING, Identifiers, Names, find, find_all
+from query_api.index.graph.builder import GraphColumns, concatenated
+from query_api.index.graph.csr import CompressedRows, Edges, Indices, Positions, row_pointers
+from query_api.index.graph.dictionaries import EncodedStrings, SmallIntegers, WordEncodedStrings, smallest_integers
+from query_api.index.graph.identifiers import MISSING, Identifiers, KeyIndex, Keys, find, find_all
 from query_api.index.strings import Strings
+
+Deleted = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +28,10 @@ class Segment:
     `about` have more than three digits."""
 
     document_keys: Keys
-    collections: Codes
+    collections: EncodedStrings
     document_ids: Strings
     titles: Strings
-    document_names: Names
+    document_names: KeyIndex
     document_passages: Indices  # row pointers: the passages of document d are [d]..[d + 1]
 
     passage_ids: Identifiers
@@ -39,32 +42,32 @@ class Segment:
     chunk_passages: Indices
 
     entity_keys: Keys
-    entity_collections: Codes
-    names: Phrases
-    passage_frequencies: Counts  # in how many passages an entity is mentioned
+    entity_collections: EncodedStrings
+    names: WordEncodedStrings
+    passage_frequencies: SmallIntegers  # in how many passages an entity is mentioned
 
     mentions: Edges  # entity → chunk, the way that has more to read
-    mention_counts: Counts
-    mention_sentences: Counts  # one more than the number of the first of each; 0 where it is unknown
+    mention_counts: SmallIntegers
+    mention_sentences: SmallIntegers  # one more than the number of the first of each; 0 where it is unknown
 
     about: Edges  # document → entity
     about_weights: NDArray[np.float32]
     about_surfaces: Strings  # empty where it is the document's title
 
-    statements: Rows  # of chunks
+    statements: CompressedRows  # of chunks
     statement_keys: Keys
-    predicates: Codes
+    predicates: EncodedStrings
     confidences: NDArray[np.float16]
-    statement_sentences: Counts  # one more than the number; 0 where it stands in none
+    statement_sentences: SmallIntegers  # one more than the number; 0 where it is in none
     roles: Edges  # statement → entity
-    role_names: Codes
+    role_names: EncodedStrings
 
     edges: Edges  # chunk → chunk
     edge_kinds: NDArray[np.uint8]
     edge_weights: NDArray[np.float16]
 
     linked_documents: Keys  # ascending; in this segment, in another, or not there yet
-    linked_names: Names  # under which links find them
+    linked_names: KeyIndex  # under which links find them
     links: Edges  # chunk → linked document
     link_weights: NDArray[np.float16]
 
@@ -106,9 +109,9 @@ class Segment:
         documents = np.argsort(columns.document_keys, kind="stable")
         document_keys = columns.document_keys[documents]
         titles = columns.document_titles.take(pa.array(documents))
-        placed = _placed(columns, _found(document_keys, columns.chunk_documents, "document"))
-        n_chunks, n_passages = len(placed.chunks), len(placed.passage_documents)
-        chunk_keys = columns.chunk_ids[placed.chunks, 0]
+        ordered = _ordered_chunks(columns, _found(document_keys, columns.chunk_documents, "document"))
+        n_chunks, n_passages = len(ordered.chunks), len(ordered.passage_documents)
+        chunk_keys = columns.chunk_ids[ordered.chunks, 0]
 
         def chunk(keys: Keys) -> Positions:
             return _known(find_all(chunk_keys, keys), "chunk")
@@ -121,7 +124,7 @@ class Segment:
 
         about_documents = _found(document_keys, columns.about_documents, "document")
         about = np.lexsort((named.of_documents, about_documents))
-        surfaces = _unlike_titles(
+        surfaces = _without_titles(
             columns.about_surfaces.take(pa.array(about)), titles.take(pa.array(about_documents[about]))
         )
 
@@ -141,38 +144,38 @@ class Segment:
 
         return cls(
             document_keys=document_keys,
-            collections=Codes.build(columns.document_collections, documents),
+            collections=EncodedStrings.build(columns.document_collections, documents),
             document_ids=Strings(columns.document_ids.take(pa.array(documents))),
             titles=Strings(titles),
-            document_names=Names(columns.document_names[documents]),
-            document_passages=row_pointers(np.bincount(placed.passage_documents, minlength=len(documents))),
-            passage_ids=Identifiers(placed.passage_ids),
-            passage_documents=placed.passage_documents.astype(np.int32),
-            passage_chunks=row_pointers(np.bincount(placed.chunk_passages, minlength=n_passages)),
-            chunk_ids=Identifiers(columns.chunk_ids[placed.chunks]),
-            chunk_passages=placed.chunk_passages.astype(np.int32),
+            document_names=KeyIndex(columns.document_names[documents]),
+            document_passages=row_pointers(np.bincount(ordered.passage_documents, minlength=len(documents))),
+            passage_ids=Identifiers(ordered.passage_ids),
+            passage_documents=ordered.passage_documents.astype(np.int32),
+            passage_chunks=row_pointers(np.bincount(ordered.chunk_passages, minlength=n_passages)),
+            chunk_ids=Identifiers(columns.chunk_ids[ordered.chunks]),
+            chunk_passages=ordered.chunk_passages.astype(np.int32),
             entity_keys=named.keys,
-            entity_collections=Codes.build(columns.entity_collections, named.rows),
-            names=Phrases.build(columns.entity_names.take(pa.array(named.rows))),
-            passage_frequencies=_passage_frequencies(mentions, placed.chunk_passages, n_entities),
+            entity_collections=EncodedStrings.build(columns.entity_collections, named.rows),
+            names=WordEncodedStrings.build(columns.entity_names.take(pa.array(named.rows))),
+            passage_frequencies=_passage_frequencies(mentions, ordered.chunk_passages, n_entities),
             mentions=mentions,
-            mention_counts=narrow(columns.mention_counts[mentioned]),
-            mention_sentences=narrow(columns.mention_sentences[mentioned] + 1),
+            mention_counts=smallest_integers(columns.mention_counts[mentioned]),
+            mention_sentences=smallest_integers(columns.mention_sentences[mentioned] + 1),
             about=Edges.build(about_documents[about], named.of_documents[about], len(documents), n_entities),
             about_weights=columns.about_weights[about],
             about_surfaces=Strings(surfaces),
-            statements=Rows.build(statement_chunks[stated], n_chunks),
+            statements=CompressedRows.build(statement_chunks[stated], n_chunks),
             statement_keys=statement_keys,
-            predicates=Codes.build(columns.statement_predicates, stated),
+            predicates=EncodedStrings.build(columns.statement_predicates, stated),
             confidences=columns.statement_confidences[stated].astype(np.float16),
-            statement_sentences=narrow(columns.statement_sentences[stated] + 1),
+            statement_sentences=smallest_integers(columns.statement_sentences[stated] + 1),
             roles=Edges.build(role_statements[roles], named.of_roles[roles], len(stated), n_entities),
-            role_names=Codes.build(columns.role_names, roles),
+            role_names=EncodedStrings.build(columns.role_names, roles),
             edges=Edges.build(sources[edges], targets[edges], n_chunks, n_chunks),
             edge_kinds=columns.edge_kinds[edges],
             edge_weights=columns.edge_weights[edges].astype(np.float16),
             linked_documents=linked_documents,
-            linked_names=Names(columns.link_names[linked]),
+            linked_names=KeyIndex(columns.link_names[linked]),
             links=Edges.build(link_chunks[links], link_targets[links], n_chunks, len(linked_documents)),
             link_weights=columns.link_weights[links].astype(np.float16),
         )
@@ -183,7 +186,7 @@ class Segment:
     def find_entities(self, keys: Keys) -> Positions:
         return find(self.entity_keys, keys)
 
-    def called(self, entities: Positions) -> list[tuple[str, str]]:
+    def names_of(self, entities: Positions) -> list[tuple[str, str]]:
         """(collection, normalised name) of each of these entities."""
         return list(zip(self.entity_collections.of(entities), self.names.of(entities), strict=True))
 
@@ -204,7 +207,86 @@ class Segment:
         return self.mention_sentences[mentions].astype(np.int64) - 1
 
 
-class _Placed(NamedTuple):
+def merged(segments: Sequence[tuple[Segment, Deleted]]) -> Segment:
+    """One segment of the live documents of all. No document may be live in two of them."""
+    return Segment.build(concatenated([columns_of_segment(segment, deleted) for segment, deleted in segments]))
+
+
+def columns_of_segment(segment: Segment, deleted: Deleted) -> GraphColumns:
+    """The columns a segment was built from, without its deleted documents and what only they named."""
+    documents = np.flatnonzero(~deleted)
+    chunk_passages = segment.chunk_passages
+    chunk_documents = segment.passage_documents[chunk_passages]
+    live = ~deleted[chunk_documents]
+    chunks = np.flatnonzero(live)
+    firsts = segment.chunk_ids.firsts
+
+    mention_entities, mention_chunks = segment.mentions.ends()
+    mentions = np.flatnonzero(live[mention_chunks])
+    about_sources, about_targets = segment.about.ends()
+    about = np.flatnonzero(~deleted[about_sources])
+    statement_sources = segment.statements.of_entries(np.arange(len(segment.statement_keys)))
+    statements = np.flatnonzero(live[statement_sources])
+    role_sources, role_targets = segment.roles.ends()
+    roles = np.flatnonzero(live[statement_sources][role_sources])
+    edge_sources, edge_targets = segment.edges.ends()
+    edges = np.flatnonzero(live[edge_sources])
+    link_sources, link_targets = segment.links.ends()
+    links = np.flatnonzero(live[link_sources])
+
+    entities = np.unique(np.concatenate((mention_entities[mentions], about_targets[about], role_targets[roles])))
+    passage_rows = chunk_passages[chunks]
+    passage_ordinals = passage_rows - segment.document_passages[chunk_documents[chunks]]
+    return GraphColumns(
+        document_keys=segment.document_keys[documents],
+        document_collections=segment.collections.texts(documents),
+        document_ids=segment.document_ids.array.take(documents),
+        document_titles=segment.titles.array.take(documents),
+        document_names=segment.document_names.keys[documents],
+        chunk_ids=np.column_stack((firsts[chunks], segment.chunk_ids.seconds[chunks])),
+        chunk_documents=segment.document_keys[chunk_documents[chunks]],
+        chunk_passage_ids=np.column_stack(
+            (segment.passage_ids.firsts[passage_rows], segment.passage_ids.seconds[passage_rows])
+        ),
+        chunk_passages=passage_ordinals.astype(np.int32),
+        chunk_ordinals=chunks.astype(np.int32),
+        entity_keys=segment.entity_keys[entities],
+        entity_collections=segment.entity_collections.texts(entities),
+        entity_names=segment.names.texts(entities),
+        mention_chunks=firsts[mention_chunks[mentions]],
+        mention_entities=segment.entity_keys[mention_entities[mentions]],
+        mention_counts=segment.mention_counts[mentions].astype(np.int32),
+        mention_sentences=segment.first_sentences(mentions).astype(np.int32),
+        about_documents=segment.document_keys[about_sources[about]],
+        about_entities=segment.entity_keys[about_targets[about]],
+        about_weights=segment.about_weights[about],
+        about_surfaces=_surfaces(segment, about, about_sources[about]),
+        statement_keys=segment.statement_keys[statements],
+        statement_chunks=firsts[statement_sources[statements]],
+        statement_predicates=segment.predicates.texts(statements),
+        statement_confidences=segment.confidences[statements].astype(np.float32),
+        statement_sentences=segment.statement_sentences[statements].astype(np.int32) - 1,
+        role_statements=segment.statement_keys[role_sources[roles]],
+        role_entities=segment.entity_keys[role_targets[roles]],
+        role_names=segment.role_names.texts(roles),
+        edge_sources=firsts[edge_sources[edges]],
+        edge_targets=firsts[edge_targets[edges]],
+        edge_kinds=segment.edge_kinds[edges],
+        edge_weights=segment.edge_weights[edges].astype(np.float32),
+        link_chunks=firsts[link_sources[links]],
+        link_documents=segment.linked_documents[link_targets[links]],
+        link_names=segment.linked_names.keys[link_targets[links]],
+        link_weights=segment.link_weights[links].astype(np.float32),
+    )
+
+
+def _surfaces(segment: Segment, about: NDArray[np.int64], documents: NDArray[np.int64]) -> pa.Array:
+    """How each of these documents writes the name of what it is about."""
+    surfaces = segment.about_surfaces.array.take(about)
+    return pc.if_else(pc.equal(surfaces, ""), segment.titles.array.take(documents), surfaces)
+
+
+class _OrderedChunks(NamedTuple):
     """Chunks in the order of their passages: which row of the columns each is, and the number of its passage. The ids
     (n_passages, 2) and the documents of the passages."""
 
@@ -214,17 +296,17 @@ class _Placed(NamedTuple):
     passage_documents: Positions
 
 
-def _placed(columns: GraphColumns, chunk_documents: Positions) -> _Placed:
+def _ordered_chunks(columns: GraphColumns, chunk_documents: Positions) -> _OrderedChunks:
     chunks = np.lexsort(
         (columns.chunk_ordinals, columns.chunk_passage_ids[:, 0], columns.chunk_passages, chunk_documents)
     )
     of_passage = columns.chunk_passage_ids[chunks]
     begins = np.ones(len(chunks), dtype=bool)
     begins[1:] = (of_passage[1:] != of_passage[:-1]).any(axis=1)
-    return _Placed(chunks, np.cumsum(begins) - 1, of_passage[begins], chunk_documents[chunks][begins])
+    return _OrderedChunks(chunks, np.cumsum(begins) - 1, of_passage[begins], chunk_documents[chunks][begins])
 
 
-class _Named(NamedTuple):
+class _NamedEntities(NamedTuple):
     """The keys of the entities that an edge names, ascending; for each a row that holds its name; which of them the
     mentions, the documents and the roles name."""
 
@@ -235,11 +317,11 @@ class _Named(NamedTuple):
     of_roles: Positions
 
 
-def _named_entities(columns: GraphColumns) -> _Named:
+def _named_entities(columns: GraphColumns) -> _NamedEntities:
     naming = (columns.mention_entities, columns.about_entities, columns.role_entities)
     keys, numbers = np.unique(np.concatenate(naming), return_inverse=True)
     rows = _known(find_all(columns.entity_keys, keys), "entity")
-    return _Named(keys, rows, *np.split(numbers, np.cumsum([len(each) for each in naming])[:-1]))
+    return _NamedEntities(keys, rows, *np.split(numbers, np.cumsum([len(each) for each in naming])[:-1]))
 
 
 def _found(sorted_keys: Keys, wanted: Keys, kind: str) -> Positions:
@@ -254,14 +336,14 @@ def _known(positions: Positions, kind: str) -> Positions:
     return positions
 
 
-def _unlike_titles(surfaces: pa.Array, titles: pa.Array) -> pa.Array:
+def _without_titles(surfaces: pa.Array, titles: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(surfaces, titles), pa.scalar("", pa.string()), surfaces)
 
 
-def _passage_frequencies(mentions: Edges, chunk_passages: Positions, n_entities: int) -> Counts:
+def _passage_frequencies(mentions: Edges, chunk_passages: Positions, n_entities: int) -> SmallIntegers:
     """How many different passages mention each entity."""
     entities, chunks = mentions.ends()
     passages = chunk_passages[chunks]
     fresh = np.ones(len(entities), dtype=bool)  # mentions of an entity are in the order of chunks, so of passages
     fresh[1:] = (entities[1:] != entities[:-1]) | (passages[1:] != passages[:-1])
-    return narrow(np.bincount(entities[fresh], minlength=n_entities))
+    return smallest_integers(np.bincount(entities[fresh], minlength=n_entities))

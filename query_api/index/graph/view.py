@@ -1,43 +1,48 @@
 """The graph in memory: an immutable base of compressed sparse rows, and small segments over it for what is newer.
 
-A view never changes, so a search reads one consistent state for as long as it likes. `with_changes` gives the next
-view and shares all arrays: a changed document is marked dead where it was, its new contribution becomes a segment, and
-small segments are merged as they gather (a log-structured merge: O'Neil et al. 1996), so there are never more than a
-few. Documents, passages and chunks are numbered across segments; entities go by key, the same in each. A link or a
-mention may name what has not arrived: it counts from the moment its other end is there.
+A view never changes, so a search reads one consistent state. `with_changes` gives the next view and shares all arrays:
+a changed document is marked deleted where it was, its new contribution becomes a segment, and small segments are
+merged (a log-structured merge: O'Neil et al. 1996). Documents, passages and chunks are numbered across segments;
+entities go by key, the same in each. A link or a mention may name what has not arrived: it counts once that is there.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
-from query_api.index.graph import neighbourhoods
-from query_api.index.graph.arrow_columns import columns_of_tables
-from query_api.index.graph.columns import GraphColumns, Keys, columns_of, document_key_of, entity_key_of, entity_keys_of
+from indexer.read.graph_tables import GraphTables
+from query_api.index.graph.builder import GraphColumns, columns_of, columns_of_tables
 from query_api.index.graph.csr import entries_of
-from query_api.index.graph.identifiers import MISSING
-from query_api.index.graph.neighbourhoods import Near
-from query_api.index.graph.parts import Part, Parts
-from query_api.index.graph.rows import (
+from query_api.index.graph.edges import (
     About,
     ChunkEdges,
     Links,
     Memory,
+    MentionEdges,
     Mentions,
+    Neighbourhood,
     Numbers,
-    Places,
     Statement,
     joined,
     rows_of,
 )
+from query_api.index.graph.identifiers import MISSING, Keys, document_key_of, entity_key_of, entity_keys_of
 from query_api.index.graph.segment import Segment
+from query_api.index.graph.segments import (
+    ViewSegment,
+    ViewSegments,
+    about,
+    frequencies,
+    mention_edges,
+    mentions,
+    named,
+    names,
+    neighbourhoods,
+)
 from schemas.contributions import Contribution
 from schemas.ids import DocumentKey
-
-if TYPE_CHECKING:
-    from indexer.read.graph_tables import GraphTables
 
 NO_POSITION = -1
 
@@ -45,22 +50,22 @@ NO_POSITION = -1
 class GraphView:
     """One state of the graph; see the module. Safe to read from several threads."""
 
-    def __init__(self, parts: Parts, position: int) -> None:
+    def __init__(self, segments: ViewSegments, position: int) -> None:
         self.position = position
-        self._parts = parts
+        self._segments = segments
 
     @classmethod
     def empty(cls) -> Self:
         return cls.of_columns(columns_of(()), NO_POSITION)
 
     @classmethod
-    def build(cls, tables: "GraphTables", position: int) -> Self:
+    def build(cls, tables: GraphTables, position: int) -> Self:
         """The view of a snapshot's tables, which hold the graph topic up to offset `position`."""
         return cls.of_columns(columns_of_tables(tables), position)
 
     @classmethod
     def of_columns(cls, columns: GraphColumns, position: int) -> Self:
-        return cls(Parts.whole(Segment.build(columns)), position)
+        return cls(ViewSegments.whole(Segment.build(columns)), position)
 
     @classmethod
     def from_contributions(cls, contributions: Iterable[Contribution], position: int) -> Self:
@@ -72,31 +77,31 @@ class GraphView:
 
         Shares this view's arrays; this view stays as it is. Applying the same changes twice gives an equal view.
         """
-        return type(self)(self._parts.changed(dict(changes)), position)
+        return type(self)(self._segments.with_changes(dict(changes)), position)
 
     def compacted(self) -> Self:
         """An equal view in one segment: costs a whole build, and makes every later search a little cheaper."""
-        return type(self)(self._parts.compacted(), self.position)
+        return type(self)(self._segments.compacted(), self.position)
 
     @property
     def overlay_documents(self) -> int:
-        """Documents held above the base: when they are many, a new base makes searches cheaper."""
-        return sum(part.segment.n_documents for part in self._parts[1:])
+        """Documents in newer segments: when they are many, a new base makes searches cheaper."""
+        return sum(part.segment.n_documents for part in self._segments[1:])
 
     @property
     def n_documents(self) -> int:
-        return sum(part.segment.n_documents - part.n_dead for part in self._parts)
+        return sum(part.segment.n_documents - part.n_deleted for part in self._segments)
 
     def memory(self) -> Memory:
-        nodes = sum(part.segment.n_nodes for part in self._parts)
-        edges = sum(part.segment.n_edges for part in self._parts)
-        size = sum(part.segment.nbytes + part.dead.nbytes for part in self._parts)
+        nodes = sum(part.segment.n_nodes for part in self._segments)
+        edges = sum(part.segment.n_edges for part in self._segments)
+        size = sum(part.segment.nbytes + part.deleted.nbytes for part in self._segments)
         return Memory(nodes, edges, size, size / edges if edges else 0.0)
 
     def memory_by_column(self) -> dict[str, int]:
         """Bytes of each column of the segments, the largest first."""
         sizes: Counter[str] = Counter()
-        for part in self._parts:
+        for part in self._segments:
             sizes.update(part.segment.memory())
         return dict(sizes.most_common())
 
@@ -106,85 +111,85 @@ class GraphView:
         return self._document_of_key(document_key_of(key))
 
     def _document_of_key(self, key: int) -> int | None:
-        found = self._parts.documents_of_keys(np.array([key], dtype=np.uint64))
+        found = self._segments.documents_of_keys(np.array([key], dtype=np.uint64))
         return int(found[0]) if found[0] != MISSING else None
 
     def document_key(self, document: int) -> DocumentKey:
-        part = self._parts.of_document(document)
+        part = self._segments.of(document, "documents")
         local = document - part.documents
         return DocumentKey(part.segment.collections[local], part.segment.document_ids[local])
 
     def title(self, document: int) -> str:
-        part = self._parts.of_document(document)
+        part = self._segments.of(document, "documents")
         return part.segment.titles[document - part.documents]
 
     def passages(self, passage_ids: Sequence[str]) -> Numbers:
         """The live passages of these ids, MISSING for one that the graph does not hold (yet, or any more)."""
         numbers = np.full(len(passage_ids), MISSING, dtype=np.int64)
-        for part in self._parts:
-            held = part.segment.passage_ids.positions_of(passage_ids)
-            rows = np.flatnonzero(held != MISSING)
-            rows = rows[part.alive(held[rows])]
-            numbers[rows] = held[rows] + part.passages
+        for part in self._segments:
+            found = part.segment.passage_ids.positions_of(passage_ids)
+            rows = np.flatnonzero(found != MISSING)
+            rows = rows[part.live(found[rows])]
+            numbers[rows] = found[rows] + part.passages
         return numbers
 
     def passage_id(self, passage: int) -> str:
-        part = self._parts.of_passage(passage)
+        part = self._segments.of(passage, "passages")
         return part.segment.passage_ids.text(passage - part.passages)
 
     def ids_of_passages(self, passages: Sequence[int]) -> list[str]:
         """`passage_id` of many."""
         ids = np.empty(len(passages), dtype=np.object_)
-        for part, rows, local in self._parts.holding(np.array(passages, dtype=np.int64), "passages"):
+        for part, rows, local in self._segments.with_nodes(np.array(passages, dtype=np.int64), "passages"):
             ids[rows] = part.segment.passage_ids.texts(local)
         found: list[str] = ids.tolist()
         return found
 
     def document_of_passage(self, passage: int) -> int:
-        part = self._parts.of_passage(passage)
+        part = self._segments.of(passage, "passages")
         return int(part.segment.passage_documents[passage - part.passages]) + part.documents
 
     def collection_of_passage(self, passage: int) -> str:
-        part = self._parts.of_passage(passage)
+        part = self._segments.of(passage, "passages")
         return part.segment.collections[part.segment.passage_documents[passage - part.passages]]
 
     def documents_of_passages(self, passages: Numbers) -> Numbers:
         """(n_passages,) the document of each."""
         documents = np.empty(len(passages), dtype=np.int64)
-        for part, rows, local in self._parts.holding(passages, "passages"):
+        for part, rows, local in self._segments.with_nodes(passages, "passages"):
             documents[rows] = part.segment.passage_documents[local] + part.documents
         return documents
 
     def live_documents(self) -> Numbers:
         """The numbers of all documents that are there, ascending."""
-        return np.concatenate([np.flatnonzero(~part.dead) + part.documents for part in self._parts])
+        return np.concatenate([np.flatnonzero(~part.deleted) + part.documents for part in self._segments])
 
     def passages_of_document(self, document: int) -> range:
         """The passages of a document, in the order of its text."""
-        part = self._parts.of_document(document)
+        part = self._segments.of(document, "documents")
         pointers, local = part.segment.document_passages, document - part.documents
         return range(pointers[local] + part.passages, pointers[local + 1] + part.passages)
 
     def chunks(self, chunk_ids: Sequence[str]) -> Numbers:
         """The live chunks of these ids, MISSING for one that the graph does not hold."""
         numbers = np.full(len(chunk_ids), MISSING, dtype=np.int64)
-        for part in self._parts:
-            held = part.segment.chunk_ids.positions_of(chunk_ids)
-            rows = np.flatnonzero(held != MISSING)
-            rows = rows[part.alive(part.segment.passages_of(held[rows]))]
-            numbers[rows] = held[rows] + part.chunks
+        for part in self._segments:
+            found = part.segment.chunk_ids.positions_of(chunk_ids)
+            rows = np.flatnonzero(found != MISSING)
+            rows = rows[part.live(part.segment.passages_of(found[rows]))]
+            numbers[rows] = found[rows] + part.chunks
         return numbers
 
     def chunk_id(self, chunk: int) -> str:
-        part = self._parts.of_chunk(chunk)
+        part = self._segments.of(chunk, "chunks")
         return part.segment.chunk_ids.text(chunk - part.chunks)
 
     def passage_of_chunk(self, chunk: int) -> int:
-        part = self._parts.of_chunk(chunk)
+        part = self._segments.of(chunk, "chunks")
         return int(part.segment.chunk_passages[chunk - part.chunks]) + part.passages
 
     def chunks_of_passage(self, passage: int) -> range:
-        part = self._parts.of_passage(passage)
+        part = self._segments.of(passage, "passages")
         pointers, local = part.segment.passage_chunks, passage - part.passages
         return range(pointers[local] + part.chunks, pointers[local + 1] + part.chunks)
 
@@ -204,25 +209,25 @@ class GraphView:
 
     def _named(self, entities: Sequence[int]) -> set[int]:
         """Those of the keys that are of entities which a live document names."""
-        return neighbourhoods.named(self._parts.knowing(np.array(entities, dtype=np.uint64)))
+        return named(self._segments.with_entities(np.array(entities, dtype=np.uint64)))
 
     def collections(self) -> list[str]:
         """The names of the collections that have or had documents here, ascending."""
-        return sorted({name for part in self._parts for name in part.segment.collections.values})
+        return sorted({name for part in self._segments for name in part.segment.collections.values})
 
     def entity_names(self, entities: Sequence[int]) -> dict[int, tuple[str, str]]:
         """{key: (collection, normalised name)} of those entities that a live document names."""
-        return neighbourhoods.names(list(self._parts.knowing(np.array(entities, dtype=np.uint64))))
+        return names(list(self._segments.with_entities(np.array(entities, dtype=np.uint64))))
 
     def labels(self, names: Mapping[int, str]) -> dict[int, str]:
         """{key: a name to show} of entities by their normalised names: as the document about it writes it, else that
         name."""
         best: dict[int, tuple[float, str]] = {}
-        for part, _, local in self._parts.knowing(np.array(list(names), dtype=np.uint64)):
+        for part, _, local in self._segments.with_entities(np.array(list(names), dtype=np.uint64)):
             which, edges, documents = part.segment.about.entering(local)
             weights = part.segment.about_weights[edges]
             for at, edge, document, weight in rows_of(which, edges, documents, weights):
-                if not part.dead[document]:
+                if not part.deleted[document]:
                     candidate = (-weight, part.segment.surface(edge, document))
                     key = int(part.segment.entity_keys[local[at]])
                     best[key] = min(best.get(key, candidate), candidate)
@@ -234,21 +239,20 @@ class GraphView:
         """What these passages mention: chunk → entity edges of their chunks, in the order of the text."""
         found = [
             Mentions(*places, part.segment.times(edges), part.segment.first_sentences(edges))
-            for part, edges, places in self._mentioned(passages)
+            for part, edges, places in self._mentions_in(passages)
         ]
         return Mentions(*joined(found, Mentions._fields))
 
-    def places_in(self, passages: Numbers) -> Places:
-        """`mentions_in` for less."""
-        return Places(*joined([places for *_, places in self._mentioned(passages)], Places._fields))
+    def mention_edges_in(self, passages: Numbers) -> MentionEdges:
+        """`mentions_in` without counts and sentences."""
+        return MentionEdges(*joined([places for *_, places in self._mentions_in(passages)], MentionEdges._fields))
 
-    def _mentioned(self, passages: Numbers) -> Iterator[tuple[Part, Numbers, Places]]:
-        """By part: the edges from the passages' chunks to entities, by their numbers in its segment, and what they
-        mention."""
-        for part, rows, local in self._parts.holding(passages, "passages"):
+    def _mentions_in(self, passages: Numbers) -> Iterator[tuple[ViewSegment, Numbers, MentionEdges]]:
+        """By segment: the edges from the passages' chunks to entities, by their numbers there."""
+        for part, rows, local in self._segments.with_nodes(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
             at, edges, entities = part.segment.mentions.entering(chunks)
-            places = Places(
+            places = MentionEdges(
                 rows[which[at]],
                 chunks[at] + part.chunks,
                 local[which[at]] + part.passages,
@@ -258,29 +262,29 @@ class GraphView:
 
     def mentions_of(self, entities: Keys) -> Mentions:
         """Where these entities are mentioned."""
-        return neighbourhoods.mentions(self._parts.knowing(entities), entities)
+        return mentions(self._segments.with_entities(entities), entities)
 
-    def places_of(self, entities: Keys) -> Places:
-        """`mentions_of` for less."""
-        return neighbourhoods.places(self._parts.knowing(entities), entities)
+    def mention_edges_of(self, entities: Keys) -> MentionEdges:
+        """`mentions_of` without counts and sentences."""
+        return mention_edges(self._segments.with_entities(entities), entities)
 
     def passage_frequencies(self, entities: Keys) -> Numbers:
         """In how many live passages each entity is mentioned."""
-        return neighbourhoods.frequencies(self._parts.knowing(entities), len(entities))
+        return frequencies(self._segments.with_entities(entities), len(entities))
 
     def about(self, entities: Keys) -> About:
         """The documents that are about these entities."""
-        return neighbourhoods.about(self._parts.knowing(entities), entities)
+        return about(self._segments.with_entities(entities), entities)
 
-    def near(self, entities: Sequence[int], fewest: int, most: int) -> dict[int, Near]:
-        """What lies next to the entities that a live document names, `mentions` of those that `fewest` to `most`
+    def neighbourhoods(self, entities: Sequence[int], min_mentions: int, max_mentions: int) -> dict[int, Neighbourhood]:
+        """Of the entities that a live document names; `mentions` of those that `min_mentions` to `max_mentions`
         passages mention."""
-        return neighbourhoods.near(self._parts, entities, fewest, most)
+        return neighbourhoods(self._segments, entities, min_mentions, max_mentions)
 
     def about_of(self, documents: Numbers) -> About:
         """The entities that these documents are about."""
         found: list[About] = []
-        for part, rows, local in self._parts.holding(documents, "documents"):
+        for part, rows, local in self._segments.with_nodes(documents, "documents"):
             which, edges, entities = part.segment.about.leaving(local)
             found.append(
                 About(
@@ -295,7 +299,7 @@ class GraphView:
     def links_from(self, passages: Numbers) -> Links:
         """The documents, among those that are there, that these passages link to."""
         found: list[Links] = []
-        for part, rows, local in self._parts.holding(passages, "passages"):
+        for part, rows, local in self._segments.with_nodes(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
             at, edges, targets = part.segment.links.leaving(chunks)
             documents = self._linked(part, targets)
@@ -314,16 +318,16 @@ class GraphView:
     def links_to(self, documents: Numbers) -> Links:
         """The passages that link to these documents."""
         names = np.zeros(len(documents), dtype=np.uint64)
-        for part, rows, local in self._parts.holding(documents, "documents"):
+        for part, rows, local in self._segments.with_nodes(documents, "documents"):
             names[rows] = part.segment.document_names.keys[local]
         found: list[Links] = []
-        for part in self._parts:
+        for part in self._segments:
             asked, targets = part.segment.linked_names.find(names)
             leads = self._linked(part, targets) == documents[asked]
             at, edges, chunks = part.segment.links.entering(targets[leads])
             which = asked[leads][at]
             passages = part.segment.passages_of(chunks)
-            keep = part.alive(passages)
+            keep = part.live(passages)
             found.append(
                 Links(
                     which[keep],
@@ -335,15 +339,15 @@ class GraphView:
             )
         return Links(*joined(found, Links._fields))
 
-    def _linked(self, part: Part, targets: Numbers) -> Numbers:
-        """The documents that links of a part with these targets lead to; MISSING where there is none."""
+    def _linked(self, part: ViewSegment, targets: Numbers) -> Numbers:
+        """The documents that a segment's links with these targets lead to; MISSING where there is none."""
         segment = part.segment
-        return self._parts.linked(segment.linked_documents[targets], segment.linked_names.keys[targets])
+        return self._segments.linked(segment.linked_documents[targets], segment.linked_names.keys[targets])
 
     def chunk_edges(self, chunks: Numbers) -> ChunkEdges:
         """Edges that leave or reach these chunks within their documents; `other` is the far end."""
         found: list[ChunkEdges] = []
-        for part, rows, local in self._parts.holding(chunks, "chunks"):
+        for part, rows, local in self._segments.with_nodes(chunks, "chunks"):
             reached = zip(part.segment.edges.leaving(local), part.segment.edges.entering(local), strict=True)
             asked, edges, far = (np.concatenate(both) for both in reached)
             found.append(
@@ -359,12 +363,12 @@ class GraphView:
 
     def predicates(self) -> list[str]:
         """Those of all statements, in alphabetical order."""
-        return sorted({predicate for part in self._parts for predicate in part.segment.predicates.values})
+        return sorted({predicate for part in self._segments for predicate in part.segment.predicates.values})
 
     def statements_in(self, passages: Numbers) -> list[Statement]:
         """What these passages state."""
         found: list[Statement] = []
-        for part, rows, local in self._parts.holding(passages, "passages"):
+        for part, rows, local in self._segments.with_nodes(passages, "passages"):
             which, chunks = entries_of(part.segment.passage_chunks, local)
             at, statements = part.segment.statements.entries(chunks)
             found.extend(part.statements(rows[which[at]], statements))
@@ -373,9 +377,9 @@ class GraphView:
     def statements_with(self, entities: Keys) -> list[Statement]:
         """The statements in which these entities have a part."""
         found: list[Statement] = []
-        for part, rows, local in self._parts.knowing(entities):
+        for part, rows, local in self._segments.with_entities(entities):
             which, _, statements = part.segment.roles.entering(local)
             chunks = part.segment.statements.of_entries(statements)
-            keep = part.alive(part.segment.passages_of(chunks))
+            keep = part.live(part.segment.passages_of(chunks))
             found.extend(part.statements(rows[which][keep], statements[keep]))
         return found

@@ -81,7 +81,7 @@ def _centralities(view: GraphView, keys: Sequence[DocumentKey]) -> list[float]:
         citing[at].add(passage)
     about = view.about_of(documents)
     whole = about.weight >= 1
-    mentions = view.places_of(about.entity[whole])
+    mentions = view.mention_edges_of(about.entity[whole])
     for row, passage in zip(mentions.asked.tolist(), mentions.passage.tolist(), strict=True):
         citing[int(about.asked[whole][row])].add(passage)
     counts = {
@@ -107,7 +107,7 @@ def _named_shares(view: GraphView, names: Names | None, passage_ids: Sequence[st
         if number == MISSING:
             shares.append(0.0)
             continue
-        held = set(view.places_in(np.array([number], dtype=np.int64)).entity.tolist())
+        held = set(view.mention_edges_in(np.array([number], dtype=np.int64)).entity.tolist())
         document = view.document_of_passage(number)
         met = sum(bool(wanted[name] & held) or document in about.get(name, ()) for name in wanted)
         shares.append(met / len(wanted))

@@ -13,9 +13,8 @@ from typing import NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.index.graph.columns import CHUNK_EDGE_KINDS
-from query_api.index.graph.neighbourhoods import Near
-from query_api.index.graph.rows import rows_of
+from query_api.index.graph.builder import CHUNK_EDGE_KINDS
+from query_api.index.graph.edges import Neighbourhood, rows_of
 from query_api.index.graph.view import GraphView
 from query_api.query.entity_linking import MAX_TARGETS, QueryLink
 from schemas.errors import MalformedFilter
@@ -60,7 +59,7 @@ FLOOR_OF_VALUE = 0.3
 MIN_SHARED, MAX_SHARED = 2, 40  # passages an entity must be in to join two of them, and not to join everything
 SELDOM_MENTIONED = 10  # passages; a title that more of them mention tells the less of each
 LEAD_SHARE, OTHER_SHARE = 0.7, 0.5
-NOTHING_NEAR = Near("", 0, ())
+NOTHING_NEAR = Neighbourhood("", 0, ())
 
 
 class Sentence(NamedTuple):
@@ -96,7 +95,7 @@ class Parent:
     sentences: tuple[Sentence, ...]
     entities: Mapping[int, Held]
     reached: "Reason | None" = None
-    near: Mapping[int, Near] = field(default_factory=dict)
+    near: Mapping[int, Neighbourhood] = field(default_factory=dict)
 
     def best_sentences(self, count: int) -> list[Sentence]:
         return sorted(self.sentences, key=lambda sentence: -sentence.share)[:count]
@@ -173,7 +172,7 @@ def entrances(view: GraphView, prior: Mapping[int, float]) -> Entrances:
 def first_mentions(view: GraphView, passages: Sequence[int]) -> dict[int, dict[int, int]]:
     """{passage: {entity it mentions: the first chunk that does}}."""
     first_chunks: dict[int, dict[int, int]] = {passage: {} for passage in passages}
-    mentions = view.places_in(np.array(passages, dtype=np.int64))
+    mentions = view.mention_edges_in(np.array(passages, dtype=np.int64))
     for passage, entity, chunk in rows_of(mentions.passage, mentions.entity, mentions.chunk):
         first_chunks[passage].setdefault(entity, chunk)
     return first_chunks
@@ -198,7 +197,7 @@ class Surroundings(NamedTuple):
 
     entities: list[int]
     holders: list[list[int]]
-    near: list[Near]
+    near: list[Neighbourhood]
 
 
 def surroundings(view: GraphView, parents: Sequence[Parent]) -> Surroundings:
@@ -210,9 +209,9 @@ def surroundings(view: GraphView, parents: Sequence[Parent]) -> Surroundings:
     return Surroundings(entities, holders, [known.get(entity, NOTHING_NEAR) for entity in entities])
 
 
-def nearby(view: GraphView, entities: Sequence[int]) -> dict[int, Near]:
+def nearby(view: GraphView, entities: Sequence[int]) -> dict[int, Neighbourhood]:
     """What lies next to entities, as far as a parent leads on over it."""
-    return view.near(entities, MIN_SHARED, MAX_SHARED) if entities else {}
+    return view.neighbourhoods(entities, MIN_SHARED, MAX_SHARED) if entities else {}
 
 
 def title_mentions(
@@ -254,7 +253,7 @@ def mentioned_by(view: GraphView, parents: Sequence[Parent]) -> Iterator[Reach]:
     about = view.about_of(_documents(parents))
     frequencies = view.passage_frequencies(about.entity)
     few = np.flatnonzero(frequencies <= MAX_SHARED)
-    mentions = view.places_of(about.entity[few])
+    mentions = view.mention_edges_of(about.entity[few])
     for asked, chunk, passage, entity in rows_of(mentions.asked, mentions.chunk, mentions.passage, mentions.entity):
         row = int(few[asked])
         at = int(about.asked[row])

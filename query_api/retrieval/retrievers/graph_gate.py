@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from query_api.index.graph.columns import Keys
-from query_api.index.graph.identifiers import MISSING
-from query_api.index.graph.rows import Numbers
+from query_api.index.graph.edges import Numbers
+from query_api.index.graph.identifiers import MISSING, Keys
 from query_api.index.graph.view import GraphView
 from query_api.index.text.snapshot import TextSnapshot
 from query_api.query.entity_linking import MAX_TARGETS, Names
@@ -61,7 +60,7 @@ def _own_passages(view: GraphView, entities: Keys) -> tuple[Numbers, Numbers]:
     about = view.about(entities)
     ranges = [view.passages_of_document(document) for document in about.document.tolist()]
     owner = np.repeat(about.asked, [len(each) for each in ranges])
-    mentions = view.places_in(np.array([passage for each in ranges for passage in each], dtype=np.int64))
+    mentions = view.mention_edges_in(np.array([passage for each in ranges for passage in each], dtype=np.int64))
     own = np.unique(mentions.asked[mentions.entity == entities[owner[mentions.asked]]])
     size = len(entities)
     return np.bincount(owner, minlength=size), np.bincount(owner[own], minlength=size)
@@ -98,7 +97,7 @@ def connected_share(view: GraphView, fitting: Mapping[int, float], use: NameUse)
     leading = np.zeros(len(best))
     outward = view.links_from(passages)
     leading[outward.asked[outward.document != documents[outward.asked]]] = 1.0
-    mentions = view.places_in(passages)
+    mentions = view.mention_edges_in(passages)
     entities, places = np.unique(mentions.entity, return_inverse=True)
     about = view.about(entities)
     whole = (about.weight >= 1) & (np.bincount(about.asked, minlength=len(entities))[about.asked] <= MAX_TARGETS)

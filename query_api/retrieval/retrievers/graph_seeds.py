@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from indexer.chunking.sentences import sentence_spans
+from query_api.index.graph.edges import Neighbourhood
 from query_api.index.graph.identifiers import MISSING
-from query_api.index.graph.neighbourhoods import Near
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import PassageReader
 from query_api.query.analysis import Question, WordWeights, normalise_text
@@ -149,7 +149,7 @@ def _held(
     }
 
 
-def _by_use(near: Mapping[int, Near]) -> list[int]:
+def _by_use(near: Mapping[int, Neighbourhood]) -> list[int]:
     """Entities in the order in which their names take their words: titles first, then names that other passages mention
     too, the longer first. So `Kiss and Tell` leaves no `Kiss` where both are titles. Entities and not names: what one
     collection has for a title is no title in another."""

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from query_api.index.graph.columns import entity_key_of
+from query_api.index.graph.identifiers import entity_key_of
 from query_api.index.graph.view import GraphView
 from schemas.contributions import (
     AboutEdge,
@@ -126,8 +126,8 @@ def everything(view: GraphView) -> dict[str, object]:
             (pid(p), cid(c), e, n, s) for _, c, p, e, n, s in zip(*map(np.ndarray.tolist, mentions_of), strict=True)
         ),
         "places": (
-            [column.tolist() for column in view.places_in(passages)] == [c.tolist() for c in mentions_in[:4]],
-            [column.tolist() for column in view.places_of(entities)] == [c.tolist() for c in mentions_of[:4]],
+            [column.tolist() for column in view.mention_edges_in(passages)] == [c.tolist() for c in mentions_in[:4]],
+            [column.tolist() for column in view.mention_edges_of(entities)] == [c.tolist() for c in mentions_of[:4]],
         ),
         "about": sorted((doc(d), e, w) for _, d, e, w in zip(*map(np.ndarray.tolist, about), strict=True)),
         "about of": sorted((doc(d), e, w) for _, d, e, w in zip(*map(np.ndarray.tolist, about_of), strict=True)),

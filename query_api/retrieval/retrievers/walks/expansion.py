@@ -47,7 +47,7 @@ def _of(view: GraphView) -> NDArray[np.float64]:
     _, places = np.unique(own.entity, return_inverse=True)
     targets = np.bincount(places)[places]
     few = np.flatnonzero(targets <= MAX_TARGETS)
-    mentions = view.places_of(own.entity[few])
+    mentions = view.mention_edges_of(own.entity[few])
     row = few[mentions.asked]
     links = view.links_to(documents)
     sources = view.documents_of_passages(np.concatenate([mentions.passage, links.passage]))

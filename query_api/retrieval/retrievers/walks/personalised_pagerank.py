@@ -6,8 +6,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.index.graph.columns import Keys
-from query_api.index.graph.rows import Statement
+from query_api.index.graph.edges import Statement
+from query_api.index.graph.identifiers import Keys
 from query_api.index.graph.view import GraphView
 from query_api.query.entity_linking import MAX_TARGETS
 from query_api.retrieval.retrievers.graph_edges import MAX_SHARED, MIN_SHARED, follows, looks_at, strongest
@@ -181,7 +181,7 @@ class PassagesAndEntities:
         return Adjacent(asked[elsewhere][order], node[elsewhere][order], weight[elsewhere][order])
 
     def _mentioned(self, passages: Numbers) -> _Edges:
-        mentions = self._view.places_in(passages)
+        mentions = self._view.mention_edges_in(passages)
         frequencies = self._view.passage_frequencies(mentions.entity)
         joins = (frequencies >= MIN_SHARED) & (frequencies <= MAX_SHARED)
         nodes = np.array([self._entity(key) for key in mentions.entity[joins].tolist()], dtype=np.int64)
@@ -189,7 +189,7 @@ class PassagesAndEntities:
 
     def _mentions_of(self, entities: Numbers) -> _Edges:
         keys = np.array([self._keys[-1 - entity] for entity in entities.tolist()], dtype=np.uint64)
-        mentions = self._view.places_of(keys)
+        mentions = self._view.mention_edges_of(keys)
         return mentions.asked, mentions.passage, 1 / np.sqrt(self._view.passage_frequencies(keys))[mentions.asked]
 
     def _entity(self, key: int) -> int:
@@ -199,13 +199,13 @@ class PassagesAndEntities:
         return number
 
     def _titles_mentioned(self, passages: Numbers) -> _Edges:
-        mentions = self._view.places_in(passages)
+        mentions = self._view.mention_edges_in(passages)
         at, document, weight = self._titled(mentions.entity)
         return self._into(mentions.asked[at], document, weight)
 
     def _mentioning_titles(self, passages: Numbers) -> _Edges:
         first, entities, weight = self._own_titles(passages)
-        mentions = self._view.places_of(entities)
+        mentions = self._view.mention_edges_of(entities)
         return first[mentions.asked], mentions.passage, weight[mentions.asked]
 
     def _own_titles(self, passages: Numbers) -> tuple[Numbers, Keys, Floats]:

@@ -7,8 +7,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.index.graph.columns import CHUNK_EDGE_KINDS
-from query_api.index.graph.rows import rows_of
+from query_api.index.graph.builder import CHUNK_EDGE_KINDS
+from query_api.index.graph.edges import rows_of
 from query_api.index.graph.view import GraphView
 from query_api.index.text.segments import EVERYTHING, Scope
 from query_api.query.analysis import Question

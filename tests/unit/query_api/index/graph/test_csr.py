@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from query_api.index.graph.csr import Edges, Reached, Rows, entries_of, row_pointers
+from query_api.index.graph.csr import CompressedRows, Edges, FoundEdges, entries_of, row_pointers
 
 N = 40
 EDGES = st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, N - 1)), max_size=120).map(sorted)
 
 
-def of_node(reached: Reached, node: int) -> list[tuple[int, int]]:
+def of_node(reached: FoundEdges, node: int) -> list[tuple[int, int]]:
     mine = reached.asked == node
     return list(zip(reached.edges[mine].tolist(), reached.others[mine].tolist(), strict=True))
 
@@ -31,7 +31,7 @@ def test_edges_are_found_from_both_ends_parallel_ones_too(pairs: list[tuple[int,
 @pytest.mark.parametrize("n_rows", [1, 16, 50, 1_000])
 def test_rows_and_their_entries_find_each_other_whether_most_rows_are_empty_or_not(n_rows: int) -> None:
     rows = np.sort(np.random.default_rng(n_rows).integers(0, n_rows, 40))
-    compressed, wanted = Rows.build(rows, n_rows), np.array([n_rows - 1, 0, rows[7], n_rows // 2, rows[7]])
+    compressed, wanted = CompressedRows.build(rows, n_rows), np.array([n_rows - 1, 0, rows[7], n_rows // 2, rows[7]])
     assert (compressed.filled is not None) == (n_rows == 1_000)
     which, entries = compressed.entries(wanted)
     assert [entries[which == at].tolist() for at in range(5)] == [
@@ -48,4 +48,4 @@ def test_entries_come_row_after_row_as_asked() -> None:
 
 
 def test_a_row_of_few_entries_takes_no_pointer_for_each_empty_row() -> None:
-    assert Rows.build(np.array([5, 900_000]), 1_000_000).nbytes == 4 * (3 + 2)
+    assert CompressedRows.build(np.array([5, 900_000]), 1_000_000).nbytes == 4 * (3 + 2)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from query_api.index.graph.columns import entity_key_of
+from query_api.index.graph.identifiers import entity_key_of
 from query_api.index.graph.view import GraphView
 from schemas.contributions import AboutEdge, ChunkNode, Contribution, LinkEdge, MentionEdge
 from schemas.ids import DocumentKey, chunk_id, passage_id
@@ -57,12 +57,12 @@ def document(identifier: str, *names: str, title: str = "Untitled") -> Contribut
 
 def test_many_single_changes_leave_few_segments_and_the_same_base() -> None:
     view = GraphView.from_contributions([document(f"base {n}", "x") for n in range(50)], 0)
-    base = view._parts[0].segment
+    base = view._segments[0].segment
     for number in range(100):
         change = document(f"d{number}", "x")
         view = view.with_changes([(DocumentKey("a", f"d{number}"), change)], number + 1)
-    assert view._parts[0].segment is base
-    assert len(view._parts) <= 9
+    assert view._segments[0].segment is base
+    assert len(view._segments) <= 9
     assert view.overlay_documents == 100
     assert view.passage_frequencies(np.array([entity_key_of("a", "x")], dtype=np.uint64)).tolist() == [150]
 
@@ -94,7 +94,9 @@ def test_memory_counts_each_edge_once() -> None:
     assert memory.edges == 300 * (60 + 1 + 2), "mentions, the title, chunk to passage to document"
     assert memory.bytes_per_edge == memory.bytes / memory.edges
     assert memory.bytes_per_edge <= 12
-    assert sum(view.memory_by_column().values()) == memory.bytes - 300, "all but a byte a document: whether it is dead"
+    assert sum(view.memory_by_column().values()) == memory.bytes - 300, (
+        "all but a byte a document: whether it is deleted"
+    )
 
 
 def test_an_edge_of_an_encyclopedia_takes_24_bytes_at_most() -> None:
@@ -113,7 +115,7 @@ def test_a_large_graph_reads_as_it_was_built() -> None:
     numbers = {view.document(DocumentKey("a", f"d{n}")): f"T {n}" for n in range(0, 6_000, 100)}
     assert {number: view.title(number) for number in numbers if number is not None} == numbers
     key = np.array([entity_key_of("a", "name 100")], dtype=np.uint64)
-    passages = view.places_of(key).passage
+    passages = view.mention_edges_of(key).passage
     naming = [view.document_key(number).document_id for number in view.documents_of_passages(passages).tolist()]
     assert sorted(naming) == sorted(f"d{n}" for n in range(89, 101))
     fewer = view.with_changes([(DocumentKey("a", f"d{n}"), None) for n in range(89, 100)], 1).compacted()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from query_api.index.graph.columns import CHUNK_EDGE_KINDS
+from query_api.index.graph.builder import CHUNK_EDGE_KINDS
 from query_api.query.analysis import normalise_text, question_of
 from query_api.retrieval.results.paths import WITHIN_DOCUMENT
 from schemas.contributions import ChunkEdge

@@ -1,4 +1,4 @@
-"""What a graph view answers: rows of edges in columns of equal length, and facts."""
+"""What a graph view answers: edges in columns of equal length, statements, neighbourhoods."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.index.graph.columns import Keys
+from query_api.index.graph.identifiers import Keys
 
 Numbers = NDArray[np.int64]
 
@@ -23,8 +23,8 @@ class Mentions(NamedTuple):
     sentence: Numbers
 
 
-class Places(NamedTuple):
-    """Mentions without what stands beside them, which is all that a search needs."""
+class MentionEdges(NamedTuple):
+    """Mentions without counts and sentences, which is all that a search needs."""
 
     asked: Numbers
     chunk: Numbers
@@ -62,14 +62,14 @@ class ChunkEdges(NamedTuple):
 
 
 class Role(NamedTuple):
-    """An entity's part in a statement."""
+    """An entity in a statement."""
 
     name: str
     entity: int
 
 
 class Statement(NamedTuple):
-    """A fact with its parts, anchored at the chunk that states it. `sentence` is -1 where it stands in none."""
+    """A fact with its roles, anchored at the chunk that states it. `sentence` is -1 where it stands in none."""
 
     asked: int
     key: int
@@ -79,6 +79,16 @@ class Statement(NamedTuple):
     confidence: float
     sentence: int
     roles: tuple[Role, ...]
+
+
+class Neighbourhood(NamedTuple):
+    """An entity's normalised name; in how many passages it is mentioned; the documents that are about it, each with
+    its alias weight; and the (chunk, passage) of each mention, where these were asked for."""
+
+    name: str
+    frequency: int
+    about: Sequence[tuple[int, float]]
+    mentions: Sequence[tuple[int, int]] = ()
 
 
 class Memory(NamedTuple):
@@ -94,7 +104,7 @@ _DTYPES = {"entity": np.uint64, "weight": np.float32, "kind": np.uint8}
 
 
 def joined(found: Sequence[tuple[NDArray[Any], ...]], fields: tuple[str, ...]) -> list[NDArray[Any]]:
-    """The columns of all parts, one after the other."""
+    """The columns of all, one after the other."""
     if not found:
         return [np.empty(0, dtype=_DTYPES.get(field, np.int64)) for field in fields]
     if len(found) == 1:

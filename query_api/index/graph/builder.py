@@ -1,21 +1,18 @@
-"""The graph as flat columns: one row a node or an edge, nodes named by 64-bit keys. The form segments are built from.
+"""The columns that graph segments are built from: nodes and edges of documents' contributions, or of a snapshot."""
 
-A key is the first 64 bits of the node's computed id, so the same document, chunk or entity has the same key in every
-segment, whichever arrived first. Two of n nodes share a key with probability n²/2⁶⁵: 3 in 10⁸ for a million.
-"""
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from indexer.read.graph_tables import GraphTables
+from query_api.index.graph.identifiers import Keys, document_key_of, entity_key_of, halves, key_of, link_name_of
 from schemas.contributions import Contribution
-from schemas.ids import DocumentKey, digest, document_node_id, entity_id, entity_ids, link_key
-
-Keys = NDArray[np.uint64]
+from schemas.ids import DocumentKey
 
 CHUNK_EDGE_KINDS = ("next_chunk", "similar_to", "related_to")
 
@@ -25,7 +22,7 @@ class GraphColumns:
     """Nodes and edges as columns of equal length by prefix; strings are Arrow arrays.
 
     `chunk_ids` and `passage_ids` are (n, 2) uint64: the two halves of the 128-bit id; the first half is the key.
-    `document_names` and `link_names` are keys too, of the names under which links find documents. `mention_sentences`
+    `document_names` and `link_names` are keys too, of the names by which links find documents. `mention_sentences`
     are the first sentence numbers of the mentions, -1 for none. Chunk edges' kinds index CHUNK_EDGE_KINDS.
     """
 
@@ -77,7 +74,7 @@ class GraphColumns:
 
 
 def concatenated(parts: Sequence[GraphColumns]) -> GraphColumns:
-    """The rows of all parts. An entity that several parts hold comes several times; building drops the copies."""
+    """The rows of all parts. An entity of several parts is there several times; building a segment drops the copies."""
     if len(parts) == 1:
         return parts[0]
     joined: dict[str, Any] = {}
@@ -88,62 +85,18 @@ def concatenated(parts: Sequence[GraphColumns]) -> GraphColumns:
     return GraphColumns(**joined)
 
 
-def key_of(identifier: str) -> int:
-    """The key of a node: the first 64 bits of its id of 32 hex digits. Raises ValueError for another id."""
-    if len(identifier) != 32:
-        raise ValueError(f"{identifier[:40]!r} is no node id: an id has 32 hex digits.")
-    return int(identifier[:16], 16)
-
-
-def document_key_of(key: DocumentKey) -> int:
-    return key_of(document_node_id(key))
-
-
-def link_name_of(key: DocumentKey) -> int:
-    """The key of the name under which links find this document; pages that are named alike have the same one."""
-    return key_of(digest("link name", key.collection, link_key(key.document_id)))
-
-
-def entity_key_of(collection: str, name: str) -> int:
-    """`name` is a normalised name."""
-    return key_of(entity_id(collection, name))
-
-
-def entity_keys_of(collection: str, names: Iterable[str]) -> list[int]:
-    """`entity_key_of` of many names."""
-    keys: list[int] = halves(list(entity_ids(collection, names)))[:, 0].tolist()
-    return keys
-
-
-def halves(identifiers: pa.Array | Sequence[str]) -> Keys:
-    """(n, 2) uint64: both halves of ids of 32 hex digits. Raises ValueError for another id."""
-    digits = _joined_text(identifiers) if isinstance(identifiers, pa.Array) else "".join(identifiers)
-    if len(digits) != 32 * len(identifiers):
-        raise ValueError("Every node id has 32 hex digits.")
-    return np.frombuffer(bytes.fromhex(digits), dtype=">u8").astype(np.uint64).reshape(-1, 2)
-
-
-def _joined_text(texts: pa.Array) -> str:
-    """All strings of an array as one, straight from its memory."""
-    if not len(texts):
-        return ""
-    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    content: bytes = texts.buffers()[2].to_pybytes()
-    return content[int(offsets[0]) : int(offsets[-1])].decode("ascii")
-
-
 def columns_of(contributions: Iterable[Contribution]) -> GraphColumns:
     """The columns of documents' contributions, one contribution a document."""
-    return _Rows().filled(contributions)
+    return _ColumnBuilder().build(contributions)
 
 
-class _Rows:
+class _ColumnBuilder:
     """Python lists that contributions are appended to, then turned into columns at once."""
 
     def __init__(self) -> None:
         self.rows: dict[str, list[object]] = {field.name: [] for field in fields(GraphColumns)}
 
-    def filled(self, contributions: Iterable[Contribution]) -> GraphColumns:
+    def build(self, contributions: Iterable[Contribution]) -> GraphColumns:
         for contribution in contributions:
             self._add(contribution)
         columns: dict[str, Any] = {name: _column(name, values) for name, values in self.rows.items()}
@@ -251,3 +204,109 @@ def _column(name: str, values: list[object]) -> object:
     if name in ("chunk_ids", "chunk_passage_ids"):
         return halves([str(value) for value in values])
     return np.array(values, dtype=_DTYPES.get(name, np.uint64))
+
+
+def columns_of_tables(tables: GraphTables) -> GraphColumns:
+    """Raises ValueError when an id is no id, or an edge's kind is unknown."""
+    return GraphColumns(
+        **{name: read(getattr(tables, table)[column]) for name, (table, column, read) in _SOURCES.items()},
+        document_names=_link_names(tables.documents),
+        link_names=_link_names(tables.links),
+    )
+
+
+def _link_names(table: pa.Table) -> Keys:
+    """The keys of the names by which links find the documents of these rows; computed once for each document."""
+    rows = list(zip(table["collection"].to_pylist(), table["document_id"].to_pylist(), strict=True))
+    known = {row: link_name_of(DocumentKey(*row)) for row in set(rows)}
+    return np.fromiter((known[row] for row in rows), dtype=np.uint64, count=len(rows))
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    joined = column.combine_chunks()
+    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def _texts(column: pa.ChunkedArray) -> pa.Array:
+    return _one_array(column.cast(pa.string()))
+
+
+def _keys(column: pa.ChunkedArray) -> Keys:
+    return np.ascontiguousarray(_halves(column)[:, 0])
+
+
+def _halves(column: pa.ChunkedArray) -> Keys:
+    return halves(_texts(column))
+
+
+def _integers(column: pa.ChunkedArray) -> NDArray[np.int32]:
+    return _numbers(column, np.int32)
+
+
+def _floats(column: pa.ChunkedArray) -> NDArray[np.float32]:
+    return _numbers(column, np.float32)
+
+
+def _numbers(column: pa.Array | pa.ChunkedArray, dtype: type[np.generic]) -> NDArray[Any]:
+    return np.asarray(
+        column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy(), dtype
+    )
+
+
+def _first_values(column: pa.ChunkedArray) -> NDArray[np.int32]:
+    """The first value of each list, -1 for an empty one."""
+    lists = _one_array(column)
+    firsts = np.full(len(lists), -1, dtype=np.int32)
+    lengths = _numbers(pc.list_value_length(lists), np.int64)
+    values = _numbers(pc.list_flatten(lists), np.int32)
+    firsts[lengths > 0] = values[(np.cumsum(lengths) - lengths)[lengths > 0]]
+    return firsts
+
+
+def _kinds(column: pa.ChunkedArray) -> NDArray[np.uint8]:
+    """Indices into CHUNK_EDGE_KINDS."""
+    indices = pc.index_in(_texts(column), value_set=pa.array(CHUNK_EDGE_KINDS))
+    if indices.null_count:
+        unknown = pc.unique(pc.filter(_texts(column), pc.is_null(indices))).to_pylist()
+        raise ValueError(f"Chunk edges of unknown kinds {unknown}; known are {', '.join(CHUNK_EDGE_KINDS)}.")
+    return np.asarray(indices.to_numpy(zero_copy_only=False), dtype=np.uint8)
+
+
+_SOURCES: dict[str, tuple[str, str, Callable[[pa.ChunkedArray], Any]]] = {
+    "document_keys": ("documents", "id", _keys),
+    "document_collections": ("documents", "collection", _texts),
+    "document_ids": ("documents", "document_id", _texts),
+    "document_titles": ("documents", "title", _texts),
+    "chunk_ids": ("chunks", "id", _halves),
+    "chunk_documents": ("chunks", "document", _keys),
+    "chunk_passage_ids": ("chunks", "passage_id", _halves),
+    "chunk_passages": ("chunks", "passage", _integers),
+    "chunk_ordinals": ("chunks", "ordinal", _integers),
+    "entity_keys": ("entities", "id", _keys),
+    "entity_collections": ("entities", "collection", _texts),
+    "entity_names": ("entities", "name", _texts),
+    "mention_chunks": ("mentions", "source", _keys),
+    "mention_entities": ("mentions", "target", _keys),
+    "mention_counts": ("mentions", "count", _integers),
+    "mention_sentences": ("mentions", "sentences", _first_values),
+    "about_documents": ("about", "source", _keys),
+    "about_entities": ("about", "target", _keys),
+    "about_weights": ("about", "weight", _floats),
+    "about_surfaces": ("about", "surface", _texts),
+    "statement_keys": ("statements", "id", _keys),
+    "statement_chunks": ("statements", "chunk", _keys),
+    "statement_predicates": ("statements", "predicate", _texts),
+    "statement_confidences": ("statements", "confidence", _floats),
+    "statement_sentences": ("statements", "sentence", _integers),
+    "role_statements": ("roles", "source", _keys),
+    "role_entities": ("roles", "target", _keys),
+    "role_names": ("roles", "role", _texts),
+    "edge_sources": ("chunk_edges", "source", _keys),
+    "edge_targets": ("chunk_edges", "target", _keys),
+    "edge_kinds": ("chunk_edges", "kind", _kinds),
+    "edge_weights": ("chunk_edges", "weight", _floats),
+    "link_chunks": ("links", "source", _keys),
+    "link_documents": ("links", "target", _keys),
+    "link_weights": ("links", "weight", _floats),
+}
+"""{column: the table it comes from, its column there, how it is read}."""

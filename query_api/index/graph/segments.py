@@ -1,0 +1,313 @@
+"""The segments of a view, numbered through, with deleted documents and merges; and look-ups over all of them.
+
+Every state is immutable: a change makes a new tuple of segments, which shares the arrays of all that stay.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query_api.index.graph.builder import columns_of
+from query_api.index.graph.edges import (
+    About,
+    MentionEdges,
+    Mentions,
+    Neighbourhood,
+    Numbers,
+    Role,
+    Statement,
+    joined,
+    rows_of,
+)
+from query_api.index.graph.identifiers import MISSING, Keys, document_key_of
+from query_api.index.graph.segment import Deleted, Segment, merged
+from schemas.contributions import Contribution
+from schemas.ids import DocumentKey
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSegment:
+    """A segment within a view: which of its documents are deleted, and where its numbers begin."""
+
+    segment: Segment
+    deleted: Deleted
+    n_deleted: int
+    documents: int
+    passages: int
+    chunks: int
+
+    def live(self, passages: NDArray[np.integer]) -> NDArray[np.bool_]:
+        if not self.n_deleted:
+            return np.ones(len(passages), dtype=bool)
+        deleted: Deleted = self.deleted[self.segment.passage_documents[passages]]
+        return ~deleted
+
+    def mentions_of(self, entities: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """(index into `entities`, chunk, passage) wherever the segment mentions them, deleted or live."""
+        which, _, chunks = self.segment.mentions.leaving(entities)
+        return which, chunks, self.segment.passages_of(chunks)
+
+    def is_named(self, entity: int) -> bool:
+        """Whether a live document of the segment mentions, states or is about the entity."""
+        local = np.array([entity])
+        segment = self.segment
+        documents = segment.about.entering(local).others
+        if len(documents) and not self.deleted[documents].all():
+            return True
+        if self.live(self.mentions_of(local)[2]).any():
+            return True
+        chunks = segment.statements.of_entries(segment.roles.entering(local).others)
+        return bool(self.live(segment.passages_of(chunks)).any())
+
+    def statements(self, asked: Numbers, statements: Numbers) -> Iterator[Statement]:
+        """These statements; `asked` has for each an index into what was asked for."""
+        segment = self.segment
+        chunks = segment.statements.of_entries(statements)
+        which, edges, entities = segment.roles.leaving(statements)
+        roles: list[list[Role]] = [[] for _ in statements]
+        keys = segment.entity_keys[entities].tolist()
+        for at, name, key in zip(which.tolist(), segment.role_names.of(edges), keys, strict=True):
+            roles[at].append(Role(name, key))
+        columns = (
+            asked,
+            segment.statement_keys[statements],
+            chunks + self.chunks,
+            segment.passages_of(chunks) + self.passages,
+            segment.confidences[statements],
+            segment.statement_sentences[statements].astype(np.int64) - 1,
+        )
+        predicates = segment.predicates.of(statements)
+        for (at, key, chunk, passage, confidence, sentence), predicate, of_one in zip(
+            rows_of(*columns), predicates, roles, strict=True
+        ):
+            yield Statement(at, key, chunk, passage, predicate, confidence, sentence, tuple(of_one))
+
+
+class ViewSegments(tuple[ViewSegment, ...]):
+    """The base, then the newer segments, oldest first."""
+
+    __slots__ = ()
+
+    @classmethod
+    def numbered(cls, segments: Iterable[tuple[Segment, Deleted]]) -> Self:
+        numbered: list[ViewSegment] = []
+        documents = passages = chunks = 0
+        for segment, deleted in segments:
+            numbered.append(ViewSegment(segment, deleted, int(deleted.sum()), documents, passages, chunks))
+            documents += segment.n_documents
+            passages += segment.n_passages
+            chunks += segment.n_chunks
+        return cls(numbered)
+
+    @classmethod
+    def whole(cls, segment: Segment) -> Self:
+        """One segment without deleted documents."""
+        return cls.numbered([_all_live(segment)])
+
+    def with_changes(self, newest: Mapping[DocumentKey, Contribution | None]) -> Self:
+        """What these documents contributed is deleted; what they contribute now is the newest segment."""
+        keys = np.array([document_key_of(key) for key in newest], dtype=np.uint64)
+        segments = []
+        for number, part in enumerate(self):
+            found = part.segment.find_documents(keys)
+            found = found[found != MISSING]
+            deleted = part.deleted
+            if len(found) and not deleted[found].all():
+                deleted = deleted.copy()
+                deleted[found] = True
+            if number == 0 or not deleted.all():
+                segments.append((part.segment, deleted))
+        contributions = [contribution for contribution in newest.values() if contribution is not None]
+        if contributions:
+            segments.append(_all_live(Segment.build(columns_of(contributions))))
+        return self.numbered(_merged(segments))
+
+    def compacted(self) -> Self:
+        return self.whole(merged([(part.segment, part.deleted) for part in self]))
+
+    def of(self, number: int, kind: str) -> ViewSegment:
+        """The segment of a node of this kind: `documents`, `passages` or `chunks`."""
+        for part in reversed(self):
+            if getattr(part, kind) <= number:
+                return part
+        raise IndexError(f"There is no number {number} of {kind}.")
+
+    def with_nodes(self, numbers: Numbers, kind: str) -> Iterator[tuple[ViewSegment, Numbers, Numbers]]:
+        """For each segment that holds some: (segment, indices into `numbers`, their numbers there)."""
+        if len(self) == 1:
+            if len(numbers):
+                yield self[0], np.arange(len(numbers)), numbers
+            return
+        begins = np.array([getattr(part, kind) for part in self])
+        at = np.searchsorted(begins, numbers, side="right") - 1
+        for number in np.unique(at).tolist():
+            part = self[number]
+            rows = np.flatnonzero(at == number)
+            yield part, rows, numbers[rows] - begins[number]
+
+    def with_entities(self, entities: Keys) -> Iterator[tuple[ViewSegment, Numbers, Numbers]]:
+        """For each segment that has some: (segment, indices into `entities`, their numbers there)."""
+        for part in self:
+            found = part.segment.find_entities(entities)
+            rows = np.flatnonzero(found != MISSING)
+            if len(rows):
+                yield part, rows, found[rows]
+
+    def documents_of_keys(self, keys: Keys) -> Numbers:
+        """Live documents by key, MISSING where there is none."""
+        numbers = np.full(len(keys), MISSING, dtype=np.int64)
+        for part in self:
+            found = part.segment.find_documents(keys)
+            rows = np.flatnonzero(found != MISSING)
+            rows = rows[~part.deleted[found[rows]]]
+            numbers[rows] = found[rows] + part.documents
+        return numbers
+
+    def linked(self, keys: Keys, names: Keys) -> Numbers:
+        """The live documents that links lead to: that of the key, else one that links find by the name, of several the
+        one with the shortest id; MISSING where there is none."""
+        found = self.documents_of_keys(keys)
+        missing = np.flatnonzero(found == MISSING)
+        if not len(missing):
+            return found
+        named = []
+        for part in self:
+            which, local = part.segment.document_names.find(names[missing])
+            live = ~part.deleted[local]
+            named.append((missing[which[live]], local[live] + part.documents))
+        rows, documents = (np.concatenate(column) for column in zip(*named, strict=True))
+        found[rows] = documents
+        for row in np.flatnonzero(np.bincount(rows) > 1).tolist():
+            found[row] = min(documents[rows == row].tolist(), key=self._by_id)
+        return found
+
+    def _by_id(self, document: int) -> tuple[int, str]:
+        part = self.of(document, "documents")
+        identifier = part.segment.document_ids[document - part.documents]
+        return len(identifier), identifier
+
+
+def _all_live(segment: Segment) -> tuple[Segment, Deleted]:
+    return segment, np.zeros(segment.n_documents, dtype=bool)
+
+
+def _merged(segments: list[tuple[Segment, Deleted]]) -> list[tuple[Segment, Deleted]]:
+    """Merge the newest segments while the one before is no larger: k documents end in at most 1 + log2 k segments. The
+    base, which is first, stays."""
+    while len(segments) > 2 and _live_documents(segments[-2]) <= _live_documents(segments[-1]):
+        segments[-2:] = [_all_live(merged(segments[-2:]))]
+    return segments
+
+
+def _live_documents(segment: tuple[Segment, Deleted]) -> int:
+    return int((~segment[1]).sum())
+
+
+Located = Iterable[tuple[ViewSegment, Numbers, Numbers]]  # as `ViewSegments.with_entities` gives it
+
+
+def neighbourhoods(
+    segments: ViewSegments, entities: Sequence[int], min_mentions: int, max_mentions: int
+) -> dict[int, Neighbourhood]:
+    """Of each entity that a live document names; mentions of those that `min_mentions` to `max_mentions` passages
+    mention."""
+    keys = np.array(entities, dtype=np.uint64)
+    located = list(segments.with_entities(keys))
+    found = names(located)
+    abouts: list[list[tuple[int, float]]] = [[] for _ in entities]
+    of_about = about(located, keys)
+    for at, document, weight in rows_of(of_about.asked, of_about.document, of_about.weight):
+        abouts[at].append((document, weight))
+    counts = frequencies(located, len(keys))
+    few = (counts >= min_mentions) & (counts <= max_mentions)
+    of_each: list[list[tuple[int, int]]] = [[] for _ in entities]
+    shared = mention_edges([(part, rows[few[rows]], local[few[rows]]) for part, rows, local in located], keys)
+    for at, chunk, passage in rows_of(shared.asked, shared.chunk, shared.passage):
+        of_each[at].append((chunk, passage))
+    return {
+        entity: Neighbourhood(found[entity][1], count, of_entity, mentions_of_it)
+        for entity, count, of_entity, mentions_of_it in zip(entities, counts.tolist(), abouts, of_each, strict=True)
+        if entity in found
+    }
+
+
+def named(located: Located) -> set[int]:
+    """The keys of those entities that a live document names."""
+    return {
+        key
+        for part, _, local in located
+        for at, key in rows_of(local, part.segment.entity_keys[local])
+        if not part.n_deleted or part.is_named(at)
+    }
+
+
+def names(located: Located) -> dict[int, tuple[str, str]]:
+    """{key: (collection, normalised name)} of those entities that a live document names."""
+    found: dict[int, tuple[str, str]] = {}
+    for part, _, local in located:
+        called = zip(part.segment.entity_keys[local].tolist(), part.segment.names_of(local), strict=True)
+        for at, (key, name) in zip(local.tolist(), called, strict=True):
+            if key not in found and (not part.n_deleted or part.is_named(at)):
+                found[key] = name
+    return found
+
+
+def frequencies(located: Located, n_entities: int) -> Numbers:
+    """(n_entities,) in how many live passages each is mentioned."""
+    counts = np.zeros(n_entities, dtype=np.int64)
+    for part, rows, local in located:
+        counts[rows] += part.segment.passage_frequencies[local]
+        if part.n_deleted:
+            which, _, passages = part.mentions_of(local)
+            gone = ~part.live(passages)
+            lost = np.unique(np.stack((rows[which[gone]], passages[gone])), axis=1)
+            np.subtract.at(counts, lost[0], 1)
+    return counts
+
+
+def about(located: Located, entities: Keys) -> About:
+    """The documents that are about these entities."""
+    found: list[About] = []
+    for part, rows, local in located:
+        which, edges, documents = part.segment.about.entering(local)
+        keep = ~part.deleted[documents] if part.n_deleted else slice(None)
+        found.append(
+            About(
+                rows[which][keep],
+                (documents + part.documents)[keep],
+                entities[rows[which]][keep],
+                part.segment.about_weights[edges[keep]],
+            )
+        )
+    return About(*joined(found, About._fields))
+
+
+def mentions(located: Located, entities: Keys) -> Mentions:
+    """Where these entities are mentioned."""
+    found = [
+        Mentions(*places, part.segment.times(edges), part.segment.first_sentences(edges))
+        for part, edges, places in _live_mentions(located, entities)
+    ]
+    return Mentions(*joined(found, Mentions._fields))
+
+
+def mention_edges(located: Located, entities: Keys) -> MentionEdges:
+    """The same without counts and sentences."""
+    return MentionEdges(*joined([places for *_, places in _live_mentions(located, entities)], MentionEdges._fields))
+
+
+def _live_mentions(located: Located, entities: Keys) -> Iterator[tuple[ViewSegment, Numbers, MentionEdges]]:
+    """By segment: the edges to these entities from live chunks, by their numbers there, and where they are."""
+    for part, rows, local in located:
+        which, edges, chunks = part.segment.mentions.leaving(local)
+        passages = part.segment.passages_of(chunks)
+        keep = part.live(passages) if part.n_deleted else slice(None)
+        asked = rows[which[keep]]
+        yield (
+            part,
+            edges[keep],
+            MentionEdges(asked, chunks[keep] + part.chunks, passages[keep] + part.passages, entities[asked]),
+        )
