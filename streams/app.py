@@ -1,6 +1,7 @@
 """The worker process: from its settings to its exit code."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -9,19 +10,20 @@ import time
 from typing import Any
 
 import structlog
+from threadpoolctl import threadpool_limits
 
 from indexer.errors import EncoderFailure, IncompatibleGeneration, StoreInUse
 from indexer.runtime.logs import configure_logging
 from indexer.runtime.memory import share_arenas
 from schemas.errors import Exit, Failure, InUse, WrongSetting
-from streams.context import Worker
+from streams.context import WorkerContext
 from streams.errors import WorkerExit
 from streams.kafka.committed_offsets import ask_for_offsets_by_partition
-from streams.runtime.tuning import limit_blas_threads
 from streams.settings import WorkerSettings
 from streams.supervisor.data_directory import WORKER_LOCK, held, keep_as_private, make_directory
 
 STOP_SECONDS = 9.0
+GC_THRESHOLDS = (50_000, 20, 100)
 _CHATTY = {
     "aiokafka": logging.ERROR,
     "kafka": logging.ERROR,
@@ -58,40 +60,48 @@ async def _live(settings: WorkerSettings) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     log.info("worker starting")
-    worker = Worker(settings)
-    beating = asyncio.create_task(worker.heartbeat.keep())
+    context = WorkerContext(settings)
+    heartbeat = context.heartbeat
+    beating = asyncio.create_task(heartbeat.run())
     stopping = asyncio.create_task(stop.wait())
-    life = asyncio.create_task(worker.live())
+    life = asyncio.create_task(_run(context))
     code = int(Exit.OK)
     try:
         await asyncio.wait({life, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if life.done():
             life.result()
     except (Failure, IncompatibleGeneration, EncoderFailure, StoreInUse, PermissionError) as error:
-        worker.heartbeat.failed(str(error))
+        heartbeat.failed(str(error))
         raise
     except Exception as error:  # the edge of the process: whatever it is, the supervisor starts it again
-        worker.heartbeat.failed(f"{type(error).__name__}: {error}")
+        heartbeat.failed(f"{type(error).__name__}: {error}")
         code = int(WorkerExit.RESTART)
         log.exception("worker failed; it must be started again", error=f"{type(error).__name__}: {error}")
     finally:
         stopping.cancel()
         life.cancel()
         await asyncio.wait({life})
-        all_ended = await _stopped(worker, log)
+        all_ended = await _closed(context, log)
         beating.cancel()
         await asyncio.wait({beating})
-        worker.heartbeat.stopped()
+        heartbeat.stopped()
         if not all_ended:  # a thread is busy with what may be cut off at any point
             sys.stderr.flush()
             os._exit(code)
     return code
 
 
-async def _stopped(worker: Worker, log: Any) -> bool:
+async def _run(context: WorkerContext) -> None:
+    """Raises what made the worker fail."""
+    await context.create()
+    tune_gc()
+    await context.failure
+
+
+async def _closed(context: WorkerContext, log: Any) -> bool:
     """Whether the worker stopped in time, with every thread of it."""
     began = time.monotonic()
-    stop = asyncio.create_task(worker.stop())
+    stop = asyncio.create_task(context.aclose())
     await asyncio.wait({stop}, timeout=STOP_SECONDS)
     seconds = round(time.monotonic() - began, 2)
     if not stop.done():
@@ -101,4 +111,20 @@ async def _stopped(worker: Worker, log: Any) -> bool:
         log.error("worker stopped with a failure", seconds=seconds, error=f"{type(error).__name__}: {error}")
     else:
         log.info("worker stopped", seconds=seconds)
-    return not worker.is_loading
+    return not context.is_loading_encoder
+
+
+def limit_blas_threads() -> None:
+    """Let numpy's BLAS use one thread in this process.
+
+    The cosines of a document's chunks are a small product: several threads take five times the processor time for it,
+    since they wait for each other busily. The encoder's threads are its own and stay as they are.
+    """
+    threadpool_limits(limits=1, user_api="blas")
+
+
+def tune_gc() -> None:
+    """Exempt what exists when everything is started from garbage collection, and collect less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)

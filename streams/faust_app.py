@@ -103,17 +103,25 @@ def attach_agent(
     name: str,
     topic: str,
     run: Callable[[Taken], Awaitable[None]],
-    *,
     batch_records: int,
     batch_wait_seconds: float,
+    *,
+    fail: Callable[[BaseException], None],
     pause: Callable[[], Awaitable[None]] = no_pause,
 ) -> None:
-    """Let `run` have the topic's records, in batches, as raw Faust events that it acknowledges itself."""
+    """Let `run` have the topic's records, in batches, as raw Faust events that it acknowledges itself.
+
+    What it raises goes to `fail` too: Faust would only log it, and lose the batch's place.
+    """
     channel = app.topic(topic, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
 
     async def take(stream: Any) -> None:
-        async with aclosing(gathered(stream.noack().events(), batch_records, batch_wait_seconds, pause)) as batches:
-            await run(batches)
+        try:
+            async with aclosing(gathered(stream.noack().events(), batch_records, batch_wait_seconds, pause)) as batches:
+                await run(batches)
+        except Exception as error:  # the process edge of an agent
+            fail(error)
+            raise
 
     take.__name__ = name
     app.agent(channel, name=name, concurrency=1)(take)

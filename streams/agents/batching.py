@@ -152,18 +152,3 @@ async def process(
             event.ack()
         mark_done(progress, stage, topic, records)
         await pause()
-
-
-def fatal_on_error(
-    run: Callable[[Taken], Awaitable[None]], fail: Callable[[BaseException], None]
-) -> Callable[[Taken], Awaitable[None]]:
-    """The same agent, but an exception ends the worker: Faust would only log it and lose the batch's place."""
-
-    async def guarded(batches: Taken) -> None:
-        try:
-            await run(batches)
-        except Exception as error:  # the process edge of an agent
-            fail(error)
-            raise
-
-    return guarded

@@ -1,10 +1,9 @@
-"""Deletes that stores have missed: tombstones that compaction took before the worker had read them.
+"""Missed deletes: tombstones that compaction removed before the worker had read them.
 
-A compacted topic keeps a tombstone for `delete.retention.ms` only. Stores that were away for longer, or were restored
-from an old copy, go on at their position and never hear of what was deleted in between. So at the start each partition
-is looked at behind the stored position. Records are numbered without gaps; where numbers are missing that are old
-enough for a tombstone to have gone, the partition's documents are compared with the keys that live in the log, and
-those that do not are deleted.
+A compacted topic keeps a tombstone for `delete.retention.ms` only. Stores that were offline for longer, or restored
+from an old copy, continue at their position and never see what was deleted in between. So at the start each partition
+is checked behind the stored position: where offsets are missing that are old enough for a tombstone to be gone, the
+partition's documents are compared with the live keys of the log, and those that are not among them are deleted.
 """
 
 import asyncio
@@ -69,10 +68,10 @@ async def live_keys(log: PartitionReader) -> set[bytes]:
 
 
 class MissedDeletes:
-    """Finds partitions with missed deletes, and makes up for them between two commits of the documents agent.
+    """Finds partitions with missed deletes, and deletes their documents between two commits.
 
-    What was found is kept in the file `to_check` until it is done: once the worker goes on, the positions tell nothing
-    of it any more. `turn` is the documents agent's, held while documents are deleted.
+    What was found stays in the file `to_check` until it is done: once the worker reads on, the positions no longer show
+    it. `commit_lock` is held while documents are deleted.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class MissedDeletes:
         thread: StoreThread,
         producer: ConfirmedProducer,
         retrier: Retrier,
-        turn: asyncio.Lock,
+        commit_lock: asyncio.Lock,
         to_check: Path,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
@@ -92,7 +91,7 @@ class MissedDeletes:
         self._thread = thread
         self._producer = producer
         self._retrier = retrier
-        self._turn = turn
+        self._commit_lock = commit_lock
         self._to_check = to_check
         self._now_ms = now_ms
         self._log = structlog.get_logger("thalweg.worker")
@@ -116,8 +115,8 @@ class MissedDeletes:
         if noted:
             replace_file(self._to_check, msgspec.json.encode(noted))
 
-    async def make_up(self) -> None:
-        """Delete the documents that the noted partitions hold no more. May be cut off and called again."""
+    async def delete(self) -> None:
+        """Delete the documents that are no longer in the noted partitions. May be interrupted and called again."""
         noted = self._noted()
         for partition, offset in noted.items():
             await self._retrier.retry_forever(lambda p=partition, o=offset: self._compare(p, o))  # type: ignore[misc]
@@ -128,7 +127,7 @@ class MissedDeletes:
         stored = await self._thread.run(self._documents.live_keys, partition, offset)
         missing = [key for key in stored if str(key).encode("utf-8", "surrogatepass") not in live]
         for start in range(0, len(missing), BATCH_DOCUMENTS):
-            async with self._turn:
+            async with self._commit_lock:
                 await self._delete(missing[start : start + BATCH_DOCUMENTS], partition, offset)
         self._log.warning(
             "documents compared with the log", partition=partition, compared=len(stored), deleted=len(missing)

@@ -1,4 +1,4 @@
-"""Orders to link a collection again, carried out between the commits of the documents agent."""
+"""Orders to link a collection again, carried out between commits."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -14,6 +14,7 @@ from indexer.schema import DocumentRow
 from schemas.contributions import Contribution, decode_contribution, encode_contribution
 from schemas.curation import RelinkEvent, Relinking, encode_choice, relink_key
 from schemas.ids import DocumentKey
+from streams.kafka.partition_reader import PartitionReader
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.source_record import SourceRecord
 from streams.runtime.retry import Retrier
@@ -34,13 +35,6 @@ class Orders(Protocol):
     async def current(self) -> object: ...
 
 
-class Contributed(Protocol):
-    """The contributions on the graph topic."""
-
-    async def newest(self, collection: str) -> Mapping[bytes, int]: ...
-    def read(self, offsets: Mapping[bytes, int]) -> AsyncIterator[SourceRecord]: ...
-
-
 class StoredChunks(Protocol):
     """The part of the vector store that is read."""
 
@@ -48,57 +42,81 @@ class StoredChunks(Protocol):
     def stored_vectors(self, revisions: Mapping[DocumentKey, str]) -> dict[DocumentKey, ChunkVectors]: ...
 
 
-class Relinker:
-    """Replaces the edges in contributions by what the rules of now make of the stored vectors.
+class GraphTopic:
+    """Contributions on the graph topic, read from its start each time. Raises what PartitionReader does."""
 
-    `turn` is the documents agent's: a batch is read, linked and sent while no commit is under way, and only documents
-    are touched whose stored revision is the one contributed. What a commit sends later it links by the same rules.
+    def __init__(self, topic: PartitionReader) -> None:
+        self._topic = topic
+
+    async def newest(self, collection: str) -> Mapping[bytes, int]:
+        """{key: offset} of the live contributions of a collection, in the order of the topic."""
+        prefix = f"{collection}/".encode("utf-8", "surrogatepass")
+        found: dict[bytes, int] = {}
+        async for record in self._topic.records():
+            if record.key is not None and record.key.startswith(prefix):
+                found.pop(record.key, None)
+                if record.value is not None:
+                    found[record.key] = record.offset
+        return found
+
+    async def read(self, offsets: Mapping[bytes, int]) -> AsyncIterator[SourceRecord]:
+        """The records that `newest` returned, without those that compaction has taken meanwhile."""
+        async for record in self._topic.records():
+            if record.key is not None and offsets.get(record.key) == record.offset:
+                yield record
+
+
+class Relinker:
+    """Replaces the edges in contributions by those that the current rules give for the stored vectors.
+
+    `commit_lock` is the documents agent's: a batch is read, linked and sent while no commit runs, and only documents
+    whose stored revision is the one contributed are changed. Later commits link by the same rules.
     """
 
     def __init__(
         self,
         *,
         orders: Orders,
-        contributed: Contributed,
+        graph_topic: GraphTopic,
         writer: StoredChunks,
         thread: StoreThread,
         producer: ConfirmedProducer,
         retrier: Retrier,
-        turn: asyncio.Lock,
+        commit_lock: asyncio.Lock,
         max_contribution_bytes: int,
     ) -> None:
         self._orders = orders
-        self._contributed = contributed
+        self._graph_topic = graph_topic
         self._writer = writer
         self._thread = thread
         self._producer = producer
         self._retrier = retrier
-        self._turn = turn
+        self._commit_lock = commit_lock
         self._max_contribution_bytes = max_contribution_bytes
         self._log = structlog.get_logger("thalweg.worker")
 
-    async def keep(self) -> None:
+    async def run(self) -> None:
         """Carry out orders for ever."""
         while True:
-            await self.work_off()
+            await self.process_orders()
             await asyncio.sleep(POLL_SECONDS)
 
-    async def work_off(self) -> None:
-        """Carry out every order that is not done. One that is cut off is carried out again, from its start: what was
-        linked already is found unchanged."""
-        async with self._turn:
+    async def process_orders(self) -> None:
+        """Carry out every order that is not done. One that is interrupted is repeated from its start, and finds what
+        was linked already unchanged."""
+        async with self._commit_lock:
             await self._orders.current()
         for order in self._orders.orders:
             await self._retrier.retry_forever(lambda order=order: self._carry_out(order))  # type: ignore[misc]
 
     async def _carry_out(self, order: RelinkEvent) -> None:
-        """1. find the newest contribution of each document; 2. link batch after batch, telling how far it is;
-        3. say that it is done: then, and only then, the order is no more."""
-        offsets = await self._contributed.newest(order.collection)  # 1
+        """1. find the newest contribution of each document; 2. link batch by batch, publishing the progress;
+        3. publish that it is done: then, and only then, the order is removed."""
+        offsets = await self._graph_topic.newest(order.collection)  # 1
         progress = Relinking(state="running", of=len(offsets))
-        await self._tell(order, progress)
+        await self._publish(order, progress)
         batch: list[SourceRecord] = []
-        async for record in self._contributed.read(offsets):  # 2
+        async for record in self._graph_topic.read(offsets):  # 2
             batch.append(record)
             if len(batch) == BATCH_DOCUMENTS:
                 progress = await self._link(order, progress, batch)
@@ -108,13 +126,13 @@ class Relinker:
         done = progress.model_copy(
             update={"state": "done", "documents": progress.of, "skipped": progress.skipped + gone}
         )
-        await self._tell(order, done)  # 3
+        await self._publish(order, done)  # 3
         self._log.info("linked again", order=order.id, **done.model_dump(exclude={"state"}))
 
     async def _link(self, order: RelinkEvent, progress: Relinking, batch: Sequence[SourceRecord]) -> Relinking:
         if not batch:
             return progress
-        async with self._turn:
+        async with self._commit_lock:
             await self._orders.current()
             rules = self._orders.linking_of(order.collection)
             held, stored = await self._thread.run(
@@ -122,15 +140,15 @@ class Relinker:
             )
             changed, skipped = await asyncio.to_thread(self._relinked, held, stored, rules)
             await self._producer.send_contributions(changed)
-        told = progress.model_copy(
+        updated = progress.model_copy(
             update={
                 "documents": progress.documents + len(batch),
                 "changed": progress.changed + len(changed),
                 "skipped": progress.skipped + skipped + len(batch) - len(held),
             }
         )
-        await self._tell(order, told)
-        return told
+        await self._publish(order, updated)
+        return updated
 
     def _look_up(
         self, contributions: Sequence[Contribution]
@@ -169,5 +187,5 @@ class Relinker:
             changed.append((str(key).encode("utf-8", "surrogatepass"), value))
         return changed, skipped
 
-    async def _tell(self, order: RelinkEvent, progress: Relinking) -> None:
+    async def _publish(self, order: RelinkEvent, progress: Relinking) -> None:
         await self._producer.send_curation(relink_key(order.collection, order.id), encode_choice(progress))

@@ -1,4 +1,4 @@
-"""Keeps the vector tables in shape, in a thread of its own beside the writer's."""
+"""Background care of the vector tables, in threads beside the writer's: maintenance, retention, checksums of files."""
 
 import asyncio
 import time
@@ -13,30 +13,35 @@ from streams.runtime.store_thread import StoreThread
 from streams.settings import WorkerSettings
 
 AFTER_WORK_SECONDS = 0.5
-FORGET_EVERY_SECONDS = 3_600.0
+RETENTION_CHECK_SECONDS = 3_600.0
+CHECKSUM_SECONDS = 1.0
 DAY_SECONDS = 86_400.0
 
 
 class MaintainedWriter(Protocol):
-    """May run beside the writer's other calls."""
+    """The methods may run beside the writer's others."""
 
     def maintain(self) -> MaintenanceReport:
-        """Does what pays now, nothing when nothing pays, and says what it did."""
+        """Does what pays now, and reports it."""
         ...
 
     def forget(self, before_ms: int) -> int:
-        """Deletes retrievals and feedback from before a time, and says how many. May be called again."""
+        """Deletes retrievals and feedback from before a time; how many these were. May be called again."""
+        ...
+
+    def record_checksums(self) -> int:
+        """Records the checksums of new files; how many these were."""
         ...
 
 
-async def keep_maintained(
+async def maintain_tables(
     writer: MaintainedWriter, thread: StoreThread, metrics: WorkerMetrics, settings: WorkerSettings
 ) -> None:
-    """Look after the tables for ever; at once again after something was done, since more may wait."""
+    """For ever; at once again after something was done, since more may be due."""
     log = structlog.get_logger("thalweg.worker")
-    forgetting = Forgetting(writer, thread, settings.kafka.provenance_days)
+    retention = Retention(writer, thread, settings.kafka.provenance_days)
     while True:
-        await forgetting.when_due()
+        await retention.apply()
         report = await thread.run(writer.maintain)
         metrics.lance_fragments.set(max(report.fragments.values(), default=0))
         if report.optimised or report.indexed:
@@ -52,23 +57,30 @@ async def keep_maintained(
             await asyncio.sleep(settings.worker.maintenance_seconds)
 
 
-class Forgetting:
-    """Retrievals and feedback leave the tables when they are as old as what their topic no longer keeps."""
+class Retention:
+    """Deletes retrievals and feedback as old as what their topic no longer keeps."""
 
     def __init__(
-        self, writer: MaintainedWriter, thread: StoreThread, kept_days: float, now: Callable[[], float] = time.time
+        self, writer: MaintainedWriter, thread: StoreThread, days: float, now: Callable[[], float] = time.time
     ) -> None:
         self._writer = writer
         self._thread = thread
-        self._kept_seconds = kept_days * DAY_SECONDS
+        self._seconds = days * DAY_SECONDS
         self._now = now
         self._due = float("-inf")
 
-    async def when_due(self) -> None:
-        """Once an hour, counted from the end of the time before; the first time at once."""
+    async def apply(self) -> None:
+        """Once an hour, counted from the end of the last time; the first time at once."""
         if self._now() < self._due:
             return
-        forgotten = await self._thread.run(self._writer.forget, int((self._now() - self._kept_seconds) * 1_000))
-        self._due = self._now() + FORGET_EVERY_SECONDS
-        if forgotten:
-            structlog.get_logger("thalweg.worker").info("old retrievals and feedback forgotten", rows=forgotten)
+        deleted = await self._thread.run(self._writer.forget, int((self._now() - self._seconds) * 1_000))
+        self._due = self._now() + RETENTION_CHECK_SECONDS
+        if deleted:
+            structlog.get_logger("thalweg.worker").info("old retrievals and feedback deleted", rows=deleted)
+
+
+async def record_checksums(writer: MaintainedWriter, thread: StoreThread) -> None:
+    """For ever: a file is recorded about a second after it was written."""
+    while True:
+        await thread.run(writer.record_checksums)
+        await asyncio.sleep(CHECKSUM_SECONDS)

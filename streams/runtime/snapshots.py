@@ -130,7 +130,7 @@ class Snapshots:
     ) -> None:
         self._writer = writer
         self._thread = thread
-        self._schedule = schedule
+        self.schedule = schedule
         self._snapshots_dir = snapshots_dir
         self._newest = newest
         self._log = structlog.get_logger("thalweg.worker")
@@ -140,18 +140,18 @@ class Snapshots:
     async def run(self) -> None:
         """Make snapshots for ever."""
         while True:
-            await self._schedule.until_due()
+            await self.schedule.until_due()
             await self.make()
 
     async def make(self) -> None:
         """Make one now, if anything changed since the last."""
-        if not self._schedule.pending:
+        if not self.schedule.pending:
             return
-        token = self._schedule.begin()
+        token = self.schedule.begin()
         orphans = await self._thread.run(self._writer.collect_orphans)
         snapshot = await self._thread.run(self._writer.snapshot, self._snapshots_dir)
         await self._thread.run(return_freed_memory)
-        took = self._schedule.made(token)
+        took = self.schedule.made(token)
         self._newest = snapshot
         self._log.info(
             "snapshot made",
@@ -163,6 +163,6 @@ class Snapshots:
         )
 
     def _age_seconds(self) -> float:
-        if self._newest is None or not self._schedule.pending:
+        if self._newest is None or not self.schedule.pending:
             return 0.0
         return max(0.0, self._now_seconds() - self._newest.made_at_ms / 1000)

@@ -15,7 +15,8 @@ from kafka_client.async_clients import LogConsumer, open_consumer
 from schemas.arrivals import Arrivals
 from schemas.kafka_connection import KafkaConnection
 from streams.errors import WorkerStuck
-from streams.metrics import Health, WorkerMetrics
+from streams.metrics import WorkerMetrics
+from streams.runtime.health import Health
 from streams.runtime.progress import PartitionProgress, Progress, TopicPartition
 
 STORES = {"text": "lance", "graph": "kuzu", "provenance": "lance"}
@@ -147,13 +148,13 @@ class Watchdog:
         self._answered = True
         self._log = structlog.get_logger("thalweg.worker")
 
-    async def keep(self) -> None:
+    async def run(self) -> None:
         """Look for ever. Raises WorkerStuck."""
         while True:
-            await self.look()
+            await self.check()
             await asyncio.sleep(self._every_seconds)
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Measure once. Raises WorkerStuck."""
         ends = await self._kafka_log.ends()
         now = self._clock()

@@ -11,7 +11,7 @@ import httpx
 from schemas.errors import Exit, Failure
 from streams.child_processes import Child, exit_text, file_tail
 from streams.embedded_kafka.broker import EmbeddedKafka
-from streams.metrics import NOTE
+from streams.runtime.health import NOTE
 from streams.supervisor.part_logs import readable, trim
 from streams.supervisor.restarts import BackOff
 

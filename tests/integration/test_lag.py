@@ -11,7 +11,8 @@ from query_api.index.lag import Lag, LogWatch
 from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
-from streams.metrics import Health, WorkerMetrics
+from streams.metrics import WorkerMetrics
+from streams.runtime.health import Health
 from streams.runtime.progress import Progress, TopicPartition
 from streams.runtime.watchdog import KafkaLog, Watchdog
 from tests.connections import plaintext
@@ -49,7 +50,7 @@ async def of_the_worker(kafka: str, topic: str, applied: Mapping[int, int]) -> t
         progress.expect("text", topic, partition, offset)
     log = KafkaLog(plaintext(kafka), [TopicPartition(topic, partition) for partition in applied])
     try:
-        await Watchdog(log, progress, metrics, Health([]), patience_seconds=300).look()
+        await Watchdog(log, progress, metrics, Health([]), patience_seconds=300).check()
     finally:
         await log.close()
     samples = [

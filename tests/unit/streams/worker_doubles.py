@@ -209,7 +209,7 @@ class Bench:
     preparer: ChokingPreparer = field(default_factory=ChokingPreparer)
     choices: ChosenInMemory = field(default_factory=ChosenInMemory)
     linking: dict[str, LinkingRules] = field(default_factory=dict)
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    commit_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     partition_of: Callable[[bytes], int | None] = unknown_partition
 
     def __post_init__(self) -> None:
@@ -240,7 +240,7 @@ class Bench:
             choices=self.choices,
             reached=self.documents.positions(),
             now_ms=lambda: 5_000,
-            commit_lock=self.turn,
+            commit_lock=self.commit_lock,
             partition_of=self.partition_of,
         )
 

@@ -78,7 +78,7 @@ class Away:
             thread=self.bench.thread,
             producer=self.bench.producer,
             retrier=Retrier("kafka", AWAY, self.bench.metrics, self.bench.progress, first_wait_seconds=0.001),
-            turn=self.bench.turn,
+            commit_lock=self.bench.commit_lock,
             to_check=self.folder / "missed-deletes.json",
             now_ms=lambda: NOW_MS,
         )
@@ -101,7 +101,7 @@ async def test_documents_that_the_log_holds_no_more_are_deleted_from_both_stores
     missed = away.missed_deletes()
     await missed.find(away.bench.documents.positions(), RETENTION_MS)
     assert away.live == {"a", "b", "c"}  # found before the worker reads on, made up for beside it
-    await missed.make_up()
+    await missed.delete()
     assert away.live == {"a"}
     assert set(away.bench.broker.graph()) == {"default/a"}
     assert not (away.folder / "missed-deletes.json").exists()
@@ -113,7 +113,7 @@ async def test_what_was_found_is_made_up_for_after_a_restart_that_came_between(a
     await away.bench.indexer.index([upsert(5, "default/d")])
     later = away.missed_deletes()
     await later.find(away.bench.documents.positions(), RETENTION_MS)
-    await later.make_up()
+    await later.delete()
     assert away.live == {"d"}
 
 
@@ -122,7 +122,7 @@ async def test_a_document_that_came_again_meanwhile_stays(away: Away) -> None:
     missed = away.missed_deletes()
     await missed.find(away.bench.documents.positions(), RETENTION_MS)
     await away.bench.indexer.index([upsert(6, "default/b", text="It is back.")])
-    await missed.make_up()
+    await missed.delete()
     assert away.live == {"a", "b", "c"}
     assert away.bench.documents.rows[DocumentKey("default", "b")].offset == 6
 
@@ -130,6 +130,6 @@ async def test_a_document_that_came_again_meanwhile_stays(away: Away) -> None:
 async def test_nothing_is_read_where_nothing_can_be_missed(away: Away) -> None:
     missed = away.missed_deletes()
     await missed.find({0: StoredPosition(2, 0, YESTERDAY)}, RETENTION_MS)
-    await missed.make_up()
+    await missed.delete()
     assert away.live == {"a", "b", "c"}
     assert not (away.folder / "missed-deletes.json").exists()

@@ -78,12 +78,12 @@ def told(bench: Bench) -> list[RelinkEvent]:
 def relinker(bench: Bench, orders: OrdersInMemory, between: Callable[[], object] | None = None) -> Relinker:
     return Relinker(
         orders=orders,
-        contributed=ContributedInMemory(bench.broker, between),
+        graph_topic=ContributedInMemory(bench.broker, between),
         writer=bench.documents,
         thread=bench.thread,
         producer=bench.producer,
         retrier=Retrier("kafka", (OSError,), bench.metrics, bench.progress, first_wait_seconds=0.001),
-        turn=bench.turn,
+        commit_lock=bench.commit_lock,
         max_contribution_bytes=bench.max_contribution_bytes,
     )
 
@@ -100,7 +100,7 @@ async def test_other_rules_reach_what_is_stored_and_nothing_is_embedded(bench: B
     await bench.indexer.index([upsert(0, text=TEXT), upsert(1, "other/a", text=TEXT)])
     before, embedded = bench.broker.graph(), len(bench.encoder.encoded)
     bench.linking["default"] = EVERYTHING_ALIKE
-    await relinker(bench, order(bench)).work_off()
+    await relinker(bench, order(bench)).process_orders()
     assert len(similar(bench, "default/a")) == len(bench.documents.chunks[next(iter(bench.documents.chunks))]) - 1
     assert bench.broker.graph()["other/a"] == before["other/a"], "another collection is left alone"
     assert len(bench.encoder.encoded) == embedded
@@ -110,7 +110,7 @@ async def test_other_rules_reach_what_is_stored_and_nothing_is_embedded(bench: B
 async def test_what_was_linked_again_is_what_the_document_would_be_indexed_as(bench: Bench) -> None:
     await bench.indexer.index([upsert(0, text=TEXT)])
     bench.linking["default"] = EVERYTHING_ALIKE
-    await relinker(bench, order(bench)).work_off()
+    await relinker(bench, order(bench)).process_orders()
     anew = Bench(linking=bench.linking)
     await anew.indexer.index([upsert(0, text=TEXT)])
     assert anew.broker.graph() == bench.broker.graph()
@@ -120,7 +120,7 @@ async def test_what_was_linked_again_is_what_the_document_would_be_indexed_as(be
 async def test_by_unchanged_rules_nothing_is_sent(bench: Bench) -> None:
     await bench.indexer.index([upsert(number, f"default/{number}", text=TEXT) for number in range(70)])
     sent = len(bench.broker.topics[NAMES.graph(GENERATION)])
-    await relinker(bench, order(bench)).work_off()
+    await relinker(bench, order(bench)).process_orders()
     assert len(bench.broker.topics[NAMES.graph(GENERATION)]) == sent
     states = [event.state for event in told(bench)]
     assert [(state.state, state.documents, state.changed) for state in states if state] == [
@@ -142,14 +142,14 @@ async def test_an_order_is_carried_out_once_and_again_only_where_it_was_cut_off(
 
     bench.broker.failing = cut
     with pytest.raises(PowerCut):
-        await relinker(bench, given).work_off()
+        await relinker(bench, given).process_orders()
     bench.broker.failing = lambda _topic, _value: None
     linked = bench.broker.graph()
-    await relinker(bench, given).work_off()
+    await relinker(bench, given).process_orders()
     assert bench.broker.graph() == linked
     assert told(bench)[-1].state == Relinking(state="done", documents=3, of=3, changed=0)
     records = len(bench.broker.topics[NAMES.curation])
-    await relinker(bench, given).work_off()
+    await relinker(bench, given).process_orders()
     assert len(bench.broker.topics[NAMES.curation]) == records
 
 
@@ -159,7 +159,7 @@ async def test_a_document_replaced_or_deleted_meanwhile_stays_as_it_then_is(benc
     )
     bench.linking["default"] = EVERYTHING_ALIKE
     changes = [upsert(3, text="Other words. " + TEXT), delete(4, "default/b")]
-    await relinker(bench, order(bench), lambda: bench.indexer.index(changes)).work_off()
+    await relinker(bench, order(bench), lambda: bench.indexer.index(changes)).process_orders()
     row = bench.documents.rows[next(key for key in bench.documents.rows if key.document_id == "a")]
     assert decode_contribution(bench.broker.graph()["default/a"]).revision == row.revision
     assert set(bench.broker.graph()) == {"default/a", "default/c"}
@@ -167,13 +167,13 @@ async def test_a_document_replaced_or_deleted_meanwhile_stays_as_it_then_is(benc
 
 
 async def test_while_documents_are_committed_nothing_is_linked(bench: Bench) -> None:
-    await bench.turn.acquire()
+    await bench.commit_lock.acquire()
     working = relinker(bench, order(bench))
-    task = asyncio.create_task(working.work_off())
+    task = asyncio.create_task(working.process_orders())
     for _ in range(20):
         await asyncio.sleep(0)
     assert told(bench) == []
-    bench.turn.release()
+    bench.commit_lock.release()
     await task
     assert told(bench)[-1].state == Relinking(state="done")
 
@@ -183,6 +183,6 @@ async def test_edges_too_many_for_the_graph_are_left_out(bench: Bench) -> None:
     before = bench.broker.graph()
     bench.linking["default"] = EVERYTHING_ALIKE
     bench.max_contribution_bytes = len(before["default/a"])
-    await relinker(bench, order(bench)).work_off()
+    await relinker(bench, order(bench)).process_orders()
     assert bench.broker.graph() == before
     assert told(bench)[-1].state == Relinking(state="done", documents=1, of=1, skipped=1)

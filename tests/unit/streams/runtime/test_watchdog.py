@@ -7,7 +7,8 @@ import pytest
 
 from kafka_client.unreadable_batches import UnreadableBatch
 from streams.errors import WorkerStuck
-from streams.metrics import Health, WorkerMetrics
+from streams.metrics import WorkerMetrics
+from streams.runtime.health import Health
 from streams.runtime.progress import Progress, TopicPartition
 from streams.runtime.watchdog import FirstRecord, Watchdog
 
@@ -55,7 +56,7 @@ class Scene:
 
     async def after(self, seconds: float) -> None:
         self.now += seconds
-        await self.watchdog.look()
+        await self.watchdog.check()
 
     def value(self, name: str, **labels: str) -> float | None:
         return self.metrics.registry.get_sample_value(name, labels)

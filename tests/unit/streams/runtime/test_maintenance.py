@@ -1,7 +1,7 @@
 """Retrievals leave the tables with their topic's retention."""
 
 from indexer.write.lance_maintenance import MaintenanceReport
-from streams.runtime.maintenance import FORGET_EVERY_SECONDS, Forgetting
+from streams.runtime.maintenance import RETENTION_CHECK_SECONDS, Retention
 from tests.unit.streams.worker_doubles import Bench
 
 DAY_MS = 86_400_000
@@ -25,11 +25,11 @@ async def test_what_is_older_than_the_retention_goes_at_once_and_then_every_hour
     bench = Bench()
     clock = [100 * 86_400.0]
     writer = RememberingWriter()
-    forgetting = Forgetting(writer, bench.thread, 90, now=lambda: clock[0])
+    retention = Retention(writer, bench.thread, 90, now=lambda: clock[0])
     for _ in range(3):
-        await forgetting.when_due()
+        await retention.apply()
     assert writer.before_ms == [10 * DAY_MS]
-    clock[0] += FORGET_EVERY_SECONDS
-    await forgetting.when_due()
+    clock[0] += RETENTION_CHECK_SECONDS
+    await retention.apply()
     assert writer.before_ms == [10 * DAY_MS, 10 * DAY_MS + 3_600_000]
     bench.close()

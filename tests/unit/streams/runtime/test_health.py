@@ -1,10 +1,15 @@
-"""What a worker says of itself in the data directory, and what the next one makes of it."""
+"""What a worker says of itself over HTTP and in the data directory, and what the next one makes of it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
+import pytest
+
+from schemas.errors import InUse
 from schemas.runtime import WORKER_FILE, WorkerState, read_state
-from streams.metrics import Health
-from streams.runtime.heartbeat import KILLED, Heartbeat
+from streams.metrics import WorkerMetrics
+from streams.runtime.health import KILLED, Health, HealthServer, Heartbeat
 from streams.runtime.progress import Progress
 
 
@@ -75,3 +80,46 @@ def test_the_file_stays_as_large_as_it_is_so_that_a_full_disk_has_room_for_it(tm
 def test_a_file_that_cannot_be_written_does_not_end_the_worker(tmp_path: Path) -> None:
     (tmp_path / WORKER_FILE).mkdir()
     Life(tmp_path).heartbeat.stopped()
+
+
+@pytest.fixture
+def health() -> Health:
+    return Health(["kafka", "encoder"])
+
+
+@pytest.fixture
+def server(health: Health) -> Iterator[HealthServer]:
+    metrics = WorkerMetrics()
+    metrics.documents.labels("indexed").inc(3)
+    made = HealthServer(metrics.registry, health, 0)
+    yield made
+    made.close()
+
+
+def get(server: HealthServer, path: str) -> httpx.Response:
+    return httpx.get(f"http://127.0.0.1:{server.port}{path}", trust_env=False)
+
+
+def test_it_is_alive_at_once_and_ready_when_every_part_is_up(server: HealthServer, health: Health) -> None:
+    assert get(server, "/livez").status_code == 200
+    answer = get(server, "/readyz")
+    assert (answer.status_code, answer.text) == (503, "waiting for: kafka, encoder\n")
+    health.up("kafka")
+    health.up("encoder")
+    assert get(server, "/readyz").status_code == 200
+
+
+def test_the_metrics_carry_the_names_of_the_contract(server: HealthServer) -> None:
+    text = get(server, "/metrics").text
+    assert 'thalweg_documents_total{outcome="indexed"} 3.0' in text
+    for name in ("thalweg_chunks_embedded_total", "thalweg_snapshot_age_seconds", "thalweg_lance_fragments"):
+        assert name in text
+
+
+def test_another_path_says_what_there_is(server: HealthServer) -> None:
+    assert get(server, "/").status_code == 404
+
+
+def test_a_port_in_use_is_told_plainly(server: HealthServer) -> None:
+    with pytest.raises(InUse, match="--metrics-port"):
+        HealthServer(WorkerMetrics().registry, Health([]), server.port)
