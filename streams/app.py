@@ -20,7 +20,7 @@ from streams.context import WorkerContext
 from streams.errors import WorkerExit
 from streams.kafka.committed_offsets import ask_for_offsets_by_partition
 from streams.settings import WorkerSettings
-from streams.supervisor.data_directory import WORKER_LOCK, held, keep_as_private, make_directory
+from streams.supervisor.data_directory import WORKER_LOCK, locked, make_directory, set_umask
 
 STOP_SECONDS = 9.0
 GC_THRESHOLDS = (50_000, 20, 100)
@@ -43,9 +43,9 @@ def run_worker(settings: WorkerSettings) -> int:
     limit_blas_threads()
     ask_for_offsets_by_partition()
     data_dir = make_directory(settings.storage.data_dir)
-    if warning := keep_as_private(data_dir):
+    if warning := set_umask(data_dir):
         structlog.get_logger("thalweg.worker").warning(warning)
-    with held(data_dir, WORKER_LOCK, "worker"):
+    with locked(data_dir, WORKER_LOCK, "worker"):
         try:
             return asyncio.run(_live(settings))
         except (IncompatibleGeneration, EncoderFailure) as error:

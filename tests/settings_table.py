@@ -9,7 +9,7 @@ from pydantic_core import PydanticUndefined
 
 from query_api.settings import ServiceSettings
 from streams.settings import WorkerSettings
-from streams.supervisor.settings import UpSettings
+from streams.supervisor.supervisor import UpSettings
 
 PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 BEGIN = "<!-- settings: written by `python -m tests.settings_table` -->\n"

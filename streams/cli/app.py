@@ -55,16 +55,15 @@ def up(
 
     from schemas.runtime import Running
     from streams.embedded_kafka.download_progress import JarProgress
-    from streams.supervisor.data_directory import keep_as_private, make_directory
-    from streams.supervisor.settings import UpSettings
-    from streams.supervisor.supervisor import Supervisor
+    from streams.supervisor.data_directory import make_directory, set_umask
+    from streams.supervisor.supervisor import Supervisor, UpSettings
 
     _quiet_kafka_client()
     settings = UpSettings.load(
         overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}, service={"port": port})
     )
 
-    if warning := keep_as_private(make_directory(settings.storage.data_dir)):
+    if warning := set_umask(make_directory(settings.storage.data_dir)):
         complain(warning)
 
     def ready(running: Running) -> None:
@@ -94,14 +93,13 @@ def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
     """Run only the embedded Kafka, in the foreground. Ctrl-C ends it."""
     from streams.embedded_kafka.broker import EmbeddedKafka
     from streams.embedded_kafka.download_progress import JarProgress
-    from streams.supervisor.data_directory import keep_as_private, make_directory
-    from streams.supervisor.settings import UpSettings
-    from streams.supervisor.supervisor import choose_kafka_port, largest_record
+    from streams.supervisor.data_directory import make_directory, set_umask
+    from streams.supervisor.supervisor import UpSettings, choose_kafka_port, largest_record
 
     _quiet_kafka_client()
     settings = UpSettings.load(overrides(storage={"data_dir": data_dir}, broker={"port": kafka_port}))
     data_dir = make_directory(settings.storage.data_dir)
-    if warning := keep_as_private(data_dir):
+    if warning := set_umask(data_dir):
         complain(warning)
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

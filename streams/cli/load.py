@@ -94,8 +94,7 @@ def export(
     from indexer.errors import IncompatibleGeneration
     from indexer.read.export import exported
     from schemas.errors import Failure
-    from streams.loader.loader import settings_for
-    from streams.loader.progress_bars import progress_bars
+    from streams.loader.loader import progress_bars, settings_for
 
     try:
         count, envelopes = exported(settings_for(data_dir).storage.data_dir)

@@ -5,10 +5,12 @@ import json
 import shlex
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import Protocol
 
 from schemas.errors import Failure, MalformedEvent, Unreachable, WrongSetting
 from schemas.ids import DocumentKey
@@ -18,7 +20,6 @@ from schemas.terminal import plain
 from schemas.topics import TopicNames, TopicSpec
 from streams.kafka.partitioner import murmur2_partition
 from streams.kafka.topics import inspect_topics
-from streams.loader.progress_bars import progress_bars
 from streams.loader.publishing import ABSENT, Followed, Published, follow, open_producer, open_receipts, publish
 from streams.loader.sources import (
     Record,
@@ -34,6 +35,53 @@ from streams.loader.sources import (
 from streams.settings import WorkerSettings
 
 SHOWN_REFUSALS = 20
+
+
+class Bar(Protocol):
+    """How many of something are done, of a number that may be told later."""
+
+    def advance(self) -> None: ...
+    def is_of(self, total: int) -> None: ...
+
+
+class NoBar:
+    """Shows nothing."""
+
+    def advance(self) -> None:
+        """Nothing."""
+
+    def is_of(self, total: int) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def progress_bars(*, shown: bool) -> Iterator[Callable[[str], Bar]]:
+    """Makes bars by their names, shown until the end of the block."""
+    if not shown:
+        yield lambda _name: NoBar()
+        return
+    from rich.console import Console  # what is not shown need not be imported
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    class Shown:
+        def __init__(self, name: str) -> None:
+            self._task = progress.add_task(name, total=None)
+
+        def advance(self) -> None:
+            progress.advance(self._task)
+
+        def is_of(self, total: int) -> None:
+            progress.update(self._task, total=total)
+
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+    ) as progress:
+        yield Shown
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def make_directory(path: Path) -> Path:
     return path
 
 
-def keep_as_private(data_dir: Path) -> str | None:
+def set_umask(data_dir: Path) -> str | None:
     """Let what this process and its children make from now on be read by those only who may read the directory itself.
 
     Its mode is the setting: 700 as it is made, 750 where a service of another user in the group is to read it. Returns
@@ -45,7 +45,7 @@ def keep_as_private(data_dir: Path) -> str | None:
 
 
 @contextmanager
-def held(data_dir: Path, lock_name: str, holder: str) -> Iterator[None]:
+def locked(data_dir: Path, lock_name: str, holder: str) -> Iterator[None]:
     """Holds the directory for this process; the lock goes with the process, however it ends.
 
     Raises InUse when another process holds it, and NoAccess when nothing can be written there.
@@ -67,7 +67,7 @@ def held(data_dir: Path, lock_name: str, holder: str) -> Iterator[None]:
 
 def require_free(data_dir: Path, lock_name: str, holder: str) -> None:
     """Raises InUse when another process holds the lock just now."""
-    with held(data_dir, lock_name, holder):
+    with locked(data_dir, lock_name, holder):
         pass
 
 

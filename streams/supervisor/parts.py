@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -13,13 +14,15 @@ from streams.child_processes import Child, exit_text, file_tail
 from streams.embedded_kafka.broker import EmbeddedKafka
 from streams.runtime.health import NOTE
 from streams.supervisor.part_logs import readable, trim
-from streams.supervisor.restarts import BackOff
 
 _POLL_SECONDS = 0.1
 _PROBE_TIMEOUT_SECONDS = 2.0
-_NOT_MENDED_BY_RESTART = (Exit.USAGE, Exit.IN_USE, Exit.NO_ACCESS, Exit.DAMAGED)
+_PERMANENT = (Exit.USAGE, Exit.IN_USE, Exit.NO_ACCESS, Exit.DAMAGED)
 _STARTS_BEFORE_READY = 3
 _NOTES_SECONDS = 2.0
+FIRST_DELAY_SECONDS = 1.0
+LONGEST_DELAY_SECONDS = 30.0
+HEALTHY_AFTER_SECONDS = 45.0
 
 Say = Callable[[str], None]
 
@@ -42,7 +45,7 @@ class Part(Protocol):
     def poll(self) -> int | None:
         """The exit code, or None while it runs."""
 
-    def said(self) -> str:
+    def output(self) -> str:
         """The end of what it printed in this run."""
 
     async def stop(self) -> None:
@@ -73,7 +76,7 @@ class KafkaPart:
     def poll(self) -> int | None:
         return self._broker.poll()
 
-    def said(self) -> str:
+    def output(self) -> str:
         return self._broker.log_tail()
 
     async def stop(self) -> None:
@@ -127,7 +130,7 @@ class ProcessPart:
     def poll(self) -> int | None:
         return None if self._child is None else self._child.poll()
 
-    def said(self) -> str:
+    def output(self) -> str:
         if self._child is None:
             return ""
         tail = file_tail(self.log_file, 15, self._child.output_start)
@@ -143,8 +146,25 @@ class ProcessPart:
             self._child.kill()
 
 
-class Keeper:
-    """Keeps one part running until cancelled; stopping the part is then its owner's task."""
+@dataclass
+class BackOff:
+    """Restart at once, then after 1, 2, 4 … 30 seconds while the part crashes again soon; at once again after a run of
+    45 seconds. So only a loop of crashes is slowed down."""
+
+    failures: int = 0
+
+    def after_run_of(self, seconds: float) -> float:
+        """The delay in seconds before the next start of a part that ran for `seconds`."""
+        if seconds >= HEALTHY_AFTER_SECONDS:
+            self.failures = 0
+        self.failures += 1
+        if self.failures == 1:
+            return 0.0
+        return min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** min(self.failures - 2, 10))
+
+
+class PartRunner:
+    """Runs one part, restarting it, until cancelled; its owner then stops it."""
 
     def __init__(self, part: Part, say: Say) -> None:
         self.part = part
@@ -152,27 +172,25 @@ class Keeper:
         self._say = say
 
     async def run(self) -> None:
-        """Starts the part, and again whenever it ends: at once, and with a growing delay when it ends again soon.
+        """Start the part, and restart it whenever it ends, with a growing delay when it ends again soon.
 
         Raises Failure when it cannot be started at first, or ends before it was ever ready: three times, or with an
-        exit code that no restart mends.
+        exit code that a restart does not change.
         """
         back_off = BackOff()
         await self.part.start()
         while True:
             began = time.monotonic()
             code = await self._watch()
-            if not self.ready.is_set() and (
-                code in _NOT_MENDED_BY_RESTART or back_off.failures + 1 >= _STARTS_BEFORE_READY
-            ):
-                raise ended_for_good(self.part, code)
+            if not self.ready.is_set() and (code in _PERMANENT or back_off.failures + 1 >= _STARTS_BEFORE_READY):
+                raise start_failure(self.part, code)
             delay = back_off.after_run_of(time.monotonic() - began)
             self._say(
-                f"{self.part.name} ended unexpectedly ({exit_text(code)}); it is started again {_in(delay)}. "
+                f"{self.part.name} ended unexpectedly ({exit_text(code)}); it is started again {_when(delay)}. "
                 f"Its log: {self.part.log_file}"
             )
             if code == Exit.DAMAGED:
-                self._say(self.part.said())
+                self._say(self.part.output())
             await asyncio.sleep(delay)
             await self._start_again(back_off)
 
@@ -182,38 +200,38 @@ class Keeper:
                 await self.part.start()
             except Failure as failure:
                 delay = back_off.after_run_of(0)
-                self._say(f"{self.part.name} could not be started; next try {_in(delay)}. {failure}")
+                self._say(f"{self.part.name} could not be started; next try {_when(delay)}. {failure}")
                 await asyncio.sleep(delay)
             else:
                 return
 
     async def _watch(self) -> int:
         ready = False
-        told: list[str] = []
-        look_at = 0.0
+        shown: list[str] = []
+        next_look = 0.0
         while (code := self.part.poll()) is None:
             if not ready and await self.part.is_ready():
                 ready = True
                 if self.ready.is_set():
                     self._say(f"{self.part.name} is ready again.")
                 self.ready.set()
-            if ready and time.monotonic() > look_at:
+            if ready and time.monotonic() > next_look:
                 notes = await self.part.notes()
                 for note in notes:
-                    if note not in told:
+                    if note not in shown:
                         self._say(note)
-                told, look_at = notes, time.monotonic() + _NOTES_SECONDS
+                shown, next_look = notes, time.monotonic() + _NOTES_SECONDS
             await asyncio.sleep(_POLL_SECONDS)
         return code
 
 
-def _in(delay: float) -> str:
+def _when(delay: float) -> str:
     return f"in {delay:g} s" if delay else "at once"
 
 
-def ended_for_good(part: Part, code: int) -> Failure:
-    """The failure of a part that did not come up, with its own exit code and last words."""
-    failure = Failure(f"{part.name} did not start ({exit_text(code)}).\n{part.said()}")
-    if code in _NOT_MENDED_BY_RESTART:
+def start_failure(part: Part, code: int) -> Failure:
+    """The failure of a part that did not start, with its exit code and the end of its output."""
+    failure = Failure(f"{part.name} did not start ({exit_text(code)}).\n{part.output()}")
+    if code in _PERMANENT:
         failure.exit_code = Exit(code)
     return failure

@@ -9,26 +9,53 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from indexer.embedding.model_files import PACKAGED_MODEL, needs_packaged_model, packaged_model
 from indexer.errors import DamagedStore, IncompatibleGeneration
 from indexer.generations import kept_manifest
 from schemas.runtime import Running, announce, withdraw
 from schemas.topics import topic_specs
-from streams.embedded_kafka.broker import EmbeddedKafka
+from streams.embedded_kafka.broker import BrokerSettings, EmbeddedKafka
 from streams.embedded_kafka.jars import FetchProgress
 from streams.kafka.topics import ensure_topics
 from streams.ports import free_port, is_free, require_free
+from streams.settings import WorkerSettings
 from streams.supervisor import data_directory
 from streams.supervisor.part_logs import follow, keep_trimmed
-from streams.supervisor.parts import KafkaPart, Keeper, Part, ProcessPart, Say
-from streams.supervisor.settings import DEFAULT_KAFKA_PORT, UpSettings
+from streams.supervisor.parts import KafkaPart, Part, PartRunner, ProcessPart, Say
 
+DEFAULT_KAFKA_PORT = 9092
+DEFAULT_SERVICE_PORT = 8420
 _WORKER_GRACE_SECONDS = 30.0
 _SERVICE_GRACE_SECONDS = 15.0
 _SLOW_START_SECONDS = 60.0
-Kept = tuple[Keeper, asyncio.Task[None]]
-
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+RunningPart = tuple[PartRunner, asyncio.Task[None]]
+
+
+class ServiceAddress(BaseModel):
+    """Where the query service listens; its other settings are its own."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    host: str = Field(default="127.0.0.1", description="Address the query service listens on.")
+    port: int = Field(default=DEFAULT_SERVICE_PORT, ge=0, le=65_535, description="Its port; 0 takes a free one.")
+
+    @property
+    def reachable_host(self) -> str:
+        """The address under which this machine reaches it."""
+        if self.host == "0.0.0.0":  # noqa: S104 - nothing is bound here
+            return "127.0.0.1"
+        return "[::1]" if self.host in ("::", "::1") else self.host
+
+
+class UpSettings(WorkerSettings):
+    """Read once at the start of `up`, `kafka` and `topics`."""
+
+    broker: BrokerSettings = Field(default_factory=BrokerSettings)
+    service: ServiceAddress = ServiceAddress()
 
 
 class StoppedEarly(Exception):
@@ -71,7 +98,7 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for number in _STOP_SIGNALS:
             loop.add_signal_handler(number, self._on_signal)
-        work = asyncio.create_task(self._bring_up_and_keep(), name="parts")
+        work = asyncio.create_task(self._start_and_watch(), name="parts")
         stop = asyncio.create_task(self._stopping.wait(), name="stop")
         try:
             await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -93,20 +120,20 @@ class Supervisor:
                 part.kill()
         self._stopping.set()
 
-    async def _bring_up_and_keep(self) -> None:
+    async def _start_and_watch(self) -> None:
         data_dir = data_directory.make_directory(self._settings.storage.data_dir)
         async with AsyncExitStack() as stack:
-            stack.enter_context(data_directory.held(data_dir, data_directory.UP_LOCK, "'thalweg up'"))
+            stack.enter_context(data_directory.locked(data_dir, data_directory.UP_LOCK, "'thalweg up'"))
             data_directory.require_free(data_dir, data_directory.WORKER_LOCK, "worker")
             logs = data_directory.make_directory(data_dir / "logs")
             service_port = self._settings.service.port or free_port()
             require_free(service_port, "--port")
-            kept: list[Kept] = []
+            running_parts: list[RunningPart] = []
             bootstrap_servers = self._settings.kafka.bootstrap_servers
             if bootstrap_servers is None:
                 kafka = self._embedded_kafka(data_dir)
-                kept.append(await stack.enter_async_context(self._kept(KafkaPart(kafka))))
-                await self._all_ready(kept)
+                running_parts.append(await stack.enter_async_context(self._running(KafkaPart(kafka))))
+                await self._all_ready(running_parts)
                 bootstrap_servers = kafka.bootstrap_servers
             await asyncio.to_thread(self._download_model, data_dir)
             await self._make_topics(bootstrap_servers)
@@ -115,11 +142,11 @@ class Supervisor:
             stack.callback(withdraw, data_dir)
             announce(data_dir, running)  # before a part can say that it is ready: whoever waits for that finds the file
             parts = self._process_parts(data_dir, logs, bootstrap_servers, service_port, service_url)
-            kept += [await stack.enter_async_context(self._kept(part)) for part in parts]
-            await self._all_ready(kept)
+            running_parts += [await stack.enter_async_context(self._running(part)) for part in parts]
+            await self._all_ready(running_parts)
             self._ready(running)
             async with _background(keep_trimmed([part.log_file for part in self._parts])):
-                await _first_to_end([task for _, task in kept])
+                await _first_to_end([task for _, task in running_parts])
 
     def _embedded_kafka(self, data_dir: Path) -> EmbeddedKafka:
         port, note = choose_kafka_port(self._settings.broker.port)
@@ -197,32 +224,32 @@ class Supervisor:
         ]
 
     @asynccontextmanager
-    async def _kept(self, part: Part) -> AsyncIterator[Kept]:
+    async def _running(self, part: Part) -> AsyncIterator[RunningPart]:
         self._parts.append(part)
         async with AsyncExitStack() as stack:
             if self._show_logs is not None:
                 await stack.enter_async_context(_background(follow(part.log_file, part.name, self._show_logs)))
             stack.push_async_callback(part.stop)
-            keeper = Keeper(part, self._say)
-            task = await stack.enter_async_context(_background(keeper.run()))
-            yield keeper, task
+            runner = PartRunner(part, self._say)
+            task = await stack.enter_async_context(_background(runner.run()))
+            yield runner, task
 
-    async def _all_ready(self, kept: Sequence[Kept]) -> None:
+    async def _all_ready(self, running_parts: Sequence[RunningPart]) -> None:
         async def each_ready() -> None:
-            for keeper, _ in kept:
-                await keeper.ready.wait()
+            for runner, _ in running_parts:
+                await runner.ready.wait()
 
-        slow = asyncio.get_running_loop().call_later(_SLOW_START_SECONDS, self._say_who_is_slow, kept)
+        slow = asyncio.get_running_loop().call_later(_SLOW_START_SECONDS, self._say_who_is_slow, running_parts)
         try:
             async with _background(each_ready()) as ready:
-                await _first_to_end([ready, *(task for _, task in kept)])
+                await _first_to_end([ready, *(task for _, task in running_parts)])
         finally:
             slow.cancel()
 
-    def _say_who_is_slow(self, kept: Sequence[Kept]) -> None:
-        for keeper, _ in kept:
-            if not keeper.ready.is_set():
-                self._say(f"Still waiting for {keeper.part.name}. Its log: {keeper.part.log_file}")
+    def _say_who_is_slow(self, running_parts: Sequence[RunningPart]) -> None:
+        for runner, _ in running_parts:
+            if not runner.ready.is_set():
+                self._say(f"Still waiting for {runner.part.name}. Its log: {runner.part.log_file}")
 
 
 @asynccontextmanager

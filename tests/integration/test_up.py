@@ -49,8 +49,7 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ[name])), Answer).serve_forev
 
 UP = """
 import asyncio, os, sys
-from streams.supervisor.supervisor import Supervisor
-from streams.supervisor.settings import UpSettings
+from streams.supervisor.supervisor import Supervisor, UpSettings
 from schemas.errors import complain, plain_failures
 with plain_failures():
     settings = UpSettings.load({"service": {"port": int(sys.argv[2])}, "broker": {"port": 0}})

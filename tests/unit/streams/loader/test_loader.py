@@ -1,6 +1,8 @@
 """How a load ends: interrupted, or with deletes that met nothing."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +15,7 @@ from schemas.errors import Failure, WrongSetting
 from schemas.receipts import NOTHING_DELETED, Receipt, encode_receipt
 from schemas.settings import StorageSettings
 from streams.cli.load import app
-from streams.loader.loader import Loaded, Loader, meant_otherwise
+from streams.loader.loader import Loaded, Loader, meant_otherwise, progress_bars
 from streams.loader.publishing import ABSENT, Published, follow
 from streams.loader.sources import Record, Refused, Selection
 from streams.settings import WorkerSettings
@@ -156,3 +158,26 @@ async def test_receipts_with_notes_are_kept() -> None:
     )
     followed = await follow(receipts, Published(records=2, first={0: 0}, reached={0: 1}))
     assert [(receipt.key, receipt.notes) for receipt in followed.noted] == [("a/odd.md", ("It is odd.",))]
+
+
+def test_bars_are_on_standard_error_with_what_is_done_of_all(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bars(shown=True) as bar:
+        published = bar("published")
+        for _ in range(3):
+            published.advance()
+        published.is_of(4)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "published" in shown.err
+    assert "3/4" in shown.err
+
+
+def test_bars_that_are_not_shown_import_nothing_to_show_them_with() -> None:
+    program = (
+        "import sys\n"
+        "from streams.loader.loader import progress_bars\n"
+        "with progress_bars(shown=False) as bar:\n"
+        "    bar('published').advance()\n"
+        "sys.exit('rich.progress' in sys.modules)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import InUse, NoAccess, WrongSetting
-from streams.supervisor.data_directory import UP_LOCK, WORKER_LOCK, held, keep_as_private, make_directory, require_free
+from streams.supervisor.data_directory import UP_LOCK, WORKER_LOCK, locked, make_directory, require_free, set_umask
 
 
 def test_a_missing_directory_is_made(tmp_path: Path) -> None:
@@ -30,12 +30,12 @@ def test_no_permission_is_said(tmp_path: Path) -> None:
 
     with pytest.raises(NoAccess, match="--data-dir"):
         make_directory(tmp_path / "data")
-    with pytest.raises(NoAccess, match="--data-dir"), held(tmp_path, UP_LOCK, "'thalweg up'"):
+    with pytest.raises(NoAccess, match="--data-dir"), locked(tmp_path, UP_LOCK, "'thalweg up'"):
         pass
 
 
 def test_a_held_directory_is_refused_until_it_is_let_go(tmp_path: Path) -> None:
-    with held(tmp_path, WORKER_LOCK, "worker"):
+    with locked(tmp_path, WORKER_LOCK, "worker"):
         require_free(tmp_path, UP_LOCK, "'thalweg up'")
         with pytest.raises(InUse, match="Another worker is using the data directory"):
             require_free(tmp_path, WORKER_LOCK, "worker")
@@ -60,7 +60,7 @@ def test_who_may_read_the_directory_may_read_what_is_made_in_it(tmp_path: Path, 
     if chosen is not None:
         data_dir.chmod(chosen)
 
-    warning = keep_as_private(make_directory(data_dir))
+    warning = set_umask(make_directory(data_dir))
 
     (data_dir / "file").touch()
     assert stat.S_IMODE((data_dir / "file").stat().st_mode) == made

@@ -1,4 +1,4 @@
-"""What the keeper of a part does when the part ends."""
+"""What becomes of a part that ends, and when it is started again."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from schemas.errors import Exit, Failure, InUse
-from streams.supervisor.parts import Keeper
+from streams.supervisor.parts import BackOff, PartRunner
 from tests.waiting import eventually
 
 
@@ -56,7 +56,7 @@ class ScriptedPart:
     def poll(self) -> int | None:
         return None if self.run.ready and not self.was_ready else self.run.code
 
-    def said(self) -> str:
+    def output(self) -> str:
         return "its last words"
 
     async def stop(self) -> None: ...
@@ -80,9 +80,9 @@ def delays(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 async def keep(part: ScriptedPart) -> list[str]:
-    """Runs the keeper until the part stays up; what it said. Raises what the keeper raised."""
+    """Runs the runner until the part stays up; what it said. Raises what the runner raised."""
     said: list[str] = []
-    keeping = asyncio.create_task(Keeper(part, said.append).run())
+    keeping = asyncio.create_task(PartRunner(part, said.append).run())
     staying = asyncio.create_task(part.stays.wait())
     done, waiting = await asyncio.wait({keeping, staying}, timeout=5, return_when=asyncio.FIRST_COMPLETED)
     assert done
@@ -108,7 +108,7 @@ async def test_what_a_working_part_notes_is_said_once(delays: list[float]) -> No
     part = ScriptedPart([STAYS])
     part.noted = ["Something to do."]
     said: list[str] = []
-    keeping = asyncio.create_task(Keeper(part, said.append).run())
+    keeping = asyncio.create_task(PartRunner(part, said.append).run())
     await eventually(lambda: said)
     keeping.cancel()
     assert said == ["Something to do."]
@@ -141,3 +141,22 @@ async def test_once_it_was_ready_it_is_tried_for_ever(delays: list[float]) -> No
 
     assert delays == [1, 2, 4, 8, 16]
     assert "The part could not be started; next try in 1 s. Port 9092 is in use." in said
+
+
+def test_the_first_start_is_at_once_and_the_delay_doubles_up_to_half_a_minute() -> None:
+    back_off = BackOff()
+
+    assert [back_off.after_run_of(0.5) for _ in range(8)] == [0, 1, 2, 4, 8, 16, 30, 30]
+
+
+def test_crashes_that_are_a_minute_apart_wait_for_nothing() -> None:
+    back_off = BackOff()
+
+    assert [back_off.after_run_of(55) for _ in range(10)] == [0] * 10
+
+
+def test_a_while_of_health_ends_a_loop() -> None:
+    back_off = BackOff(failures=5)
+
+    assert back_off.after_run_of(46) == 0
+    assert back_off.after_run_of(44) == 1
