@@ -1,12 +1,11 @@
-"""The commands `thalweg retrievals` and `thalweg analytics`: what was searched and shown, asked of the service."""
+"""The commands `thalweg retrievals` and `thalweg analytics`: what was searched, and which chunks are popular."""
 
-from contextlib import closing
 from typing import Annotated
 from urllib.parse import quote
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client
+from query_api.cli.app import DataDir, Json, Url, show_answer
 from schemas.errors import plain_failures
 
 app = typer.Typer()
@@ -32,15 +31,10 @@ def list_retrievals(
     data_dir: DataDir = None,
 ) -> None:
     """List searches, newest first: time, seconds, hits, question."""
-    from query_api.cli.display import PlainConsole, show_retrievals
+    from query_api.cli.display import show_retrievals
 
-    asked = {"collection": collection, "since": since, "limit": limit, "cursor": cursor}
-    with closing(service_client(url, data_dir)) as client:
-        page = client.get("/v1/retrievals", {name: value for name, value in asked.items() if value is not None})
-    if as_json:
-        print_json(page)
-    else:
-        show_retrievals(PlainConsole(soft_wrap=True), page)
+    params = {"collection": collection, "since": since, "limit": limit, "cursor": cursor}
+    show_answer("/v1/retrievals", params, show_retrievals, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @retrievals_app.command("show")
@@ -51,16 +45,11 @@ def show_retrieval(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Show one search: its snapshot, its hits with each channel's rank and score, and what was said of them."""
-    from query_api.cli.display import PlainConsole
+    """Show one search: its snapshot, its hits with each channel's rank and score, and feedback on them."""
     from query_api.cli.display import show_retrieval as show
 
-    with closing(service_client(url, data_dir)) as client:
-        retrieval = client.get(f"/v1/retrievals/{quote(retrieval_id, safe='')}")
-    if as_json:
-        print_json(retrieval)
-    else:
-        show(PlainConsole(soft_wrap=True), retrieval)
+    path = f"/v1/retrievals/{quote(retrieval_id, safe='')}"
+    show_answer(path, {}, show, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @analytics_app.command()
@@ -73,15 +62,8 @@ def popular(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """List the chunks that are hits most often, with their mean rank and what was said of them."""
-    from query_api.cli.display import PlainConsole, show_popular
+    """List the chunks that are hits most often, with their mean rank and feedback."""
+    from query_api.cli.display import show_popular
 
-    asked = {"collection": collection, "since": since, "limit": limit}
-    with closing(service_client(url, data_dir)) as client:
-        answer = client.get(
-            "/v1/analytics/popular-chunks", {name: value for name, value in asked.items() if value is not None}
-        )
-    if as_json:
-        print_json(answer)
-    else:
-        show_popular(PlainConsole(soft_wrap=True), answer)
+    params = {"collection": collection, "since": since, "limit": limit}
+    show_answer("/v1/analytics/popular-chunks", params, show_popular, as_json=as_json, url=url, data_dir=data_dir)

@@ -6,6 +6,7 @@ What takes time to import is imported in the command that needs it.
 import json
 import sys
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
@@ -16,6 +17,9 @@ from schemas.errors import Failure, plain_failures
 from schemas.terminal import plain_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from query_api.cli.display import PlainConsole
     from query_api.client import ServiceClient
 
 app = typer.Typer()
@@ -84,7 +88,7 @@ def search(
     """Search, and print hits as they stream in, with the path by which the graph found them."""
     from query_api.cli.display import PlainConsole, show_end, show_hit
 
-    asked = {
+    parameters = {
         "q": query,
         "k": k,
         "mode": mode,
@@ -95,8 +99,9 @@ def search(
         "names": names,
         "reranker": reranker,
         "after": after,
+        "wait_seconds": wait_seconds,
     }
-    params = {name: value for name, value in asked.items() if value not in (None, [])} | {"wait_seconds": wait_seconds}
+    params = {name: value for name, value in parameters.items() if value not in (None, [])}
     with closing(service_client(url, data_dir)) as client:
         if as_json:
             print_json(client.get("/v1/search", params))
@@ -118,14 +123,9 @@ def search(
 @plain_failures()
 def status(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """Show how the service is: lag, freshness, stores. Exit code 3 when none is running."""
-    from query_api.cli.display import PlainConsole, show_status
+    from query_api.cli.display import show_status
 
-    with closing(service_client(url, data_dir)) as client:
-        answer = client.get("/v1/status")
-    if as_json:
-        print_json(answer)
-    else:
-        show_status(PlainConsole(soft_wrap=True), answer)
+    show_answer("/v1/status", {}, show_status, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @dead_letters_app.command("list")
@@ -140,16 +140,11 @@ def list_dead_letters(
     data_dir: DataDir = None,
 ) -> None:
     """List dead letters, newest first: position, time, reason, key, and what was wrong."""
-    from query_api.cli.display import PlainConsole, show_dead_letters
+    from query_api.cli.display import show_dead_letters
 
-    asked = {"reason": reason, "since": since, "limit": limit, "cursor": cursor}
-    with closing(service_client(url, data_dir)) as client:
-        page = client.get("/v1/dead-letters", {name: value for name, value in asked.items() if value is not None})
-    if as_json:
-        print_json(page)
-    else:
-        narrowed = any(given is not None for given in (reason, since, cursor))
-        show_dead_letters(PlainConsole(soft_wrap=True), page, narrowed=narrowed)
+    params = {"reason": reason, "since": since, "limit": limit, "cursor": cursor}
+    show = partial(show_dead_letters, filtered=any(given is not None for given in (reason, since, cursor)))
+    show_answer("/v1/dead-letters", params, show, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @dead_letters_app.command("show")
@@ -164,20 +159,15 @@ def show_dead_letter(
     data_dir: DataDir = None,
 ) -> None:
     """Show one dead letter: where it came from, what was wrong, and its original bytes, escaped."""
-    from query_api.cli.display import PlainConsole
     from query_api.cli.display import show_dead_letter as show
 
     path = f"/v1/dead-letters/{quote(position, safe=':')}"
+    if not raw:
+        show_answer(path, {}, show, as_json=as_json, url=url, data_dir=data_dir)
+        return
     with closing(service_client(url, data_dir)) as client:
-        if raw:
-            sys.stdout.buffer.write(client.get_bytes(path, {"raw": True}))
-            sys.stdout.buffer.flush()
-            return
-        letter = client.get(path)
-    if as_json:
-        print_json(letter)
-    else:
-        show(PlainConsole(soft_wrap=True), letter)
+        sys.stdout.buffer.write(client.get_bytes(path, {"raw": True}))
+        sys.stdout.buffer.flush()
 
 
 @dead_letters_app.command("skip")
@@ -189,7 +179,7 @@ def skip_batch(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Pass by a batch that cannot be read. It is lost to the index; a dead letter keeps its place."""
+    """Skip a batch that cannot be read. It is lost to the index; a dead letter records it."""
     from query_api.cli.display import PlainConsole
     from schemas.errors import MalformedToken, WrongSetting
     from schemas.ids import parse_positions
@@ -206,19 +196,39 @@ def skip_batch(
     else:
         PlainConsole(soft_wrap=True).print(
             f"Offsets {answer['first']} to {answer['last']} of {answer['topic']} partition {answer['partition']} are "
-            "passed by; what follows is read within seconds. Send what they held again, if you know it.",
+            "skipped; what follows is read within seconds. Send their documents again, if you know them.",
             highlight=False,
         )
 
 
 def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Blocks of settings with only what the command line gave."""
-    kept = {name: {key: value for key, value in block.items() if value is not None} for name, block in blocks.items()}
-    return {name: block for name, block in kept.items() if block}
+    found = {name: {key: value for key, value in block.items() if value is not None} for name, block in blocks.items()}
+    return {name: block for name, block in found.items() if block}
+
+
+def show_answer(
+    path: str,
+    params: dict[str, Any],
+    show: "Callable[[PlainConsole, dict[str, Any]], None]",
+    *,
+    as_json: bool,
+    url: str | None,
+    data_dir: Path | None,
+) -> None:
+    """GET the path with the parameters that are given, and print the answer."""
+    from query_api.cli.display import PlainConsole
+
+    with closing(service_client(url, data_dir)) as client:
+        answer = client.get(path, {name: value for name, value in params.items() if value is not None} or None)
+    if as_json:
+        print_json(answer)
+    else:
+        show(PlainConsole(soft_wrap=True), answer)
 
 
 def service_client(url: str | None, data_dir: Path | None) -> "ServiceClient":
-    """A client of the service at `url`, else of the one that runs on the data directory; the key is the settings'."""
+    """A client of the service at `url`, else of the one that runs on the data directory; with the settings' key."""
     from query_api.client import ServiceClient, locate_service
     from query_api.settings import ServiceSettings
     from schemas.runtime import find_running

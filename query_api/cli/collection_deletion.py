@@ -1,7 +1,6 @@
-"""A whole collection deleted: a tombstone for each of its documents, followed until both stores show it.
+"""Deletion of a whole collection: a tombstone for each of its documents, followed until both stores show it.
 
-It goes through the service, which lists the documents and publishes the same tombstones that `thalweg delete` does: so
-the documents that are deleted are those of the very cluster that was asked.
+It goes through the service, so that the deleted documents are those of the cluster that lists them.
 """
 
 import shlex
@@ -17,14 +16,14 @@ from schemas.api import those_there
 from schemas.errors import Failure, WrongSetting
 from schemas.tokens import Token, merge_tokens, parse_token
 
-SENT_AT_ONCE = 16
+THREADS = 16
 PAUSE_SECONDS = 0.25
 
 Advance = Callable[[], None]
 
 
 @dataclass(frozen=True)
-class Dropped:
+class CollectionDeleted:
     """`documents` were there and have a tombstone; `left` are in the collection after all, sent again meanwhile. None
     where nobody waited."""
 
@@ -34,13 +33,13 @@ class Dropped:
     token: str
 
 
-def documents_to_drop(client: ServiceClient, collection: str) -> list[str]:
+def documents_of(client: ServiceClient, collection: str) -> list[str]:
     """The ids of the collection's documents. Raises WrongSetting, with the collections there are, for none."""
     ids = list(listed(client, collection))
     if ids:
         return ids
-    held = [each["name"] for each in client.get("/v1/collections")["collections"] if each["documents"]]
-    there = those_there(held) if held else "No document is in any collection."
+    names = [each["name"] for each in client.get("/v1/collections")["collections"] if each["documents"]]
+    there = those_there(names) if names else "No document is in any collection."
     raise WrongSetting(f"No document is in the collection {collection!r}, so there is nothing to delete. {there}")
 
 
@@ -54,7 +53,7 @@ def publish_tombstones(
         return document_id, parse_token(answer["token"])
 
     tokens: dict[str, Token] = {}
-    with ThreadPoolExecutor(SENT_AT_ONCE) as pool:
+    with ThreadPoolExecutor(THREADS) as pool:
         for document_id, token in pool.map(publish, ids):
             tokens[document_id] = token
             advance()
@@ -67,31 +66,31 @@ def follow_tombstones(
     tokens: Mapping[str, Token],
     advance: Advance = lambda: None,
     *,
-    patience_seconds: float,
+    timeout_seconds: float,
     sleep: Callable[[float], None] = time.sleep,
     now_seconds: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Until searches show none of the documents, by their texts or by the graph; `advance` is called for each that the
-    text tables have let go.
+    """Wait until searches show none of the documents, by text or by the graph; `advance` is called for each that is
+    gone from the text tables.
 
     A partition keeps its order, so the newest tombstone of each stands for those before it. Raises Failure when nothing
-    moves for `patience_seconds`.
+    moves for `timeout_seconds`.
     """
     newest: dict[int, tuple[str, Token]] = {}
     for document_id, each in tokens.items():
         for partition, offset in each.positions.items():
             if partition not in newest or newest[partition][1].positions[partition] < offset:
                 newest[partition] = document_id, each
-    told, last, since = 0, None, now_seconds()
+    deleted, last, since = 0, None, now_seconds()
     while True:
         reached = merge_tokens([client.get("/v1/status")["positions"] or ""]).positions
         gone = sum(
             all(offset <= reached.get(partition, -1) for partition, offset in each.positions.items())
             for each in tokens.values()
         )
-        for _ in range(told, gone):
+        for _ in range(deleted, gone):
             advance()
-        told = max(told, gone)
+        deleted = max(deleted, gone)
         newest = {
             partition: (document_id, each)
             for partition, (document_id, each) in newest.items()
@@ -101,11 +100,11 @@ def follow_tombstones(
         }
         if not newest:
             return
-        if (told, len(newest)) != last:
-            last, since = (told, len(newest)), now_seconds()
-        elif now_seconds() - since > patience_seconds:
+        if (deleted, len(newest)) != last:
+            last, since = (deleted, len(newest)), now_seconds()
+        elif now_seconds() - since > timeout_seconds:
             raise Failure(
-                f"Nothing was deleted for {patience_seconds:.0f} s, {told:,} of {len(tokens):,} documents are. The "
+                f"Nothing was deleted for {timeout_seconds:.0f} s, {deleted:,} of {len(tokens):,} documents are. The "
                 "tombstones are safe in Kafka; is a worker running? 'thalweg status' tells."
             )
         sleep(PAUSE_SECONDS)
@@ -126,18 +125,18 @@ def _path(document_id: str) -> str:
     return "/v1/documents/" + quote(document_id, safe="").replace(".", "%2E")
 
 
-def summary_of(dropped: Dropped, chosen: Mapping[str, Any]) -> list[str]:
+def summary_of(dropped: CollectionDeleted, chosen: Mapping[str, Any]) -> list[str]:
     """Sentences; `chosen` are the settings of the collection by name, null where nothing was chosen."""
     if dropped.left is None:
-        told = [f"{dropped.documents:,} tombstones of {dropped.collection} are in the log; the worker deletes."]
+        sentences = [f"{dropped.documents:,} tombstones of {dropped.collection} are in the log; the worker deletes."]
     else:
-        told = [f"{dropped.documents - dropped.left:,} documents of {dropped.collection} deleted."]
+        sentences = [f"{dropped.documents - dropped.left:,} documents of {dropped.collection} deleted."]
     if dropped.left:
-        told.append(f"{dropped.left:,} were sent again meanwhile, and are there.")
+        sentences.append(f"{dropped.left:,} were sent again meanwhile, and are there.")
     quoted = shlex.quote(dropped.collection)
-    told += [
+    sentences += [
         f"Its {name} stays chosen; 'thalweg collections {name} {quoted} --reset' takes it back."
         for name in ("chunking", "linking")
         if chosen.get(name) is not None
     ]
-    return told
+    return sentences

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import typer
 
-from query_api.cli.app import DataDir, Json, Url, print_json, service_client
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
 from schemas.errors import Failure, MalformedEvent, WrongSetting, complain, plain_failures
 from schemas.ids import DocumentKey
 from schemas.terminal import plain, say
@@ -39,14 +39,9 @@ def collections() -> None:
 @plain_failures()
 def list_collections(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
     """List the collections: how many documents and chunks each holds, and what was chosen for it."""
-    from query_api.cli.display import PlainConsole, show_collections
+    from query_api.cli.display import show_collections
 
-    with closing(service_client(url, data_dir)) as client:
-        answer = client.get("/v1/collections")
-    if as_json:
-        print_json(answer)
-    else:
-        show_collections(PlainConsole(soft_wrap=True), answer)
+    show_answer("/v1/collections", {}, show_collections, as_json=as_json, url=url, data_dir=data_dir)
 
 
 @collections_app.command("chunking")
@@ -64,8 +59,8 @@ def collection_chunking(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Show how a collection's documents are cut, or choose it: what is not given is the default. It counts for
-    documents sent from then on."""
+    """Show or set how a collection's documents are chunked; what is not given is the default. It applies to documents
+    sent from then on."""
     from query_api.cli.display import show_chunking
 
     asked: dict[str, Any] = {
@@ -106,7 +101,7 @@ def delete_collection(
 
     collection_path(collection, "any")
     with closing(service_client(url, data_dir)) as client:
-        ids = collection_deletion.documents_to_drop(client, collection)
+        ids = collection_deletion.documents_of(client, collection)
         if not yes:
             require_consent(f"Delete all {len(ids):,} documents of the collection {collection!r}?")
         columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn())
@@ -119,19 +114,21 @@ def delete_collection(
             tokens = collection_deletion.publish_tombstones(client, collection, ids, bar("published"))
             if wait:
                 collection_deletion.follow_tombstones(
-                    client, collection, tokens, bar("deleted"), patience_seconds=patience
+                    client, collection, tokens, bar("deleted"), timeout_seconds=patience
                 )
         left = collection_deletion.still_listed(client, collection, ids) if wait else None
-        dropped = collection_deletion.Dropped(collection, len(ids), left, collection_deletion.token_of(tokens))
+        deletion = collection_deletion.CollectionDeleted(
+            collection, len(ids), left, collection_deletion.token_of(tokens)
+        )
         if as_json:
-            print_json(asdict(dropped))
+            print_json(asdict(deletion))
             return
         there = client.get("/v1/collections")["collections"]
     for sentence in collection_deletion.summary_of(
-        dropped, next((each for each in there if each["name"] == collection), {})
+        deletion, next((each for each in there if each["name"] == collection), {})
     ):
         say(sentence)
-    print(f"token {dropped.token}")
+    print(f"token {deletion.token}")
 
 
 def require_consent(question: str) -> None:
@@ -157,7 +154,7 @@ def collection_path(collection: str, what: str) -> str:
 
 
 def note_if_empty(collection: str, answer: dict[str, Any]) -> None:
-    """That a setting stands ahead of its documents, which may be meant, or a misspelt name."""
+    """Warn of a setting without documents, which may be a misspelt name."""
     if answer.get("documents") == 0:
         complain(
             f"No document is in the collection {collection!r} yet. 'thalweg collections list' shows those there are."
@@ -167,8 +164,8 @@ def note_if_empty(collection: str, answer: dict[str, Any]) -> None:
 def collection_setting(
     collection: str, setting: str, asked: dict[str, Any], *, reset: bool, url: str | None, data_dir: Path | None
 ) -> tuple[dict[str, Any], bool]:
-    """A collection's setting as the service tells it, or its answer to what was asked for (None where nothing was) or
-    to `reset`; and whether that changes the setting. Raises WrongSetting for both at once."""
+    """The answer to reading, choosing or resetting a collection's setting, and whether that changes it. Raises
+    WrongSetting for a choice with `reset`."""
     choice = {name: value for name, value in asked.items() if value is not None}
     if reset and choice:
         raise WrongSetting("--reset goes back to the defaults: give no other option with it.")
@@ -199,8 +196,8 @@ def collection_linking(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Show how a collection's chunks are linked, or choose it: what is not given is the default. It counts for
-    documents indexed from then on, and with `thalweg relink` for all."""
+    """Show or set how a collection's chunks are linked; what is not given is the default. It applies to documents
+    indexed from then on, and with `thalweg relink` to all."""
     within = (next_chunk, next_chunk_raise, similar_above, similar, related_above, related, max_related)
     values = (*within, similar_across, max_across)
     asked = dict(zip(LINKING_RULES, values, strict=True))
@@ -255,18 +252,18 @@ def relink(
 def relink_summary(done: dict[str, Any]) -> str:
     """What became of the documents, in a sentence."""
     same = done["of"] - done["changed"] - done["skipped"]
-    told = [f"{done['changed']:,} of {done['of']:,} documents linked anew"]
+    parts = [f"{done['changed']:,} of {done['of']:,} documents linked again"]
     if same > 0:
-        told.append(f"{same:,} had these links already")
+        parts.append(f"{same:,} had these links already")
     if done["skipped"]:
-        told.append(f"{done['skipped']:,} left as they are (replaced meanwhile, or too large with new links)")
-    return ", ".join(told) + "."
+        parts.append(f"{done['skipped']:,} left as they are (replaced meanwhile, or too large with new links)")
+    return ", ".join(parts) + "."
 
 
 def await_relink(
     ask: Callable[[], dict[str, Any]],
     show: Callable[[dict[str, Any]], None],
-    patience_seconds: float,
+    timeout_seconds: float,
     sleep: Callable[[float], None] = time.sleep,
     now_seconds: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
@@ -279,9 +276,9 @@ def await_relink(
             return state
         if state != last:
             last, since = state, now_seconds()
-        elif now_seconds() - since > patience_seconds:
+        elif now_seconds() - since > timeout_seconds:
             raise Failure(
-                f"Nothing was linked for {patience_seconds:g} s. The order stays in the log: a worker that runs "
+                f"Nothing was linked for {timeout_seconds:g} s. The order stays in the log: a worker that runs "
                 "carries it out. See 'thalweg status'."
             )
         sleep(POLL_SECONDS)

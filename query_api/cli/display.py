@@ -128,8 +128,8 @@ def show_status(console: Console, status: JSONObject) -> None:
         console.print(escape(note), highlight=False, style="yellow")
 
 
-def show_dead_letters(console: Console, page: JSONObject, *, narrowed: bool) -> None:
-    """Two lines a letter, and how to see more. `narrowed` says whether only some were asked for."""
+def show_dead_letters(console: Console, page: JSONObject, *, filtered: bool) -> None:
+    """Two lines a letter, and how to see more. `filtered` says whether only some were asked for."""
     for letter in page["dead_letters"]:
         console.print(
             f"[bold]{letter['position']:>8}[/bold]  {letter['at'][:19]}Z  [red]{escape(letter['reason'])}[/red]  "
@@ -138,21 +138,21 @@ def show_dead_letters(console: Console, page: JSONObject, *, narrowed: bool) -> 
         )
         console.print(f"          {escape(snippet(letter['message']))}", highlight=False)
     if not page["dead_letters"]:
-        console.print(_no_letters(page, narrowed=narrowed), highlight=False)
+        console.print(_no_letters(page, filtered=filtered), highlight=False)
     if page["next_cursor"] is not None:
         console.print(f"Older ones: --cursor {page['next_cursor']}", highlight=False, style="dim")
 
 
-def _no_letters(page: JSONObject, *, narrowed: bool) -> str:
+def _no_letters(page: JSONObject, *, filtered: bool) -> str:
     if page["next_cursor"] is not None:
         return "None here."
-    return "There are no such dead letters." if narrowed else "There are no dead letters."
+    return "There are no such dead letters." if filtered else "There are no dead letters."
 
 
 def show_dead_letter(console: Console, letter: JSONObject) -> None:
     """All that is known of it, then the beginning of its bytes."""
     source = letter["source"]
-    told = [
+    rows = [
         ("key", letter["key"] or "(no key)"),
         ("record", f"{source['topic']} {source['partition']}:{source['offset']}" if source else "unknown"),
         ("reason", f"{letter['reason']}, at the stage {letter['stage']}"),
@@ -161,7 +161,7 @@ def show_dead_letter(console: Console, letter: JSONObject) -> None:
         ("size", _size(letter)),
         *(("header", f"{name}: {text}") for name, text in letter["headers"].items()),
     ]
-    for name, text in told:
+    for name, text in rows:
         console.print(f"[dim]{name:<8}[/dim] {escape(text)}", highlight=False)
     console.print()
     console.print(escape(letter["preview"]), highlight=False)
@@ -282,9 +282,9 @@ def show_retrievals(console: Console, page: JSONObject) -> None:
 
 
 def show_retrieval(console: Console, retrieval: JSONObject) -> None:
-    """What was asked and read, then two lines a hit, then what was said."""
+    """Query and snapshot, then two lines a hit, then feedback."""
     snapshot = retrieval["snapshot"]
-    told = [
+    rows = [
         ("question", retrieval["query"]),
         ("time", f"{retrieval['at']}, {retrieval['seconds'] * 1000:.0f} ms"),
         ("asked", ", ".join(f"{name} {value}" for name, value in _asked(retrieval).items())),
@@ -292,7 +292,7 @@ def show_retrieval(console: Console, retrieval: JSONObject) -> None:
         ("outcome", ", ".join([retrieval["outcome"], *(["cached"] if retrieval["cached"] else [])])),
         *(("without", f"{channel}: {reason}") for channel, reason in retrieval["failed_channels"].items()),
     ]
-    for name, text in told:
+    for name, text in rows:
         console.print(f"[dim]{name:<8}[/dim] {escape(text)}", highlight=False)
     for hit in retrieval["hits"]:
         channels = "  ".join(
@@ -306,18 +306,22 @@ def show_retrieval(console: Console, retrieval: JSONObject) -> None:
             highlight=False,
         )
         console.print(f"     [dim]chunk {escape(hit['chunk_id'])}[/dim]", highlight=False)
-    for said in retrieval["feedback"]:
-        by = f" by {said['caller']}" if said["caller"] else ""
-        comment = f": {snippet(said['comment'])}" if said["comment"] else ""
-        console.print(escape(f"{said['rating']:+g}{by} for {said['chunk_id']}{comment}"), highlight=False)
+    for feedback in retrieval["feedback"]:
+        by = f" by {feedback['caller']}" if feedback["caller"] else ""
+        comment = f": {snippet(feedback['comment'])}" if feedback["comment"] else ""
+        console.print(escape(f"{feedback['rating']:+g}{by} for {feedback['chunk_id']}{comment}"), highlight=False)
 
 
 def show_popular(console: Console, answer: JSONObject) -> None:
     """Two lines a chunk."""
     for chunk in answer["chunks"]:
         rank = "" if chunk["mean_rank"] is None else f", mean rank {chunk['mean_rank']:.1f}"
-        said = chunk["feedback"]
-        liked = f", {said['helpful']} helpful, {said['unhelpful']} not" if said["mean_rating"] is not None else ""
+        feedback = chunk["feedback"]
+        liked = (
+            f", {feedback['helpful']} helpful, {feedback['unhelpful']} not"
+            if feedback["mean_rating"] is not None
+            else ""
+        )
         console.print(
             f"[bold]{chunk['count']:>6}  {escape(chunk['title'])}[/bold]  "
             f"[dim]{escape(chunk['collection'])}/{escape(chunk['document_id'])}{rank}{liked}[/dim]",

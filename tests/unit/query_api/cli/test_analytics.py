@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from query_api.cli import analytics as usage
+from query_api.cli import analytics, app
 from schemas.errors import Exit
 
 SUMMARY = {
@@ -54,12 +54,12 @@ class UsageClient:
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> UsageClient:
     made = UsageClient()
-    monkeypatch.setattr(usage, "service_client", lambda url, data_dir: made)
+    monkeypatch.setattr(app, "service_client", lambda url, data_dir: made)
     return made
 
 
 def shown(*arguments: str) -> str:
-    result = CliRunner().invoke(usage.app, list(arguments))
+    result = CliRunner().invoke(analytics.app, list(arguments))
     assert result.exit_code == Exit.OK, result.output
     return result.output
 

@@ -4,8 +4,8 @@ import pytest
 
 from query_api.cli import collection_deletion
 from query_api.cli.collection_deletion import (
-    Dropped,
-    documents_to_drop,
+    CollectionDeleted,
+    documents_of,
     follow_tombstones,
     publish_tombstones,
     token_of,
@@ -19,7 +19,7 @@ AWKWARD = ["a/b.md", "..", "c?d=é#", "reports/status", "100%"]
 
 @pytest.fixture(autouse=True)
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collection_deletion, "SENT_AT_ONCE", 1)
+    monkeypatch.setattr(collection_deletion, "THREADS", 1)
 
 
 def no_pause(seconds: float) -> None:
@@ -38,7 +38,7 @@ def test_every_document_gets_a_tombstone_whatever_its_id() -> None:
 def test_it_is_followed_until_the_newest_tombstone_of_each_partition_counts() -> None:
     service, done = HoldingService(*AWKWARD), []
     positions = publish_tombstones(service.client, "made", AWKWARD)
-    follow_tombstones(service.client, "made", positions, lambda: done.append(1), patience_seconds=1, sleep=no_pause)
+    follow_tombstones(service.client, "made", positions, lambda: done.append(1), timeout_seconds=1, sleep=no_pause)
     assert service.reached == {0: 102, 1: 102}
     assert service.held == {}
     assert len(done) == 5
@@ -54,7 +54,7 @@ def test_where_nothing_moves_it_says_that_nothing_is_lost() -> None:
             service.client,
             "made",
             positions,
-            patience_seconds=120,
+            timeout_seconds=120,
             sleep=no_pause,
             now_seconds=lambda: next(clock),
         )
@@ -62,12 +62,12 @@ def test_where_nothing_moves_it_says_that_nothing_is_lost() -> None:
 
 def test_a_collection_that_is_not_there_is_refused_with_those_that_are() -> None:
     with pytest.raises(WrongSetting, match=r"collection 'mde', .* There are documents in made, notes\."):
-        documents_to_drop(HoldingService("a").client, "mde")
+        documents_of(HoldingService("a").client, "mde")
 
 
 def test_what_was_sent_again_and_what_stays_chosen_is_told() -> None:
     told = collection_deletion.summary_of(
-        Dropped("made", 1_200, 1, "0:1"), {"chunking": {"method": "semantic"}, "linking": None}
+        CollectionDeleted("made", 1_200, 1, "0:1"), {"chunking": {"method": "semantic"}, "linking": None}
     )
     assert told == [
         "1,199 documents of made deleted.",

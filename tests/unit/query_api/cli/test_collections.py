@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from query_api.cli import collection_deletion, collections
+from query_api.cli import app, collection_deletion, collections
 from query_api.cli.app import app as query_commands
 from schemas.errors import Exit
 from tests.unit.query_api.cli.holding_service import HoldingService
@@ -50,7 +50,8 @@ class SettingsClient:
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Any, SettingsClient]:
     made, app = SettingsClient(), typer.Typer()
-    monkeypatch.setattr(collections, "service_client", lambda url, data_dir: made)
+    for commands in (app, collections):
+        monkeypatch.setattr(commands, "service_client", lambda url, data_dir: made)
     app.add_typer(query_commands)
     app.add_typer(collections.app)
     return CliRunner().invoke(app, list(arguments)), made
@@ -99,7 +100,7 @@ def delete(
     monkeypatch.setattr(collections, "service_client", lambda url, data_dir: held.client)
     monkeypatch.setattr(collections, "is_interactive", lambda: answer is not None)
     monkeypatch.setattr(collection_deletion, "PAUSE_SECONDS", 0)
-    monkeypatch.setattr(collection_deletion, "SENT_AT_ONCE", 1)
+    monkeypatch.setattr(collection_deletion, "THREADS", 1)
     return CliRunner().invoke(collections.app, ["collections", "delete", *arguments], input=answer), held
 
 

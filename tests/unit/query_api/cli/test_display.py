@@ -99,7 +99,7 @@ def test_a_document_cannot_steer_the_terminal() -> None:
     console = PlainConsole(file=output, width=200, force_terminal=True, color_system="truecolor")
     show_hit(console, hit)
     show_collections(console, {"collections": [collection], "notes": [evil]})
-    show_dead_letters(console, {"dead_letters": [letter], "next_cursor": None}, narrowed=False)
+    show_dead_letters(console, {"dead_letters": [letter], "next_cursor": None}, filtered=False)
     shown = output.getvalue()
     assert "\x1b[1m" in shown  # what is bold here still is
     for obeyed in ("\x1b[31mRED", "\x1b]0;", "\x07", "\x9b", "\r", "\u202e"):
@@ -135,7 +135,7 @@ def test_a_dead_letter_tells_the_size_of_what_was_sent(content_bytes: int | None
     letter = {"position": "0:1", "at": "2026-11-22T04:00:00", "reason": "malformed", "key": "c/a", "message": "No."}
     output = io.StringIO()
     sized = letter | {"bytes": 1_200, "content_bytes": content_bytes, "omitted": None}
-    show_dead_letters(Console(file=output, width=200), {"dead_letters": [sized], "next_cursor": None}, narrowed=False)
+    show_dead_letters(Console(file=output, width=200), {"dead_letters": [sized], "next_cursor": None}, filtered=False)
     assert size in output.getvalue()
 
 

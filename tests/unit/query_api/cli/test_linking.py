@@ -68,7 +68,7 @@ def test_a_choice_is_sent_and_shown(client: LinkingClient) -> None:
 
 
 def test_relink_waits_until_it_is_done(client: LinkingClient) -> None:
-    told = "3 of 70 documents linked anew, 66 had these links already, 1 left as they are (replaced meanwhile"
+    told = "3 of 70 documents linked again, 66 had these links already, 1 left as they are (replaced meanwhile"
     assert told in shown("relink", "notes")
     assert client.states == []
     assert "Ordered as a1" in shown("relink", "notes", "--no-wait")
