@@ -15,7 +15,7 @@ from indexer.errors import DamagedStore, TransientStoreError
 from schemas.errors import MalformedEvent
 
 MEDIA_TYPE = "application/problem+json"
-DAMAGED_RETRY_SECONDS = 60  # somebody has to mend it first
+DAMAGED_RETRY_SECONDS = 60  # until it is repaired
 PROBLEM = "A problem"
 MAX_SENTENCES = 10
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -75,7 +75,7 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def refused_event(error: MalformedEvent) -> ApiProblem:
-    """A document that the worker would not take, refused before it is published, with the worker's own sentence."""
+    """A document that the worker would refuse, refused before it is published, with the worker's message."""
     status = _STATUS_BY_REASON.get(error.reason, HTTPStatus.UNPROCESSABLE_ENTITY)
     return ApiProblem(status, "Document refused", str(error), members={"reason": error.reason})
 
@@ -85,13 +85,13 @@ def no_such_parameter(name: str, request: Request) -> str:
 
 
 def install_problem_handlers(app: FastAPI) -> None:
-    """Make every error of the app a problem: our own, validation, unknown routes and methods, and the unforeseen."""
+    """Make every error of the app a problem: our own, validation, unknown routes and methods, and any other."""
     app.add_exception_handler(ApiProblem, _on_problem)
     app.add_exception_handler(TransientStoreError, _on_store_error)
     app.add_exception_handler(DamagedStore, _on_damage)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
-    app.add_exception_handler(Exception, _on_unforeseen)
+    app.add_exception_handler(Exception, _on_internal_error)
 
 
 async def _on_problem(request: Request, error: Exception) -> Response:
@@ -100,12 +100,12 @@ async def _on_problem(request: Request, error: Exception) -> Response:
 
 
 async def _on_store_error(request: Request, error: Exception) -> Response:
-    log.warning("store cannot be read just now", path=request.url.path, reason=str(error))
+    log.warning("store unavailable", path=request.url.path, reason=str(error))
     return ApiProblem(503, "Store out of reach", f"{error}. Try again in a while.", retry_after_seconds=2).response()
 
 
 async def _on_damage(request: Request, error: Exception) -> Response:
-    log.error("what was read is damaged, and not shown", path=request.url.path, reason=str(error))
+    log.error("store damaged", path=request.url.path, reason=str(error))
     return ApiProblem(503, "Store damaged", str(error), retry_after_seconds=DAMAGED_RETRY_SECONDS).response()
 
 
@@ -139,15 +139,15 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
     return ApiProblem(error.status_code, title, detail, headers=error.headers).response()
 
 
-async def _on_unforeseen(request: Request, error: Exception) -> Response:
-    log.error("unforeseen error", method=request.method, path=request.url.path, exc_info=error)
+async def _on_internal_error(request: Request, error: Exception) -> Response:
+    log.error("internal error", method=request.method, path=request.url.path, exc_info=error)
     return ApiProblem(
         500, "Internal error", "Something broke in the service; its log holds the trace. Trying again may help."
     ).response()
 
 
 def _methods_of(request: Request) -> str:
-    """The methods that any route takes at this path."""
+    """The methods of the routes at this path."""
 
     def takes(method: str) -> bool:
         scope = {**request.scope, "method": method}

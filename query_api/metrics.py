@@ -1,4 +1,4 @@
-"""What the service counts, for Prometheus, in base units. Labels hold modes, stages, topics, partitions; never ids."""
+"""Prometheus metrics of the service, in base units. Labels are modes, stages, topics and partitions, never ids."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -56,7 +56,7 @@ class ServiceMetrics:
         )
 
     def add_gauges(self, gauges: Gauges) -> None:
-        """Gauges that are read off the state at each scrape."""
+        """Gauges that are computed at each scrape."""
         self.registry.register(_Scraped(gauges))
 
     def text(self) -> bytes:

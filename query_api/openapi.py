@@ -14,18 +14,18 @@ from query_api.middleware.auth import OPEN_PATHS, SAFE_METHODS
 from schemas.api import Problem
 
 DESCRIPTIONS = {
-    400: "Not to be understood: no JSON, no UTF-8, a malformed token, cursor or header.",
+    400: "Malformed: no JSON, no UTF-8, a malformed token, cursor or header.",
     401: "The API key is missing or wrong.",
     403: "A web page of another origin may not write.",
-    404: "There is no such thing.",
+    404: "Not found.",
     408: "A part of the body did not come in time.",
-    409: "It is at odds with what is there.",
+    409: "Conflicts with the present state.",
     410: "The snapshot of the cursor is gone.",
     413: "Too large, or too much in it.",
     414: "The address is too long.",
-    415: "No format that is read.",
+    415: "Unsupported media type.",
     421: "The service does not answer to this host name.",
-    422: "It does not fit; the detail says what.",
+    422: "Invalid; the detail says what.",
     429: "Too many requests of one caller.",
     503: "Not now: a store or the log is out of reach, or too much is under way.",
 }
@@ -33,7 +33,7 @@ RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"ty
 
 
 def describe(app: FastAPI) -> None:
-    """Have the app's OpenAPI document tell the problems."""
+    """Add the problems to the app's OpenAPI document."""
     made = app.openapi
 
     def document() -> dict[str, Any]:
@@ -82,8 +82,8 @@ def _before_routes(path: str, method: str, operation: dict[str, Any], *, with_ke
 
 
 def _response(status: int) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    response: dict[str, Any] = {
         "description": DESCRIPTIONS.get(status, HTTPStatus(status).phrase),
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
-    return told | {"headers": RETRY_AFTER} if status in {429, 503} else told
+    return response | {"headers": RETRY_AFTER} if status in {429, 503} else response

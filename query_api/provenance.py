@@ -1,4 +1,4 @@
-"""Every retrieval goes to the log, behind the answers: buffered, sent in the background, never lost silently."""
+"""The queue of retrievals for the provenance topic: bounded, sent in the background, never lost silently."""
 
 import asyncio
 import time
@@ -14,18 +14,18 @@ from schemas.provenance import Retrieval, decode_retrieval, encode_retrieval
 log = structlog.get_logger(__name__)
 
 BATCH_RETRIEVALS = 200
-MOST_BYTES = 64 * 1024 * 1024  # of retrievals not sent yet: some hold hundreds of hits
-RECENT_SHARE = 8  # of so many bytes, for those that are remembered whether sent or not
-FIRST_PAUSE_SECONDS = 0.5
-LONGEST_PAUSE_SECONDS = 5.0
+MAX_BYTES = 64 * 1024 * 1024  # of unsent retrievals
+RECENT_SHARE = 8  # of so many bytes, for recent ones, sent or not
+MIN_RETRY_SECONDS = 0.5
+MAX_RETRY_SECONDS = 5.0
 
 
 class ProvenanceQueue:
     """Retrievals on their way to the provenance topic. Used on the event loop only.
 
-    Each is delivered at least once, in order of arrival, keyed by its id; while Kafka is away they wait. When the
-    buffer is full, by number or by bytes, a further one is not taken: that is counted (`on_dropped`) and logged once
-    for each such spell. They are kept as the bytes to be sent: as objects they would take ten times as much.
+    Each is delivered at least once, in order of arrival, keyed by its id; they wait while Kafka is away. When the queue
+    is full, by number or by bytes, a further one is dropped: that is counted (`on_dropped`) and logged once until there
+    is room again. They are queued as encoded records, which take a tenth of the objects.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class ProvenanceQueue:
         recent: int,
         on_dropped: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
-        max_bytes: int = MOST_BYTES,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self._writer = writer
         self._topic = topic
@@ -45,12 +45,12 @@ class ProvenanceQueue:
         self._clock = clock
         self._max_bytes = max_bytes
         self._waiting: deque[OutgoingRecord] = deque()
-        self._held: dict[str, tuple[float, OutgoingRecord]] = {}
+        self._delayed: dict[str, tuple[float, OutgoingRecord]] = {}
         self._unsent_bytes = 0
         self._recent: OrderedDict[str, OutgoingRecord] = OrderedDict()
         self._recent_bytes = 0
         self._max_recent = recent
-        self._news = asyncio.Event()
+        self._arrived = asyncio.Event()
         self._sent = asyncio.Event()
         self._sent.set()
         self._overflowing = False
@@ -58,11 +58,11 @@ class ProvenanceQueue:
 
     def __len__(self) -> int:
         """Retrievals not sent yet."""
-        return len(self._waiting) + len(self._held)
+        return len(self._waiting) + len(self._delayed)
 
     def add(self, retrieval: Retrieval) -> None:
-        """Take a retrieval; returns at once. It takes the place of one held back under the same id."""
-        self._unhold(retrieval.retrieval_id)
+        """Queue a retrieval; it replaces a delayed one with the same id."""
+        self._cancel_delay(retrieval.retrieval_id)
         record = _record(retrieval)
         self._remember(retrieval.retrieval_id, record)
         self._add(record)
@@ -71,59 +71,59 @@ class ProvenanceQueue:
         if self._full:
             self._drop()
             if not self._overflowing:
-                log.error("provenance buffer full, retrievals are dropped", capacity=self._capacity)
+                log.error("provenance queue full, retrievals are dropped", capacity=self._capacity)
             self._overflowing = True
             return
         self._waiting.append(record)
         self._unsent_bytes += _size(record)
         self._sent.clear()
-        self._news.set()
+        self._arrived.set()
 
-    def hold(self, retrieval: Retrieval, seconds: float) -> None:
-        """Take a retrieval that was cut off and may yet be finished under its id; it is sent after so long if not."""
-        self._unhold(retrieval.retrieval_id)
+    def delay(self, retrieval: Retrieval, seconds: float) -> None:
+        """Queue a retrieval that was interrupted; sent after `seconds` unless it is finished under its id before."""
+        self._cancel_delay(retrieval.retrieval_id)
         record = _record(retrieval)
         self._remember(retrieval.retrieval_id, record)
         if self._full:
             self._add(record)
             return
-        self._held[retrieval.retrieval_id] = (self._clock() + seconds, record)
+        self._delayed[retrieval.retrieval_id] = (self._clock() + seconds, record)
         self._unsent_bytes += _size(record)
 
     def release(self, *, everything: bool = False) -> None:
-        """Let those go whose time is over, or everything."""
+        """Send the delayed ones that are due, or all."""
         now = self._clock()
-        due = [retrieval_id for retrieval_id, (at, _) in self._held.items() if everything or at <= now]
+        due = [retrieval_id for retrieval_id, (at, _) in self._delayed.items() if everything or at <= now]
         for retrieval_id in due:
-            if (record := self._unhold(retrieval_id)) is not None:
+            if (record := self._cancel_delay(retrieval_id)) is not None:
                 self._add(record)
 
     def recent(self, retrieval_id: str) -> Retrieval | None:
-        """A retrieval of the last minutes, sent or not."""
+        """A recent retrieval, sent or not."""
         record = self._recent.get(retrieval_id)
         return None if record is None else decode_retrieval(record.value or b"")
 
     async def run(self) -> None:
-        """Send what comes, for ever."""
-        pause = FIRST_PAUSE_SECONDS
+        """Send what is queued, until cancelled."""
+        pause = MIN_RETRY_SECONDS
         while True:
-            await self._news.wait()
+            await self._arrived.wait()
             try:
                 await self._send_some()
-                pause = FIRST_PAUSE_SECONDS
+                pause = MIN_RETRY_SECONDS
             except BrokerUnavailable as error:
                 log.warning("provenance waits for kafka", waiting=len(self._waiting), reason=str(error))
                 await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+                pause = min(2 * pause, MAX_RETRY_SECONDS)
 
     async def flush(self, seconds: float) -> bool:
-        """Wait until all is sent, while `run` is running; False when the time was too short."""
+        """Wait until all is sent, while `run` runs; False on a timeout."""
         self.release(everything=True)
         try:
             async with asyncio.timeout(seconds):
                 await self._sent.wait()
         except TimeoutError:
-            log.exception("retrievals not sent at the stop", lost=len(self._waiting))
+            log.exception("retrievals lost at shutdown", lost=len(self._waiting))
             return False
         return True
 
@@ -137,11 +137,11 @@ class ProvenanceQueue:
             self._unsent_bytes -= _size(self._waiting.popleft())
         self._overflowing = False
         if not self._waiting:
-            self._news.clear()
+            self._arrived.clear()
             self._sent.set()
 
     async def _send_one_by_one(self, records: list[OutgoingRecord]) -> None:
-        """A batch with a record that the topic refuses: the others go, that one is counted as dropped."""
+        """After a record that the topic refuses: the others are sent, that one is counted as dropped."""
         for record in records:
             try:
                 await self._writer.publish(self._topic, [record])
@@ -153,8 +153,8 @@ class ProvenanceQueue:
     def _full(self) -> bool:
         return len(self) >= self._capacity or self._unsent_bytes >= self._max_bytes
 
-    def _unhold(self, retrieval_id: str) -> OutgoingRecord | None:
-        _, record = self._held.pop(retrieval_id, (0.0, None))
+    def _cancel_delay(self, retrieval_id: str) -> OutgoingRecord | None:
+        _, record = self._delayed.pop(retrieval_id, (0.0, None))
         if record is not None:
             self._unsent_bytes -= _size(record)
         return record

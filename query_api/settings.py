@@ -88,7 +88,7 @@ class ServiceBlock(BaseModel):
     send_timeout_seconds: float = Field(
         30.0,
         gt=0,
-        description="A client that takes nothing of an answer for so long is hung up on; a stream can be resumed.",
+        description="A client that reads nothing of an answer for so long is disconnected; a stream can be resumed.",
     )
     keep_alive_seconds: float = Field(
         15.0, gt=0, description="A stream is silent for at most so long; stay under the idle limit of proxies between."
@@ -125,7 +125,7 @@ class ServiceBlock(BaseModel):
     cache_seconds: float = Field(300.0, ge=0, description="How long an answer stays in the cache of results, at most.")
     cache_bytes: int = Field(32 * MIB, ge=0, description="Memory for the cache of results, measured as JSON.")
     provenance_buffer: int = Field(
-        10_000, ge=1, description="Retrievals held while Kafka is away; further ones are dropped and counted."
+        10_000, ge=1, description="Retrievals queued while Kafka is away; further ones are dropped and counted."
     )
     provenance_flush_seconds: float = Field(5.0, ge=0, description="How long a stop waits for unsent retrievals.")
     refresh_seconds: float = Field(
@@ -136,7 +136,7 @@ class ServiceBlock(BaseModel):
         gt=0,
         description="/readyz says 503 while a document has waited longer than this to become searchable, so that a "
         "balancer asks another service; choose it above what your largest load takes. Unset: never. While Kafka is "
-        "away nobody knows the lag, and it does not count.",
+        "away the lag is unknown, and does not count.",
     )
     write_timeout_seconds: float = Field(
         4.0, gt=0, le=60, description="How long a write waits for Kafka before it is refused with 503."
@@ -147,7 +147,7 @@ class ServiceBlock(BaseModel):
     request_bytes_at_once: int = Field(
         128 * MIB,
         ge=1_024,
-        description="Bodies of documents held at once, over all requests; what is beyond gets 503 with `Retry-After`. "
+        description="Bodies of documents in memory at once, over all requests; more gets 503 with `Retry-After`. "
         "Each byte costs about four of memory while it is read and published. `max_request_bytes` is let in anyway.",
     )
     max_batch_documents: int = Field(1_000, ge=1, description="Most documents in one request.")

@@ -13,7 +13,7 @@ MAX_COMMENT_CHARACTERS = 2_000
 
 
 class FeedbackRequest(StrictNumbers):
-    """What somebody thinks of one hit of a retrieval; the hit by its chunk or by its rank."""
+    """A rating of one hit of a retrieval, named by its chunk or by its rank."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", json_schema_extra={"examples": [{"rank": 1, "rating": "helpful"}]}
@@ -92,14 +92,14 @@ class RetrievedHitShown(BaseModel):
     ranks: dict[str, int]
     confidence: float | None = Field(
         None,
-        description="How likely it was relevant; null where that was not told, and in records of earlier versions.",
+        description="How likely it was relevant; null where it was unknown, and in records of earlier versions.",
     )
     path: list[dict[str, Any]]
     source: dict[str, Any]
 
 
 class RetrievalDetail(BaseModel):
-    """Everything that is recorded of a retrieval, and what was said of its hits since."""
+    """Everything that is recorded of a retrieval, and the feedback on its hits since."""
 
     retrieval_id: str
     at: str
@@ -120,7 +120,7 @@ class RetrievalDetail(BaseModel):
 
 
 class FeedbackCounts(BaseModel):
-    """What was said: `helpful` counts ratings above 0, `unhelpful` those below."""
+    """`helpful` counts ratings above 0, `unhelpful` those below."""
 
     helpful: int = 0
     unhelpful: int = 0

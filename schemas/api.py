@@ -34,7 +34,7 @@ class AcceptedMember(BaseModel):
 
 
 class RefusedMember(BaseModel):
-    """A document of a batch that is not in the log, and why; the others are not held up by it."""
+    """A document of a batch that is not in the log, and why; the others are not affected."""
 
     index: int
     id: str | None = None
@@ -120,7 +120,7 @@ class FormatInfo(BaseModel):
     name: str
     media_types: list[str]
     extensions: list[str]
-    takes: Literal["text", "bytes"] = Field(description="Characters, in any declared or telling charset, or bytes.")
+    takes: Literal["text", "bytes"] = Field(description="Characters, in any declared or detected charset, or bytes.")
     limits: dict[str, int] = Field(
         description="Upper bounds, inclusive: `bytes`, `metadata_bytes`, `title_characters`, `uri_characters`, `links` "
         "and `link_characters` hold for any document, the others for this format."
@@ -161,7 +161,7 @@ class CollectionList(BaseModel):
     """In the order of their names."""
 
     collections: list[CollectionSummary]
-    notes: list[str] = Field(default_factory=list, description="What this answer could not tell, in sentences.")
+    notes: list[str] = Field(default_factory=list, description="What is unknown, in sentences.")
 
 
 NodeKind = Literal["document", "chunk", "entity"]

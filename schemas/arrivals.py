@@ -1,4 +1,4 @@
-"""How long a record has waited: by its own time, held against when this process saw the end of its partition move."""
+"""The age of records: by their own time, bounded by when this process saw the end of their partition move."""
 
 import math
 from bisect import bisect_right
@@ -8,7 +8,7 @@ REMEMBERED = 3_600
 
 
 class _Growth(NamedTuple):
-    """The end offset was first seen at `end` at `seen_at`, and was lower at `before`; None where nobody had looked."""
+    """The end offset was first seen at `end` at `seen_at`, and was lower at `before`; None at the first observation."""
 
     before: float | None
     seen_at: float
@@ -18,9 +18,9 @@ class _Growth(NamedTuple):
 class Arrivals:
     """The end offsets of one partition as they were seen, each with its time on a monotonic clock in seconds.
 
-    A record's own time is what its producer's clock said, so it alone may be years off. Where two looks at the log
-    enclose a record's arrival, its age is kept within them; a record that was there before the first look is as old as
-    it says, and at least as old as that look. An age is never negative.
+    A record's own time is that of its producer's clock and may be years off. Where two observations of the log enclose a
+    record's arrival, they bound its age; a record that was there before the first one is as old as it says, and at least
+    as old as that observation. An age is never negative.
     """
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
@@ -30,7 +30,7 @@ class Arrivals:
         self._forgotten = 0
 
     def see(self, end: int, now: float) -> None:
-        """Take note of the end offset that the broker has just told."""
+        """Record the end offset that the broker has just reported."""
         if self._growths and end < self._growths[-1].end:  # the topic was replaced
             self._growths.clear()
             self._last_look, self._forgotten = None, 0

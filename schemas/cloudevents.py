@@ -78,7 +78,7 @@ def binary_cloudevent(value: bytes, fields: Mapping[str, str]) -> CloudEvent:
 
 
 def _content(event: _Structured) -> tuple[bytes, str | None]:
-    """The content and its media type: data that is no string is JSON, also where that is not said."""
+    """The content and its media type: data that is no string is JSON, also where it is not declared."""
     if event.data_base64 is not None:
         try:
             return base64.b64decode(event.data_base64, validate=True), event.datacontenttype

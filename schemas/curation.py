@@ -1,7 +1,7 @@
 """What a record of `curation.v1` may say about a collection, decoded once, at the edge.
 
 The key is `<collection>/settings/<setting>`; a null value takes the setting back. `<collection>/relink/<id>` is an
-order to link what is stored, under which the worker tells how far it is. Keys of another kind are edits of the graph,
+order to link what is stored, under which the worker reports its progress. Keys of another kind are edits of the graph,
 and not read here.
 """
 
@@ -126,7 +126,7 @@ class ChunkingChoice(BaseModel):
     )
     language: Language | None = Field(
         None,
-        description="ISO 639 code of the rules by which sentences end; `auto` tells each document's from its text.",
+        description="ISO 639 code of the rules by which sentences end; `auto` detects each document's.",
     )
 
 
@@ -219,11 +219,11 @@ def _read(form: type[_Choice], value: bytes, name: str) -> _Choice:
         problems = error.errors(include_input=False, include_url=False)
         if problems[0]["type"] == "json_invalid":
             raise MalformedEvent("not_json", "The record is not JSON.") from error
-        told = "; ".join(
+        problems_text = "; ".join(
             f"{'.'.join(str(part) for part in problem['loc']) or 'the value'}: {problem['msg']}"
             for problem in problems[:3]
         )
-        raise MalformedEvent("wrong_type", f"The {name} does not fit: {told}.") from error
+        raise MalformedEvent("wrong_type", f"The {name} does not fit: {problems_text}.") from error
 
 
 class CollectionChunking(BaseModel):

@@ -43,7 +43,7 @@ class SkipOrder(BaseModel):
 
 
 class SkippedBatch(BaseModel):
-    """The batch that readers pass by from now on, with its first and last offset. What it held is lost to them."""
+    """The batch that readers skip from now on, with its first and last offset. Its records are lost to them."""
 
     topic: str
     partition: int
@@ -56,7 +56,7 @@ def skipped_batch_headers(
     topic: str, partition: int, first: int, last: int, fault: str
 ) -> tuple[tuple[str, bytes], ...]:
     """Those of the dead letter for a batch that was passed by; it has no key, and an empty value."""
-    told = {
+    values = {
         "topic": topic,
         "partition": str(partition),
         "offset": str(first),
@@ -68,7 +68,7 @@ def skipped_batch_headers(
         "exception.class.name": "kafka_client.unreadable_batches.UnreadableBatch",
         "exception.message": f"The batch at offsets {first} to {last} could not be read ({fault}) and was passed by.",
     }
-    headers = tuple((CONNECT_PREFIX + name, text.encode()) for name, text in told.items())
+    headers = tuple((CONNECT_PREFIX + name, text.encode()) for name, text in values.items())
     return (*headers, (REASON_HEADER, UNREADABLE_BATCH.encode()))
 
 
@@ -77,7 +77,7 @@ class DeadLetterSummary(BaseModel):
 
     position: str = Field(description="`<partition>:<offset>` on the dead letters topic.", examples=["3:17"])
     key: str | None = Field(description="The record's key, escaped; null where it had none.")
-    source: DeadLetterSource | None = Field(description="Null where the headers do not tell.")
+    source: DeadLetterSource | None = Field(description="Null where the headers do not have it.")
     stage: str
     reason: str
     message: str
@@ -86,7 +86,7 @@ class DeadLetterSummary(BaseModel):
     content_bytes: int | None = Field(
         None,
         description="Size of the document in it, without the envelope around it: what was sent over HTTP. Null where "
-        "the value cannot be told apart so far.",
+        "the value cannot be decoded so far.",
     )
     omitted: str | None = Field(None, description="Set where the value was too large to be kept: how large it was.")
 

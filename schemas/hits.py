@@ -36,7 +36,7 @@ class FieldInQuestion(BaseModel):
 
 
 class PeriodInQuestion(BaseModel):
-    """A time that a question tells from today, as a filter on documents' own dates, else on when they arrived."""
+    """A time relative to today, as a filter on documents' own dates, else on when they arrived."""
 
     words: str = Field(description="As the question has it.", examples=["last week"])
     since: str | None = Field(description="RFC 3339 time that it begins with; null for any.")
@@ -57,7 +57,7 @@ class Understanding(BaseModel):
         description="What it asks of documents' own fields: ids, titles, values, dates; two for a range of time. "
         "Looked for where the structured channel is asked, in what the searched documents have.",
     )
-    period: PeriodInQuestion | None = Field(None, description="A time told from today, such as `last week`.")
+    period: PeriodInQuestion | None = Field(None, description="A time relative to today, such as `last week`.")
     newest_first: bool = Field(
         False, description="Whether it asks for what is newest, so that newer documents are raised among the first."
     )
@@ -136,12 +136,12 @@ class Factors(BaseModel):
     and the confidence from a model of its own."""
 
     semantic: float = Field(description="Cosine of the question with its nearest chunk.")
-    exact: float = Field(description="Share of the question's telling words, or of the fields asked for, that it has.")
+    exact: float = Field(description="Share of the question's content words, or of the fields asked for, that it has.")
     recency: float = Field(description="Halves with each year since its document's own date, else its record.")
     centrality: float = Field(description="n / (n + 10), where n passages of other documents name or link to its own.")
     relationship: float = Field(description="How strongly the graph's edges lead from the question to it.")
     entity: float = Field(description="Share of the names in the question that it mentions or is about.")
-    source: float = Field(description="Share of what tells its origin that is there: a URI, a version, metadata.")
+    source: float = Field(description="Share of its origin that is known: a URI, a version, metadata.")
     weighted: float = Field(description=".25, .20, .15, .15, .10, .10 and .05 of these, in this order.")
 
 
@@ -160,7 +160,7 @@ class Hit(BaseModel):
     )
     answer: TextSpan | None = Field(
         None,
-        description="The sentence of `text` that covers most of what the question's words tell (their idf); null where "
+        description="The sentence of `text` that covers most of the question's words by idf; null where "
         "it holds none of them.",
     )
     start: int = Field(
@@ -178,7 +178,7 @@ class Hit(BaseModel):
     scores: dict[str, float] = Field(description="Each channel's own score.")
     ranks: dict[str, int] = Field(default_factory=dict, description="Each channel's own rank, from 1.")
     confidence: float | None = Field(
-        None, description="How likely it is relevant, from 0 to 1; null where that cannot be told."
+        None, description="How likely it is relevant, from 0 to 1; null where it is unknown."
     )
     unlikely: bool = Field(
         False,
@@ -224,6 +224,7 @@ class SearchAnswer(BaseModel):
         None, description="With `min_confidence`: that of the likeliest place, shown or not; null where none is known."
     )
     cached: bool = Field(
-        False, description="Whether it came from the cache of results; stages then tell of the search that found it."
+        False,
+        description="Whether it came from the cache of results; stages are then those of the search that found it.",
     )
     notes: list[str] = Field(default_factory=list, description="What to know of this answer, in sentences.")

@@ -27,7 +27,7 @@ class RetrievedHit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Retrieval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`snapshot` is what the answer's `snapshot` said; `parameters` are those the search ran with. `traceparent` is the
+    """`snapshot` is the answer's `snapshot`; `parameters` are those the search ran with. `traceparent` is the
     request's own W3C trace context."""
 
     retrieval_id: str
@@ -59,8 +59,8 @@ class Feedback(
     tag_field="type",
     tag="feedback",
 ):
-    """What somebody said of a hit: `rating` from -1 (no help at all) to 1. `caller` is who, in the application's words;
-    what he says later of the same hit takes the place of what he said before."""
+    """Feedback on a hit: `rating` from -1 (not helpful) to 1. `caller` names the source in the application's words; its
+    later feedback on the same hit replaces this."""
 
     retrieval_id: Text
     chunk_id: Text

@@ -1,4 +1,4 @@
-"""What the processes on one data directory tell each other by small files: `running.json` and `worker.json`."""
+"""Small files by which the processes on one data directory find each other: `running.json` and `worker.json`."""
 
 import os
 from pathlib import Path

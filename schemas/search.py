@@ -142,7 +142,7 @@ class SearchRequest(StrictNumbers):
         description="Whether a model that reads the question with each of the first hits puts these into another "
         "order, in the modes hybrid, vector, keyword and graph. Left out: where the service has one.",
     )
-    intent: Intent | None = Field(None, description="What kind of question it is; told by rules when left out.")
+    intent: Intent | None = Field(None, description="What kind of question it is; classified by rules when left out.")
     names: (
         Annotated[tuple[Annotated[str, StringConstraints(max_length=200)], ...], Field(max_length=MAX_NAMES)] | None
     ) = Field(
@@ -178,7 +178,7 @@ class SearchRequest(StrictNumbers):
     duplicates: Duplicates = Field(
         "keep",
         description="What becomes of hits that say what one before them says: `exact` leaves out those with the same "
-        "text, `semantic` also those whose best chunks are alike. The one that stays tells them in `duplicates`.",
+        "text, `semantic` also those whose best chunks are alike. The one that stays lists them in `duplicates`.",
     )
     duplicate_threshold: float | None = Field(
         None,

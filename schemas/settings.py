@@ -204,7 +204,7 @@ class EmbeddingSettings(BaseModel):
         None,
         max_length=2_000,
         description="The same before each passage, such as `passage: ` or `search_document: `. A change of either "
-        "needs stores made anew.",
+        "needs the stores to be rebuilt.",
     )
     timeout_seconds: float = Field(
         30.0,

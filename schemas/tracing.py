@@ -1,6 +1,6 @@
 """W3C Trace Context (https://www.w3.org/TR/trace-context/): the `traceparent` of a caller, carried on as it came.
 
-Thalweg makes no spans of its own; whoever does finds here what belongs to which trace.
+Thalweg makes no spans of its own.
 """
 
 import re

@@ -51,7 +51,7 @@ def serve(settings: ServiceSettings, log_level: str) -> None:
         print(f"Thalweg query service: {url}", flush=True)
     else:
         log.info("query service listening", url=url)
-    with _signals_end_quietly(), listening:
+    with _exit_zero_on_signals(), listening:
         _Server(config, app).run(sockets=[listening])
 
 
@@ -70,8 +70,8 @@ def server_config(app: ASGIApp, send_seconds: float, request_seconds: float = RE
 
 
 class _Server(uvicorn.Server):
-    """uvicorn waits for answers under way before it tells the app to stop; those that wait for a write to become
-    searchable are told before, so that they get a 503 with a sentence instead of being cut off."""
+    """uvicorn waits for open requests before it stops the app; those that wait for a write to become searchable are
+    answered first, with a 503 and a sentence."""
 
     def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
         super().__init__(config)
@@ -128,7 +128,7 @@ def check_data_dir(settings: ServiceSettings) -> None:
 
 
 @contextmanager
-def _signals_end_quietly() -> Iterator[None]:
+def _exit_zero_on_signals() -> Iterator[None]:
     """uvicorn stops at a signal and then raises it once more; a clean stop is to end with exit code 0."""
 
     def nothing(_signal: int, _frame: FrameType | None) -> None:

@@ -171,7 +171,7 @@ def offered_approaches(
 ) -> tuple[tuple[Approach, ...], dict[str, str]]:
     """The approaches that the service takes, and {approach: why not} of the others.
 
-    Each is searched once before anything counts, so that opening a connection and warming up is nobody's latency.
+    Each is searched once before anything counts, so that connecting and warming up count in no latency.
     Raises WrongSetting when it takes none, with the reason of the first.
     """
     offered, refused = [], {}

@@ -1,1 +1,1 @@
-"""Request bodies before anything is made of them: how many bytes are held at once, how much a JSON text holds."""
+"""ASGI middleware: API key, hosts and origins; sizes of request bodies."""

@@ -196,7 +196,7 @@ class Retriever:
             self._metrics.search_seconds.labels(mode=mode, stage=stage).observe(spent)
         self._metrics.searches.labels(mode=mode, outcome=account.outcome).inc()
         if resumable and account.outcome == "cancelled":
-            self._provenance.hold(account.retrieval(seconds), self._resumable_seconds)
+            self._provenance.delay(account.retrieval(seconds), self._resumable_seconds)
         else:
             self._provenance.add(account.retrieval(seconds))
         log.info(

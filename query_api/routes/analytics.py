@@ -33,7 +33,7 @@ async def get_popular_chunks(
     since: Since = None,
     limit: Limit = 20,
 ) -> PopularChunks:
-    """Of documents that are still there, with mean rank and what was said of them."""
+    """Of documents that are still there, with mean rank and feedback."""
     from_ms = first_ms(since)
     tables = service.snapshot().text
     return await service.read(lambda: popular_chunks(tables.usage, tables, collection, from_ms, limit))
@@ -41,7 +41,7 @@ async def get_popular_chunks(
 
 @router.get("/chunks/{chunk_id}", summary="How a chunk is used", responses=problem_responses(404))
 async def get_chunk_statistics(chunk_id: str, service: ServiceOf) -> ChunkStatistics:
-    """How often it was a hit, where it stood, when last, and what was said of it; also of a chunk that is gone."""
+    """How often it was a hit, its mean rank, when it was last shown, and feedback; also of a chunk that is gone."""
     tables = service.snapshot().text
 
     def look() -> ChunkStatistics:

@@ -51,8 +51,8 @@ RELINK_PATH = "/v1/collections/{collection}/relink"
 async def list_collections(service: ServiceOf) -> CollectionList:
     """Those with live documents, and those with a setting ahead of them. While the log is out of reach a note says that
     what was chosen is not known."""
-    held = service.snapshot().text.fields.collections()
-    chosen: dict[str, list[CurationEvent]] = {name: [] for name in held}
+    counts = service.snapshot().text.fields.collections()
+    chosen: dict[str, list[CurationEvent]] = {name: [] for name in counts}
     notes = []
     try:
         for found in await SettingsReader(service.locate_broker, service.topics.curation, service.skipped).settings():
@@ -64,7 +64,7 @@ async def list_collections(service: ServiceOf) -> CollectionList:
         collections=[
             CollectionSummary(
                 name=name,
-                **(held[name]._asdict() if name in held else {}),
+                **(counts[name]._asdict() if name in counts else {}),
                 chunking=next((event.choice for event in of if isinstance(event, ChunkingEvent)), None),
                 linking=next((event.choice for event in of if isinstance(event, LinkingEvent)), None),
             )
@@ -104,16 +104,16 @@ def documents_in(service: Service, collection: str) -> int | None:
     """How many live documents are in it; None while the stores are being opened."""
     if service.keeper.current is None:
         return None
-    held = service.keeper.current.text.fields.collections()
-    return held[collection].documents if collection in held else 0
+    counts = service.keeper.current.text.fields.collections()
+    return counts[collection].documents if collection in counts else 0
 
 
 def require_documents(service: Service, collection: str) -> None:
     """Raises ApiProblem 404 with the collections there are for one without documents, 503 while that is not known."""
-    held = service.snapshot().text.fields.collections()
-    if collection in held:
+    counts = service.snapshot().text.fields.collections()
+    if collection in counts:
         return
-    there = those_there(list(held)) if held else "No document is in any collection yet."
+    there = those_there(list(counts)) if counts else "No document is in any collection yet."
     raise ApiProblem(
         404,
         "No such collection",

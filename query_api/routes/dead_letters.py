@@ -53,12 +53,12 @@ async def list_dead_letters(
 @router.post(
     "/v1/dead-letters/skip",
     status_code=202,
-    summary="Pass by a batch that cannot be read",
+    summary="Skip a batch that cannot be read",
     responses=problem_responses(404),
 )
 async def skip(order: SkipOrder, service: ServiceOf) -> SkippedBatch:
-    """Its readers go on behind it within seconds, and a rebuild passes it by too; a dead letter tells where it stands.
-    404 where the log can be read: nothing else is ever skipped."""
+    """Its readers continue behind it within seconds, and a rebuild skips it too; a dead letter records where it is. 404
+    where the log can be read: nothing else is ever skipped."""
     served = service.keeper.served
     known = {service.topics.documents, service.topics.curation, service.topics.provenance}
     known |= set() if served is None else {served.graph_topic}
@@ -114,9 +114,13 @@ def _position(text: str) -> Position:
 
 def _bytes(record: LetterRecord) -> Response:
     if record.value is None or record.omitted:
-        told = detail(record)
-        where = f"{told.source.topic} at {told.source.partition}:{told.source.offset}" if told.source else "its topic"
-        why = f"were too large to be kept here ({told.omitted}); {where} may still hold them"
+        letter = detail(record)
+        where = (
+            f"{letter.source.topic} at {letter.source.partition}:{letter.source.offset}"
+            if letter.source
+            else "its topic"
+        )
+        why = f"were too large to be kept here ({letter.omitted}); {where} may still hold them"
         raise ApiProblem(
             404, "No bytes", "The record had no value." if record.value is None else f"The original bytes {why}."
         )

@@ -152,7 +152,7 @@ def _trace(request: Request) -> str | None:
 
 
 async def _body_of(request: Request) -> bytearray:
-    """All of it, held once, and by nobody but the caller."""
+    """The whole body, in one copy."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk

@@ -16,7 +16,7 @@ from query_api.errors import ApiProblem, problem_responses
 from query_api.index.document_status import document_status
 from query_api.ingest import intake
 from query_api.routes.parameters import Collection, DocumentId
-from query_api.sse.document_progress import FINAL, following_id, last_stage, stages
+from query_api.sse.document_progress import FINAL, last_stage, stages, stream_id_of
 from query_api.sse.stream import MEDIA_TYPE, accepts_events
 from schemas import tokens
 from schemas.api import DocumentDetail, DocumentPage, DocumentStatus, DocumentSummary, FormatInfo, PassageText
@@ -187,12 +187,12 @@ async def _status(service: Service, key: DocumentKey, asked: dict[int, int]) -> 
 async def _follow(
     service: Service, key: DocumentKey, position: str | None, asked: dict[int, int], last_event_id: str | None
 ) -> Response:
-    stream_id = following_id(key, position)
-    told = last_stage(last_event_id, stream_id)
-    if told >= FINAL:
+    stream_id = stream_id_of(key, position)
+    sent = last_stage(last_event_id, stream_id)
+    if sent >= FINAL:
         return Response(status_code=204)  # which ends the reconnecting of an EventSource
     service.snapshot()
-    frames = stages(stream_id, lambda: _status(service, key, asked), service.keeper, told)
+    frames = stages(stream_id, lambda: _status(service, key, asked), service.keeper, sent)
     return service.streams.following(frames)
 
 

@@ -147,13 +147,13 @@ async def _documents(service: Service, asked: EvaluationRequest) -> list[Labelle
         raise ApiProblem(
             404, "No such collection", f"The collection {asked.collection!r} holds no document; load it first."
         )
-    held = {document.id for document in found}
-    strange = sorted({document for question in asked.questions for document in question.relevant} - held)
-    if strange:
+    present = {document.id for document in found}
+    absent = sorted({document for question in asked.questions for document in question.relevant} - present)
+    if absent:
         raise ApiProblem(
             422,
             "Unknown document",
-            f"{len(strange)} judged documents are not in the collection {asked.collection!r}, such as "
-            f"{', '.join(name[:80] for name in strange[:SHOWN])}. Load them, or take their judgements out.",
+            f"{len(absent)} judged documents are not in the collection {asked.collection!r}, such as "
+            f"{', '.join(name[:80] for name in absent[:SHOWN])}. Load them, or take their judgements out.",
         )
     return found

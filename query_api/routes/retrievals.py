@@ -59,7 +59,7 @@ async def list_retrievals(
 @router.get("/v1/retrievals/{retrieval_id}", summary="The provenance of a retrieval", responses=problem_responses(404))
 async def get_retrieval(retrieval_id: str, service: ServiceOf) -> RetrievalDetail:
     """Query, parameters, snapshot, and each hit's ranks and scores by channel, its path and its source position; and
-    what was said of its hits."""
+    feedback on its hits."""
     found = await _retrieval(service, retrieval_id)
     usage = service.snapshot().text.usage
     return _detail(found, await service.read(lambda: usage.feedback_on_retrieval(retrieval_id)))

@@ -53,7 +53,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         "description": "The answer; as frames `meta`, `stage`…, `hit`…, `done` for `Accept: text/event-stream`.",
         "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": STREAM_EXAMPLE}},
     },
-    204: {"description": "`Last-Event-ID` is that of the last frame: nothing follows, and nobody needs to ask again."},
+    204: {"description": "`Last-Event-ID` is that of the last frame: nothing follows; do not reconnect."},
     **problem_responses(410, 429),
 }
 
@@ -106,7 +106,7 @@ async def _answer(request: Request, search: SearchRequest, service: Service, las
     resumed = service.streams.resumable(last_event_id, search)
     if resumed is not None and resumed[0].ended_with(resumed[1]):
         return Response(status_code=204)  # which ends the reconnecting of an EventSource
-    if resumed is not None and resumed[0].under_way:
+    if resumed is not None and resumed[0].started:
         return service.streams.response(*resumed)
     turn = _turn(request, search, service)
     try:

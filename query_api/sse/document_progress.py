@@ -1,7 +1,7 @@
-"""A document followed through its stages as Server-Sent Events: a frame for each stage it reaches, the last one `done`.
+"""The status of a document as Server-Sent Events: a frame for each stage it reaches, the last one `done`.
 
-Frames have ids as those of a search have, `<id>.<seq>`, and here seq is the stage: 0 on its way, 1 searchable, 2 final.
-So nothing has to be kept for a client that comes back with `Last-Event-ID`: it gets the stages after that one.
+Frames have ids as those of a search, `<id>.<seq>`, with the stage as seq: 0 pending, 1 searchable, 2 final. So a client
+that reconnects with `Last-Event-ID` gets the later stages without a replay buffer.
 """
 
 import time
@@ -20,15 +20,15 @@ from schemas.ids import DocumentKey, digest
 log = structlog.get_logger(__name__)
 
 FOLLOW_SECONDS = 600.0
-UNKNOWN_SECONDS = 60.0  # for a document of which there is no record, and nobody says that there is to be one
-ON_ITS_WAY, SEARCHABLE, FINAL = 0, 1, 2
+UNKNOWN_SECONDS = 60.0  # for a document without a record
+PENDING, SEARCHABLE, FINAL = 0, 1, 2
 
-Look = Callable[[], Awaitable[DocumentStatus]]
+ReadStatus = Callable[[], Awaitable[DocumentStatus]]
 """The document's status now."""
 
 
 class Changes(Protocol):
-    """Tells when to look again. `changes` only grows."""
+    """Notifies of changes. `changes` only grows."""
 
     @property
     def changes(self) -> int: ...
@@ -41,50 +41,50 @@ class Changes(Protocol):
 def stage_of(status: DocumentStatus) -> int:
     if status.final:
         return FINAL
-    return SEARCHABLE if status.status == "indexed" else ON_ITS_WAY
+    return SEARCHABLE if status.status == "indexed" else PENDING
 
 
-def following_id(key: DocumentKey, position: str | None) -> str:
-    """The same for the same question, so that any process can go on with it."""
+def stream_id_of(key: DocumentKey, position: str | None) -> str:
+    """The same for the same document and position, so that any process can resume it."""
     return f"d_{digest('following', *key, position or '')[:28]}"
 
 
 def last_stage(last_event_id: str | None, stream_id: str) -> int:
-    """The stage that a client which comes back was told last; -1 for none."""
+    """The last stage that a reconnecting client has; -1 for none."""
     event_id = EventId.parse(last_event_id or "")
     return event_id.seq if event_id is not None and event_id.retrieval_id == stream_id else -1
 
 
 async def stages(
-    stream_id: str, look: Look, source: Changes, after: int, now: Callable[[], float] = time.monotonic
+    stream_id: str, read_status: ReadStatus, source: Changes, after: int, now: Callable[[], float] = time.monotonic
 ) -> AsyncIterator[bytes]:
     """A frame for each stage later than `after`, as it is reached, up to the final one; `now` counts seconds."""
     began = now()
-    told = after
+    sent = after
     try:
         while True:
             seen = source.changes
-            status = await look()
+            status = await read_status()
             stage = stage_of(status)
-            if stage > told:
-                told = stage
+            if stage > sent:
+                sent = stage
                 yield encode_frame(EventId(stream_id, stage), "done" if stage == FINAL else "status", status)
             if stage == FINAL:
                 return
             limit = UNKNOWN_SECONDS if status.status == "unknown" else FOLLOW_SECONDS
             if now() - began >= limit:
                 state = "There was no record of it" if status.status == "unknown" else "It was not final"
-                yield _error(stream_id, told, f"{state} after {limit:g} s; ask again to go on following it.")
+                yield _error(stream_id, sent, f"{state} after {limit:g} s; ask again to go on following it.")
                 return
             await source.change(seen, began + limit - now())
     except (ApiProblem, TransientStoreError, DamagedStore) as error:
-        yield _error(stream_id, told, str(error))
-    except Exception:  # edge of the stream: after 200, only its last frame can tell
-        log.exception("following broke", stream=stream_id)
-        yield _error(stream_id, told, "The service's log holds the trace.")
+        yield _error(stream_id, sent, str(error))
+    except Exception:  # edge of the stream: after 200 an error is its last frame
+        log.exception("status stream failed", stream=stream_id)
+        yield _error(stream_id, sent, "The service's log holds the trace.")
 
 
-def _error(stream_id: str, told: int, detail: str) -> bytes:
-    """Under the id of the stage told last, so that a client that comes back goes on from there."""
-    event_id = EventId(stream_id, max(ON_ITS_WAY, told))
+def _error(stream_id: str, sent: int, detail: str) -> bytes:
+    """Under the id of the last stage sent, so that a reconnecting client resumes from there."""
+    event_id = EventId(stream_id, max(PENDING, sent))
     return encode_frame(event_id, "error", StreamError(title="Not followed to its end", detail=detail))

@@ -1,7 +1,7 @@
-"""Streams that can be resumed: their frames, kept for a while, so that `Last-Event-ID` gets the rest and none twice.
+"""The replay buffer of streams: frames by retrieval, so that a client with `Last-Event-ID` gets those it lacks.
 
-A search writes into a `RecordedStream` and clients read from it, each at his own pace. The search runs while somebody
-reads; what it had found when the last reader left stays here, with the snapshot it was reading, to be finished later.
+A search appends to a `RecordedStream`; each client reads at its own pace. The search is cancelled when the last reader
+leaves; its frames and snapshot stay for a later resumption.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from query_api.index.snapshot import Snapshot
 
 LAST_FRAMES: frozenset[FrameName] = frozenset({"done", "error"})
-CUT_OFF = StreamError(
+EVICTED = StreamError(
     title="Read too slowly",
     detail="The frames that were not read yet had to make room for those of others "
     "(THALWEG_SERVICE__REPLAY_BYTES). Ask again, for fewer hits at once.",
@@ -72,16 +72,16 @@ class RecordedStream:
     size: int = 0
     search: asyncio.Task[None] | None = None
     read_at: float = field(default_factory=time.monotonic)
-    cut_off: bool = False
-    _told: set[str] = field(default_factory=set)
-    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    evicted: bool = False
+    _appended: set[str] = field(default_factory=set)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def append(self, name: FrameName, body: BaseModel) -> None:
-        """Add a frame, unless the same one is already here: a search that was cut off is run again from its start."""
-        of_frame = identity(name, body)
-        if self.finished or of_frame in self._told:
+        """Add a frame, unless it is a duplicate: a resumed search runs again from its start."""
+        frame_identity = identity(name, body)
+        if self.finished or frame_identity in self._appended:
             return
-        self._told.add(of_frame)
+        self._appended.add(frame_identity)
         frame = encode_frame(EventId(self.retrieval_id, len(self.frames)), name, body)
         self.frames.append(frame)
         self.size += len(frame)
@@ -91,13 +91,13 @@ class RecordedStream:
         self._wake_readers()
 
     @property
-    def under_way(self) -> bool:
-        """Whether there is nothing to begin: a search is running, or has ended."""
+    def started(self) -> bool:
+        """Whether a search runs or has ended."""
         return self.finished or self.search is not None
 
-    def cut(self) -> None:
-        """Let go of all frames. Whoever still reads gets an error as the last one."""
-        self.cut_off = True
+    def evict(self) -> None:
+        """Drop all frames; readers get an error as the last one."""
+        self.evicted = True
         self.frames = []
         self.size = 0
         self._finish()
@@ -106,34 +106,34 @@ class RecordedStream:
     def _finish(self) -> None:
         self.finished = True
         self.snapshot = None
-        self._told.clear()
+        self._appended.clear()
 
     def _wake_readers(self) -> None:
-        news, self._news = self._news, asyncio.Event()
-        news.set()
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
 
     def ended_with(self, seq: int) -> bool:
-        """Whether this frame is the last there will ever be."""
+        """Whether this frame is the last one."""
         return self.finished and seq == len(self.frames) - 1
 
     async def frames_after(self, seq: int) -> AsyncIterator[bytes]:
-        """Every frame later than `seq`, as it comes, up to the last one."""
+        """Every frame later than `seq`, as it is appended, up to the last one."""
         following = seq + 1
         while True:
             while following < len(self.frames):
                 self.read_at = time.monotonic()
                 yield self.frames[following]
                 following += 1
-            if self.cut_off:
-                yield encode_frame(EventId(self.retrieval_id, max(0, following - 1)), "error", CUT_OFF)
+            if self.evicted:
+                yield encode_frame(EventId(self.retrieval_id, max(0, following - 1)), "error", EVICTED)
                 return
             if self.finished:
                 return
-            await self._news.wait()
+            await self._changed.wait()
 
 
 class ReplayBuffer:
-    """The streams of the last minutes, within a number, an age and a size. The longest untouched go first."""
+    """Recent streams, bounded by number, age and size; the least recently touched are evicted first."""
 
     def __init__(
         self,
@@ -148,8 +148,8 @@ class ReplayBuffer:
         self._clock = clock
         self._streams: OrderedDict[str, RecordedStream] = OrderedDict()
 
-    def keep(self, stream: RecordedStream) -> None:
-        """Keep the stream from now on; called when it starts and whenever a reader leaves it."""
+    def add(self, stream: RecordedStream) -> None:
+        """Add or touch a stream: when it starts and whenever a reader leaves it."""
         stream.touched = self._clock()
         self._streams[stream.retrieval_id] = stream
         self._streams.move_to_end(stream.retrieval_id)
@@ -160,13 +160,12 @@ class ReplayBuffer:
         return self._streams.get(retrieval_id)
 
     def prune(self) -> None:
-        """Let go of what is over the limits: of streams that nobody reads, then, for their size, of those whose readers
-        have taken nothing for longest."""
-        oldest_kept = self._clock() - self._max_age_seconds
+        """Evict what is over the limits: streams without readers, then, for their size, those with the slowest readers."""
+        oldest = self._clock() - self._max_age_seconds
         size = sum(stream.size for stream in self._streams.values())
         surplus = len(self._streams) - self._max_retrievals
         for stream in list(self._streams.values()):
-            if surplus <= 0 and size <= self._max_bytes and stream.touched >= oldest_kept:
+            if surplus <= 0 and size <= self._max_bytes and stream.touched >= oldest:
                 return
             if stream.readers:
                 continue
@@ -177,7 +176,7 @@ class ReplayBuffer:
             if size <= self._max_bytes:
                 return
             size -= stream.size
-            stream.cut()
+            stream.evict()
             del self._streams[stream.retrieval_id]
 
     def __len__(self) -> int:

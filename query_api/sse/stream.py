@@ -1,4 +1,4 @@
-"""Searches as Server-Sent Events: frames as they are final, resumed with `Last-Event-ID`, stopped when nobody reads."""
+"""Searches as Server-Sent Events: frames as they are final, resumed by `Last-Event-ID`, cancelled without readers."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -43,7 +43,7 @@ class Retrieve(Protocol):
 
 
 def accepts_events(accept: str | None) -> bool:
-    """Whether a client with this Accept header is to get a stream: it names the type, and does not rank JSON above."""
+    """Whether an Accept header asks for a stream: it names the type, and does not prefer JSON."""
     qualities: dict[str, float] = {}
     for part in (accept or "").lower().split(","):
         media_type, *parameters = (piece.strip() for piece in part.split(";"))
@@ -56,27 +56,27 @@ def accepts_events(accept: str | None) -> bool:
     return events > 0 and events >= qualities.get("application/json", 0.0)
 
 
-class StreamPlaces:
-    """How many streams of one kind may be open at once. On the event loop only."""
+class StreamLimit:
+    """A limit of open streams. On the event loop only."""
 
     def __init__(self, most: int) -> None:
         self.open = 0
         self._most = most
 
-    def take(self) -> None:
-        """Raises ApiProblem 503 when all are taken."""
+    def acquire(self) -> None:
+        """Raises ApiProblem 503 at the limit."""
         if self.open >= self._most:
             raise ApiProblem(
                 503, "Too many streams", "As many streams as may be at once are open.", retry_after_seconds=1
             )
         self.open += 1
 
-    def leave(self) -> None:
+    def release(self) -> None:
         self.open -= 1
 
 
 class _Stream(EventSourceResponse):
-    """Calls `ended` when it is over, also where the client has left before its first frame."""
+    """Calls `ended` at its end, also when the client has left before the first frame."""
 
     def __init__(self, frames: AsyncIterator[bytes], ended: Callable[[], None], keep_alive_seconds: float) -> None:
         super().__init__(
@@ -95,20 +95,20 @@ class _Stream(EventSourceResponse):
 
 
 class SearchStreams:
-    """The streams of this process: of searches, and of documents that are followed, each kind with places of its own.
-    Used on the event loop only. Who does not read is hung up on by the connection (`ServiceProtocol`)."""
+    """The streams of this process: of searches and of document status, each with a limit. Used on the event loop only.
+    The connection of a client that does not read is closed by `ServiceProtocol`."""
 
     def __init__(self, retrieve: Retrieve, replay: ReplayBuffer, clients: Gauge, settings: ServiceBlock) -> None:
         self._retrieve = retrieve
         self._replay = replay
         self._clients = clients
         self._keep_alive_seconds = settings.keep_alive_seconds
-        self._searches = StreamPlaces(settings.max_streams)
-        self._followed = StreamPlaces(settings.max_status_streams)
+        self._searches = StreamLimit(settings.max_streams)
+        self._followed = StreamLimit(settings.max_status_streams)
         self.reading = 0
 
     def resumable(self, last_event_id: str | None, request: SearchRequest) -> tuple[RecordedStream, int] | None:
-        """The stream to go on with and the last frame the client has, or None when it must begin anew."""
+        """The stream to resume and the last frame the client has; None when a new one must begin."""
         event_id = EventId.parse(last_event_id or "")
         stream = self._replay.find(event_id.retrieval_id) if event_id else None
         if event_id is None or stream is None or stream.request != request or event_id.seq >= len(stream.frames):
@@ -123,14 +123,14 @@ class SearchStreams:
         instead_of: str | None,
         traceparent: str | None = None,
     ) -> RecordedStream:
-        """A new retrieval; `instead_of` is the Last-Event-ID of a stream that cannot be gone on with."""
+        """A new retrieval; `instead_of` is the Last-Event-ID of a stream that cannot be resumed."""
         stream = RecordedStream(new_retrieval_id(), request, snapshot, traceparent)
         if instead_of is not None:
-            stream.append("reset", Reset(reason=f"{self._lost(instead_of, request)} This is a new retrieval."))
+            stream.append("reset", Reset(reason=f"{self._not_resumable(instead_of, request)} This is a new retrieval."))
         return stream
 
-    def _lost(self, last_event_id: str, request: SearchRequest) -> str:
-        """Why there is nothing to go on with."""
+    def _not_resumable(self, last_event_id: str, request: SearchRequest) -> str:
+        """Why the stream cannot be resumed."""
         shown = repr(last_event_id[:80])
         event_id = EventId.parse(last_event_id)
         stream = self._replay.find(event_id.retrieval_id) if event_id else None
@@ -139,30 +139,30 @@ class SearchStreams:
         return f"The frames after {shown} are gone."
 
     def response(self, stream: RecordedStream, after_seq: int, turn: Turn | None = None) -> Response:
-        """The frames after `after_seq`; a search that is not `under_way` takes its `turn`, which ends with it.
+        """The frames after `after_seq`; a search that is not `started` takes its `turn`, which ends with it.
 
-        Raises ApiProblem when as many searches as may be are streamed.
+        Raises ApiProblem at the limit of search streams.
         """
-        self._searches.take()
+        self._searches.acquire()
 
         def ended() -> None:
-            self._searches.leave()
+            self._searches.release()
             if turn is not None and stream.search is None:
                 turn.end()
 
         return _Stream(self.frames(stream, after_seq, turn), ended, self._keep_alive_seconds)
 
     def following(self, frames: AsyncIterator[bytes]) -> Response:
-        """A stream of a document's stages. Raises ApiProblem when as many documents as may be are followed."""
-        self._followed.take()
-        return _Stream(self._counted(frames), self._followed.leave, self._keep_alive_seconds)
+        """A stream of a document's status. Raises ApiProblem at the limit of such streams."""
+        self._followed.acquire()
+        return _Stream(self._counted(frames), self._followed.release, self._keep_alive_seconds)
 
     async def frames(self, stream: RecordedStream, after_seq: int, turn: Turn | None = None) -> AsyncIterator[bytes]:
-        """The frames after `after_seq`. The search runs while somebody reads; the last one to leave stops it."""
+        """The frames after `after_seq`. The search runs while it has readers."""
         stream.readers += 1
-        self._replay.keep(stream)
+        self._replay.add(stream)
         try:
-            if not stream.under_way:
+            if not stream.started:
                 stream.search = asyncio.create_task(self._search(stream, turn), name=f"search {stream.retrieval_id}")
             async for frame in self._counted(stream.frames_after(after_seq)):
                 yield frame
@@ -171,7 +171,7 @@ class SearchStreams:
             if not stream.readers and stream.search is not None:
                 stream.search.cancel()
                 stream.search = None
-            self._replay.keep(stream)
+            self._replay.add(stream)
 
     async def _counted(self, frames: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         self.reading += 1
@@ -200,8 +200,8 @@ class SearchStreams:
         except (SearchFailed, TransientStoreError, DamagedStore) as error:
             log.warning("search not answered", retrieval_id=stream.retrieval_id, reason=str(error))
             stream.append("error", StreamError(title="Search not answered", detail=str(error)))
-        except Exception:  # edge of the stream: after 200, only its last frame can tell
-            log.exception("search broke", retrieval_id=stream.retrieval_id)
+        except Exception:  # edge of the stream: after 200 an error is its last frame
+            log.exception("search failed", retrieval_id=stream.retrieval_id)
             stream.append("error", StreamError(title="Internal error", detail="The service's log holds the trace."))
         finally:
             if turn is not None:

@@ -176,7 +176,7 @@ def diversity_table(result: CollectionResult) -> Table:
         ["approach", "documents", "categories", "years"],
         rows,
         "Distinct ones among an answer's hits, in percent of the most that so many hits could show; by the documents' "
-        "metadata, empty where it tells nothing.",
+        "metadata, empty where it has none.",
     )
 
 

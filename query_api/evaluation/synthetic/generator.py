@@ -77,9 +77,9 @@ def write_folder(questions: QuestionSet, folder: Path) -> None:
         raise WrongSetting(f"{folder} holds labelled questions already. Name another folder with --out, or remove it.")
     numbered = [(f"{made.kind}-{number:04d}", made) for number, made in enumerate(questions.made, 1)]
     rows = [(name, document, str(grade)) for name, made in numbered for document, grade in made.gold.items()]
-    strange = next((document for _, document, _ in rows if "\t" in document or "\n" in document), None)
-    if strange is not None:
-        raise WrongSetting(f"The id {strange!r} holds a tab or a line end, which qrels cannot. Leave it out.")
+    invalid = next((document for _, document, _ in rows if "\t" in document or "\n" in document), None)
+    if invalid is not None:
+        raise WrongSetting(f"The id {invalid!r} holds a tab or a line end, which qrels cannot. Leave it out.")
     (folder / "qrels").mkdir(parents=True)
     (folder / "corpus.jsonl.gz").write_bytes(
         gzip.compress(

@@ -212,7 +212,7 @@ def _clue(sentence: str, last: IndexedDocument, kind: str | None) -> _Clue | Non
 
 
 def _question(clue: _Clue, first: IndexedDocument, vocabulary: Vocabulary, rng: random.Random) -> str | None:
-    """None for a sentence that tells too little."""
+    """None for a sentence with too few content words."""
     content_words = [word for word in clue.own_words if vocabulary.is_content_word(word)]
     if len(content_words) < MIN_CONTENT_WORDS:
         return None
@@ -236,9 +236,9 @@ def descriptive_title(document: IndexedDocument) -> str:
     """The title without a name it begins with: "New Modules" of "PEP 2 – New Modules"."""
     for name in document.names[1:]:
         if document.title.lower().startswith(name.lower()) and len(name) < len(document.title):
-            rest = _LEADING_NAME.sub("", document.title[len(name) :])
-            if rest != document.title[len(name) :] and rest:
-                return rest
+            remainder = _LEADING_NAME.sub("", document.title[len(name) :])
+            if remainder != document.title[len(name) :] and remainder:
+                return remainder
     return document.title
 
 

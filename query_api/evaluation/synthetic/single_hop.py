@@ -30,7 +30,7 @@ T = TypeVar("T")
 PHRASE_WORDS = (4, 6)
 SENTENCE_WORDS = (10, 40)
 MIN_WORDS = 4
-DROPPED = 0.5  # of a sentence's telling words, the rarest
+DROPPED = 0.5  # of a sentence's content words, the rarest
 CHANGED = 0.5  # of what is left, as far as there are other forms
 TRIES = 8
 MAX_ANSWERS = 5
@@ -80,7 +80,7 @@ def semantic(source: Source, rng: random.Random) -> Iterator[GeneratedQuestion]:
 
 
 def paraphrase(sentence: str, document: IndexedDocument, vocabulary: Vocabulary, rng: random.Random) -> list[str]:
-    """The sentence's telling words without those of the title and the rarest, some changed, shuffled."""
+    """The sentence's content words without those of the title and the rarest, some changed, shuffled."""
     title_stems = vocabulary.stems(words(document.title))
     content_words = [
         word

@@ -155,7 +155,7 @@ def _linked(documents: Iterable[_RawDocument]) -> tuple[IndexedDocument, ...]:
 
 
 def _fields(document: _RawDocument, named: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Metadata and stated values, spelt as the text spells them; not those that name documents, or run on."""
+    """Metadata and stated values, as the text spells them; without those that name documents or are long."""
     values: dict[str, dict[str, str]] = {}
     naming = {field for field, entity, _ in document.stated if entity in named}
     for field, value in _flat(document.metadata):
@@ -167,12 +167,12 @@ def _fields(document: _RawDocument, named: Mapping[str, str]) -> dict[str, tuple
     for field, entity, label in document.stated:
         if entity not in named:
             at = lowered.find(label.lower()) if same_length else -1
-            spelt = document.text[at : at + len(label)] if at >= 0 else label
-            values.setdefault(field, {}).setdefault(label.lower(), spelt)
+            spelling = document.text[at : at + len(label)] if at >= 0 else label
+            values.setdefault(field, {}).setdefault(label.lower(), spelling)
     return {
-        field: tuple(value for _, value in sorted(held.items()))
-        for field, held in sorted(values.items())
-        if all(0 < len(value) <= MAX_VALUE_CHARACTERS and value.isprintable() for value in held.values())
+        field: tuple(value for _, value in sorted(found.items()))
+        for field, found in sorted(values.items())
+        if all(0 < len(value) <= MAX_VALUE_CHARACTERS and value.isprintable() for value in found.values())
     }
 
 
@@ -205,8 +205,8 @@ class Vocabulary:
         self._stem = Stemmer.Stemmer("english").stemWord
         self.size = len(documents)
         self._of_document = {each.id: frozenset(words(f"{each.title} {each.text}")) for each in documents}
-        self._documents = Counter(word for held in self._of_document.values() for word in held)
-        self._stems = {id_: frozenset(map(self._stem, held)) for id_, held in self._of_document.items()}
+        self._documents = Counter(word for found in self._of_document.values() for word in found)
+        self._stems = {id_: frozenset(map(self._stem, found)) for id_, found in self._of_document.items()}
         forms: dict[str, list[str]] = {}
         for word in sorted(self._documents):
             forms.setdefault(self._stem(word), []).append(word)
@@ -231,7 +231,7 @@ class Vocabulary:
 
     def documents_with(self, stems: frozenset[str]) -> list[str]:
         """The documents that have all these stems."""
-        return [id_ for id_, held in self._stems.items() if stems <= held]
+        return [id_ for id_, found in self._stems.items() if stems <= found]
 
 
 class Step(msgspec.Struct, frozen=True, rename={"source": "from", "target": "to"}):

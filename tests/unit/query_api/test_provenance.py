@@ -115,8 +115,8 @@ async def test_a_retrieval_that_was_cut_off_is_sent_once_it_can_no_longer_be_fin
     now = [100.0]
     writer = FlakyWriter()
     queue, _ = queue_on(writer, clock=lambda: now[0])
-    queue.hold(retrieval("r_cut", "cancelled"), 60)
-    queue.hold(retrieval("r_finished", "cancelled"), 60)
+    queue.delay(retrieval("r_cut", "cancelled"), 60)
+    queue.delay(retrieval("r_finished", "cancelled"), 60)
     queue.add(retrieval("r_finished"))
     async with sending(queue):
         await eventually(lambda: len(writer.taken) == 1)
@@ -132,7 +132,7 @@ async def test_a_retrieval_that_was_cut_off_is_sent_once_it_can_no_longer_be_fin
 async def test_a_stop_sends_those_held_back_too() -> None:
     writer = FlakyWriter()
     queue, _ = queue_on(writer)
-    queue.hold(retrieval("r_cut", "cancelled"), 600)
+    queue.delay(retrieval("r_cut", "cancelled"), 600)
     async with sending(queue):
         assert await queue.flush(5)
     assert [record.key for record in writer.taken] == [b"r_cut"]
@@ -145,7 +145,7 @@ async def test_what_waits_and_what_is_remembered_is_bounded_by_bytes_too() -> No
         if number % 2:
             queue.add(each)
         else:
-            queue.hold(each, 60)
+            queue.delay(each, 60)
     assert (len(queue), dropped.count) == (8, 12)  # of about 1,000 bytes each
     assert [queue.recent(each.retrieval_id) for each in many] == [None] * 20  # a share of the bytes holds none of them
     queue.add(retrieval("r_small"))

@@ -7,7 +7,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from query_api.cli import app, collection_deletion, collections
+from query_api.cli import app as base_commands
+from query_api.cli import collection_deletion, collections
 from query_api.cli.app import app as query_commands
 from schemas.errors import Exit
 from tests.unit.query_api.cli.holding_service import HoldingService
@@ -50,7 +51,7 @@ class SettingsClient:
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Any, SettingsClient]:
     made, app = SettingsClient(), typer.Typer()
-    for commands in (app, collections):
+    for commands in (base_commands, collections):
         monkeypatch.setattr(commands, "service_client", lambda url, data_dir: made)
     app.add_typer(query_commands)
     app.add_typer(collections.app)

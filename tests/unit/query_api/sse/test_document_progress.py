@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from query_api.errors import ApiProblem
-from query_api.sse.document_progress import FOLLOW_SECONDS, UNKNOWN_SECONDS, following_id, last_stage, stages
+from query_api.sse.document_progress import FOLLOW_SECONDS, UNKNOWN_SECONDS, last_stage, stages, stream_id_of
 from schemas.api import DocumentStatus
 from schemas.ids import DocumentKey
 
@@ -99,7 +99,7 @@ async def test_a_store_that_cannot_be_read_is_the_last_frame() -> None:
 
 
 def test_the_id_of_a_stream_is_that_of_its_question() -> None:
-    mine = following_id(KEY, "0:7")
-    assert mine == following_id(KEY, "0:7") != following_id(KEY, "0:8")
+    mine = stream_id_of(KEY, "0:7")
+    assert mine == stream_id_of(KEY, "0:7") != stream_id_of(KEY, "0:8")
     assert last_stage(f"{mine}.1", mine) == 1
-    assert last_stage(f"{following_id(KEY, None)}.1", mine) == last_stage(None, mine) == last_stage("x", mine) == -1
+    assert last_stage(f"{stream_id_of(KEY, None)}.1", mine) == last_stage(None, mine) == last_stage("x", mine) == -1

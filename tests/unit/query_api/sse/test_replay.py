@@ -117,7 +117,7 @@ def kept(buffer: ReplayBuffer, name: str, frames: int = 1) -> RecordedStream:
     stream = RecordedStream(name, REQUEST, None)
     for number in range(frames):
         stream.append("hit", make_hit(number + 1))
-    buffer.keep(stream)
+    buffer.add(stream)
     return stream
 
 
@@ -125,7 +125,7 @@ def test_the_longest_untouched_stream_goes_first_when_there_are_too_many() -> No
     buffer = ReplayBuffer(2, 60, 10**9, Clock())
     first = kept(buffer, "first")
     kept(buffer, "second")
-    buffer.keep(first)
+    buffer.add(first)
     kept(buffer, "third")
     assert buffer.find("second") is None
     assert buffer.find("first") is first
@@ -152,7 +152,7 @@ def test_a_stream_that_is_being_read_stays() -> None:
     clock = Clock()
     buffer = ReplayBuffer(1, 60, 10**9, clock)
     stream = RecordedStream("read", REQUEST, None, readers=1)
-    buffer.keep(stream)
+    buffer.add(stream)
     clock.now += 1_000
     kept(buffer, "other")
     assert buffer.find("read") is stream
@@ -166,7 +166,7 @@ async def test_frames_that_a_reader_leaves_unread_make_room_and_it_is_told() -> 
     silent.readers = 1
     reading = silent.frames_after(-1)
     assert b"id: silent.0" in await anext(reading)
-    buffer.keep(silent)
+    buffer.add(silent)
     assert silent.size == 0
     assert buffer.find("silent") is None
     (last,) = [frame async for frame in reading]
@@ -178,11 +178,11 @@ async def test_those_who_read_on_keep_their_frames_longest() -> None:
     buffer = ReplayBuffer(10, 60, 5_000, Clock())
     silent, reading = (RecordedStream(name, REQUEST, None, readers=1) for name in ("silent", "reading"))
     for stream in (reading, silent):
-        buffer.keep(stream)
+        buffer.add(stream)
         for number in range(5):
             stream.append("hit", make_hit(number + 1))
     await anext(reading.frames_after(-1))
     silent.read_at = reading.read_at - 1
     buffer.prune()
-    assert (silent.cut_off, reading.cut_off) == (True, False)
+    assert (silent.evicted, reading.cut_off) == (True, False)
     assert buffer.find("reading") is reading

@@ -90,7 +90,7 @@ async def test_the_search_stops_when_its_only_reader_leaves() -> None:
     assert streams.clients._value.get() == 0
 
 
-async def test_a_cut_off_stream_is_finished_when_its_reader_comes_back() -> None:
+async def test_an_interrupted_stream_is_finished_when_its_reader_comes_back() -> None:
     engine = ScriptedEngine(hits=[make_hit(1), make_hit(2), make_hit(3)], hold_at=1)
     streams = Streams(engine)
     stream = streams.begin()
