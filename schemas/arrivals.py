@@ -18,9 +18,9 @@ class _Growth(NamedTuple):
 class Arrivals:
     """The end offsets of one partition as they were seen, each with its time on a monotonic clock in seconds.
 
-    A record's own time is that of its producer's clock and may be years off. Where two observations of the log enclose a
-    record's arrival, they bound its age; a record that was there before the first one is as old as it says, and at least
-    as old as that observation. An age is never negative.
+    A record's own time is that of its producer's clock and may be years off. Where two observations of the log enclose
+    a record's arrival, they bound its age; a record that was there before the first one is as old as it says, and at
+    least as old as that observation. An age is never negative.
     """
 
     def __init__(self, remembered: int = REMEMBERED) -> None:

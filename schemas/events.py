@@ -1,8 +1,8 @@
 """Document events: what a record of `documents.v1` may say, decoded once, at the edge.
 
 Three forms, distinguished by headers: the JSON envelope (where no `content-type` is given, or its own), raw content
-with its media type (`application/json` too: that is a JSON document), and CloudEvents 1.0 in binary and structured mode.
-A null value deletes.
+with its media type (`application/json` too: that is a JSON document), and CloudEvents 1.0 in binary and structured
+mode. A null value deletes.
 """
 
 import base64

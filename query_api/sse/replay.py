@@ -160,7 +160,8 @@ class ReplayBuffer:
         return self._streams.get(retrieval_id)
 
     def prune(self) -> None:
-        """Evict what is over the limits: streams without readers, then, for their size, those with the slowest readers."""
+        """Evict what is over the limits: streams without readers, then, for their size, those with the slowest
+        readers."""
         oldest = self._clock() - self._max_age_seconds
         size = sum(stream.size for stream in self._streams.values())
         surplus = len(self._streams) - self._max_retrievals
