@@ -74,7 +74,7 @@ async def test_every_retrieval_arrives_in_order_under_its_id() -> None:
 
 
 async def test_while_kafka_is_away_they_wait_and_go_when_it_is_back(monkeypatch: Any) -> None:
-    monkeypatch.setattr("query_api.provenance.FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr("query_api.provenance.MIN_RETRY_SECONDS", 0.001)
     writer = FlakyWriter(failures=3)
     queue, _ = queue_on(writer)
     queue.add(retrieval("r_1"))

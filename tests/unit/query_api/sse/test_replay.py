@@ -184,5 +184,5 @@ async def test_those_who_read_on_keep_their_frames_longest() -> None:
     await anext(reading.frames_after(-1))
     silent.read_at = reading.read_at - 1
     buffer.prune()
-    assert (silent.evicted, reading.cut_off) == (True, False)
+    assert (silent.evicted, reading.evicted) == (True, False)
     assert buffer.find("reading") is reading
