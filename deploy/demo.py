@@ -1,6 +1,5 @@
 """`make demo`: the main job on a real Kafka, with real documents, in the commands a user would type."""
 
-import asyncio
 import json
 import os
 import shutil
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from aiokafka import AIOKafkaConsumer
+from kafka import KafkaConsumer
 from rich.console import Console
 
 from indexer.embedding.model_files import PACKAGED_MODEL, packaged_model
@@ -88,19 +87,19 @@ class Demo:
         return json.loads(done.stdout)
 
 
-async def retrieval_from_topic(servers: str, retrieval_id: str) -> dict[str, Any]:
+def retrieval_from_topic(servers: str, retrieval_id: str) -> dict[str, Any]:
     """Read `thalweg.provenance.v1` from its beginning until the retrieval comes."""
     topic = "thalweg.provenance.v1"
-    consumer = AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest")
-    await consumer.start()
+    consumer = KafkaConsumer(
+        topic, bootstrap_servers=servers, group_id=None, auto_offset_reset="earliest", consumer_timeout_ms=30_000
+    )
     try:
-        async with asyncio.timeout(30):
-            while True:
-                message = await consumer.getone()
-                if message.key == retrieval_id.encode():
-                    return {"partition": message.partition, "offset": message.offset} | json.loads(message.value)
+        for message in consumer:
+            if message.key == retrieval_id.encode():
+                return {"partition": message.partition, "offset": message.offset} | json.loads(message.value)
     finally:
-        await consumer.stop()
+        consumer.close()
+    raise SystemExit(f"{topic} does not hold the retrieval {retrieval_id}")
 
 
 def download() -> float:
@@ -149,7 +148,7 @@ def main() -> None:
         heading("4  Where it came from: the retrieval, read back from its topic")
         found = demo.json("search", "sentinel values as default arguments", "-k", "3", "--collection", COLLECTION)
         running = json.loads((demo.data_dir / "running.json").read_bytes())
-        record = asyncio.run(retrieval_from_topic(running["kafka"], found["retrieval_id"]))
+        record = retrieval_from_topic(running["kafka"], found["retrieval_id"])
         console.print(f"thalweg.provenance.v1 {record['partition']}:{record['offset']}  {record['query']!r}")
         for hit in record["hits"]:
             source = hit["source"]

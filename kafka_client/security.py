@@ -1,28 +1,27 @@
 """TLS and SASL for both client libraries: the certificates, the tokens, and why a cluster lets a client not in."""
 
 import asyncio
+import logging
 import ssl
 import threading
 import time
 from typing import Any
 
-import structlog
 from aiokafka.abc import AbstractTokenProvider as AsyncTokenProvider
 from aiokafka.conn import create_conn
 from aiokafka.errors import (
     AuthenticationFailedError,
     AuthenticationMethodNotSupported,
     IllegalSaslStateError,
+    KafkaConnectionError,
     KafkaError,
     SaslAuthenticationFailed,
     UnsupportedSaslMechanismError,
 )
 from aiokafka.protocol.metadata import MetadataRequest
 
-from schemas.errors import NoAccess, WrongSetting
+from schemas.errors import NoAccess, Unreachable, WrongSetting
 from schemas.kafka_connection import KafkaConnection
-
-log = structlog.get_logger(__name__)
 
 PROBE_SECONDS = 10.0
 TOKEN_SECONDS = 10.0
@@ -76,11 +75,15 @@ def tls_context(connection: KafkaConnection) -> ssl.SSLContext | None:
     return context
 
 
+class TokenEndpointAway(OSError):
+    """The token endpoint gives no token just now. Kafka's clients try again after an OSError."""
+
+
 class TokenSource:
     """OAuth 2.0 access tokens by client credentials, each used for most of its lifetime. May be called by threads.
 
-    `token` blocks while it asks. It raises AuthenticationFailedError where the endpoint refuses the client, and OSError
-    where it does not answer: Kafka's clients try again after that.
+    `token` blocks while it asks. Raises AuthenticationFailedError where the endpoint refuses the client, else
+    TokenEndpointAway.
     """
 
     def __init__(self, connection: KafkaConnection) -> None:
@@ -108,14 +111,14 @@ class TokenSource:
         try:
             answer = httpx.post(url or "", data=form, auth=login, timeout=TOKEN_SECONDS)
         except httpx.HTTPError as error:
-            raise OSError(f"the token endpoint {url} does not answer: {error}") from error
+            raise TokenEndpointAway(f"The token endpoint {url} does not answer: {error}") from error
         if answer.is_client_error:
             raise AuthenticationFailedError(f"the token endpoint {url} answers with {answer.status_code}")
         try:
             found = answer.raise_for_status().json()
             return str(found["access_token"]), float(found.get("expires_in", _DEFAULT_LIFETIME_SECONDS))
         except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
-            raise OSError(f"the token endpoint {url} gives no token: status {answer.status_code}") from error
+            raise TokenEndpointAway(f"The token endpoint {url} gives no token: status {answer.status_code}") from error
 
 
 class _AsyncTokens(AsyncTokenProvider):  # type: ignore[misc]  # aiokafka is not typed
@@ -148,6 +151,8 @@ def kafka_python_options(connection: KafkaConnection) -> dict[str, Any]:
 
 
 def _common_options(connection: KafkaConnection) -> dict[str, Any]:
+    if connection.security_protocol != "PLAINTEXT":
+        _keep_secrets_out_of_the_log()
     options: dict[str, Any] = {
         "security_protocol": connection.security_protocol,
         "ssl_context": tls_context(connection),
@@ -160,41 +165,71 @@ def _common_options(connection: KafkaConnection) -> dict[str, Any]:
     return options
 
 
+def _keep_secrets_out_of_the_log() -> None:
+    """At DEBUG both libraries write their settings, and each request with the password or token in it."""
+    for library in ("aiokafka", "kafka"):
+        logger = logging.getLogger(library)
+        if logger.getEffectiveLevel() < logging.INFO:
+            logger.setLevel(logging.INFO)
+
+
 async def require_access(connection: KafkaConnection) -> None:
     """Return where a broker lets this client in, and where none answers.
 
     Both libraries retry a refused login or an untrusted certificate as if the broker were away, and give no reason:
     this says which it is. Raises AccessDenied or WrongCertificate.
     """
-    if connection.security_protocol == "PLAINTEXT":
-        return
+    if connection.security_protocol != "PLAINTEXT":
+        await _probe(connection)
+
+
+def require_access_blocking(connection: KafkaConnection) -> None:
+    """The same for threads without an event loop."""
+    asyncio.run(require_access(connection))
+
+
+def require_answer(connection: KafkaConnection, advice: str, *, seconds: float = PROBE_SECONDS) -> None:
+    """Try each server once. Blocks; raises AccessDenied, WrongCertificate or Unreachable, with a reason to act on."""
+    answered, reason = asyncio.run(_probe(connection, seconds))
+    if not answered:
+        raise Unreachable(" ".join(filter(None, (f"No Kafka broker answers at {connection}.", reason, advice))))
+
+
+async def _probe(connection: KafkaConnection, seconds: float = PROBE_SECONDS) -> tuple[bool, str]:
+    """Whether a broker answers, and where none does why, in a sentence; empty where there is nothing to say.
+
+    Raises AccessDenied or WrongCertificate.
+    """
     options = aiokafka_options(connection)
+    reason = ""
     for server in options.pop("bootstrap_servers"):
         host, _, port = server.rpartition(":")
         try:
-            async with asyncio.timeout(PROBE_SECONDS):
+            async with asyncio.timeout(seconds):
                 client = await create_conn(host.strip("[]"), int(port), **options)
                 try:
                     await client.send(MetadataRequest([]))
                 finally:
-                    client.close()
+                    await client.close()  # TLS takes leave of the broker, which the end of a loop would cut off
+        except TokenEndpointAway as error:
+            reason = f"{error}."
         except _AUTHENTICATION_ERRORS as error:
             raise AccessDenied(
                 f"Kafka at {server} does not let {connection.identity} in: {_reason(error)}. Check the "
                 "THALWEG_KAFKA__SASL_… settings."
             ) from error
-        except ssl.SSLError as error:
-            raise AccessDenied(_tls_problem(connection, server, error)) from error
         except (OSError, KafkaError, TimeoutError, ValueError) as error:
-            log.debug("a broker does not answer", server=server, error=f"{type(error).__name__}: {error}")
+            tls = next((each for each in (error, error.__cause__) if isinstance(each, ssl.SSLError)), None)
+            if tls is not None:
+                raise AccessDenied(_tls_problem(connection, server, tls)) from error
+            if isinstance(error, (KafkaConnectionError, ConnectionResetError)):
+                reason = (
+                    f"What listens at {server} ends the connection: THALWEG_KAFKA__SECURITY_PROTOCOL is "
+                    f"{connection.security_protocol}, which may not be what it speaks."
+                )
         else:
-            return
-
-
-def require_access_blocking(connection: KafkaConnection) -> None:
-    """The same for threads without an event loop."""
-    if connection.security_protocol != "PLAINTEXT":
-        asyncio.run(require_access(connection))
+            return True, ""
+    return False, reason
 
 
 def _tls_problem(connection: KafkaConnection, server: str, error: ssl.SSLError) -> str:
@@ -211,8 +246,10 @@ def _tls_problem(connection: KafkaConnection, server: str, error: ssl.SSLError) 
 
 
 def _reason(error: BaseException) -> str:
-    if isinstance(error, ssl.SSLError) and error.reason:
-        return error.reason.lower().replace("_", " ")
+    if isinstance(error, UnsupportedSaslMechanismError):
+        return "it does not offer this mechanism"
+    if isinstance(error, ssl.SSLError):
+        return error.reason.lower().replace("_", " ") if error.reason else "OpenSSL cannot read it"
     if isinstance(error, KafkaError) and error.args:
         return str(error.args[0]).rstrip(".")
     if isinstance(error, OSError) and error.strerror:

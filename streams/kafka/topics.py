@@ -12,12 +12,14 @@ from typing import Literal, TypeVar
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
+from kafka_client.security import require_answer
 from kafka_client.sync_clients import AdminClient, id_of
 from schemas.errors import Failure, Unreachable
 from schemas.kafka_connection import KafkaConnection
 from schemas.topics import DELETE_RETENTION, TopicSpec
 
 _MOST_REPLICAS = 3
+_ADVICE = "Start one with `thalweg up` or `thalweg kafka`, or set THALWEG_KAFKA__BOOTSTRAP_SERVERS."
 _VISIBLE_TIMEOUT_MS = 15_000
 _NO_ERROR = 0
 
@@ -122,10 +124,8 @@ def _admin(connection: KafkaConnection) -> Iterator[AdminClient]:
     try:
         admin = AdminClient(connection)
     except (KafkaError, OSError) as error:
-        raise Unreachable(
-            f"No Kafka broker answers at {connection}. Start one with `thalweg up` or `thalweg kafka`, "
-            "or set THALWEG_KAFKA__BOOTSTRAP_SERVERS."
-        ) from error
+        require_answer(connection, _ADVICE)  # says why none does
+        raise Unreachable(f"No Kafka broker answers at {connection} in time. {_ADVICE}") from error
     try:
         yield admin
     except KafkaError as error:

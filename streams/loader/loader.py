@@ -209,36 +209,39 @@ class Loader:
     def _run(self, records: Iterable[Record], refused: list[Refused]) -> Loaded:
         published = Published()
         try:
-            return asyncio.run(self._send(records, refused, published))
+            return self._send(records, refused, published)
         except KeyboardInterrupt:
             raise Failure(
                 f"Interrupted; at least {published.records:,} records are in the log. To go on, do the same again: "
                 "what is indexed already stays as it is."
             ) from None
 
-    async def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
+    def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
         kafka, connection = self.settings.kafka, self.connection
         documents = TopicNames(kafka.topic_prefix).documents
         followed = Followed()
-        with progress_bars(shown=not self.quiet) as bar:
-            async with open_receipts(kafka, connection) as receipts, open_producer(kafka, connection) as producer:
-                (topic,) = await inspect_topics(connection, [TopicSpec(documents, kafka.partitions, {})])
-                published.topic_id = topic.topic_id
-                sent = bar("published")
-                began = time.monotonic()
-                everywhere = with_repeated_tombstones(records, self.settings.storage.data_dir, topic.partitions)
-                await publish(producer, documents, everywhere, published, sent.advance)
-                sent.is_of(published.records)
-                if self.wait:
-                    searchable = bar("searchable")
-                    searchable.is_of(published.records)
-                    followed = await follow(
-                        receipts,
-                        published,
-                        lambda _receipt: searchable.advance(),
-                        patience_seconds=self.patience_seconds,
-                    )
-                seconds = time.monotonic() - began
+        with (
+            progress_bars(shown=not self.quiet) as bar,
+            open_receipts(kafka, connection) as receipts,
+            open_producer(kafka, connection) as producer,
+        ):
+            (topic,) = asyncio.run(inspect_topics(connection, [TopicSpec(documents, kafka.partitions, {})]))
+            published.topic_id = topic.topic_id
+            sent = bar("published")
+            began = time.monotonic()
+            everywhere = with_repeated_tombstones(records, self.settings.storage.data_dir, topic.partitions)
+            publish(producer, documents, everywhere, published, sent.advance)
+            sent.is_of(published.records)
+            if self.wait:
+                searchable = bar("searchable")
+                searchable.is_of(published.records)
+                followed = follow(
+                    receipts,
+                    published,
+                    lambda _receipt: searchable.advance(),
+                    patience_seconds=self.patience_seconds,
+                )
+            seconds = time.monotonic() - began
         refused += [
             Refused(receipt.key, receipt.reason or "unknown", receipt.message or "") for receipt in followed.refused
         ]

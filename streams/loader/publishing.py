@@ -1,18 +1,18 @@
 """Publishing records to the documents topic from a command, and following them until they are searchable."""
 
-import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Timer
+from typing import Any
 
-from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaConnectionError, KafkaError
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import CorruptRecordError, KafkaError
 
-from kafka_client import async_clients
-from kafka_client.async_clients import LogConsumer
-from kafka_client.unreadable_batches import skip_all
+from kafka_client import sync_clients
+from kafka_client.security import require_answer
 from schemas.errors import Failure, Unreachable, complain
 from schemas.ids import Position, format_positions
 from schemas.kafka_connection import KafkaConnection
@@ -26,7 +26,11 @@ ABSENT = "not there"
 IN_FLIGHT_RECORDS = 1_000
 IN_FLIGHT_BYTES = 32 * 1024 * 1024
 SENT_TOGETHER_BYTES = 64 * 1024  # of a partition; the worker fetches so much at a time
-SILENT_SECONDS = 3.0  # a broker that stands still is given up after 40
+SILENT_SECONDS = 3.0
+CONNECT_MS = 40_000  # after that a broker that stands still is given up
+CLOSE_SECONDS = 5.0
+_POLL_MS = 500
+_ADVICE = "Start one with 'thalweg up' or 'thalweg kafka'."
 LONGEST_FETCH_MS = 2_500  # a receipt ends it at once
 
 
@@ -87,65 +91,70 @@ class Followed:
         self.outcomes = +self.outcomes
 
 
-def _unreachable(connection: KafkaConnection) -> Unreachable:
-    return Unreachable(f"No Kafka broker answers at {connection}. Start one with 'thalweg up' or 'thalweg kafka'.")
-
-
 @contextmanager
-def telling_of_a_wait(bootstrap_servers: str, after_seconds: float = SILENT_SECONDS) -> Iterator[None]:
-    """Say on standard error what is waited for, where the block takes longer than that. On the event loop only."""
-    sentence = f"Waiting for the Kafka broker at {bootstrap_servers}, which does not answer. Ctrl-C ends the wait."
-    telling = asyncio.get_running_loop().call_later(after_seconds, complain, sentence)
+def announcing_a_wait(connection: KafkaConnection, after_seconds: float = SILENT_SECONDS) -> Iterator[None]:
+    """Say on standard error what is waited for, where the block takes longer than that."""
+    sentence = f"Waiting for the Kafka broker at {connection}, which does not answer. Ctrl-C ends the wait."
+    announcement = Timer(after_seconds, complain, [sentence])
+    announcement.daemon = True
+    announcement.start()
     try:
         yield
     finally:
-        telling.cancel()
+        announcement.cancel()
 
 
-@asynccontextmanager
-async def open_producer(kafka: KafkaSettings, connection: KafkaConnection) -> AsyncIterator[AIOKafkaProducer]:
-    """An idempotent producer whose sends wait for all replicas. Raises Unreachable."""
-    try:
-        with telling_of_a_wait(str(connection)):
-            producer = await async_clients.open_producer(
-                connection,
-                enable_idempotence=True,
-                linger_ms=5,
-                max_batch_size=SENT_TOGETHER_BYTES,
-                max_request_size=kafka.max_record_bytes,
-            )
-    except (KafkaConnectionError, OSError) as error:
-        raise _unreachable(connection) from error
+@contextmanager
+def open_producer(kafka: KafkaSettings, connection: KafkaConnection) -> Iterator[KafkaProducer]:
+    """An idempotent producer whose sends wait for all replicas. Raises Unreachable or AccessDenied."""
+    with _reaching(connection):
+        producer = sync_clients.open_producer(
+            connection,
+            connect_ms=CONNECT_MS,
+            linger_ms=5,
+            batch_size=SENT_TOGETHER_BYTES,
+            max_request_size=kafka.max_record_bytes,
+        )
     try:
         yield producer
     finally:
-        await producer.stop()
+        producer.close(timeout=CLOSE_SECONDS)
 
 
-@asynccontextmanager
-async def open_receipts(kafka: KafkaSettings, connection: KafkaConnection) -> AsyncIterator[LogConsumer]:
-    """A consumer of all receipts from now on. Raises Unreachable, and Failure where there is no such topic."""
+@contextmanager
+def open_receipts(kafka: KafkaSettings, connection: KafkaConnection) -> Iterator[KafkaConsumer]:
+    """A consumer of all receipts from now on. Raises Unreachable or AccessDenied, and Failure where there is no such
+    topic."""
     topic = TopicNames(kafka.topic_prefix).indexed
-    consumer = LogConsumer(topic, connection=connection, fetch_max_wait_ms=LONGEST_FETCH_MS, skip=skip_all)
+    with _reaching(connection):
+        consumer = sync_clients.open_consumer(
+            connection, connect_ms=CONNECT_MS, fetch_max_wait_ms=LONGEST_FETCH_MS, max_poll_records=IN_FLIGHT_RECORDS
+        )
     try:
-        with telling_of_a_wait(str(connection)):
-            await consumer.start()
-    except (KafkaConnectionError, OSError) as error:
-        await consumer.stop()
-        raise _unreachable(connection) from error
-    try:
-        if not consumer.assignment():
+        partitions = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
+        if not partitions:
             raise Failure(f"There is no topic {topic}; make the topics with 'thalweg topics create'.")
-        await consumer.seek_to_end()
-        for partition in consumer.assignment():
-            await consumer.position(partition)
+        consumer.assign(partitions)
+        consumer.seek_to_end()
+        for partition in partitions:
+            consumer.position(partition)
         yield consumer
     finally:
-        await consumer.stop()
+        consumer.close()
 
 
-async def publish(
-    producer: AIOKafkaProducer,
+@contextmanager
+def _reaching(connection: KafkaConnection) -> Iterator[None]:
+    with announcing_a_wait(connection):
+        require_answer(connection, _ADVICE, seconds=CONNECT_MS / 1000)  # one try: kafka-python goes on trying
+        try:
+            yield
+        except (KafkaError, OSError) as error:
+            raise Unreachable(f"No Kafka broker answers at {connection}. {_ADVICE}") from error
+
+
+def publish(
+    producer: KafkaProducer,
     topic: str,
     records: Iterable[Record],
     published: Published,
@@ -155,16 +164,16 @@ async def publish(
 
     Raises Failure naming the record the broker refused. What was sent before stays sent.
     """
-    waiting: list[tuple[Record, asyncio.Future[object]]] = []
+    waiting: list[tuple[Record, Any]] = []
     waiting_bytes = 0
 
-    async def settle() -> None:
+    def settle() -> None:
         for record, sent in waiting:
             try:
-                metadata = await sent
+                metadata = sent.get()
             except KafkaError as error:
                 raise Failure(f"{record.origin}: the broker refused the record: {error}.") from error
-            partition, offset = metadata.partition, metadata.offset  # type: ignore[attr-defined]
+            partition, offset = metadata.partition, metadata.offset
             published.first.setdefault(partition, offset)
             published.reached[partition] = max(published.reached.get(partition, -1), offset)
             if record.partition is not None:
@@ -176,10 +185,10 @@ async def publish(
 
     for record in records:
         try:
-            sent = await producer.send(
+            sent = producer.send(
                 topic,
                 record.value,
-                key=str(record.key).encode(),
+                str(record.key).encode(),
                 partition=record.partition,
                 headers=list(record.headers),
             )
@@ -188,13 +197,13 @@ async def publish(
         waiting.append((record, sent))
         waiting_bytes += len(record.value or b"")
         if len(waiting) >= IN_FLIGHT_RECORDS or waiting_bytes >= IN_FLIGHT_BYTES:
-            await settle()
+            settle()
             waiting_bytes = 0
-    await settle()
+    settle()
 
 
-async def follow(
-    receipts: LogConsumer,
+def follow(
+    receipts: KafkaConsumer,
     published: Published,
     advance: Callable[[Receipt], None] = lambda _receipt: None,
     *,
@@ -208,7 +217,13 @@ async def follow(
     missing = dict(published.reached)
     deadline = time.monotonic() + patience_seconds
     while missing:
-        batch = await receipts.getmany(timeout_ms=500)
+        try:
+            batch = receipts.poll(timeout_ms=_POLL_MS)
+        except CorruptRecordError as error:
+            raise Failure(
+                f"A receipt cannot be read: {error}. The records are safe in Kafka; 'thalweg status' says how far they "
+                "are indexed."
+            ) from error
         for messages in batch.values():
             for message in messages:
                 receipt = decode_receipt(message.value)

@@ -25,6 +25,7 @@ from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames
 from streams.loader.publishing import Published, follow, open_producer, open_receipts
 from tests.bench.bench import commit, machine, say
+from tests.connections import plaintext
 from tests.installation import Installation, installation
 
 NAMES = TopicNames(KafkaSettings().topic_prefix)
@@ -95,22 +96,23 @@ def records(collection: str, count: int, *, poisoned: bool) -> Iterator[Sent]:
             yield Sent(f"{collection}/{name}", envelope(collection, name, content=text), None, None)
 
 
-async def publish(servers: str, sent: Sequence[Sent]) -> tuple[float, dict[tuple[int, int], Sent]]:
+def publish(servers: str, sent: Sequence[Sent]) -> tuple[float, dict[tuple[int, int], Sent]]:
     """(records a second until every record has its receipt, what was sent where)."""
     kafka = KafkaSettings()
     published = Published()
     places: dict[tuple[int, int], Sent] = {}
-    async with open_receipts(kafka, servers) as receipts, open_producer(kafka, servers) as producer:
+    connection = plaintext(servers)
+    with open_receipts(kafka, connection) as receipts, open_producer(kafka, connection) as producer:
         started = time.perf_counter()
         waiting = []
         for one in sent:
             key = one.key.encode()
-            waiting.append(await producer.send(NAMES.documents, one.value, key=key, headers=one.headers))
-        for one, confirmed in zip(sent, await asyncio.gather(*waiting), strict=True):
+            waiting.append(producer.send(NAMES.documents, one.value, key, headers=list(one.headers or ())))
+        for one, confirmed in zip(sent, [each.get() for each in waiting], strict=True):
             published.first.setdefault(confirmed.partition, confirmed.offset)
             published.reached[confirmed.partition] = confirmed.offset
             places[confirmed.partition, confirmed.offset] = one
-        followed = await follow(receipts, published, timeout_seconds=300)
+        followed = follow(receipts, published, timeout_seconds=300)
         seconds = time.perf_counter() - started
     counted = Counter(one.reason is None for one in sent)
     expected = {"indexed": counted[True]} | ({"dead_lettered": counted[False]} if counted[False] else {})
@@ -162,11 +164,11 @@ def faults(found: Sequence[Any], places: dict[tuple[int, int], Sent]) -> list[st
 def measure(thalweg: Installation, count: int) -> dict[str, Any]:
     rates: dict[str, list[float]] = {"clean": [], "poisoned": []}
     places: dict[tuple[int, int], Sent] = {}
-    asyncio.run(publish(thalweg.kafka, list(records("warm", 500, poisoned=False))))
+    publish(thalweg.kafka, list(records("warm", 500, poisoned=False)))
     worker = thalweg.child("worker")
     for number, name in enumerate(ROUNDS):
         sent = list(records(f"round{number}", count * 2 // len(ROUNDS), poisoned=name == "poisoned"))
-        rate, put = asyncio.run(publish(thalweg.kafka, sent))
+        rate, put = publish(thalweg.kafka, sent)
         say(f"{name}: {rate:,.0f} records/s")
         rates[name].append(rate)
         places |= put

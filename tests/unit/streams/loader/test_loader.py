@@ -24,7 +24,7 @@ from streams.settings import WorkerSettings
 class InterruptedLoader(Loader):
     """Somebody presses Ctrl-C once the first record is in the log."""
 
-    async def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
+    def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
         for _ in records:
             published.records += 1
             raise KeyboardInterrupt
@@ -34,7 +34,7 @@ class InterruptedLoader(Loader):
 class QuietLoader(Loader):
     """Counts what it is to send."""
 
-    async def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
+    def _send(self, records: Iterable[Record], refused: list[Refused], published: Published) -> Loaded:
         return Loaded(len(list(records)), "", {}, refused, 0.0)
 
 
@@ -101,7 +101,7 @@ class Receipts:
     def __init__(self, *receipts: Receipt) -> None:
         self._receipts = receipts
 
-    async def getmany(self, timeout_ms: int) -> dict[int, list[SimpleNamespace]]:
+    def poll(self, timeout_ms: int) -> dict[int, list[SimpleNamespace]]:
         return {0: [SimpleNamespace(value=encode_receipt(receipt)) for receipt in self._receipts]}
 
 
@@ -139,24 +139,24 @@ def test_the_command_that_deletes_says_so_beside_what_it_prints(monkeypatch: pyt
     assert CliRunner().invoke(app, ["delete", "bees.md", "--json"]).stderr == ""
 
 
-async def test_a_document_that_was_not_there_does_not_count_as_deleted() -> None:
+def test_a_document_that_was_not_there_does_not_count_as_deleted() -> None:
     told: Any = {"outcome": "deleted", "partition": 0, "generation": "g0001"}
     receipts: Any = Receipts(
         Receipt(key="a/here.md", offset=0, **told),
         Receipt(key="a/misspelt.md", offset=1, message=NOTHING_DELETED, **told),
     )
-    followed = await follow(receipts, Published(records=2, first={0: 0}, reached={0: 1}))
+    followed = follow(receipts, Published(records=2, first={0: 0}, reached={0: 1}))
     assert followed.outcomes == {"deleted": 1, "not there": 1}
     assert followed.absent == ["a/misspelt.md"]
 
 
-async def test_receipts_with_notes_are_kept() -> None:
+def test_receipts_with_notes_are_kept() -> None:
     told: Any = {"outcome": "indexed", "partition": 0, "generation": "g0001"}
     receipts: Any = Receipts(
         Receipt(key="a/good.md", offset=0, **told),
         Receipt(key="a/odd.md", offset=1, notes=("It is odd.",), **told),
     )
-    followed = await follow(receipts, Published(records=2, first={0: 0}, reached={0: 1}))
+    followed = follow(receipts, Published(records=2, first={0: 0}, reached={0: 1}))
     assert [(receipt.key, receipt.notes) for receipt in followed.noted] == [("a/odd.md", ("It is odd.",))]
 
 
