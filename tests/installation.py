@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ class Installation:
     data_dir: Path
     url: str
     kafka: str
+    environment: dict[str, str] = field(default_factory=dict)
 
     def run(
         self, *arguments: str, check: bool = True, text_in: str | None = None, timeout: float = 240
@@ -45,6 +46,7 @@ class Installation:
             capture_output=True,
             text=True,
             input=text_in,
+            env=os.environ | self.environment,
             timeout=timeout,
             check=False,
         )
@@ -89,7 +91,7 @@ def installation(data_dir: Path, **environment: str) -> Iterator[Installation]:
         text=True,
         env=os.environ | {"HF_HUB_OFFLINE": "1"} | environment,
     )
-    running = Installation(process, data_dir, f"http://127.0.0.1:{port}", f"127.0.0.1:{kafka_port}")
+    running = Installation(process, data_dir, f"http://127.0.0.1:{port}", f"127.0.0.1:{kafka_port}", environment)
     try:
         wait_until(lambda: _ready(running, Path(log.name)), "everything is ready", READY_SECONDS)
         yield running

@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -83,11 +84,18 @@ class EmbeddedKafka:
         *,
         max_record_bytes: int = 64 * MIB,
         progress: FetchProgress | None = None,
+        properties: Mapping[str, str] | None = None,
+        format_options: Sequence[str] = (),
     ) -> None:
-        """`max_record_bytes` is the largest record any topic may allow; `progress` is told how the jars come in."""
+        """`max_record_bytes` is the largest record any topic may allow; `progress` is told how the jars come in.
+
+        `properties` are further ones for the broker, such as listeners; `format_options` go to `kafka-storage format`.
+        """
         self._settings = settings or BrokerSettings()
         self._max_record_bytes = max_record_bytes
         self._progress = progress
+        self._properties = properties or {}
+        self._format_options = format_options
         self._home = data_dir.absolute() / "kafka"
         self._logs = data_dir.absolute() / "logs"
         self._lock = FileLock(self._home / "broker.lock", thread_local=False)
@@ -221,7 +229,7 @@ class EmbeddedKafka:
         controller_port = free_port()
         while controller_port == self.port:
             controller_port = free_port()
-        properties = server_properties(self.port, controller_port, self._max_record_bytes)
+        properties = server_properties(self.port, controller_port, self._max_record_bytes, self._properties)
         (self._home / "server.properties").write_text(properties, encoding="ascii")
         (self._home / "log4j2.xml").write_text(log4j_configuration(), encoding="ascii")
 
@@ -242,7 +250,7 @@ class EmbeddedKafka:
             return
         tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", new_cluster_id()]
         answer = subprocess.run(
-            [*self._java_command(java, jars), *tool, "-c", "server.properties"],
+            [*self._java_command(java, jars), *tool, "-c", "server.properties", *self._format_options],
             cwd=self._home,
             env=_java_environment(),
             capture_output=True,

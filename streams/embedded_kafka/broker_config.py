@@ -3,6 +3,8 @@
 All paths in them are relative to the directory the broker runs in, so no path of the user's needs escaping.
 """
 
+from collections.abc import Mapping
+
 from schemas.settings import MIB
 from streams.ports import LOOPBACK
 
@@ -12,15 +14,19 @@ _RECORD_OVERHEAD_BYTES = MIB  # batch header, key and headers of a record of the
 _REQUEST_HEADROOM_BYTES = 16 * MIB
 _SESSION_MS = 3000  # a restart after a kill waits until the killed one counts as gone: 5 s instead of Kafka's 12
 _HEARTBEAT_MS = 500
+_LISTS = ("listeners", "advertised.listeners", "listener.security.protocol.map")
 
 
-def server_properties(port: int, controller_port: int, max_record_bytes: int) -> str:
+def server_properties(
+    port: int, controller_port: int, max_record_bytes: int, further: Mapping[str, str] | None = None
+) -> str:
     """One node that is broker and controller, on loopback only, with one replica of everything.
 
     The voter is fixed by its id; where it listens is not kept in the data, so both ports may change at each start.
+    `further` settings are added: further listeners to ours, others in place of ours.
     """
     largest = max_record_bytes + _RECORD_OVERHEAD_BYTES
-    settings = {
+    settings: dict[str, str | int] = {
         "process.roles": "broker,controller",
         "node.id": NODE_ID,
         "controller.quorum.voters": f"{NODE_ID}@{LOOPBACK}:{controller_port}",
@@ -53,6 +59,8 @@ def server_properties(port: int, controller_port: int, max_record_bytes: int) ->
         "num.io.threads": 4,
         "background.threads": 2,
     }
+    for name, value in (further or {}).items():
+        settings[name] = f"{settings[name]},{value}" if name in _LISTS else value
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from indexer.embedding.model_files import PACKAGED_MODEL, needs_packaged_model, packaged_model
 from indexer.errors import DamagedStore, IncompatibleGeneration
 from indexer.generations import kept_manifest
+from schemas.errors import WrongSetting
 from schemas.runtime import Running, announce, withdraw
 from schemas.topics import topic_specs
 from streams.embedded_kafka.broker import BrokerSettings, EmbeddedKafka
@@ -131,6 +132,12 @@ class Supervisor:
             running_parts: list[RunningPart] = []
             bootstrap_servers = self._settings.kafka.bootstrap_servers
             if bootstrap_servers is None:
+                protocol = self._settings.kafka.security_protocol
+                if protocol != "PLAINTEXT":
+                    raise WrongSetting(
+                        f"THALWEG_KAFKA__SECURITY_PROTOCOL is {protocol}, and the embedded Kafka speaks PLAINTEXT: "
+                        "name your cluster in THALWEG_KAFKA__BOOTSTRAP_SERVERS."
+                    )
                 kafka = self._embedded_kafka(data_dir)
                 running_parts.append(await stack.enter_async_context(self._running(KafkaPart(kafka))))
                 await self._all_ready(running_parts)
