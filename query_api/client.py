@@ -25,7 +25,7 @@ PAGE_DOCUMENTS = 1_000
 
 
 class NotNow(Failure):
-    """503: what was asked for is not there yet, or the log is out of reach. Trying again may help."""
+    """503: what was asked for is not there yet, or the log is unavailable. Trying again may help."""
 
 
 class Busy(NotNow):

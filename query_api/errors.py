@@ -80,6 +80,11 @@ def refused_event(error: MalformedEvent) -> ApiProblem:
     return ApiProblem(status, "Document refused", str(error), members={"reason": error.reason})
 
 
+def log_unavailable(detail: str) -> ApiProblem:
+    """Kafka does not answer, so nothing was read or written."""
+    return ApiProblem(503, "Kafka unavailable", detail, retry_after_seconds=5, members={"reason": "unavailable"})
+
+
 def no_such_parameter(name: str, request: Request) -> str:
     return f"There is no parameter {name[:80]!r}; /docs lists those of {request.url.path}."
 
@@ -101,7 +106,7 @@ async def _on_problem(request: Request, error: Exception) -> Response:
 
 async def _on_store_error(request: Request, error: Exception) -> Response:
     log.warning("store unavailable", path=request.url.path, reason=str(error))
-    return ApiProblem(503, "Store out of reach", f"{error}. Try again in a while.", retry_after_seconds=2).response()
+    return ApiProblem(503, "Store unavailable", f"{error}. Try again in a while.", retry_after_seconds=2).response()
 
 
 async def _on_damage(request: Request, error: Exception) -> Response:

@@ -27,7 +27,8 @@ DESCRIPTIONS = {
     421: "The service does not answer to this host name.",
     422: "Invalid; the detail says what.",
     429: "Too many requests of one caller.",
-    503: "Not now: a store or the log is out of reach, or too much is under way.",
+    501: "The service runs without the extra that this needs.",
+    503: "Not now: a store or the log is unavailable, or too much is under way.",
 }
 RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}}
 

@@ -152,7 +152,7 @@ def batches(envelopes: Mapping[str, bytes]) -> Iterator[list[bytes]]:
 
 
 def _publish(client: ServiceClient, batch: list[bytes], timeout_seconds: float) -> str:
-    """The token of the batch once the log has all of it; retried while the log is out of reach."""
+    """The token of the batch once the log has all of it; retried while the log is unavailable."""
     deadline = time.monotonic() + timeout_seconds
     while True:
         try:

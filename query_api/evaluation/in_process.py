@@ -14,16 +14,18 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import msgspec
 import structlog
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_delay
 
 from query_api.admission import SearchRefused, Turn
+from query_api.evaluation.aggregation import Experiment, collection_result, not_measured
 from query_api.evaluation.approaches import WITHOUT_RERANKER, Approach
 from query_api.evaluation.datasets import KIND, LabelledCollection, LabelledDocument, Question
 from query_api.evaluation.results import Answer, Evaluation, Loaded, ServiceFacts
+from query_api.evaluation.statistics import LEVEL, RESAMPLES
 from schemas.evaluations import EvaluationRequest, EvaluationState
 from schemas.frames import Done, SearchFrame
 from schemas.hits import Hit
@@ -39,10 +41,8 @@ SPLIT = "request"
 log = structlog.get_logger(__name__)
 
 
-class SearchInThread(Protocol):
-    """One search in a thread of the caller's: the parts of its answer, as `SearchEngine.search` yields them."""
-
-    def __call__(self, request: SearchRequest, threads: ThreadPoolExecutor) -> AsyncGenerator[SearchFrame, None]: ...
+SearchInThread = Callable[[SearchRequest, ThreadPoolExecutor], AsyncGenerator[SearchFrame, None]]
+"""One search in a thread of the caller's: its frames, as `SearchEngine.search` yields them."""
 
 
 class EvaluationRunning(Exception):
@@ -212,9 +212,6 @@ class Evaluations:
     def _report(
         self, run: _Run, documents: Sequence[LabelledDocument], answers: Mapping[str, Sequence[Answer]]
     ) -> dict[str, Any]:
-        from query_api.evaluation.aggregation import Experiment, collection_result, not_measured  # numpy: slow to load
-        from query_api.evaluation.statistics import LEVEL, RESAMPLES
-
         request = run.request
         questions = tuple(
             Question(id=each.id, text=each.text, metadata=None if each.kind is None else {KIND: each.kind})

@@ -6,10 +6,10 @@
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -29,12 +29,6 @@ JSONObject = dict[str, Any]
 
 Progress = Callable[[str, int], Callable[[int], None]]
 """Called with a step and its number of parts as it begins; what it returns is called as parts are done."""
-
-
-class FrameSource(Protocol):
-    """What answers searches: `ServiceClient`, or a double."""
-
-    def events(self, path: str, params: Mapping[str, Any]) -> Iterable[tuple[str, JSONObject]]: ...
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,7 +144,7 @@ def _experiment(plan: Plan, collection: LabelledCollection, loaded: Loaded) -> E
     )
 
 
-def _answered(plan: Plan, client: FrameSource, experiment: Experiment, begin: Progress) -> _Answered:
+def _answered(plan: Plan, client: ServiceClient, experiment: Experiment, begin: Progress) -> _Answered:
     """The approaches of a question take turns at being first, since the first one finds the question's texts cold."""
     into, questions = experiment.loaded.collection, experiment.questions
     approaches, not_offered = offered_approaches(client, plan, into, questions[0])
@@ -167,7 +161,7 @@ def _answered(plan: Plan, client: FrameSource, experiment: Experiment, begin: Pr
 
 
 def offered_approaches(
-    client: FrameSource, plan: Plan, collection: str, question: Question
+    client: ServiceClient, plan: Plan, collection: str, question: Question
 ) -> tuple[tuple[Approach, ...], dict[str, str]]:
     """The approaches that the service takes, and {approach: why not} of the others.
 
@@ -187,7 +181,7 @@ def offered_approaches(
     return tuple(offered), refused
 
 
-def _require_approach(client: FrameSource, plan: Plan, collection: str, question: Question) -> None:
+def _require_approach(client: ServiceClient, plan: Plan, collection: str, question: Question) -> None:
     """Raises WrongSetting, as `offered_approaches` does, where the service takes none of them."""
     for approach in plan.approaches:
         with suppress(WrongSetting):
@@ -196,7 +190,7 @@ def _require_approach(client: FrameSource, plan: Plan, collection: str, question
     offered_approaches(client, plan, collection, question)
 
 
-def search(client: FrameSource, question_id: str, parameters: Mapping[str, Any]) -> Answer:
+def search(client: ServiceClient, question_id: str, parameters: Mapping[str, Any]) -> Answer:
     """One search. Raises Failure when its stream ends in an error or is cut off, WrongSetting when it is refused."""
     began = time.perf_counter()
     hits: list[JSONObject] = []

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Path
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import DEFAULT_RULES
 from query_api.context import Service, service_of
-from query_api.errors import ApiProblem, problem_responses, refused_event
+from query_api.errors import ApiProblem, log_unavailable, problem_responses, refused_event
 from query_api.index.collection_settings import SettingsReader, Stated
 from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord
@@ -49,7 +49,7 @@ RELINK_PATH = "/v1/collections/{collection}/relink"
 
 @router.get("/v1/collections", summary="The collections there are")
 async def list_collections(service: ServiceOf) -> CollectionList:
-    """Those with live documents, and those with a setting ahead of them. While the log is out of reach a note says that
+    """Those with live documents, and those with a setting ahead of them. While the log is unavailable a note says that
     what was chosen is not known."""
     counts = service.snapshot().text.fields.collections()
     chosen: dict[str, list[CurationEvent]] = {name: [] for name in counts}
@@ -123,7 +123,7 @@ def require_documents(service: Service, collection: str) -> None:
 
 
 async def newest_setting(service: Service, key: bytes) -> Stated:
-    """What the newest record of a key on the curation topic says. Raises ApiProblem while the log is out of reach."""
+    """What the newest record of a key on the curation topic says. Raises ApiProblem while the log is unavailable."""
     try:
         return await SettingsReader(service.locate_broker, service.topics.curation, service.skipped).newest(key)
     except UNREADABLE as error:
@@ -135,7 +135,7 @@ def _unreadable(error: Exception) -> str:
 
 
 async def publish(service: Service, key: bytes, value: bytes | None) -> str:
-    """Where a record now stands on the curation topic. Raises ApiProblem while the log is out of reach."""
+    """Where a record now stands on the curation topic. Raises ApiProblem while the log is unavailable."""
     try:
         (position,) = await service.writer.publish(service.topics.curation, [OutgoingRecord(key, value)])
     except BrokerUnavailable as error:
@@ -149,10 +149,6 @@ def _checked_key(make: Callable[..., bytes], *names: str) -> bytes:
         return make(*names)
     except MalformedEvent as error:
         raise refused_event(error) from error
-
-
-def log_unavailable(detail: str) -> ApiProblem:
-    return ApiProblem(503, "Log out of reach", detail, retry_after_seconds=5, members={"reason": "unavailable"})
 
 
 def _defaults(service: Service) -> ChunkingParameters:

@@ -1,7 +1,6 @@
 """`/v1/dead-letters`: what could not be indexed, newest first, with its bytes and what was wrong."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
@@ -13,12 +12,11 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from query_api.context import Service, service_of
 from query_api.dead_letters.description import LetterRecord, detail
 from query_api.dead_letters.skip import NothingToSkip, skip_batch
-from query_api.errors import ApiProblem, problem_responses
+from query_api.errors import ApiProblem, log_unavailable, problem_responses
 from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable
 from query_api.middleware.body_size import ModelRoute
-from query_api.routes.parameters import Since
-from schemas.clock import since_ms
+from query_api.routes.parameters import Since, first_ms
 from schemas.dead_letters import DeadLetterDetail, DeadLetterPage, SkipOrder, SkippedBatch
 from schemas.errors import MalformedToken
 from schemas.ids import Position, parse_positions
@@ -39,15 +37,13 @@ async def list_dead_letters(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
 ) -> DeadLetterPage:
     """Newest first. They are kept for as long as their topic keeps them, 30 days unless that was changed."""
+    from_ms = first_ms(since)
     try:
-        first_ms = None if since is None else since_ms(since, time.time_ns() // 1_000_000)
         before = parse_positions(cursor) if cursor else {}
     except MalformedToken as error:
         raise ApiProblem(400, "Malformed cursor", "Give the `next_cursor` of the page before.") from error
-    except ValueError as error:
-        raise ApiProblem(422, "Request does not fit", f"`since`: {error}") from error
     async with _reading():
-        return await service.dead_letters.page(reason=reason, since_ms=first_ms, before=before, limit=limit)
+        return await service.dead_letters.page(reason=reason, since_ms=from_ms, before=before, limit=limit)
 
 
 @router.post(
@@ -71,9 +67,7 @@ async def skip(order: SkipOrder, service: ServiceOf) -> SkippedBatch:
     except NothingToSkip as error:
         raise ApiProblem(404, "Nothing to skip", f"{error} 'thalweg status' names the batches that are.") from error
     except BrokerUnavailable as error:
-        raise ApiProblem(
-            503, "Log out of reach", f"{error}. Send it again in a while: twice does no harm.", retry_after_seconds=5
-        ) from error
+        raise log_unavailable(f"{error}. Send it again in a while: twice does no harm.") from error
 
 
 @router.get(
@@ -137,6 +131,4 @@ async def _reading() -> AsyncIterator[None]:
         yield
     except (KafkaError, OSError, TimeoutError, LogUnavailable) as error:
         reason = str(error) or "Kafka does not answer"
-        raise ApiProblem(
-            503, "Log out of reach", f"The dead letters cannot be read: {reason}.", retry_after_seconds=5
-        ) from error
+        raise log_unavailable(f"The dead letters cannot be read: {reason}.") from error

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from indexer.parsing import formats
 from query_api.context import Service, service_of
-from query_api.errors import ApiProblem, problem_responses
+from query_api.errors import ApiProblem, log_unavailable, problem_responses
 from query_api.ingest import intake
 from query_api.ingest.batch import Batch, Refusal, prepared
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
@@ -247,12 +247,8 @@ async def _publish_members(service: Service, batch: Batch) -> dict[int, Position
 
 
 def _unavailable(error: BrokerUnavailable) -> ApiProblem:
-    return ApiProblem(
-        503,
-        "Log out of reach",
-        f"{error}. Send it again in a while: should it have got through after all, twice does no harm.",
-        retry_after_seconds=5,
-        members={"reason": "unavailable"},
+    return log_unavailable(
+        f"{error}. Send it again in a while: should it have got through after all, twice does no harm."
     )
 
 

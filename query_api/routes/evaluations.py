@@ -12,6 +12,7 @@ from query_api.errors import ApiProblem, problem_responses
 from query_api.evaluation.approaches import Approach, approaches_named
 from query_api.evaluation.datasets import LabelledDocument
 from query_api.evaluation.in_process import EvaluationRunning, Evaluations, search_request
+from query_api.evaluation.metrics import require_ir_measures
 from query_api.evaluation.results import ServiceFacts
 from query_api.middleware.body_size import LargeModelRoute
 from query_api.rerankers.port import HOW_TO_CONFIGURE
@@ -65,13 +66,17 @@ def evaluations_over(service: Service) -> Evaluations:
     "/v1/evaluations",
     summary="Evaluate searches on labelled questions",
     status_code=202,
-    responses=problem_responses(404, 409),
+    responses=problem_responses(404, 409, 501),
 )
 async def begin_evaluation(
     asked: EvaluationRequest, service: ServiceOf, evaluations: EvaluationsOf, response: Response
 ) -> EvaluationState:
     """Every question is put in every approach, behind the searches of others; `GET` with the id tells how far it is,
     and has the report when it is done. One at a time; the last twenty are kept until the service stops."""
+    try:
+        require_ir_measures()
+    except WrongSetting as error:
+        raise ApiProblem(501, "Evaluation not installed", str(error)) from error
     approaches = _approaches(asked, reranker=service.reranker is not None)
     documents = await _documents(service, asked)
     try:

@@ -32,7 +32,7 @@ async def livez() -> str:
     responses={503: {"model": Readiness, "description": "Not yet; `reasons` say why."}},
 )
 async def readyz(service: ServiceOf) -> Response:
-    """Stores open, model loaded, and lag under THALWEG_SERVICE__MAX_LAG_SECONDS where that is set. Kafka out of reach
+    """Stores open, model loaded, and lag under THALWEG_SERVICE__MAX_LAG_SECONDS where that is set. An unavailable Kafka
     does not make it unready: searches go on."""
     state = readiness(service)
     return JSONResponse(state.model_dump(), 200 if state.ready else 503)

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from indexer.errors import MalformedCursor
 from query_api.analytics import feedback_shown
 from query_api.context import Service, service_of
-from query_api.errors import ApiProblem, problem_responses
+from query_api.errors import ApiProblem, log_unavailable, problem_responses
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
 from query_api.middleware.body_size import ModelRoute
 from query_api.routes.parameters import Since, first_ms
@@ -90,12 +90,7 @@ async def give_feedback(retrieval_id: str, feedback: FeedbackRequest, service: S
     try:
         (position,) = await service.writer.publish(service.topics.provenance, [record])
     except (BrokerUnavailable, RecordRefused) as error:
-        raise ApiProblem(
-            503,
-            "Log out of reach",
-            f"{error}. Send it again in a while: twice does no harm.",
-            retry_after_seconds=5,
-        ) from error
+        raise log_unavailable(f"{error}. Send it again in a while: twice does no harm.") from error
     accepted = FeedbackAccepted(
         position=str(position), retrieval_id=retrieval_id, chunk_id=hit.chunk_id, rating=feedback.value
     )

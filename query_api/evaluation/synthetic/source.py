@@ -9,13 +9,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 import Stemmer
 
 from indexer.chunking.sentences import sentence_spans
+from query_api.client import ServiceClient
 from schemas.errors import WrongSetting
 
 PAGE_DOCUMENTS = 1_000
@@ -25,12 +26,6 @@ STATED_CONFIDENCE = 1.0
 MAX_VALUE_CHARACTERS = 60
 
 JSONObject = dict[str, Any]
-
-
-class Reader(Protocol):
-    """What is read: `ServiceClient`, or a double."""
-
-    def get(self, path: str, params: Mapping[str, Any] | None = None) -> JSONObject: ...
 
 
 class IndexedDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,10 +54,10 @@ class _RawDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_collection(
-    reader: Reader, collection: str, begin: Callable[[str, int], Callable[[int], None]]
+    client: ServiceClient, collection: str, begin: Callable[[str, int], Callable[[int], None]]
 ) -> tuple[IndexedDocument, ...]:
     """Every document of the collection, by id. Raises WrongSetting for an empty one, and the client's failures."""
-    listed = _listed(reader, collection)
+    listed = _listed(client, collection)
     if not listed:
         raise WrongSetting(
             f"The collection {collection!r} is empty, or there is none. Load it, or name another collection."
@@ -70,7 +65,7 @@ def read_collection(
     advance = begin(f"read: {collection}", len(listed))
 
     def read(summary: JSONObject) -> _RawDocument:
-        found = _read(reader, collection, summary)
+        found = _read(client, collection, summary)
         advance(1)
         return found
 
@@ -79,22 +74,22 @@ def read_collection(
     return _linked(documents)
 
 
-def _listed(reader: Reader, collection: str) -> list[JSONObject]:
+def _listed(client: ServiceClient, collection: str) -> list[JSONObject]:
     found: list[JSONObject] = []
     asked: JSONObject = {"collection": collection, "limit": PAGE_DOCUMENTS}
     while True:
-        page = reader.get("/v1/documents", asked)
+        page = client.get("/v1/documents", asked)
         found += page["documents"]
         if page["next_cursor"] is None:
             return sorted(found, key=lambda summary: str(summary["id"]))
         asked = {**asked, "cursor": page["next_cursor"]}
 
 
-def _read(reader: Reader, collection: str, summary: JSONObject) -> _RawDocument:
+def _read(client: ServiceClient, collection: str, summary: JSONObject) -> _RawDocument:
     key = f"{collection}/{summary['id']}"
-    detail = reader.get(f"/v1/documents/{quote(summary['id'], safe='')}", {"collection": collection})
-    about = reader.get(f"/v1/nodes/{quote(key, safe='')}", {"kinds": "about", "limit": PAGE_DOCUMENTS})
-    around = reader.get(
+    detail = client.get(f"/v1/documents/{quote(summary['id'], safe='')}", {"collection": collection})
+    about = client.get(f"/v1/nodes/{quote(key, safe='')}", {"kinds": "about", "limit": PAGE_DOCUMENTS})
+    around = client.get(
         "/v1/graph",
         {"node": key, "depth": 2, "kinds": ["has_chunk", "states", "links_to"], "limit": MAX_NODES, "outward": True},
     )

@@ -4,6 +4,7 @@ from math import log2
 
 import pytest
 
+from query_api.evaluation import metrics
 from query_api.evaluation.metrics import (
     categories_of,
     diversity,
@@ -15,6 +16,7 @@ from query_api.evaluation.metrics import (
     years_of,
 )
 from query_api.evaluation.results import Answer, Diversity, Spread, Threshold
+from schemas.errors import WrongSetting
 
 
 def test_one_ranking_of_documents_worked_by_hand() -> None:
@@ -149,3 +151,9 @@ def test_steps_come_in_their_order_and_count_the_answers_that_had_them() -> None
         "answer": (2, 4.0),
     }
     assert list(found) == ["texts", "embed", "total", "first hit", "answer"]
+
+
+def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "find_spec", lambda name: None)
+    with pytest.raises(WrongSetting, match=r"pip install 'thalweg\[evaluate\]'"):
+        measure_rankings({"q": ["a"]}, {"q": {"a": 1}}, 3)

@@ -48,12 +48,12 @@ async def test_bodies_that_together_are_too_large_are_refused_until_the_others_a
         await refused(running, b"x" * 60_000)
         await refused(running, pieces(60))
         small = await running.http.put("/v1/documents/a", content=b"x" * 10_000, headers=TEXT)
-        assert problem(small)["title"] == "Log out of reach"
+        assert problem(small)["title"] == "Kafka unavailable"
         assert (await running.http.post("/v1/search", json={"q": "x"})).status_code != 413
         go_on.set()
-        assert problem(await slow)["title"] == "Log out of reach"
+        assert problem(await slow)["title"] == "Kafka unavailable"
         again = await running.http.put("/v1/documents/a", content=b"x" * 60_000, headers=TEXT)
-        assert problem(again)["title"] == "Log out of reach"
+        assert problem(again)["title"] == "Kafka unavailable"
 
 
 async def pieces(kilobytes: int) -> AsyncIterator[bytes]:

@@ -59,7 +59,7 @@ def test_every_error_is_declared_as_a_problem(tmp_path: Path) -> None:
         ("GET /v1/search", "200 204 400 410 414 421 422 429 503"),
         ("POST /v1/search", "200 204 400 403 408 410 413 414 421 422 429 503"),
         ("PUT /v1/documents/{document_id}", "202 400 403 404 408 413 414 415 421 422 503"),
-        ("POST /v1/evaluations", "202 400 403 404 408 409 413 421 422 503"),
+        ("POST /v1/evaluations", "202 400 403 404 408 409 413 421 422 501 503"),
         ("DELETE /v1/cache", "200 400 403 421 422 503"),
     ],
 )

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from query_api.evaluation import metrics
 from query_api.evaluation.in_process import Evaluations
 from query_api.retrieval.stages import SearchFailed
 from tests.unit.query_api.running_service import Running
@@ -102,3 +103,13 @@ async def test_a_search_that_breaks_ends_it_with_the_reason(running: Running) ->
     failed = await finished(running, begun.json()["id"])
     assert (failed["status"], failed["report"]) == ("failed", None)
     assert failed["message"].startswith("The disk is gone.")
+
+
+async def test_without_the_extra_it_is_refused_before_anything_is_searched(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "find_spec", lambda name: None)
+    refused = await running.http.post("/v1/evaluations", json=ASKED)
+    assert refused.status_code == 501
+    assert "thalweg[evaluate]" in refused.json()["detail"]
+    assert (await running.get("/v1/evaluations")).json()["evaluations"] == []
