@@ -123,9 +123,7 @@ def test_an_edge_out_of_the_scope_may_be_gone_over_and_is_not_shown() -> None:
 
 def test_where_very_many_are_near_only_the_nearest_are_gone_on_from() -> None:
     """Each of forty leads on to a document of its own; as many of these are found as there are places in the ring."""
-    near = [
-        Page(f"n{at:02}", f"Neighbourhood{at:02}", [[f"It is beside Far{at:02}."]], [f"Far{at:02}"]) for at in range(40)
-    ]
+    near = [Page(f"n{at:02}", f"Near{at:02}", [[f"It is beside Far{at:02}."]], [f"Far{at:02}"]) for at in range(40)]
     far = [Page(f"f{at:02}", f"Far{at:02}", [["Far."]]) for at in range(40)]
     names = [page.title for page in near]
     seed = Page("seed", "Seed", [[" ".join(names)]], names)
