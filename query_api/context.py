@@ -21,13 +21,12 @@ from query_api.dead_letters.rate import RecentDeadLetters
 from query_api.dead_letters.topic_reader import DeadLetterReader
 from query_api.encoder import LoadEncoder, ServedModel, load_encoder
 from query_api.errors import ApiProblem
-from query_api.index.lag import LogWatch
+from query_api.index.lag import LagMonitor, UnreadableBatchMonitor
 from query_api.index.log_identity import LogIdentity
-from query_api.index.manager import NotThereYet, SnapshotKeeper, StoppingNow, covers
+from query_api.index.manager import NotYetIndexed, ServiceStopping, SnapshotManager, covers
 from query_api.index.snapshot import Snapshot
 from query_api.index.stores import Stores
-from query_api.index.unreadable_batches import UnreadableWatch
-from query_api.index.worker_state import WorkerWatch
+from query_api.index.worker_state import WorkerMonitor
 from query_api.ingest.producer import LogWriter
 from query_api.metrics import ServiceMetrics
 from query_api.process_pool.pool import SharedSearches, processes_to_search
@@ -64,14 +63,14 @@ class Service:
     topics: TopicNames
     metrics: ServiceMetrics
     skipped: SkippedBatches
-    keeper: SnapshotKeeper
+    keeper: SnapshotManager
     model: ServedModel
     reranker: ServedReranker | None
     engine: SearchEngine
-    log_watch: LogWatch
+    log_watch: LagMonitor
     log_identity: LogIdentity
-    unreadable: UnreadableWatch
-    worker_watch: WorkerWatch
+    unreadable: UnreadableBatchMonitor
+    worker_watch: WorkerMonitor
     dead_letters: DeadLetterReader
     recent_dead_letters: RecentDeadLetters
     writer: LogWriter
@@ -118,13 +117,13 @@ class Service:
 
         skipped = SkippedBatches(locate_broker, topics.curation)
         stores = stores or Stores(block.resident_text_bytes, topics.documents)
-        keeper = SnapshotKeeper(settings, stores, locate_broker, metrics, skipped)
+        keeper = SnapshotManager(settings, stores, locate_broker, metrics, skipped)
         embed_seconds = min(settings.embedding.timeout_seconds, block.budgets.embed_seconds)
         embedding = settings.embedding.model_copy(update={"timeout_seconds": embed_seconds})
         model = ServedModel(embedding, settings.storage.data_dir, load_encoder, encoder_retry_seconds)
         reranker = ServedReranker(settings.reranker) if settings.reranker.configured else None
         engine = engine or SearchEngine(block.budgets, reranker)
-        log_watch = LogWatch(locate_broker, keeper.applied)
+        log_watch = LagMonitor(locate_broker, keeper.applied)
         dead_letters = DeadLetterReader(locate_broker, topics.dead_letters)
         provenance_writer = log_writer("gzip")
         provenance = ProvenanceQueue(
@@ -153,13 +152,13 @@ class Service:
             engine=engine,
             log_watch=log_watch,
             log_identity=LogIdentity(locate_broker, topics.documents, lambda: log_watch.reachable),
-            unreadable=UnreadableWatch(
+            unreadable=UnreadableBatchMonitor(
                 locate_broker,
                 lambda: _next_offsets(keeper, log_watch),
                 TopicPartition(topics.curation, 0),
                 skipped,
             ),
-            worker_watch=WorkerWatch(settings.storage.data_dir),
+            worker_watch=WorkerMonitor(settings.storage.data_dir),
             dead_letters=dead_letters,
             recent_dead_letters=RecentDeadLetters(dead_letters),
             writer=log_writer(),
@@ -264,9 +263,9 @@ class Service:
         """A snapshot that shows these positions. Raises ApiProblem 503 with what has been reached."""
         try:
             return await self.keeper.wait_for(asked, graph=graph, seconds=wait_seconds)
-        except StoppingNow as error:
+        except ServiceStopping as error:
             raise ApiProblem(503, "Stopping", str(error), retry_after_seconds=5) from error
-        except NotThereYet as error:
+        except NotYetIndexed as error:
             raise ApiProblem(
                 503, "Not there yet", str(error), retry_after_seconds=1, members={"reached": error.reached}
             ) from error
@@ -315,7 +314,7 @@ def not_ready(reason: str) -> ApiProblem:
     return ApiProblem(503, "Not ready", reason, retry_after_seconds=2)
 
 
-def _next_offsets(keeper: SnapshotKeeper, log_watch: LogWatch) -> dict[TopicPartition, int]:
+def _next_offsets(keeper: SnapshotManager, log_watch: LagMonitor) -> dict[TopicPartition, int]:
     """The partitions with records that searches do not show, and the offset that is wanted next."""
     return {
         TopicPartition(topic, partition): applied.get(partition, -1) + 1

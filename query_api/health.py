@@ -59,7 +59,7 @@ def _notes(service: Service) -> Iterator[str]:
     yield from service.worker_watch.notes()
     yield from service.recent_dead_letters.notes()
     yield from map(str, service.unreadable.found)
-    yield from (str(held) for held in log_watch.held_back if held.seconds > OPEN_TRANSACTION_SECONDS)
+    yield from (str(held) for held in log_watch.open_transactions if held.seconds > OPEN_TRANSACTION_SECONDS)
 
 
 def gauges(service: Service) -> Iterator[Metric]:

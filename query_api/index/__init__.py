@@ -1,1 +1,1 @@
-"""What is searched, in memory: snapshots of the stores, kept up with the log."""
+"""The index that searches read: consistent snapshots of text and graph that follow the stores and the log."""

@@ -1,14 +1,14 @@
-"""What a collection has chosen for itself, read from the log: the newest record of its key on the curation topic."""
+"""Collections' own settings: the newest record of each key on the curation topic, read on demand or followed."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from aiokafka import TopicPartition
 
 from kafka_client.unreadable_batches import Skip, skip_none
-from query_api.index.follower import POLL_MS, LocateBroker, connect, spans_of
-from schemas.curation import CurationEvent, decode_curation, is_setting
+from query_api.index.follower import POLL_MS, FollowedRecord, LocateBroker, Span, TopicFollower, connect, spans_of
+from schemas.curation import CurationEvent, LinkingChoice, LinkingEvent, decode_curation, is_setting
 from schemas.errors import MalformedEvent
 from schemas.ids import Position
 
@@ -16,7 +16,7 @@ ANSWER_SECONDS = 20.0
 FETCH_BYTES = 1024 * 1024
 
 
-class Stated(NamedTuple):
+class NewestRecord(NamedTuple):
     """What the newest record of a key says, and where it stands; None and None where there is none."""
 
     event: CurationEvent | None = None
@@ -34,16 +34,16 @@ class SettingsReader:
         self._skip = skip
         self._topic = topic
 
-    async def newest(self, key: bytes) -> Stated:
+    async def newest(self, key: bytes) -> NewestRecord:
         """What the topic states now. A record that the worker refuses as malformed is passed over, as there."""
-        return (await self._newest(key.__eq__)).get(key, Stated())
+        return (await self._newest(key.__eq__)).get(key, NewestRecord())
 
-    async def settings(self) -> list[Stated]:
+    async def settings(self) -> list[NewestRecord]:
         """What every collection has chosen, or taken back, for each of its settings."""
         return list((await self._newest(is_setting)).values())
 
-    async def _newest(self, wanted: Callable[[bytes], bool]) -> dict[bytes, Stated]:
-        found: dict[bytes, Stated] = {}
+    async def _newest(self, wanted: Callable[[bytes], bool]) -> dict[bytes, NewestRecord]:
+        found: dict[bytes, NewestRecord] = {}
         async with asyncio.timeout(ANSWER_SECONDS):
             consumer = await connect(self._locate_broker(), FETCH_BYTES, skip=self._skip)
             try:
@@ -55,15 +55,53 @@ class SettingsReader:
                     batches = await consumer.getmany(place, timeout_ms=POLL_MS)
                     for record in batches.get(place, ()):
                         if record.key is not None and wanted(record.key):
-                            before = found.get(record.key, Stated())
+                            before = found.get(record.key, NewestRecord())
                             found[record.key] = _newer(before, record.key, record.value, Position(0, record.offset))
             finally:
                 await consumer.stop()
         return found
 
 
-def _newer(before: Stated, key: bytes, value: bytes | None, position: Position) -> Stated:
+def _newer(before: NewestRecord, key: bytes, value: bytes | None, position: Position) -> NewestRecord:
     try:
-        return Stated(decode_curation(key, value), position)
+        return NewestRecord(decode_curation(key, value), position)
     except MalformedEvent:
         return before
+
+
+class LinkingChoices:
+    """Follows how collections chose to be linked, so that searches need not ask the log.
+
+    `by_collection` is what the newest record of each says, as far as it was read: empty until the log is reached, kept
+    while it is away. `changed` is called when it is another.
+    """
+
+    def __init__(self, topic: str, locate_broker: LocateBroker, changed: Callable[[], None], skip: Skip) -> None:
+        self.by_collection: Mapping[str, LinkingChoice] = {}
+        self._changed = changed
+        self._follower = TopicFollower(
+            topic, locate_broker, _from_beginning, self._take, record_bytes=FETCH_BYTES, skip=skip
+        )
+
+    async def run(self) -> None:
+        await self._follower.run()
+
+    async def _take(self, records: Sequence[FollowedRecord]) -> None:
+        """What the worker refuses as malformed is passed over, as there."""
+        choices = dict(self.by_collection)
+        for record in records:
+            try:
+                event = decode_curation(record.key, record.value)
+            except MalformedEvent:
+                continue
+            if isinstance(event, LinkingEvent):
+                choices.pop(event.collection, None)
+                if event.choice is not None:
+                    choices[event.collection] = event.choice
+        if choices != self.by_collection:
+            self.by_collection = choices
+            self._changed()
+
+
+def _from_beginning(spans: Mapping[int, Span]) -> Mapping[int, int]:
+    return {partition: span.beginning for partition, span in spans.items()}

@@ -1,4 +1,4 @@
-"""What became of a document's last write: told from the tables, the graph and the receipts. No I/O."""
+"""What became of a document's last write, by the tables, the graph and the receipts. No I/O."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -69,30 +69,30 @@ def _pending(
 ) -> str | None:
     """What of the asked write is still to come; None for nothing.
 
-    The tables tell how far they are before the receipts tell what became of each record: between the two, a record that
-    left no row may yet turn out to be a dead letter.
+    The tables move on before the receipts arrive: between the two, a record that left no row may yet turn out to be a
+    dead letter.
     """
     positions = snapshot.text.positions
     late = {at: offset for at, offset in asked.items() if at not in positions or positions[at].offset < offset}
     if late:
         return f"The record at {format_positions(late)} is not indexed yet."
-    untold = {at: offset for at, offset in asked.items() if receipts.reached.get(at, -1) < offset}
-    if row is not None and row.offset >= untold.get(row.partition, -1):
-        untold.pop(row.partition, None)
-    return f"The receipt of the record at {format_positions(untold)} has not come yet." if untold else None
+    unconfirmed = {at: offset for at, offset in asked.items() if receipts.reached.get(at, -1) < offset}
+    if row is not None and row.offset >= unconfirmed.get(row.partition, -1):
+        unconfirmed.pop(row.partition, None)
+    return f"The receipt of the record at {format_positions(unconfirmed)} has not come yet." if unconfirmed else None
 
 
 def _indexed_state(snapshot: "Snapshot", row: "DocumentRow | None") -> dict[str, Any]:
     """What searches show of the document now, whatever is on its way."""
     if row is None:
         return {}
-    held = row.live and snapshot.graph.document(row.key) is not None
+    shown = row.live and snapshot.graph.document(row.key) is not None
     return {
         "position": f"{row.partition}:{row.offset}",
         "version": row.version,
         "chunks": row.chunks,
         "searchable": row.live,
-        "in_graph": held and _graph_shows(snapshot, row),
+        "in_graph": shown and _graph_shows(snapshot, row),
     }
 
 

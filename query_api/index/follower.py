@@ -25,7 +25,7 @@ LocateBroker = Callable[[], KafkaConnection | None]
 """The cluster to use now, or None while no Kafka is known. Asked again at every connection."""
 
 
-class TailedRecord(NamedTuple):
+class FollowedRecord(NamedTuple):
     partition: int
     offset: int
     key: bytes | None
@@ -51,12 +51,12 @@ class TopicMissing(LogUnavailable):
 Begin = Callable[[Mapping[int, Span]], Mapping[int, int]]
 """Called at every connection: the first offset to read of each partition. May raise LogUnavailable."""
 
-Take = Callable[[Sequence[TailedRecord]], Awaitable[None]]
+Take = Callable[[Sequence[FollowedRecord]], Awaitable[None]]
 """Called with records in offset order within a partition; after a reconnection some may come again."""
 
 
-class TopicTail:
-    """Hands every record of a topic to `take`, from where `begin` says, reconnecting for ever."""
+class TopicFollower:
+    """Hands every record of a topic to `take`, from where `begin` says, reconnecting forever."""
 
     def __init__(
         self, topic: str, locate_broker: LocateBroker, begin: Begin, take: Take, *, record_bytes: int, skip: Skip
@@ -103,7 +103,7 @@ class TopicTail:
             while self._locate_broker() == servers and not self._has_more_partitions(consumer, len(spans)):
                 batches: Mapping[Any, Sequence[Any]] = await consumer.getmany(timeout_ms=POLL_MS)
                 records = [
-                    TailedRecord(record.partition, record.offset, record.key, record.value)
+                    FollowedRecord(record.partition, record.offset, record.key, record.value)
                     for batch in batches.values()
                     for record in batch
                 ]

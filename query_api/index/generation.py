@@ -1,9 +1,10 @@
 """One generation, open for reading: its text tables, and its graph, which follows the graph topic."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import structlog
 
@@ -11,13 +12,12 @@ from indexer.errors import DamagedStore
 from indexer.generations import Generation, Manifest, read_manifest
 from indexer.runtime.memory import return_freed_memory
 from kafka_client.unreadable_batches import Skip
-from query_api.index.follower import LocateBroker, LogUnavailable, Span, TailedRecord, TopicTail
-from query_api.index.graph.live import GraphChange, LiveGraph
+from query_api.index.follower import FollowedRecord, LocateBroker, LogUnavailable, Span, TopicFollower
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.index.stores import GraphFile, Stores
 from query_api.index.text.snapshot import TextReader
-from schemas.contributions import decode_contribution
+from schemas.contributions import Contribution, decode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey
 from schemas.settings import MIB, KafkaSettings
@@ -27,13 +27,74 @@ log = structlog.get_logger(__name__)
 
 
 _DATA_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError)
-REST_FACTOR = 10  # a tenth of one core at most goes into new bases; the overlay keeps the graph fresh meanwhile
+REBASE_PAUSE_FACTOR = 10  # a tenth of one core at most goes into new bases; the overlay keeps the graph fresh meanwhile
 
 
 class InThread(Protocol):
     """Runs blocking work in a thread and waits for its result."""
 
     async def __call__(self, work: Callable[..., Any], *arguments: Any) -> Any: ...
+
+
+class GraphChange(NamedTuple):
+    """One record of the graph topic: a document's whole contribution, or None when it is withdrawn."""
+
+    offset: int
+    key: DocumentKey
+    contribution: Contribution | None
+
+
+class LiveGraph:
+    """The newest graph view: a base built from a snapshot, and the changes of the graph topic after it. `apply` and
+    `rebase` may be called from any thread, with anything already applied: the view's position never goes back.
+
+    It remembers the newest change of each document since the base, so that the next base need not ask the log again.
+    """
+
+    def __init__(self, base: GraphView) -> None:
+        self._lock = threading.Lock()
+        self._view = base
+        self._base_position = base.position
+        self._since_base: dict[DocumentKey, GraphChange] = {}
+
+    @property
+    def view(self) -> GraphView:
+        return self._view
+
+    @property
+    def base_position(self) -> int:
+        """The position of the snapshot the view is built on."""
+        return self._base_position
+
+    @property
+    def changes_since_base(self) -> int:
+        return len(self._since_base)
+
+    def apply(self, changes: Sequence[GraphChange], reached: int) -> bool:
+        """Apply changes in offset order, up to and including offset `reached`; True when the view is another one."""
+        with self._lock:
+            if reached <= self._view.position:
+                return False
+            newest = {change.key: change for change in changes if change.offset > self._view.position}
+            self._view = self._view.with_changes(_pairs(newest), reached)
+            self._since_base |= newest
+            return True
+
+    def rebase(self, build: Callable[[], GraphView]) -> None:
+        """Build a newer base, without holding up `apply`, and catch it up with what was applied meanwhile."""
+        base = build()
+        with self._lock:
+            if base.position <= self._base_position:
+                return
+            later = {key: change for key, change in self._since_base.items() if change.offset > base.position}
+            reached = max(base.position, self._view.position)
+            self._view = base.with_changes(_pairs(later), reached) if reached > base.position else base
+            self._base_position = base.position
+            self._since_base = later
+
+
+def _pairs(changes: dict[DocumentKey, GraphChange]) -> list[tuple[DocumentKey, Contribution | None]]:
+    return [(change.key, change.contribution) for change in changes.values()]
 
 
 class OpenedGeneration:
@@ -56,7 +117,7 @@ class OpenedGeneration:
             except DamagedStore as error:
                 if self.graph_file is None:
                     raise
-                _warn_of(self.graph_file, error)
+                _warn_damaged(self.graph_file, error)
                 self.damaged_graph_files.add(self.graph_file.name)
 
 
@@ -75,7 +136,7 @@ class ServedGeneration:
         locate_broker: LocateBroker,
         in_thread: InThread,
         changed: Callable[[], None],
-        on_broken: Callable[[str, TailedRecord, Exception], None],
+        on_broken: Callable[[str, FollowedRecord, Exception], None],
         skip: Skip,
     ) -> None:
         names = TopicNames(kafka.topic_prefix)
@@ -91,8 +152,8 @@ class ServedGeneration:
         self._changed = changed
         self._on_broken = on_broken
         self._rebasing: asyncio.Task[None] | None = None
-        self._rest_until = 0.0
-        self.tail = TopicTail(
+        self._next_rebase_at = 0.0
+        self.tail = TopicFollower(
             self.graph_topic,
             locate_broker,
             self._first_change,
@@ -106,7 +167,7 @@ class ServedGeneration:
         return self._stores.snapshot(self.generation, self.reader, self.graph.view)
 
     async def follow_snapshot_files(self) -> None:
-        """Rest the graph on the newest snapshot file; it is built beside what is served.
+        """Rebase the graph on the newest snapshot file; the base is built beside what is served.
 
         Raises what a build begun by an earlier call failed with; the call after that tries again.
         """
@@ -115,7 +176,7 @@ class ServedGeneration:
                 return
             ended, self._rebasing = self._rebasing, None
             ended.result()
-        if time.monotonic() < self._rest_until:
+        if time.monotonic() < self._next_rebase_at:
             return
         newest: GraphFile | None = await self._in_thread(
             self._stores.newest_graph_file, self.generation, self._damaged_graph_files
@@ -134,16 +195,16 @@ class ServedGeneration:
         try:
             await self._in_thread(self.graph.rebase, lambda: self._stores.build_graph(self.generation, file))
         except DamagedStore as error:
-            _warn_of(file, error)
+            _warn_damaged(file, error)
             self._damaged_graph_files.add(file.name)
             return
         seconds = time.perf_counter() - started
-        self._rest_until = time.monotonic() + REST_FACTOR * seconds
+        self._next_rebase_at = time.monotonic() + REBASE_PAUSE_FACTOR * seconds
         self.graph_file = file
         self._changed()
         await self._in_thread(return_freed_memory)  # reading the file took several times what is kept of it
         log.info(
-            "graph rests on new snapshot",
+            "graph rebased on new snapshot",
             file=file.name,
             position=file.position,
             seconds=round(seconds, 3),
@@ -162,8 +223,8 @@ class ServedGeneration:
             )
         return {0: max(following, span.beginning)}
 
-    async def _take_changes(self, records: Sequence[TailedRecord]) -> None:
-        read: list[tuple[TailedRecord, GraphChange]] = []
+    async def _take_changes(self, records: Sequence[FollowedRecord]) -> None:
+        read: list[tuple[FollowedRecord, GraphChange]] = []
         for record in records:
             try:
                 read.append((record, _change(record)))
@@ -172,7 +233,7 @@ class ServedGeneration:
         if await self._apply(read, records[-1].offset):
             self._changed()
 
-    async def _apply(self, read: Sequence[tuple[TailedRecord, GraphChange]], reached: int) -> bool:
+    async def _apply(self, read: Sequence[tuple[FollowedRecord, GraphChange]], reached: int) -> bool:
         """Whether the graph is another one. Halves where the data are to blame, so that a record of which no graph can
         be built is passed over alone, as the worker makes a dead letter of it."""
         try:
@@ -189,11 +250,11 @@ class ServedGeneration:
         return moved
 
 
-def _warn_of(file: GraphFile, error: DamagedStore) -> None:
-    log.warning("a snapshot of the graph is passed over", file=file.name, reason=str(error))
+def _warn_damaged(file: GraphFile, error: DamagedStore) -> None:
+    log.warning("damaged graph snapshot skipped", file=file.name, reason=str(error))
 
 
-def _change(record: TailedRecord) -> GraphChange:
+def _change(record: FollowedRecord) -> GraphChange:
     """Raises ValueError or MalformedEvent for a record that is no contribution of the document in its key."""
     key = DocumentKey.parse((record.key or b"").decode())
     contribution = None if record.value is None else decode_contribution(record.value)

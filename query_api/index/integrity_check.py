@@ -1,7 +1,7 @@
-"""Looking for damage while the service runs: every stored file is read again about every half minute.
+"""Integrity checks while the service runs: every stored file is read about every half minute.
 
-What is in memory was checked when it was read and stays right; a file that changed since tells that the next start, or
-the next read, will meet what was not written. So it is told before somebody needs the file.
+What is in memory was checked when it was read and stays right; damage on disk is reported before the next start, or the
+next read, needs the file.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from query_api.index.stores import Stores
 log = structlog.get_logger(__name__)
 
 PAUSE_SECONDS = 20.0
-REST_FACTOR = 9  # a tenth of one core at most: a pass over 3 GB then takes some 20 s
+PAUSE_FACTOR = 9  # a tenth of one core at most: a pass over 3 GB then takes some 20 s
 
 
-class DamageWatch:
+class IntegrityMonitor:
     """Keeps `damage`, all that is not as written in the generation that `served` names. Used on the event loop."""
 
     def __init__(
@@ -32,7 +32,7 @@ class DamageWatch:
         self._pause_seconds = pause_seconds
 
     async def run(self) -> None:
-        """One pass after another, for ever. What a pass finds is told at once, and until a pass does not find it."""
+        """One pass after another. What a pass finds is reported at once, and until a pass does not find it."""
         while True:
             generation = self._served()
             if generation is not None:
@@ -65,7 +65,7 @@ class DamageWatch:
                 log.error("damage on disk", path=each.path, what=each.what)
             found += step
             self.damage = list(dict.fromkeys([*self.damage, *found]))
-            await asyncio.sleep(REST_FACTOR * (time.perf_counter() - began))
+            await asyncio.sleep(PAUSE_FACTOR * (time.perf_counter() - began))
 
 
 def _next(steps: Iterator[list[Damage]]) -> list[Damage] | None:

@@ -1,21 +1,22 @@
-"""What the log holds, looked at once a second: end offsets, and the time of the oldest record that is not applied.
+"""Lag: the log's end offsets and the time of the oldest record not applied, once a second; and what blocks readers.
 
-So lag can be told without asking on demand. While Kafka does not answer, nobody knows what was written meanwhile, and
-nothing is told.
+While Kafka does not answer, nobody knows what was written meanwhile, and no lag is reported.
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
+from kafka_client.async_clients import unreadable_at
+from kafka_client.unreadable_batches import Skip, UnreadableBatch
 from query_api.index.follower import LocateBroker, LogUnavailable, Span, connect, missing, spans_by_topic
-from query_api.index.oldest_record import TimedRecord, first_records
 from schemas.arrivals import Arrivals
 
 log = structlog.get_logger(__name__)
@@ -23,6 +24,10 @@ log = structlog.get_logger(__name__)
 LOOK_SECONDS = 1.0
 ANSWER_SECONDS = 4.0
 SMALL_FETCH_BYTES = 16 * 1024
+FIRST_RECORD_SECONDS = 2.0
+FIRST_RECORD_POLL_MS = 200
+BATCH_LOOK_SECONDS = 2.0
+BATCH_ANSWER_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Lag:
 
 
 @dataclass(frozen=True)
-class HeldBack:
+class OpenTransaction:
     """A transaction is open at `offset`; it and what follows it, at most `records`, nobody reads before it ends. So it
     has been for at least `seconds`."""
 
@@ -64,9 +69,16 @@ def too_late(lags: Iterable[Lag], limit_seconds: float) -> str | None:
     )
 
 
+class TimedRecord(NamedTuple):
+    """`timestamp_ms` is the record's own, None where it has none."""
+
+    offset: int
+    timestamp_ms: int | None
+
+
 @dataclass(frozen=True)
 class _Oldest:
-    """The first record of what was `searched`; None where that held none."""
+    """The first record of the `searched` offsets; None where there is none."""
 
     searched: Span
     record: TimedRecord | None
@@ -85,7 +97,7 @@ class _Partition:
     oldest: _Oldest | None = None
 
     def see(self, span: Span, now: float) -> None:
-        if span.end < self.span.end:  # the topic was made anew
+        if span.end < self.span.end:  # the topic was recreated
             self.oldest = None
         self.span = span
         self.arrivals.see(span.end, now)
@@ -105,7 +117,7 @@ def _waiting(span: Span, reached: int) -> Span:
     return Span(min(max(reached + 1, span.beginning), span.end), span.end)
 
 
-class LogWatch:
+class LagMonitor:
     """Keeps the offsets of the topics that `applied()` names, and whether Kafka answers.
 
     `applied` gives, by topic and partition, the last offset that searches show.
@@ -128,12 +140,15 @@ class LogWatch:
         self._open_since: dict[tuple[str, int, int], tuple[float, int]] = {}
 
     @property
-    def held_back(self) -> list[HeldBack]:
+    def open_transactions(self) -> list[OpenTransaction]:
         """The open transactions; none while Kafka does not answer."""
         if not self.reachable:
             return []
         now = self._clock()
-        return [HeldBack(*place, records, now - since) for place, (since, records) in sorted(self._open_since.items())]
+        return [
+            OpenTransaction(*place, records, now - since)
+            for place, (since, records) in sorted(self._open_since.items())
+        ]
 
     @property
     def reachable(self) -> bool:
@@ -142,7 +157,7 @@ class LogWatch:
     async def run(self) -> None:
         while True:
             try:
-                await self._look_for_ever()
+                await self._look_while_connected()
             except (KafkaError, OSError, TimeoutError, LogUnavailable) as error:
                 problem = str(error) or "Kafka does not answer"
                 if self.problem is None:
@@ -150,7 +165,7 @@ class LogWatch:
                 self.problem = problem
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _look_for_ever(self) -> None:
+    async def _look_while_connected(self) -> None:
         servers = self._locate_broker()
         async with asyncio.timeout(ANSWER_SECONDS):
             consumer = await connect(servers, SMALL_FETCH_BYTES)
@@ -241,3 +256,88 @@ class LogWatch:
                 seen.arrivals.forget_before(waiting.beginning)
                 lags[partition] = seen.lag(waiting, now=now, now_ms=now_ms)
         return lags
+
+
+async def first_records(
+    consumer: Any, spans: Mapping[TopicPartition, Span]
+) -> dict[TopicPartition, TimedRecord | None]:
+    """The first record of each span, None where a span holds none; without those that could not be read in time.
+
+    Leaves the partitions assigned and paused: aiokafka may lose the cancellation that stops a consumer when that comes
+    while an assignment is given up. One fetch for all, as small as the consumer's settings allow.
+    """
+    found: dict[TopicPartition, TimedRecord | None] = {}
+    if not spans.keys() <= consumer.assignment():
+        consumer.assign(list(spans))
+    consumer.resume(*spans)
+    try:
+        for place, span in spans.items():
+            consumer.seek(place, span.beginning)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_RECORD_SECONDS):
+                for place, span in spans.items():
+                    try:
+                        found[place] = await _first(consumer, place, span)
+                    except KafkaError as error:  # a batch that cannot be read, or offsets that were deleted meanwhile
+                        log.debug("oldest record not read", topic=place.topic, error=type(error).__name__)
+    finally:
+        consumer.pause(*spans)
+    return found
+
+
+async def _first(consumer: Any, place: TopicPartition, span: Span) -> TimedRecord | None:
+    while await consumer.position(place) < span.end:
+        batches = await consumer.getmany(place, timeout_ms=FIRST_RECORD_POLL_MS, max_records=1)
+        for record in batches.get(place, ()):
+            if record.offset >= span.end:
+                return None
+            return TimedRecord(record.offset, record.timestamp if record.timestamp >= 0 else None)
+    return None
+
+
+class UnreadableBatchMonitor:
+    """`found` are the batches that stand in the way now, in the order of the log."""
+
+    def __init__(
+        self,
+        locate_broker: LocateBroker,
+        waiting: Callable[[], Mapping[TopicPartition, int]],
+        settings: TopicPartition,
+        skip: Skip,
+    ) -> None:
+        """`waiting` tells the partitions with lag, and the offset that each reader wants next; `settings` is the place
+        that the worker reads whole before it goes on anywhere."""
+        self.found: list[UnreadableBatch] = []
+        self._locate_broker = locate_broker
+        self._waiting = waiting
+        self._settings = settings
+        self._skip = skip
+        self._before: Mapping[TopicPartition, int] = {}
+
+    async def run(self) -> None:
+        while True:
+            await self.look()
+            await asyncio.sleep(BATCH_LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Read from every offset at which a reader has stood since the last look."""
+        waiting, servers = self._waiting(), self._locate_broker()
+        still = {place: offset for place, offset in waiting.items() if self._before.get(place) == offset}
+        self._before = waiting
+        if servers is None:
+            return
+        try:
+            found = [
+                await unreadable_at(servers, place, offset, seconds=BATCH_ANSWER_SECONDS, skip=self._skip)
+                for place, offset in sorted(still.items())
+            ]
+            if still:
+                found.append(
+                    await unreadable_at(
+                        servers, self._settings, 0, seconds=BATCH_ANSWER_SECONDS, skip=self._skip, to_the_end=True
+                    )
+                )
+        except (KafkaError, OSError, TimeoutError) as error:
+            log.debug("cannot look for unreadable batches", error=f"{type(error).__name__}: {error}")
+            return
+        self.found = [batch for batch in found if batch is not None]

@@ -32,7 +32,7 @@ class LogIdentity:
         self._topic = topic
 
     async def run(self) -> None:
-        """Ask for ever. While Kafka is away the last answer stands."""
+        """Ask again and again. While Kafka is away the last answer stays."""
         while True:
             servers = self._locate_broker()
             if servers is not None and self._is_reachable():

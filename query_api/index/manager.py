@@ -1,8 +1,8 @@
-"""The snapshot that searches read: opened, kept up with the stores and the log, and waited for.
+"""The current snapshot of the stores: opened, refreshed, waited for.
 
-One immutable snapshot at a time, text and graph, replaced as a whole. The text tables are looked at whenever a receipt
-tells of a change, and every two seconds without one; the graph is a base from the newest snapshot file, plus the tail
-of the graph topic. A switch of `CURRENT` opens the other generation beside this one before it takes its place.
+One immutable snapshot at a time, text and graph, replaced as a whole. The text tables are refreshed after each receipt,
+and every two seconds without one; the graph is a base from the newest snapshot file plus the tail of the graph topic.
+A switch of `CURRENT` opens the other generation beside this one before it takes its place.
 """
 
 import asyncio
@@ -18,12 +18,11 @@ import structlog
 from indexer.errors import DamagedStore
 from indexer.generations import Generation, current_generation
 from kafka_client.unreadable_batches import Skip, skip_all, skip_none
-from query_api.index.follower import LocateBroker, Span, TailedRecord, TopicTail
+from query_api.index.collection_settings import LinkingChoices
+from query_api.index.follower import FollowedRecord, LocateBroker, Span, TopicFollower
 from query_api.index.generation import OpenedGeneration, ServedGeneration
-from query_api.index.indexing_latency import IndexFreshness
-from query_api.index.integrity_check import DamageWatch
-from query_api.index.linking_choices import LinkingChoices
-from query_api.index.receipts import RecentReceipts
+from query_api.index.integrity_check import IntegrityMonitor
+from query_api.index.receipts import IndexFreshness, RecentReceipts
 from query_api.index.snapshot import Snapshot
 from query_api.index.stores import Stores
 from query_api.metrics import ServiceMetrics
@@ -35,13 +34,13 @@ from schemas.topics import TopicNames
 log = structlog.get_logger(__name__)
 
 DEBOUNCE_SECONDS = 0.004
-BEHIND_RECEIPTS_SECONDS = 0.03
-BEHIND_RECEIPTS_FOR_SECONDS = 3.0
-WAITED_FOR_SECONDS = 0.1
-RECEIPTS_REMEMBERED_PER_PARTITION = 1_000
+CATCH_UP_REFRESH_SECONDS = 0.03
+CATCH_UP_SECONDS = 3.0
+WAITED_FOR_REFRESH_SECONDS = 0.1
+RECEIPTS_PER_PARTITION = 1_000
 
 
-class NotThereYet(Exception):
+class NotYetIndexed(Exception):
     """The stores have not reached the asked position in time; `reached` is the token of what they have."""
 
     def __init__(self, reached: str, message: str) -> None:
@@ -49,7 +48,7 @@ class NotThereYet(Exception):
         self.reached = reached
 
 
-class StoppingNow(Exception):
+class ServiceStopping(Exception):
     """The service is being stopped: nothing newer will come here. Ask again once it runs, or ask another."""
 
     def __init__(self) -> None:
@@ -59,7 +58,7 @@ class StoppingNow(Exception):
         )
 
 
-class SnapshotKeeper:
+class SnapshotManager:
     """Keeps `current` the newest consistent snapshot. Used on the event loop; what takes time runs in its threads."""
 
     def __init__(
@@ -84,7 +83,7 @@ class SnapshotKeeper:
         self._skip = skip
         self._index_freshness = IndexFreshness(metrics.index_freshness.observe)
         self._topics = TopicNames(settings.kafka.topic_prefix)
-        self.damage = DamageWatch(stores, lambda: None if self.served is None else self.served.generation)
+        self.damage = IntegrityMonitor(stores, lambda: None if self.served is None else self.served.generation)
         self._threads = ThreadPoolExecutor(3, thread_name_prefix="snapshot")
         self._checked_at = time.monotonic()
         self._receipt_at = 0.0
@@ -95,7 +94,7 @@ class SnapshotKeeper:
         self.changes = 0
         self._waiters = 0
         self._stopping = False
-        self.receipts_tail = TopicTail(
+        self.receipts_tail = TopicFollower(
             self._topics.indexed,
             locate_broker,
             _first_receipts,
@@ -118,20 +117,20 @@ class SnapshotKeeper:
         return applied
 
     async def run(self) -> None:
-        """Open what there is, keep it up, follow `CURRENT`; for ever. What fails stands in `problem` for so long."""
+        """Open what there is, refresh it, follow `CURRENT`. A failure is in `problem` for as long as it lasts."""
         tailing = asyncio.create_task(self.receipts_tail.run(), name="tail of receipts")
         watching = asyncio.create_task(self.damage.run(), name="damage watch")
         linking = asyncio.create_task(self._linking.run(), name="tail of linking choices")
         try:
             while True:
                 try:
-                    await self._look()
+                    await self._refresh()
                     self.problem = None
                 except (FileNotFoundError, DamagedStore) as error:
                     self._note(str(error), error=None)
                 except Exception as error:  # noqa: BLE001 -- edge of a background task: no store's error ends the service
                     self._note(f"The stores cannot be read: {error or type(error).__name__}", error)
-                await self._until_next_look()
+                await self._until_next_refresh()
         finally:
             tailing.cancel()
             watching.cancel()
@@ -143,7 +142,7 @@ class SnapshotKeeper:
     async def wait_for(self, asked: Mapping[int, int], *, graph: bool, seconds: float) -> Snapshot:
         """A snapshot that shows every position of `asked`, and with `graph` its effect on the graph too.
 
-        Raises NotThereYet when there is none after `seconds`, StoppingNow when the service is stopped meanwhile.
+        Raises NotYetIndexed when there is none after `seconds`, ServiceStopping when the service is stopped meanwhile.
         """
         deadline = asyncio.get_running_loop().time() + seconds
         self._waiters += 1
@@ -153,7 +152,7 @@ class SnapshotKeeper:
                 if self.current is not None and covers(self.current, asked, graph=graph):
                     return self.current
                 if self._stopping:
-                    raise StoppingNow
+                    raise ServiceStopping
                 self._news.set()
                 async with asyncio.timeout_at(deadline):
                     await swapped.wait()
@@ -164,7 +163,7 @@ class SnapshotKeeper:
                 if self.current is None or not covers(self.current, asked, graph=False)
                 else "graph has"
             )
-            raise NotThereYet(
+            raise NotYetIndexed(
                 reached,
                 f"After {seconds:g} s the {late} not reached {format_positions(asked)}; "
                 f"reached: {reached or 'nothing'}.",
@@ -173,7 +172,7 @@ class SnapshotKeeper:
             self._waiters -= 1
 
     def stop_waiting(self) -> None:
-        """The service is being stopped: whoever waits is told now, while he can still be answered."""
+        """The service is being stopped: whoever waits gets ServiceStopping now, while the answer can still be sent."""
         self._stopping = True
         self._wake()
 
@@ -190,13 +189,13 @@ class SnapshotKeeper:
         finally:
             self._waiters -= 1
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self.changes += 1
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
-    async def _look(self) -> None:
-        """The right generation is opened, its tables are the newest, its graph rests on the newest file."""
+    async def _refresh(self) -> None:
+        """Open the current generation, refresh its tables, rebase its graph on the newest file."""
         generation = await self._in_thread(current_generation, self._data_dir)
         if generation is None:
             raise FileNotFoundError(f"There is no index in {self._data_dir} yet: start the worker on it.")
@@ -232,7 +231,7 @@ class SnapshotKeeper:
             skip=self._skip,
         )
         before, self.served = self.served, served
-        self._index_freshness.begin_anew()
+        self._index_freshness.reset()
         self._publish(served)
         self.problem = None
         log.info("serving generation", generation=generation.name, graph_position=served.graph.view.position)
@@ -241,11 +240,11 @@ class SnapshotKeeper:
         return served
 
     def _publish(self, served: ServedGeneration) -> None:
-        """Make the newest text and graph the current snapshot, and tell those who wait."""
+        """Make the newest text and graph the current snapshot, and wake those who wait."""
         if served is not self.served:
             return
         self.current = replace(served.snapshot(), linking=self._linking.by_collection)
-        self._index_freshness.shows(self.current.reached)
+        self._index_freshness.add_snapshot(self.current.reached)
         self._wake()
 
     def _publish_again(self) -> None:
@@ -255,23 +254,23 @@ class SnapshotKeeper:
     def _wake(self) -> None:
         swapped, self._swapped = self._swapped, asyncio.Event()
         swapped.set()
-        self._tell()
+        self._notify()
 
-    async def _until_next_look(self) -> None:
+    async def _until_next_refresh(self) -> None:
         """Until a receipt comes, or for a time: short while receipts are ahead of the tables or somebody waits."""
         seconds = self._refresh_seconds
         if self._waiters:
-            seconds = min(seconds, WAITED_FOR_SECONDS)
-        receipts_are_new = time.monotonic() - self._receipt_at < BEHIND_RECEIPTS_FOR_SECONDS
+            seconds = min(seconds, WAITED_FOR_REFRESH_SECONDS)
+        receipts_are_new = time.monotonic() - self._receipt_at < CATCH_UP_SECONDS
         if receipts_are_new and self.current and not covers(self.current, self.receipts.reached, graph=False):
-            seconds = min(seconds, BEHIND_RECEIPTS_SECONDS)
+            seconds = min(seconds, CATCH_UP_REFRESH_SECONDS)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
         await asyncio.sleep(DEBOUNCE_SECONDS)
         self._news.clear()
 
-    async def _take_receipts(self, records: Sequence[TailedRecord]) -> None:
+    async def _take_receipts(self, records: Sequence[FollowedRecord]) -> None:
         for record in records:
             try:
                 receipt = decode_receipt(record.value or b"")
@@ -280,12 +279,12 @@ class SnapshotKeeper:
                 continue
             if self.served is None or receipt.generation == self.served.generation.name:
                 self.receipts.add(receipt)
-                self._index_freshness.told(receipt)
+                self._index_freshness.add_receipt(receipt)
         self._receipt_at = time.monotonic()
         self._news.set()
-        self._tell()
+        self._notify()
 
-    def _on_broken(self, topic: str, record: TailedRecord, error: Exception) -> None:
+    def _on_broken(self, topic: str, record: FollowedRecord, error: Exception) -> None:
         self._metrics.broken_records.labels(topic=topic).inc()
         log.error(
             "record passed over", topic=topic, partition=record.partition, offset=record.offset, reason=str(error)[:200]
@@ -301,11 +300,8 @@ class SnapshotKeeper:
 
 
 def _first_receipts(spans: Mapping[int, Span]) -> Mapping[int, int]:
-    """The last receipts of each partition are read again: they tell which records went to dead letters."""
-    return {
-        partition: max(span.beginning, span.end - RECEIPTS_REMEMBERED_PER_PARTITION)
-        for partition, span in spans.items()
-    }
+    """The last receipts of each partition are read again: they say which records became dead letters."""
+    return {partition: max(span.beginning, span.end - RECEIPTS_PER_PARTITION) for partition, span in spans.items()}
 
 
 def covers(snapshot: Snapshot, asked: Mapping[int, int], *, graph: bool) -> bool:

@@ -20,8 +20,8 @@ LOW_DISK_BYTES = 64 * 1024 * 1024
 MIB = 1024 * 1024
 
 
-class WorkerWatch:
-    """Looks once a second; `status` and `notes` tell what was seen."""
+class WorkerMonitor:
+    """Looks once a second; `status` and `notes` report what was seen."""
 
     def __init__(
         self,

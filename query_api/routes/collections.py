@@ -12,7 +12,7 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import DEFAULT_RULES
 from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, log_unavailable, problem_responses, refused_event
-from query_api.index.collection_settings import SettingsReader, Stated
+from query_api.index.collection_settings import NewestRecord, SettingsReader
 from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord
 from query_api.middleware.body_size import ModelRoute
@@ -122,7 +122,7 @@ def require_documents(service: Service, collection: str) -> None:
     )
 
 
-async def newest_setting(service: Service, key: bytes) -> Stated:
+async def newest_setting(service: Service, key: bytes) -> NewestRecord:
     """What the newest record of a key on the curation topic says. Raises ApiProblem while the log is unavailable."""
     try:
         return await SettingsReader(service.locate_broker, service.topics.curation, service.skipped).newest(key)
@@ -165,7 +165,7 @@ def _defaults(service: Service) -> ChunkingParameters:
 
 
 def _chunking(
-    collection: str, defaults: ChunkingParameters, found: Stated, documents: int | None
+    collection: str, defaults: ChunkingParameters, found: NewestRecord, documents: int | None
 ) -> CollectionChunking:
     chosen = found.event.choice if isinstance(found.event, ChunkingEvent) else None
     choice = chosen or ChunkingChoice()

@@ -92,7 +92,7 @@ async def status(service: ServiceOf) -> ServiceStatus:
             )
             for batch in service.unreadable.found
         ],
-        open_transactions=[OpenTransaction(**asdict(each)) for each in service.log_watch.held_back],
+        open_transactions=[OpenTransaction(**asdict(each)) for each in service.log_watch.open_transactions],
         damage=[str(each) for each in service.keeper.damage.damage],
         table_versions=dict(snapshot.text.table_versions) if snapshot else {},
         counts=counts,

@@ -195,7 +195,7 @@ def test_a_damaged_newest_snapshot_is_passed_over_for_the_one_before(generation:
 
 @pytest.fixture
 def quick_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(integrity_check.DamageWatch.__init__, "__kwdefaults__", {"pause_seconds": 0.05})
+    monkeypatch.setattr(integrity_check.IntegrityMonitor.__init__, "__kwdefaults__", {"pause_seconds": 0.05})
 
 
 @pytest.mark.usefixtures("quick_watch")

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from aiokafka import AIOKafkaProducer
 
-from query_api.index.lag import Lag, LogWatch
+from query_api.index.lag import Lag, LagMonitor
 from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
@@ -33,7 +33,7 @@ async def topic_of_two(kafka: str, prefix: str) -> AsyncIterator[tuple[str, AIOK
 
 
 async def of_the_service(kafka: str, topic: str, applied: Mapping[int, int]) -> dict[int, Lag]:
-    watch = LogWatch(lambda: plaintext(kafka), lambda: {topic: applied})
+    watch = LagMonitor(lambda: plaintext(kafka), lambda: {topic: applied})
     running = asyncio.create_task(watch.run())
     try:
         await eventually(lambda: watch.reachable and watch.partition_count(topic) == 2)

@@ -5,7 +5,7 @@ import json
 import stat
 from pathlib import Path
 
-from query_api.index.worker_state import WorkerWatch
+from query_api.index.worker_state import WorkerMonitor
 from schemas.errors import Exit
 from schemas.runtime import read_state
 from tests.integration.worker_process import WorkerProcess, client, running_worker, wait_for
@@ -44,7 +44,7 @@ async def test_one_that_was_killed_is_missed_and_its_place_in_the_group_is_taken
     kafka: str, topic_prefix: str, tmp_path: Path
 ) -> None:
     data_dir = tmp_path / "data"
-    watch = WorkerWatch(data_dir)
+    watch = WorkerMonitor(data_dir)
 
     def state() -> str:
         watch.look()

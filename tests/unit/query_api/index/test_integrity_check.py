@@ -9,7 +9,7 @@ import pytest
 
 from indexer.generations import Generation
 from indexer.integrity.damage import Damage
-from query_api.index.integrity_check import DamageWatch
+from query_api.index.integrity_check import IntegrityMonitor
 from tests.unit.query_api.scripted_engine import ScriptedEngine
 from tests.waiting import eventually
 
@@ -23,12 +23,12 @@ def engine() -> ScriptedEngine:
 
 
 @pytest.fixture
-async def watch(engine: ScriptedEngine, tmp_path: Path) -> DamageWatch:
+async def watch(engine: ScriptedEngine, tmp_path: Path) -> IntegrityMonitor:
     double: Any = engine
-    return DamageWatch(double, lambda: Generation(tmp_path, "g0001"), pause_seconds=0.001)
+    return IntegrityMonitor(double, lambda: Generation(tmp_path, "g0001"), pause_seconds=0.001)
 
 
-async def test_it_is_told_until_a_look_does_not_find_it(engine: ScriptedEngine, watch: DamageWatch) -> None:
+async def test_it_is_told_until_a_look_does_not_find_it(engine: ScriptedEngine, watch: IntegrityMonitor) -> None:
     looking = asyncio.create_task(watch.run())
     assert watch.sentence() is None
     engine.damage = [TABLE]
@@ -41,7 +41,7 @@ async def test_it_is_told_until_a_look_does_not_find_it(engine: ScriptedEngine, 
     looking.cancel()
 
 
-async def test_what_the_worker_replaces_asks_nothing_of_anybody(engine: ScriptedEngine, watch: DamageWatch) -> None:
+async def test_what_the_worker_replaces_asks_for_nothing(engine: ScriptedEngine, watch: IntegrityMonitor) -> None:
     engine.damage = [SNAPSHOT]
     looking = asyncio.create_task(watch.run())
     await eventually(lambda: watch.damage)
@@ -51,7 +51,7 @@ async def test_what_the_worker_replaces_asks_nothing_of_anybody(engine: Scripted
 
 
 async def test_a_look_that_fails_is_followed_by_another(
-    engine: ScriptedEngine, watch: DamageWatch, monkeypatch: pytest.MonkeyPatch
+    engine: ScriptedEngine, watch: IntegrityMonitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []
 

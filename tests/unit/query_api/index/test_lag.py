@@ -8,7 +8,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import CorruptRecordException
 
 from query_api.index.follower import Span, TopicMissing, spans_by_topic, spans_of
-from query_api.index.lag import HeldBack, Lag, LogWatch
+from query_api.index.lag import Lag, LagMonitor, OpenTransaction
 
 
 class Clock:
@@ -18,8 +18,8 @@ class Clock:
         return self.now
 
 
-def watch(clock: Clock, applied: Mapping[int, int] | None = None) -> LogWatch:
-    return LogWatch(lambda: None, lambda: {"documents": applied or {}}, clock, lambda: int(clock.now * 1000))
+def watch(clock: Clock, applied: Mapping[int, int] | None = None) -> LagMonitor:
+    return LagMonitor(lambda: None, lambda: {"documents": applied or {}}, clock, lambda: int(clock.now * 1000))
 
 
 def test_nothing_is_known_of_a_log_never_seen() -> None:
@@ -150,10 +150,10 @@ async def test_an_open_transaction_is_told_for_as_long_as_it_holds_records_back(
     await log._look(FakeConsumer())
     clock.now += 12
     await log._look(FakeConsumer())
-    assert log.held_back == [HeldBack("documents", 1, 11, 5, 12.0)]
+    assert log.open_transactions == [OpenTransaction("documents", 1, 11, 5, 12.0)]
     assert log.lag("documents", {0: 9, 1: 10}) == {0: Lag(0, 0.0), 1: Lag(0, 0.0)}
     log.see_watermarks({"documents": {1: Span(2, 16)}}, {TopicPartition("documents", 1): 16})
-    assert log.held_back == []
+    assert log.open_transactions == []
 
 
 async def test_a_look_at_all_topics_is_three_requests() -> None:

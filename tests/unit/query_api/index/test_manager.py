@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from query_api.index.follower import LogUnavailable, Span, TailedRecord
-from query_api.index.manager import NotThereYet, SnapshotKeeper, StoppingNow, reached_token
+from query_api.index.follower import FollowedRecord, LogUnavailable, Span
+from query_api.index.manager import NotYetIndexed, ServiceStopping, SnapshotManager, reached_token
 from query_api.index.stores import GraphFile
 from query_api.metrics import ServiceMetrics
 from query_api.settings import ServiceBlock, ServiceSettings
@@ -28,12 +28,12 @@ ONE = Page("one", "One", [["It is here."]], collection="wiki")
 @asynccontextmanager
 async def keeping(
     data_dir: Path, engine: ScriptedEngine, refresh_seconds: float = 0.01
-) -> AsyncIterator[SnapshotKeeper]:
+) -> AsyncIterator[SnapshotManager]:
     settings = ServiceSettings(
         storage=StorageSettings(data_dir=data_dir), service=ServiceBlock(refresh_seconds=refresh_seconds)
     )
     double: Any = engine
-    keeper = SnapshotKeeper(settings, double, lambda: None, ServiceMetrics())
+    keeper = SnapshotManager(settings, double, lambda: None, ServiceMetrics())
     task = asyncio.create_task(keeper.run())
     try:
         yield keeper
@@ -69,7 +69,7 @@ async def test_a_receipt_makes_it_look_at_once(tmp_path: Path) -> None:
         receipt = Receipt(
             key="wiki/one", outcome="indexed", partition=0, offset=4, generation="g0001", produced_at_ms=1
         )
-        await keeper._take_receipts([TailedRecord(0, 0, b"wiki/one", encode_receipt(receipt))])
+        await keeper._take_receipts([FollowedRecord(0, 0, b"wiki/one", encode_receipt(receipt))])
         await eventually(lambda: reached_token(keeper.current) == "0:4")
         assert keeper.receipts.newest("wiki/one") == receipt
         observed = keeper._metrics.registry.get_sample_value("thalweg_index_freshness_seconds_count")
@@ -82,7 +82,7 @@ async def test_a_receipt_that_is_ahead_of_the_tables_is_looked_for_again(tmp_pat
     async with keeping(tmp_path, engine, refresh_seconds=60) as keeper:
         await eventually(lambda: keeper.current)
         receipt = Receipt(key="wiki/one", outcome="indexed", partition=0, offset=4, generation="g0001")
-        await keeper._take_receipts([TailedRecord(0, 0, b"wiki/one", encode_receipt(receipt))])
+        await keeper._take_receipts([FollowedRecord(0, 0, b"wiki/one", encode_receipt(receipt))])
         looks = engine.reader.refreshes
         await eventually(lambda: engine.reader.refreshes >= looks + 3)
         engine.reader.put(ONE, p0=(4, -1))
@@ -101,7 +101,7 @@ async def test_waiting_ends_as_soon_as_text_and_graph_are_there(tmp_path: Path) 
         assert not both.done()
         assert keeper.served
         value = encode_contribution(ONE.contribution())
-        await keeper.served._take_changes([TailedRecord(0, 2, b"wiki/one", value)])
+        await keeper.served._take_changes([FollowedRecord(0, 2, b"wiki/one", value)])
         assert (await both).graph.document(ONE.key) is not None
 
 
@@ -111,10 +111,10 @@ async def test_waiting_in_vain_tells_how_far_it_has_come(tmp_path: Path) -> None
     engine.reader.put(p0=(3, -1), p1=(8, -1))
     async with keeping(tmp_path, engine) as keeper:
         await eventually(lambda: keeper.current)
-        with pytest.raises(NotThereYet, match="0:9") as caught:
+        with pytest.raises(NotYetIndexed, match="0:9") as caught:
             await keeper.wait_for({0: 9}, graph=False, seconds=0.02)
         assert caught.value.reached == "0:3,1:8"
-        with pytest.raises(NotThereYet):
+        with pytest.raises(NotYetIndexed):
             await keeper.wait_for({7: 0}, graph=False, seconds=0)
 
 
@@ -177,10 +177,10 @@ async def test_records_that_cannot_be_read_are_counted_and_passed_over(tmp_path:
         assert keeper.served
         await keeper.served._take_changes(
             [
-                TailedRecord(0, 0, b"wiki/one", b"nonsense"),
-                TailedRecord(0, 1, None, b"{}"),
-                TailedRecord(0, 2, b"\xff/x", None),
-                TailedRecord(0, 3, b"wiki/one", encode_contribution(ONE.contribution())),
+                FollowedRecord(0, 0, b"wiki/one", b"nonsense"),
+                FollowedRecord(0, 1, None, b"{}"),
+                FollowedRecord(0, 2, b"\xff/x", None),
+                FollowedRecord(0, 3, b"wiki/one", encode_contribution(ONE.contribution())),
             ]
         )
         assert keeper.current
@@ -201,11 +201,11 @@ async def test_contributions_of_which_no_graph_can_be_built_are_passed_over_alon
         assert keeper.served
         await keeper.served._take_changes(
             [
-                TailedRecord(0, 0, b"wiki/one", encode_contribution(good)),
-                TailedRecord(0, 1, b"wiki/three", encode_contribution(nowhere)),
-                TailedRecord(0, 2, b"wiki/one", encode_contribution(nowhere)),
-                TailedRecord(0, 3, b"wiki/two", encode_contribution(two)),
-                TailedRecord(0, 4, b"wiki/one", encode_contribution(below_zero)),
+                FollowedRecord(0, 0, b"wiki/one", encode_contribution(good)),
+                FollowedRecord(0, 1, b"wiki/three", encode_contribution(nowhere)),
+                FollowedRecord(0, 2, b"wiki/one", encode_contribution(nowhere)),
+                FollowedRecord(0, 3, b"wiki/two", encode_contribution(two)),
+                FollowedRecord(0, 4, b"wiki/one", encode_contribution(below_zero)),
             ]
         )
         assert keeper.current
@@ -239,6 +239,6 @@ async def test_whoever_waits_is_told_when_the_service_is_stopped(tmp_path: Path)
         waiting = asyncio.create_task(keeper.wait_for({0: 99}, graph=False, seconds=60))
         await eventually(lambda: keeper._waiters)
         keeper.stop_waiting()
-        with pytest.raises(StoppingNow, match="being stopped"):
+        with pytest.raises(ServiceStopping, match="being stopped"):
             await waiting
         assert await keeper.wait_for({0: 4}, graph=False, seconds=60) is keeper.current

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from query_api.index.worker_state import WorkerWatch
+from query_api.index.worker_state import WorkerMonitor
 from schemas.runtime import WORKER_FILE, WorkerState, write_state
 
 MINUTE_MS = 60_000
@@ -18,7 +18,7 @@ class Scene:
         self.data_dir = data_dir
         self.now = 10_000.0
         self.ahead = 0.0
-        self.watch = WorkerWatch(data_dir, lambda: self.now, lambda: int(self.now * 1000))
+        self.watch = WorkerMonitor(data_dir, lambda: self.now, lambda: int(self.now * 1000))
 
     def write(self, **state: Any) -> None:
         at_ms = int((self.now + self.ahead) * 1000)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from query_api.index.collection_settings import Stated
+from query_api.index.collection_settings import NewestRecord
 from query_api.ingest.producer import OutgoingRecord
 from query_api.routes import collections
 from schemas.curation import ChunkingChoice, ChunkingEvent, LinkingChoice, LinkingEvent
@@ -59,13 +59,16 @@ async def test_what_the_worker_would_not_take_is_refused(
 
 async def test_what_applies_is_shown_with_what_was_chosen(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bytes] = []
-    newest = [Stated(ChunkingEvent("notes", ChunkingChoice(child_characters=200)), Position(0, 9)), Stated()]
+    newest = [
+        NewestRecord(ChunkingEvent("notes", ChunkingChoice(child_characters=200)), Position(0, 9)),
+        NewestRecord(),
+    ]
 
     class Reader:
         def __init__(self, *_: object) -> None:
             pass
 
-        async def newest(self, key: bytes) -> Stated:
+        async def newest(self, key: bytes) -> NewestRecord:
             asked.append(key)
             return newest.pop(0)
 
@@ -84,11 +87,11 @@ async def test_the_collections_there_are_with_what_they_hold_and_what_was_chosen
         def __init__(self, *_: object) -> None:
             pass
 
-        async def settings(self) -> list[Stated]:
+        async def settings(self) -> list[NewestRecord]:
             return [
-                Stated(LinkingEvent("a", LinkingChoice(max_related=2)), Position(0, 3)),
-                Stated(ChunkingEvent("a", None), Position(0, 4)),
-                Stated(ChunkingEvent("ahead", ChunkingChoice(method="semantic")), Position(0, 5)),
+                NewestRecord(LinkingEvent("a", LinkingChoice(max_related=2)), Position(0, 3)),
+                NewestRecord(ChunkingEvent("a", None), Position(0, 4)),
+                NewestRecord(ChunkingEvent("ahead", ChunkingChoice(method="semantic")), Position(0, 5)),
             ]
 
     monkeypatch.setattr(collections, "SettingsReader", Reader)
@@ -111,8 +114,8 @@ async def test_a_setting_tells_how_many_documents_it_meets(running: Running, mon
         def __init__(self, *_: object) -> None:
             pass
 
-        async def newest(self, key: bytes) -> Stated:
-            return Stated()
+        async def newest(self, key: bytes) -> NewestRecord:
+            return NewestRecord()
 
     monkeypatch.setattr(collections, "SettingsReader", Reader)
     held = [(await running.get(f"/v1/collections/{name}/chunking")).json()["documents"] for name in ("a", "notes")]

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from query_api.index.follower import TailedRecord
+from query_api.index.follower import FollowedRecord
 from query_api.index.manager import reached_token
 from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, encode_receipt
@@ -158,7 +158,7 @@ async def test_a_document_is_followed_until_it_is_in_the_graph_or_a_dead_letter(
     letter = Receipt(
         key="a/broken", outcome="dead_lettered", partition=0, offset=8, generation="g0001", reason="undecodable"
     )
-    await running.service.keeper._take_receipts([TailedRecord(0, 1, b"a/broken", encode_receipt(letter))])
+    await running.service.keeper._take_receipts([FollowedRecord(0, 1, b"a/broken", encode_receipt(letter))])
     frames = events(await following)
     assert [(name, body["status"]) for name, _, body in frames] == [("status", "pending"), ("done", "dead_lettered")]
     assert [frame_id.rpartition(".")[2] for _, frame_id, _ in frames] == ["0", "2"]

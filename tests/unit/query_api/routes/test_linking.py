@@ -2,7 +2,7 @@
 
 import pytest
 
-from query_api.index.collection_settings import Stated
+from query_api.index.collection_settings import NewestRecord
 from query_api.ingest.producer import OutgoingRecord
 from query_api.routes import collections
 from schemas.curation import LinkingChoice, LinkingEvent, RelinkEvent, Relinking
@@ -26,12 +26,12 @@ def sent(running: Running, monkeypatch: pytest.MonkeyPatch) -> list[OutgoingReco
     return found
 
 
-def topic_says(monkeypatch: pytest.MonkeyPatch, stated: Stated) -> None:
+def topic_says(monkeypatch: pytest.MonkeyPatch, stated: NewestRecord) -> None:
     class Reader:
         def __init__(self, *_: object) -> None:
             pass
 
-        async def newest(self, key: bytes) -> Stated:
+        async def newest(self, key: bytes) -> NewestRecord:
             return stated
 
     monkeypatch.setattr(collections, "SettingsReader", Reader)
@@ -51,19 +51,19 @@ async def test_a_choice_and_an_order_go_to_the_curation_topic(running: Running, 
 
 async def test_what_applies_is_shown_with_what_was_chosen(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     choice = LinkingChoice(max_related=2)
-    topic_says(monkeypatch, Stated(LinkingEvent("a", choice), Position(0, 4)))
+    topic_says(monkeypatch, NewestRecord(LinkingEvent("a", choice), Position(0, 4)))
     shown = (await running.get(PATH)).json()
     assert (shown["max_related"], shown["similar_above"], shown["position"]) == (2, 0.8, "0:4")
     assert shown["chosen"]["similar_above"] is None
-    topic_says(monkeypatch, Stated(LinkingEvent("a", None), Position(0, 5)))
+    topic_says(monkeypatch, NewestRecord(LinkingEvent("a", None), Position(0, 5)))
     assert (await running.get(PATH)).json()["position"] is None
 
 
 async def test_an_order_tells_how_far_it_is(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     state = Relinking(state="running", documents=64, of=100, changed=3)
-    topic_says(monkeypatch, Stated(RelinkEvent("a", "a1", state), Position(0, 4)))
+    topic_says(monkeypatch, NewestRecord(RelinkEvent("a", "a1", state), Position(0, 4)))
     assert (await running.get(f"{RELINK}/a1")).json() == state.model_dump()
-    topic_says(monkeypatch, Stated())
+    topic_says(monkeypatch, NewestRecord())
     assert problem(await running.get(f"{RELINK}/a2"))["status"] == 404
 
 

@@ -8,7 +8,7 @@ import pytest
 from indexer.errors import EncoderUnavailable
 from query_api.health import readiness
 from query_api.index.follower import Span
-from query_api.index.lag import LogWatch
+from query_api.index.lag import LagMonitor
 from schemas.runtime import WorkerState, write_state
 from tests.unit.query_api.running_service import PAGES, Running, problem, service_over
 from tests.unit.query_api.scripted_engine import ScriptedEngine, SearchingEngine, Words, make_generation
@@ -130,7 +130,7 @@ async def test_a_worker_that_is_in_trouble_and_dead_letters_are_notes_and_in_the
 
 async def test_lag_is_null_while_kafka_is_away(running: Running) -> None:
     documents = running.service.topics.documents
-    watch = running.service.log_watch = LogWatch(lambda: None, lambda: {documents: {}})
+    watch = running.service.log_watch = LagMonitor(lambda: None, lambda: {documents: {}})
     watch.see(documents, {0: Span(0, 12)})
     status = (await running.get("/v1/status")).json()
     assert status["lag_records"] == 4
@@ -154,7 +154,7 @@ async def test_a_service_that_is_too_far_behind_is_not_ready_and_goes_on_searchi
     async with service_over(tmp_path, engine, max_lag_seconds=30) as running:
         now = [100.0]
         documents = running.service.topics.documents
-        watch = running.service.log_watch = LogWatch(lambda: None, lambda: {documents: {}}, lambda: now[0])
+        watch = running.service.log_watch = LagMonitor(lambda: None, lambda: {documents: {}}, lambda: now[0])
         watch.see(documents, {0: Span(0, 12)})
         now[0] += 29
         assert (await running.get("/readyz")).status_code == 200

@@ -1,6 +1,6 @@
 """The live graph: changes applied once, a new base caught up with what came meanwhile, never a step back."""
 
-from query_api.index.graph.live import GraphChange, LiveGraph
+from query_api.index.generation import GraphChange, LiveGraph
 from query_api.index.graph.view import GraphView
 from schemas.ids import DocumentKey
 from tests.unit.query_api.in_memory_text import Page
