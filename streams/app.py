@@ -34,7 +34,7 @@ _CHATTY = {
 def run_worker(settings: WorkerSettings) -> int:
     """Run one worker until SIGTERM or SIGINT; its exit code.
 
-    Raises Failure, with its own exit code, for what the person who starts it can mend.
+    Raises Failure, with its own exit code, for what the operator can correct.
     """
     if not settings.kafka.bootstrap_servers:
         raise WrongSetting("No Kafka is named: set THALWEG_KAFKA__BOOTSTRAP_SERVERS, or use 'thalweg up'.")

@@ -54,7 +54,7 @@ from streams.runtime.health import Health, HealthServer, Heartbeat
 from streams.runtime.maintenance import maintain_tables, record_checksums
 from streams.runtime.positions import reconcile
 from streams.runtime.progress import Progress, TopicPartition
-from streams.runtime.retry import Retrier
+from streams.runtime.retry import Retrier, retry_for
 from streams.runtime.snapshots import Snapshots, SnapshotSchedule
 from streams.runtime.store_thread import StoreThread
 from streams.runtime.watchdog import KafkaLog, Watchdog
@@ -158,14 +158,15 @@ class WorkerContext:
 
     async def _find_broker(self) -> None:
         timeout = self._settings.worker.broker_wait_seconds
-        deadline = time.monotonic() + timeout
-        while not await asyncio.to_thread(answers_metadata, self._settings.kafka, seconds=2.0):
-            if time.monotonic() > deadline:
+
+        async def look() -> None:
+            if not await asyncio.to_thread(answers_metadata, self._settings.kafka, seconds=2.0):
                 raise Unreachable(
                     f"No Kafka broker answered at {self._settings.kafka} for {timeout:.0f} s. Start one with "
                     "'thalweg up' or 'thalweg kafka', or set THALWEG_KAFKA__BOOTSTRAP_SERVERS."
                 )
-            await asyncio.sleep(_POLL_SECONDS)
+
+        await retry_for(timeout, look, Unreachable, every_seconds=_POLL_SECONDS)
         self._health.up("kafka")
 
     def _manifest(self, encoder: Encoder) -> Manifest:
@@ -254,7 +255,7 @@ class WorkerContext:
             builder=self._builder(parsers, encoder, stores, collection_settings),
             producer=producer,
             metrics=self._metrics,
-            choices=collection_settings,
+            collection_settings=collection_settings,
             reached=stores.reached,
             commit_lock=self._commit_lock,
             partition_of=murmur2_partition(documents_topic.partitions),
@@ -270,7 +271,7 @@ class WorkerContext:
         )
         await missed_deletes.find(stores.reached, documents_topic.delete_retention_ms)
         relinker = Relinker(
-            orders=collection_settings,
+            collection_settings=collection_settings,
             graph_topic=GraphTopic(self._partition_reader(graph_topic, 0)),
             writer=stores.vectors,
             thread=stores.lance,

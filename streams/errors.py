@@ -1,4 +1,4 @@
-"""What can stop the worker, named by what to do about it."""
+"""What can stop the worker, by what to do about it."""
 
 from enum import IntEnum
 
@@ -7,7 +7,7 @@ class WorkerExit(IntEnum):
     """Exit codes of the worker beyond those every command has (`schemas.errors`)."""
 
     RESTART = 70
-    """Something it could not mend in place: start it again, and it goes on from where the stores are."""
+    """Nothing it could recover from in place: start it again, and it continues from where the stores are."""
 
 
 class RestartNeeded(Exception):
@@ -19,11 +19,11 @@ class StoreFailure(RestartNeeded):
 
 
 class ParserFailure(RestartNeeded):
-    """The child processes that parse do not start: mend the installation."""
+    """The child processes that parse do not start: repair the installation."""
 
 
 class BrokerRefused(RestartNeeded):
-    """Kafka refused for good what must be delivered: mend the cluster's topics."""
+    """Kafka permanently refused what must be delivered: correct the cluster's topics."""
 
 
 class WorkerStuck(RestartNeeded):

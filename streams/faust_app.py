@@ -25,10 +25,10 @@ _DAY_SECONDS = 24 * 60 * 60.0
 _BUFFERED_RECORDS = 1_000
 _CRASH_POLL_SECONDS = 0.25
 # What one fetch brings of a partition, or one record where that is larger. A client hands out all it has fetched of one
-# partition before it turns to the next, so with megabytes of small documents in hand the graph waited for minutes.
+# partition before it turns to the next, so with megabytes of small documents buffered the graph waited for minutes.
 _FETCH_BYTES = 64 * 1024
 # A contribution fills the 16 KiB a client sends at once by itself: a slice of documents then took dozens of requests,
-# and whoever follows the graph dozens of steps.
+# and each follower of the graph dozens of steps.
 _SENT_TOGETHER_BYTES = 256 * 1024
 
 
@@ -59,7 +59,7 @@ def build_app(
 ) -> faust.App:
     """An app without a web server, tables or exactly-once; topics exist already, made by the admin client.
 
-    It passes by the unreadable batches that `skip` says, and keeps those it stands before in `unreadable`.
+    It skips the unreadable batches that `skip` names, and records those at which it stopped in `unreadable`.
     `partitions` are those of the documents topic.
     """
     kafka = settings.kafka

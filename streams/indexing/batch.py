@@ -279,7 +279,7 @@ class Batch:
         )
 
     def _met_nothing(self, key: DocumentKey, tombstone: DecodedEvent) -> bool:
-        """Whether it surely found no document: a row of its own, from before a crash, tells nothing of that."""
+        """Whether it surely found no document: a row of its own, from before a crash, does not show that."""
         row = self.rows.get(key)
         if self.folded[key].superseded or (row is not None and row.live):
             return False

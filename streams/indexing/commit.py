@@ -18,6 +18,7 @@ from schemas.settings import LimitSettings
 from schemas.tracing import trace_id
 from streams.errors import RestartNeeded
 from streams.indexing.batch import Batch, PartitionOf, unknown_partition
+from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.prepare import DocumentBuilder, Refused, VectorLookup
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.source_record import SourceRecord
@@ -34,19 +35,6 @@ class DocumentWriter(VectorLookup, Protocol):
     def held(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
     def replace(self, documents: Sequence[IndexedRows]) -> None: ...
     def store_positions(self, reached: Mapping[int, StoredPosition]) -> None: ...
-
-
-class ChunkingChoices(Protocol):
-    """The chunking of collections that have chosen their own, by name."""
-
-    @property
-    def known(self) -> Mapping[str, ChunkingParameters]:
-        """As last read."""
-        ...
-
-    async def current(self) -> Mapping[str, ChunkingParameters]:
-        """With everything that was confirmed before this call."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -103,7 +91,7 @@ class DocumentIndexer:
         builder: DocumentBuilder,
         producer: ConfirmedProducer,
         metrics: WorkerMetrics,
-        choices: ChunkingChoices,
+        collection_settings: CollectionSettings,
         reached: Mapping[int, StoredPosition],
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         commit_lock: asyncio.Lock | None = None,
@@ -122,7 +110,7 @@ class DocumentIndexer:
         self._builder = builder
         self._producer = producer
         self._metrics = metrics
-        self._choices = choices
+        self._collection_settings = collection_settings
         self._reached = dict(reached)
         self._now_ms = now_ms
         self._commit_lock = commit_lock or asyncio.Lock()
@@ -132,11 +120,11 @@ class DocumentIndexer:
     async def prepare(self, records: Sequence[SourceRecord]) -> Batch | None:
         """Steps 1 to 4 ahead of the records' turn, by what the stores hold now; None where that fails.
 
-        A prediction: the commit decides anew which documents win, builds what is missing here and leaves what it does
-        not need. Nothing is stored or refused, and a failure is left to the commit to meet again.
+        A prediction: the commit decides again which documents win, builds what is missing here and ignores what it does
+        not need. Nothing is stored or refused; a failure is left to the commit.
         """
         try:
-            batch = self._decoded(records, {}, self._choices.known)
+            batch = self._decoded(records, {}, self._collection_settings.known)
             await self._look_up(batch)
             batch.embedded = await self._builder.embed(batch.fold(set(batch.events)), batch.watch)
         except Exception as error:  # noqa: BLE001 -- whatever it is, the commit knows what to do about it
@@ -180,7 +168,7 @@ class DocumentIndexer:
         Raises RestartNeeded; anything else is the fault of one of the documents.
         """
         async with self._commit_lock:
-            chunking = await self._choices.current()  # 1
+            chunking = await self._collection_settings.current()  # 1
             if prepared is not None and prepared.chunking == chunking:
                 batch = prepared
                 batch.watch.restart()

@@ -42,7 +42,7 @@ async def may_have_missed_deletes(log: PartitionReader, stored: StoredPosition, 
 
     `horizon_ms` is the time before which tombstones may be gone: now less the topic's `delete.retention.ms`. Missing
     offsets were written after the record before them; where that is younger, their tombstones would still be there.
-    Marks of transactions take offsets too: then the answer may be True in vain, which costs a comparison.
+    Marks of transactions take offsets too: then a True may cost a needless comparison.
     """
     offset, timestamp_ms = stored.offset, stored.timestamp_ms
     if offset < 0 or timestamp_ms >= horizon_ms:

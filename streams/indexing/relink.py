@@ -14,6 +14,7 @@ from indexer.schema import DocumentRow
 from schemas.contributions import Contribution, decode_contribution, encode_contribution
 from schemas.curation import RelinkEvent, Relinking, encode_choice, relink_key
 from schemas.ids import DocumentKey
+from streams.indexing.collection_settings import CollectionSettings
 from streams.kafka.partition_reader import PartitionReader
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.source_record import SourceRecord
@@ -24,15 +25,6 @@ BATCH_DOCUMENTS = 64
 POLL_SECONDS = 1.0
 
 ChunkVectors = tuple[tuple[str, ...], NDArray[np.float32]]  # ids, and (n_chunks, dimension)
-
-
-class Orders(Protocol):
-    """The curation topic, folded. `current` is called by one at a time."""
-
-    @property
-    def orders(self) -> Sequence[RelinkEvent]: ...
-    def linking_of(self, collection: str) -> LinkingRules: ...
-    async def current(self) -> object: ...
 
 
 class StoredChunks(Protocol):
@@ -76,7 +68,7 @@ class Relinker:
     def __init__(
         self,
         *,
-        orders: Orders,
+        collection_settings: CollectionSettings,
         graph_topic: GraphTopic,
         writer: StoredChunks,
         thread: StoreThread,
@@ -85,7 +77,7 @@ class Relinker:
         commit_lock: asyncio.Lock,
         max_contribution_bytes: int,
     ) -> None:
-        self._orders = orders
+        self._collection_settings = collection_settings
         self._graph_topic = graph_topic
         self._writer = writer
         self._thread = thread
@@ -105,8 +97,8 @@ class Relinker:
         """Carry out every order that is not done. One that is interrupted is repeated from its start, and finds what
         was linked already unchanged."""
         async with self._commit_lock:
-            await self._orders.current()
-        for order in self._orders.orders:
+            await self._collection_settings.current()
+        for order in self._collection_settings.orders:
             await self._retrier.retry_forever(lambda order=order: self._carry_out(order))  # type: ignore[misc]
 
     async def _carry_out(self, order: RelinkEvent) -> None:
@@ -133,18 +125,18 @@ class Relinker:
         if not batch:
             return progress
         async with self._commit_lock:
-            await self._orders.current()
-            rules = self._orders.linking_of(order.collection)
-            held, stored = await self._thread.run(
+            await self._collection_settings.current()
+            rules = self._collection_settings.linking_of(order.collection)
+            current, vectors = await self._thread.run(
                 self._look_up, [decode_contribution(one.value or b"") for one in batch]
             )
-            changed, skipped = await asyncio.to_thread(self._relinked, held, stored, rules)
+            changed, skipped = await asyncio.to_thread(self._relinked, current, vectors, rules)
             await self._producer.send_contributions(changed)
         updated = progress.model_copy(
             update={
                 "documents": progress.documents + len(batch),
                 "changed": progress.changed + len(changed),
-                "skipped": progress.skipped + skipped + len(batch) - len(held),
+                "skipped": progress.skipped + skipped + len(batch) - len(current),
             }
         )
         await self._publish(order, updated)
@@ -156,21 +148,21 @@ class Relinker:
         """The contributions whose revision is the stored one, and the vectors of all."""
         keys = [DocumentKey(each.collection, each.document_id) for each in contributions]
         rows = self._writer.held(keys)
-        held = [
+        current = [
             each
             for key, each in zip(keys, contributions, strict=True)
             if key in rows and rows[key].live and rows[key].revision == each.revision
         ]
-        revisions = {DocumentKey(each.collection, each.document_id): each.revision for each in held}
-        return held, self._writer.stored_vectors(revisions)
+        revisions = {DocumentKey(each.collection, each.document_id): each.revision for each in current}
+        return current, self._writer.stored_vectors(revisions)
 
     def _relinked(
-        self, held: Sequence[Contribution], stored: Mapping[DocumentKey, ChunkVectors], rules: LinkingRules
+        self, current: Sequence[Contribution], stored: Mapping[DocumentKey, ChunkVectors], rules: LinkingRules
     ) -> tuple[list[tuple[bytes, bytes | None]], int]:
         """(key, contribution) of each document whose edges become others, and how many were left as they are."""
         changed: list[tuple[bytes, bytes | None]] = []
         skipped = 0
-        for each in held:
+        for each in current:
             key = DocumentKey(each.collection, each.document_id)
             ids, vectors = stored.get(key, ((), np.empty((0, 0), np.float32)))
             if ids != tuple(chunk.id for chunk in each.chunks):

@@ -1,4 +1,4 @@
-"""What `thalweg load` and `thalweg delete` do: publish, follow to searchable, and say what became of it."""
+"""What `thalweg load` and `thalweg delete` do: publish, follow to searchable, report the outcome."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ SHOWN_REFUSALS = 20
 
 
 class Bar(Protocol):
-    """How many of something are done, of a number that may be told later."""
+    """How many of something are done, of a number that may be set later."""
 
     def advance(self) -> None: ...
     def is_of(self, total: int) -> None: ...
@@ -108,26 +108,26 @@ class Loaded:
 
         console = Console(highlight=False, markup=False, soft_wrap=True)
 
-        def tell(line: str) -> None:
+        def print_line(line: str) -> None:
             console.print(plain(line))
 
         outcomes = ", ".join(f"{count} {self._named(name)}" for name, count in sorted((self.outcomes or {}).items()))
-        tell(f"{self.published} published{': ' + outcomes if outcomes else ''} in {self.seconds:.1f} s")
+        print_line(f"{self.published} published{': ' + outcomes if outcomes else ''} in {self.seconds:.1f} s")
         reasons = Counter(item.reason for item in self.refused)
         if reasons:
-            tell("refused: " + ", ".join(f"{count} {reason}" for reason, count in reasons.most_common()))
+            print_line("refused: " + ", ".join(f"{count} {reason}" for reason, count in reasons.most_common()))
             for item in self.refused[:SHOWN_REFUSALS]:
-                tell(f"  {item.origin}: {item.message}")
+                print_line(f"  {item.origin}: {item.message}")
             if len(self.refused) > SHOWN_REFUSALS:
-                tell(f"  … and {len(self.refused) - SHOWN_REFUSALS} more (--json lists all)")
+                print_line(f"  … and {len(self.refused) - SHOWN_REFUSALS} more (--json lists all)")
         if self.notes:
-            tell(f"indexed, but not all as it was meant: {len(self.notes)}")
+            print_line(f"indexed, but not all as it was meant: {len(self.notes)}")
             for key, notes in list(self.notes.items())[:SHOWN_REFUSALS]:
-                tell(f"  {key}: {' '.join(notes)}")
+                print_line(f"  {key}: {' '.join(notes)}")
             if len(self.notes) > SHOWN_REFUSALS:
-                tell(f"  … and {len(self.notes) - SHOWN_REFUSALS} more (--json lists all)")
+                print_line(f"  … and {len(self.notes) - SHOWN_REFUSALS} more (--json lists all)")
         if self.token:
-            tell(f"token {self.token}")
+            print_line(f"token {self.token}")
 
     def _named(self, outcome: str) -> str:
         """The outcome; of deletes that met nothing, also what they were to delete."""

@@ -38,7 +38,7 @@ class Health:
             self._missing[part] = None
 
     def note(self, notes: list[str]) -> None:
-        """What a person should know and do, though the worker works; in place of what was noted before."""
+        """Replace the notes: what the operator should know and do, though the worker works."""
         with self._lock:
             self._notes = notes
 
@@ -53,7 +53,7 @@ class Health:
 
 class _QuietHandler(WSGIRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class names it
-        """Says nothing: a scrape every few seconds is no news."""
+        """Logs nothing: there is a scrape every few seconds."""
 
 
 class HealthServer:
@@ -140,13 +140,13 @@ class Heartbeat:
         self._write(missing)
 
     def failed(self, why: str) -> None:
-        """The worker ends, and not because it was told to; the first reason counts."""
+        """The worker ends with a failure; the first reason counts."""
         if self._phase != "failed":
             self._phase, self._failure = "failed", why
             self._write()
 
     def stopped(self) -> None:
-        """The worker ends as it was told to, unless it had failed before."""
+        """The worker ends on request, unless it had failed before."""
         if self._phase != "failed":
             self._phase = "stopped"
             self._write()

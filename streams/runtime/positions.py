@@ -1,11 +1,9 @@
-"""Where the worker starts to read: the stores' own positions are the truth, the group's committed offsets only follow.
+"""Start positions: the stores' own positions are the truth, the group's committed offsets only follow.
 
-A store that was deleted, or restored from an older copy, stands behind the group's offsets. Before the consumers start,
-the offsets are set back to what the store holds, so that it comes back from the log.
+Where a store was deleted, or restored from an older copy, the group's offsets are set back to what the store holds
+before the consumers start, so that it is rebuilt from the log.
 """
 
-import asyncio
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,6 +15,7 @@ from kafka_client.async_clients import LogConsumer, open_consumer
 from schemas.errors import Failure
 from schemas.kafka_connection import KafkaConnection
 from streams.runtime.progress import TopicPartition
+from streams.runtime.retry import retry_for
 
 _GROUP_WAIT_SECONDS = 45.0
 _RETRY_SECONDS = 0.5
@@ -37,10 +36,10 @@ class LogState:
 def set_back(
     stored: Mapping[TopicPartition, int | None], log: Mapping[TopicPartition, LogState], advice: str
 ) -> dict[TopicPartition, int]:
-    """The offsets to commit anew, by partition: where the group is ahead of the store.
+    """The offsets to commit, by partition, where the group is ahead of the store.
 
-    `stored` are the last offsets the stores hold, -1 for none; None where the group's word is taken. A group that is
-    behind stays there: what it reads again is known and only gets its receipt again.
+    `stored` are the last offsets the stores hold, -1 for none; None where the group's offsets count. A group
+    that is behind stays there: records it reads again are known and only get their receipts again.
     Raises StoresAheadOfLog, whose message ends with `advice`.
     """
     resets: dict[TopicPartition, int] = {}
@@ -62,9 +61,9 @@ def set_back(
 async def reconcile(
     connection: KafkaConnection, group: str, stored: Mapping[TopicPartition, int | None], advice: str
 ) -> dict[TopicPartition, LogState]:
-    """Set the group's offsets back where the stores need it; the state of the log as it is then.
+    """Set the group's offsets back where the stores need it; returns the state of the log after that.
 
-    Waits for the members that stopped workers left in the group: ten seconds after their last sign of life.
+    Waits for the sessions of stopped workers to expire, ten seconds after their last heartbeat.
     Raises StoresAheadOfLog, and Failure when the group is still in use after 45 s.
     """
     log = structlog.get_logger("thalweg.worker")
@@ -92,16 +91,12 @@ async def reconcile(
 
 
 async def _commit(consumer: LogConsumer, offsets: Mapping[KafkaPartition, int], group: str) -> None:
-    deadline = time.monotonic() + _GROUP_WAIT_SECONDS
-    while True:
-        try:
-            await consumer.commit(dict(offsets))
-        except KafkaError as error:
-            if time.monotonic() > deadline:
-                raise Failure(
-                    f"The consumer group {group} is in use, so its offsets cannot be set back to what the stores hold. "
-                    f"Stop every other worker of this installation and start again. ({type(error).__name__})"
-                ) from error
-        else:
-            return
-        await asyncio.sleep(_RETRY_SECONDS)
+    try:
+        await retry_for(
+            _GROUP_WAIT_SECONDS, lambda: consumer.commit(dict(offsets)), KafkaError, every_seconds=_RETRY_SECONDS
+        )
+    except KafkaError as error:
+        raise Failure(
+            f"The consumer group {group} is in use, so its offsets cannot be set back to what the stores hold. "
+            f"Stop every other worker of this installation and start again. ({type(error).__name__})"
+        ) from error

@@ -15,11 +15,11 @@ class TopicPartition(NamedTuple):
 
 
 class Unreadable(dict[TopicPartition, UnreadableBatch]):
-    """The batches that partitions stand before, until a person passes them by."""
+    """The unreadable batches at which partitions stopped, until an operator skips them."""
 
     @contextmanager
     def noting(self, place: TopicPartition) -> Iterator[None]:
-        """Keep what the block meets, until a block gets through."""
+        """Record the batch that the block meets, until a block succeeds."""
         try:
             yield
         except UnreadableBatch as found:

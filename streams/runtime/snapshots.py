@@ -14,7 +14,7 @@ from streams.metrics import WorkerMetrics
 from streams.runtime.store_thread import StoreThread
 from streams.settings import WorkerBlock
 
-IDLE_SHARE = 0.25  # of the time, where changes come seldom: nothing else wants the processor then
+IDLE_SHARE = 0.25  # of the time, where changes are rare: nothing else needs the processor then
 
 
 class SnapshotSchedule:

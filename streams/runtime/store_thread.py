@@ -1,4 +1,4 @@
-"""A store's one thread: calls to a writer run in it one after the other, and are repeated while the store cannot."""
+"""A store's one thread: a writer's calls run in it one after the other, and are retried on transient errors."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,17 +33,17 @@ class StoreThread:
     async def run(
         self, work: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
     ) -> Result:
-        """The result of the call, however long the store takes to come back.
+        """The result of the call, retried until the store is available. The call must be idempotent: it may be
+        repeated after it took effect.
 
-        The call may be made several times, also after it took effect: what is run here must be idempotent.
-        Raises what the data are to blame for (DATA_ERRORS) and DamagedStore as they are, StoreFailure for all else.
+        Raises DATA_ERRORS, which the data are to blame for, and DamagedStore as they are; StoreFailure for all else.
         """
         return await self._retrier.retry_forever(lambda: self._once(lambda: work(*args, **kwargs)))
 
     async def call(
         self, work: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
     ) -> Result:
-        """The result of one call, without another try: for opening and looking."""
+        """The result of one call, without retries: for opening and reading."""
         return await asyncio.get_running_loop().run_in_executor(self._executor, lambda: work(*args, **kwargs))
 
     async def _once(self, call: Callable[[], Result]) -> Result:
@@ -55,9 +55,9 @@ class StoreThread:
             raise StoreFailure(f"The {self._name} store failed: {type(error).__name__}: {error}") from error
 
     async def close(self, close_writer: Callable[[], None]) -> None:
-        """Close the writer in its thread, after the call under way."""
+        """Close the writer in its thread, after the running call."""
         await self.call(close_writer)
 
     def end(self) -> None:
-        """Start no other call; the thread ends with the one under way."""
+        """Start no other call; the thread ends after the running one."""
         self._executor.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Lag, told by the broker itself, and the watchdog that ends a worker which makes no progress in spite of it."""
+"""Lag as the broker reports it, and the watchdog that ends a worker that makes no progress in spite of lag."""
 
 import asyncio
 import math
@@ -33,7 +33,7 @@ class FirstRecord(NamedTuple):
 
 
 class Log(Protocol):
-    """What the broker says of the partitions, asked apart from the consumers: one that hangs is seen to hang."""
+    """What the broker reports of partitions, over a connection of its own: so a consumer that hangs is noticed."""
 
     async def ends(self) -> Mapping[TopicPartition, int] | None:
         """The offset after the last committed record of each partition, and the marks behind it; None when the broker
@@ -117,8 +117,8 @@ class _Looked:
 class Watchdog:
     """Measures lag every few seconds, and raises WorkerStuck for a partition that stands still in spite of lag.
 
-    Not stuck is who knows what he waits for: a broker that does not answer, a store or a model that is being retried, a
-    person's word on a batch that cannot be read.
+    A worker that waits for something known is not stuck: a broker that does not answer, a store or a model that is
+    being retried, an operator's decision on a batch that cannot be read.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Watchdog:
         self._log = structlog.get_logger("thalweg.worker")
 
     async def run(self) -> None:
-        """Look for ever. Raises WorkerStuck."""
+        """For ever. Raises WorkerStuck."""
         while True:
             await self.check()
             await asyncio.sleep(self._every_seconds)
@@ -158,7 +158,7 @@ class Watchdog:
         """Measure once. Raises WorkerStuck."""
         ends = await self._kafka_log.ends()
         now = self._clock()
-        self._tell(answered=ends is not None)
+        self._report(answered=ends is not None)
         self._health.note([str(batch) for batch in list(self._progress.unreadable.values())])
         if ends is None or self._progress.waiting_for:
             self._excused_at = now
@@ -174,7 +174,7 @@ class Watchdog:
         for stage, seconds in lag_seconds.items():
             self._metrics.lag_seconds.labels(stage).set(UNKNOWN if ends is None else seconds)
 
-    def _tell(self, *, answered: bool) -> None:
+    def _report(self, *, answered: bool) -> None:
         if answered and not self._answered:
             self._log.info("kafka answers again")
             self._health.up("kafka")

@@ -25,7 +25,7 @@ def trim(log_file: Path) -> None:
 
 
 def readable(line: str) -> str:
-    """What a person wants to read of a line of a log: of one in JSON the event, the failure and its traceback."""
+    """A log line for people: of one in JSON the event, the failure and its traceback."""
     try:
         entry = json.loads(line)
     except ValueError:
@@ -47,17 +47,17 @@ async def keep_trimmed(log_files: list[Path]) -> None:
 async def follow(log_file: Path, name: str, write: Callable[[str], None]) -> None:
     """Writes each line that the file gets from now on, after the part's name, until cancelled."""
     position = file_size(log_file)
-    rest = b""
+    remainder = b""
     while True:
         size = file_size(log_file)
         if size < position:
-            position, rest = 0, b""
+            position, remainder = 0, b""
         if size > position:
             with log_file.open("rb") as file:
                 file.seek(position)
-                rest += file.read(size - position)
+                remainder += file.read(size - position)
             position = size
-            *lines, rest = rest.split(b"\n")
+            *lines, remainder = remainder.split(b"\n")
             for line in lines:
                 write(f"{name} | {line.decode('utf-8', 'replace')}")
         await asyncio.sleep(_FOLLOW_SECONDS)

@@ -1,4 +1,4 @@
-"""The parts `thalweg up` runs: the broker, and the child processes that say over HTTP when they are ready."""
+"""The parts `thalweg up` runs: the broker, and the child processes with a readiness probe over HTTP."""
 
 import asyncio
 import time
@@ -40,7 +40,7 @@ class Part(Protocol):
         """Whether it does its work now. False, not an exception, while it does not answer."""
 
     async def notes(self) -> list[str]:
-        """What a person should know and do, though it works; empty while it does not answer."""
+        """What the operator should know and do, though it works; empty while it does not answer."""
 
     def poll(self) -> int | None:
         """The exit code, or None while it runs."""

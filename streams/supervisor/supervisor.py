@@ -1,4 +1,4 @@
-"""`thalweg up`: Kafka, the topics, the worker and the query service, in one terminal, until they are told to end."""
+"""`thalweg up`: Kafka, the topics, the worker and the query service, in one terminal, until they are stopped."""
 
 import asyncio
 import os
@@ -77,7 +77,7 @@ class Supervisor:
         show_logs: Callable[[str], None] | None = None,
         command: Sequence[str] = (sys.executable, "-m", "thalweg"),
     ) -> None:
-        """`environment` is handed to the parts; `say` takes messages for the person, `show_logs` the parts' own lines.
+        """`environment` is handed to the parts; `say` prints messages, `show_logs` the parts' log lines.
 
         `ready` is called once, when everything answers. The parts are started as `command` with `worker` or `serve`.
         """
@@ -147,7 +147,7 @@ class Supervisor:
             service_url = f"http://{self._settings.service.reachable_host}:{service_port}"
             running = Running(pid=os.getpid(), kafka=bootstrap_servers, service_url=service_url)
             stack.callback(withdraw, data_dir)
-            announce(data_dir, running)  # before a part can say that it is ready: whoever waits for that finds the file
+            announce(data_dir, running)  # before a part reports that it is ready: who waits for that finds the file
             parts = self._process_parts(data_dir, logs, bootstrap_servers, service_port, service_url)
             running_parts += [await stack.enter_async_context(self._running(part)) for part in parts]
             await self._all_ready(running_parts)
@@ -277,7 +277,7 @@ async def _first_to_end(waited: Sequence[asyncio.Future[Any]]) -> None:
 
 
 def choose_kafka_port(asked: int | None) -> tuple[int, str | None]:
-    """The port for the embedded broker, and what to tell the person about it.
+    """The port for the embedded broker, and a message about it.
 
     A port that was asked for is taken as it is (0: a free one); else it is 9092, or a free one when that is taken.
     """

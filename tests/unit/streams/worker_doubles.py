@@ -237,7 +237,7 @@ class Bench:
             ),
             producer=self.producer,
             metrics=self.metrics,
-            choices=self.choices,
+            collection_settings=self.choices,
             reached=self.documents.positions(),
             now_ms=lambda: 5_000,
             commit_lock=self.commit_lock,

@@ -77,7 +77,7 @@ def told(bench: Bench) -> list[RelinkEvent]:
 
 def relinker(bench: Bench, orders: OrdersInMemory, between: Callable[[], object] | None = None) -> Relinker:
     return Relinker(
-        orders=orders,
+        collection_settings=orders,
         graph_topic=ContributedInMemory(bench.broker, between),
         writer=bench.documents,
         thread=bench.thread,
