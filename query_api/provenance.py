@@ -2,11 +2,14 @@
 
 import asyncio
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 
 import structlog
+from cachetools import FIFOCache
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential
 
 from query_api.ingest.producer import BrokerUnavailable, LogWriter, OutgoingRecord, RecordRefused
 from schemas.provenance import Retrieval, decode_retrieval, encode_retrieval
@@ -47,9 +50,10 @@ class ProvenanceQueue:
         self._waiting: deque[OutgoingRecord] = deque()
         self._delayed: dict[str, tuple[float, OutgoingRecord]] = {}
         self._unsent_bytes = 0
-        self._recent: OrderedDict[str, OutgoingRecord] = OrderedDict()
-        self._recent_bytes = 0
-        self._max_recent = recent
+        recent_bytes = max_bytes // RECENT_SHARE
+        self._recent: FIFOCache[str, OutgoingRecord] = FIFOCache(
+            recent_bytes, getsizeof=lambda record: max(_size(record), recent_bytes // max(1, recent))
+        )
         self._arrived = asyncio.Event()
         self._sent = asyncio.Event()
         self._sent.set()
@@ -105,16 +109,14 @@ class ProvenanceQueue:
 
     async def run(self) -> None:
         """Send what is queued, until cancelled."""
-        pause = MIN_RETRY_SECONDS
+        until_sent = AsyncRetrying(
+            retry=retry_if_exception_type(BrokerUnavailable),
+            wait=wait_exponential(multiplier=MIN_RETRY_SECONDS, max=MAX_RETRY_SECONDS),
+            before_sleep=self._log_retry,
+        )
         while True:
             await self._arrived.wait()
-            try:
-                await self._send_some()
-                pause = MIN_RETRY_SECONDS
-            except BrokerUnavailable as error:
-                log.warning("provenance waits for kafka", waiting=len(self._waiting), reason=str(error))
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, MAX_RETRY_SECONDS)
+            await until_sent(self._send_some)
 
     async def flush(self, seconds: float) -> bool:
         """Wait until all is sent, while `run` runs; False on a timeout."""
@@ -160,12 +162,13 @@ class ProvenanceQueue:
         return record
 
     def _remember(self, retrieval_id: str, record: OutgoingRecord) -> None:
-        before = self._recent.pop(retrieval_id, None)
-        self._recent_bytes += _size(record) - (0 if before is None else _size(before))
-        self._recent[retrieval_id] = record
-        while len(self._recent) > self._max_recent or self._recent_bytes > self._max_bytes // RECENT_SHARE:
-            _, forgotten = self._recent.popitem(last=False)
-            self._recent_bytes -= _size(forgotten)
+        self._recent.pop(retrieval_id, None)
+        with suppress(ValueError):  # larger than the whole cache
+            self._recent[retrieval_id] = record
+
+    def _log_retry(self, state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome else None
+        log.warning("provenance waits for kafka", waiting=len(self._waiting), reason=str(error))
 
     def _drop(self) -> None:
         self.dropped += 1
