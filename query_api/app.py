@@ -30,7 +30,7 @@ from query_api.routes import (
     retrievals,
     search,
 )
-from query_api.routes.parameters import known_parameters
+from query_api.routes.parameters import refuse_unknown_parameters
 from query_api.settings import ServiceSettings
 
 DESCRIPTION = """Documents in on Kafka, hybrid search out over Server-Sent Events.
@@ -62,7 +62,7 @@ def create_app(
         )
         service.metrics.add_gauges(partial(gauges, service))
         app.state.service = service
-        app.state.evaluations = evaluations.evaluations_over(service)
+        app.state.evaluations = evaluations.create_evaluations(service)
         try:
             yield
         finally:
@@ -102,7 +102,7 @@ def create_app(
         retrievals,
         analytics,
     ):
-        app.include_router(routes.router, dependencies=[Depends(known_parameters)])
+        app.include_router(routes.router, dependencies=[Depends(refuse_unknown_parameters)])
     app.state.needs_key = settings.service.api_key is not None
     describe(app)
     return app

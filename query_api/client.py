@@ -1,4 +1,4 @@
-"""Asking a running service from the command line: where it is, its answers as they stream, its problems in words."""
+"""The HTTP client of the commands: where the service is, its answers and streams, its problems as failures."""
 
 import json
 import random
@@ -24,20 +24,20 @@ JSONObject = dict[str, Any]
 PAGE_DOCUMENTS = 1_000
 
 
-class NotNow(Failure):
-    """503: what was asked for is not there yet, or the log is unavailable. Trying again may help."""
+class ServiceUnavailable(Failure):
+    """503: not yet indexed, or the log is unavailable. A retry may help."""
 
 
-class Busy(NotNow):
-    """429, or 503 for too many searches: nothing was begun, and the service says when to ask again."""
+class ServiceBusy(ServiceUnavailable):
+    """429, or 503 for too many searches: nothing was started, and the service says when to retry."""
 
     def __init__(self, text: str, retry_after_seconds: float) -> None:
         super().__init__(text)
         self.retry_after_seconds = retry_after_seconds
 
 
-class SentEvent(NamedTuple):
-    """A frame as it came; `data` is its JSON body."""
+class ServerSentEvent(NamedTuple):
+    """`data` is its JSON body."""
 
     name: str
     data: JSONObject
@@ -46,8 +46,8 @@ class SentEvent(NamedTuple):
 def locate_service(url: str | None, data_dir: Path, *, named: bool = False) -> str:
     """The service's address: the one given, else that of what runs on the data directory, else the default one.
 
-    Raises Unreachable where somebody has `named` the data directory and it is none: what listens at the default address
-    would answer from another one. On one that holds stores a service may run by itself, which nothing announces.
+    Raises Unreachable where the user has `named` a folder that is no data directory: the service at the default address
+    would answer from another one. In one with stores a service may run that is not announced.
     """
     if url:
         return url.rstrip("/")
@@ -63,10 +63,10 @@ def locate_service(url: str | None, data_dir: Path, *, named: bool = False) -> s
 
 
 class ServiceClient:
-    """A client of one service. Its methods raise Unreachable, WrongSetting (bad input), NotNow or Failure.
+    """A client of one service. Its methods raise Unreachable, WrongSetting (bad input), ServiceUnavailable or Failure.
 
-    With `coming_up` a service that does not listen yet is asked again for some seconds: `thalweg up` has announced it.
-    One that is Busy is asked again when it says, for `busy_seconds`.
+    With `starting`, connections are retried for some seconds: `thalweg up` has announced the service. Requests that are
+    refused as ServiceBusy are retried when the service says, for `busy_seconds`.
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class ServiceClient:
         api_key: str | None,
         transport: httpx.BaseTransport | None = None,
         *,
-        coming_up: bool = False,
+        starting: bool = False,
         busy_seconds: float = BUSY_SECONDS,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        if coming_up and transport is None:
+        if starting and transport is None:
             transport = httpx.HTTPTransport(retries=CONNECT_RETRIES, trust_env=False)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._url = url
@@ -90,9 +90,9 @@ class ServiceClient:
             transport=transport,
             trust_env=False,
         )
-        self._until_taken = Retrying(
-            retry=retry_if_exception_type(Busy),
-            wait=_as_asked,
+        self._retrying = Retrying(
+            retry=retry_if_exception_type(ServiceBusy),
+            wait=_retry_after,
             stop=stop_after_delay(busy_seconds),
             sleep=sleep,
             reraise=True,
@@ -118,10 +118,10 @@ class ServiceClient:
     def delete(self, path: str) -> JSONObject:
         return self._send("DELETE", path, None)
 
-    def events(self, path: str, params: Mapping[str, Any]) -> Iterator[SentEvent]:
+    def events(self, path: str, params: Mapping[str, Any]) -> Iterator[ServerSentEvent]:
         """The frames of a stream, as they come."""
         request = self._http.build_request("GET", path, params=params, headers={"Accept": "text/event-stream"})
-        with self._failures(), closing(self._until_taken(self._taken, request)) as response:
+        with self._failures(), closing(self._retrying(self._send_once, request)) as response:
             yield from parse_events(response.iter_lines())
 
     def close(self) -> None:
@@ -135,12 +135,12 @@ class ServiceClient:
             return answer
 
     def _read(self, request: httpx.Request) -> httpx.Response:
-        with closing(self._until_taken(self._taken, request)) as response:
+        with closing(self._retrying(self._send_once, request)) as response:
             response.read()
             return response
 
-    def _taken(self, request: httpx.Request) -> httpx.Response:
-        """The response to it, still to be read."""
+    def _send_once(self, request: httpx.Request) -> httpx.Response:
+        """The response, with its body still to be read."""
         response = self._http.send(request, stream=True)
         if response.is_error:
             with closing(response):
@@ -178,30 +178,30 @@ class ServiceClient:
         if response.status_code in {400, 422} or reason == "unknown_collection":
             raise WrongSetting(text)
         if response.status_code == 429 or reason == "overloaded":
-            raise Busy(text, _seconds(response.headers.get("Retry-After")))
-        raise NotNow(text) if response.status_code == 503 else Failure(text)
+            raise ServiceBusy(text, _seconds(response.headers.get("Retry-After")))
+        raise ServiceUnavailable(text) if response.status_code == 503 else Failure(text)
 
 
 def _seconds(retry_after: str | None) -> float:
-    """Of a Retry-After header; one that is missing or a date counts as a second."""
+    """Of a Retry-After header; 1 for one that is missing or a date."""
     return float(retry_after) if retry_after is not None and retry_after.isdecimal() else 1.0
 
 
-def _as_asked(state: RetryCallState) -> float:
-    """The wait that a Busy service asks for, or up to half as much more: those it refused are not to come together."""
+def _retry_after(state: RetryCallState) -> float:
+    """Seconds that a busy service asks to wait, with a jitter of up to half as much."""
     error = state.outcome.exception() if state.outcome else None
-    seconds = error.retry_after_seconds if isinstance(error, Busy) else 1.0
+    seconds = error.retry_after_seconds if isinstance(error, ServiceBusy) else 1.0
     return seconds * random.uniform(1.0, 1.5)
 
 
-def parse_events(lines: Iterable[str]) -> Iterator[SentEvent]:
+def parse_events(lines: Iterable[str]) -> Iterator[ServerSentEvent]:
     """Server-Sent Events from their lines (WHATWG HTML, 9.2.6), comments left out; `data` is to be JSON."""
     name: str = "message"
     data: list[str] = []
     for line in lines:
         if not line:
             if data:
-                yield SentEvent(name, json.loads("\n".join(data)))
+                yield ServerSentEvent(name, json.loads("\n".join(data)))
             name, data = "message", []
             continue
         field, _, value = line.partition(":")
@@ -212,13 +212,13 @@ def parse_events(lines: Iterable[str]) -> Iterator[SentEvent]:
             data.append(value)
 
 
-def listed(client: ServiceClient, collection: str) -> dict[str, str]:
+def document_positions(client: ServiceClient, collection: str) -> dict[str, str]:
     """{document id: position} of every document the service lists in the collection."""
     found: dict[str, str] = {}
-    asked: dict[str, Any] = {"collection": collection, "limit": PAGE_DOCUMENTS}
+    params: dict[str, Any] = {"collection": collection, "limit": PAGE_DOCUMENTS}
     while True:
-        page = client.get("/v1/documents", asked)
+        page = client.get("/v1/documents", params)
         found |= {document["id"]: document["position"] for document in page["documents"]}
         if page["next_cursor"] is None:
             return found
-        asked["cursor"] = page["next_cursor"]
+        params["cursor"] = page["next_cursor"]

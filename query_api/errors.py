@@ -85,7 +85,7 @@ def log_unavailable(detail: str) -> ApiProblem:
     return ApiProblem(503, "Kafka unavailable", detail, retry_after_seconds=5, members={"reason": "unavailable"})
 
 
-def no_such_parameter(name: str, request: Request) -> str:
+def unknown_parameter(name: str, request: Request) -> str:
     return f"There is no parameter {name[:80]!r}; /docs lists those of {request.url.path}."
 
 
@@ -164,7 +164,7 @@ def _methods_of(request: Request) -> str:
 def _sentence(problem: Mapping[str, Any], request: Request) -> str:
     where = ".".join(str(part) for part in problem["loc"][1:]) or "body"
     if problem["type"] == "extra_forbidden":
-        return no_such_parameter(where, request)
+        return unknown_parameter(where, request)
     if problem["type"] in {"model_attributes_type", "dict_type"} and where == "body":
         return "The body is to be a JSON object, sent with `Content-Type: application/json`."
     if problem["type"] == "missing":

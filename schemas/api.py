@@ -235,10 +235,10 @@ class CacheCleared(BaseModel):
     removed: int
 
 
-MOST_NAMED = 20
+MAX_NAMED = 20
 
 
-def those_there(names: Sequence[str]) -> str:
+def describe_collections(names: Sequence[str]) -> str:
     """The collections with documents, as far as they are not too many, in a sentence for who asked for another."""
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"There are documents in {', '.join(names[:MOST_NAMED])}{more}."
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return f"There are documents in {', '.join(names[:MAX_NAMED])}{more}."

@@ -9,9 +9,9 @@ import msgspec
 RUNNING_FILE = "running.json"
 WORKER_FILE = "worker.json"
 BEAT_SECONDS = 2.0  # between two writes of the worker's state
-MOST_CRASHES = 20
+MAX_CRASHES = 20
 _WORKER_FILE_BYTES = 4_096
-_MOST_CHARACTERS = 300
+_MAX_CHARACTERS = 300
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -69,9 +69,9 @@ def write_state(data_dir: Path, state: WorkerState) -> None:
     """In place and in one write, so that it needs no room on a full disk. Raises OSError."""
     short = msgspec.structs.replace(
         state,
-        waiting_for={name: text[:_MOST_CHARACTERS] for name, text in state.waiting_for.items()},
-        last_failure=state.last_failure and state.last_failure[:_MOST_CHARACTERS],
-        crashes_ms=state.crashes_ms[-MOST_CRASHES:],
+        waiting_for={name: text[:_MAX_CHARACTERS] for name, text in state.waiting_for.items()},
+        last_failure=state.last_failure and state.last_failure[:_MAX_CHARACTERS],
+        crashes_ms=state.crashes_ms[-MAX_CRASHES:],
     )
     file = os.open(data_dir / WORKER_FILE, os.O_WRONLY | os.O_CREAT, 0o666)
     try:

@@ -206,7 +206,7 @@ class SearchRequest(StrictNumbers):
         max_length=4096,
         description="A token from a write: the answer shows at least that write, or a 503 says it is not there yet.",
         examples=["3:1042"],
-        json_schema_extra={"pattern": tokens.WRITTEN},
+        json_schema_extra={"pattern": tokens.TOKEN_PATTERN},
     )
     wait_seconds: float = Field(10.0, ge=0, le=60, description="How long to wait for `after`.")
     cursor: str | None = Field(

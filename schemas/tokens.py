@@ -13,7 +13,7 @@ from schemas.ids import format_positions, parse_positions
 
 LOG_DIGITS = 8
 _PART = "[0-9]{1,9}:[0-9]{1,18}(@[0-9a-f]{8})?"
-WRITTEN = f"^{_PART}(,{_PART})*$"
+TOKEN_PATTERN = f"^{_PART}(,{_PART})*$"
 """The pattern of a token, for the OpenAPI document."""
 
 

@@ -238,7 +238,7 @@ def service_client(url: str | None, data_dir: Path | None) -> "ServiceClient":
     folder = settings.storage.data_dir
     located = locate_service(url, folder, named="data_dir" in settings.storage.model_fields_set)
     announced = url is None and find_running(folder) is not None
-    return ServiceClient(located, None if key is None else key.get_secret_value(), coming_up=announced)
+    return ServiceClient(located, None if key is None else key.get_secret_value(), starting=announced)
 
 
 def print_json(answer: dict[str, Any]) -> None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from query_api.client import ServiceClient, listed
-from schemas.api import those_there
+from query_api.client import ServiceClient, document_positions
+from schemas.api import describe_collections
 from schemas.errors import Failure, WrongSetting
 from schemas.tokens import Token, merge_tokens, parse_token
 
@@ -35,11 +35,11 @@ class CollectionDeleted:
 
 def documents_of(client: ServiceClient, collection: str) -> list[str]:
     """The ids of the collection's documents. Raises WrongSetting, with the collections there are, for none."""
-    ids = list(listed(client, collection))
+    ids = list(document_positions(client, collection))
     if ids:
         return ids
     names = [each["name"] for each in client.get("/v1/collections")["collections"] if each["documents"]]
-    there = those_there(names) if names else "No document is in any collection."
+    there = describe_collections(names) if names else "No document is in any collection."
     raise WrongSetting(f"No document is in the collection {collection!r}, so there is nothing to delete. {there}")
 
 
@@ -117,7 +117,7 @@ def token_of(tokens: Mapping[str, Token]) -> str:
 
 def still_listed(client: ServiceClient, collection: str, ids: Iterable[str]) -> int:
     """How many of the documents the service lists again, or still."""
-    return len(listed(client, collection).keys() & set(ids))
+    return len(document_positions(client, collection).keys() & set(ids))
 
 
 def _path(document_id: str) -> str:

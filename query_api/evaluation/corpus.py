@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from query_api.client import NotNow, ServiceClient, listed
+from query_api.client import ServiceClient, ServiceUnavailable, document_positions
 from query_api.evaluation.datasets import LabelledCollection, LabelledDocument
 from query_api.evaluation.results import Loaded
 from schemas.errors import Failure, MalformedEvent, WrongSetting
@@ -93,7 +93,7 @@ def load(
     is not of this corpus or a document is refused, Failure when nothing is indexed for `timeout_seconds`.
     """
     began = time.monotonic()
-    present = listed(client, corpus.collection)
+    present = document_positions(client, corpus.collection)
     foreign = sorted(present.keys() - corpus.envelopes.keys())
     if foreign:
         raise WrongSetting(
@@ -109,7 +109,7 @@ def load(
     if token.positions:
         _wait(client, corpus.collection, token, len(missing), advance, timeout_seconds)
     if missing:
-        present = listed(client, corpus.collection)
+        present = document_positions(client, corpus.collection)
     return Loaded(
         collection=corpus.collection,
         documents=len(present),
@@ -123,7 +123,7 @@ def load(
 def already_loaded(client: ServiceClient, collection: str, labelled: LabelledCollection) -> Loaded:
     """A collection of the service as it is. Raises WrongSetting when it lacks a document that is judged."""
     began = time.monotonic()
-    present = listed(client, collection)
+    present = document_positions(client, collection)
     if not present:
         raise WrongSetting(f"The collection {collection!r} is empty, or there is none. Name another with --within.")
     judged = {document for grades in labelled.judgements.values() for document in grades}
@@ -157,7 +157,7 @@ def _publish(client: ServiceClient, batch: list[bytes], timeout_seconds: float) 
     while True:
         try:
             answer = client.post("/v1/documents", b"[" + b",".join(batch) + b"]")
-        except NotNow:
+        except ServiceUnavailable:
             if time.monotonic() > deadline:
                 raise
         else:
@@ -188,7 +188,7 @@ def _wait(
     while True:
         try:
             client.get("/v1/search", {**search, "after": str(wanted)})
-        except NotNow as problem:
+        except ServiceUnavailable as problem:
             left = _lag(wanted.positions, client.get("/v1/status")["positions"])
             if fewest is None or left < fewest:
                 fewest, deadline = left, time.monotonic() + timeout_seconds

@@ -17,7 +17,7 @@ from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord
 from query_api.middleware.body_size import ModelRoute
 from query_api.routes.parameters import DOCUMENT_ID, CollectionInPath
-from schemas.api import CollectionList, CollectionSummary, those_there
+from schemas.api import CollectionList, CollectionSummary, describe_collections
 from schemas.curation import (
     ChunkingChoice,
     ChunkingEvent,
@@ -113,7 +113,7 @@ def require_documents(service: Service, collection: str) -> None:
     counts = service.snapshot().text.fields.collections()
     if collection in counts:
         return
-    there = those_there(list(counts)) if counts else "No document is in any collection yet."
+    there = describe_collections(list(counts)) if counts else "No document is in any collection yet."
     raise ApiProblem(
         404,
         "No such collection",

@@ -177,8 +177,8 @@ async def _publish_one(service: Service, record: OutgoingRecord) -> Response:
 
 
 async def _other_partitions(service: Service, key: DocumentKey, reached: int) -> list[int]:
-    """The partitions beside `reached` in which the log holds records of a document. A tombstone removes those of its
-    own partition only: the others would bring the document back when the stores are rebuilt."""
+    """The other partitions with records of a document. A tombstone removes those of its own partition only: the others
+    would restore the document in a rebuild."""
     snapshot = service.keeper.current
     if snapshot is None:
         return []
@@ -218,9 +218,9 @@ async def _publish_batch(service: Service, batch: Batch) -> Response:
 
 
 async def _publish_members(service: Service, batch: Batch) -> dict[int, Position]:
-    """Positions by index of what the log took; what it did not take is added to those refused.
+    """Positions by index of the accepted records; the others are added to those refused.
 
-    A record that the topic does not take also fails those sent in one packet with it, so these go one by one then.
+    A record that the topic refuses fails its whole batch, so the others are then sent one by one.
     """
     _require_same_log(service)
     indices = list(batch.records)

@@ -86,7 +86,7 @@ async def get_document(
         Query(
             max_length=64,
             description="With /status: the token of the write that is asked about.",
-            json_schema_extra={"pattern": tokens.WRITTEN},
+            json_schema_extra={"pattern": tokens.TOKEN_PATTERN},
         ),
     ] = None,
     last_event_id: Annotated[

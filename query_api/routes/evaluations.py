@@ -40,7 +40,7 @@ async def evaluations_of(request: Request) -> Evaluations:
 EvaluationsOf = Annotated[Evaluations, Depends(evaluations_of)]
 
 
-def evaluations_over(service: Service) -> Evaluations:
+def create_evaluations(service: Service) -> Evaluations:
     """An app's evaluations, by the engine its searches are answered by."""
 
     def search(request: SearchRequest, threads: ThreadPoolExecutor) -> AsyncGenerator[SearchFrame, None]:

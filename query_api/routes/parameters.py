@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import Path, Query, Request
 from pydantic import BaseModel
 
-from query_api.errors import ApiProblem, no_such_parameter
+from query_api.errors import ApiProblem, unknown_parameter
 
 if TYPE_CHECKING:
     from fastapi._compat import ModelField
@@ -30,10 +30,9 @@ CollectionInPath = Annotated[str, Path(json_schema_extra=COLLECTION)]
 DocumentId = Annotated[str, Path(description="Slashes may stand as they are.", json_schema_extra=DOCUMENT_ID)]
 
 
-async def known_parameters(request: Request) -> None:
-    """A dependency of every route: reads take no parameter that they do not know, which a misspelt filter would be.
-
-    Probes are left alone: what scrapes them adds parameters of its own. Raises ApiProblem 422.
+async def refuse_unknown_parameters(request: Request) -> None:
+    """A dependency of every route: reads refuse unknown parameters, such as a misspelt filter, by ApiProblem 422.
+    Probes take any: scrapers add their own.
     """
     if request.method not in ("GET", "HEAD") or not request.url.path.startswith("/v1/"):
         return
@@ -42,7 +41,7 @@ async def known_parameters(request: Request) -> None:
         return  # a model, which refuses them itself
     unknown = next((name for name in request.query_params if name not in {field.alias for field in fields}), None)
     if unknown is not None:
-        raise ApiProblem(422, "Request does not fit", no_such_parameter(unknown, request))
+        raise ApiProblem(422, "Request does not fit", unknown_parameter(unknown, request))
 
 
 def _query_fields(dependant: "Dependant") -> "Iterator[ModelField]":

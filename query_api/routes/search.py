@@ -63,9 +63,8 @@ LastEventId = Annotated[
 ]
 
 
-async def not_overloaded(request: Request, service: ServiceOf, last_event_id: LastEventId = None) -> None:
-    """A dependency, so that a search which would be refused is refused before its parameters are read. Raises
-    SearchRefused."""
+async def check_admission(request: Request, service: ServiceOf, last_event_id: LastEventId = None) -> None:
+    """A dependency, so that admission comes before validation. Raises SearchRefused."""
     if last_event_id is None:  # what is left of a stream may take no search
         service.admission.check(caller_of(request))
 
@@ -75,7 +74,7 @@ async def not_overloaded(request: Request, service: ServiceOf, last_event_id: La
     summary="Search",
     response_class=Response,
     responses=RESPONSES,
-    dependencies=[Depends(not_overloaded)],
+    dependencies=[Depends(check_admission)],
 )
 async def search_by_query(
     request: Request, search: Annotated[SearchRequest, Query()], service: ServiceOf, last_event_id: LastEventId = None
@@ -89,7 +88,7 @@ async def search_by_query(
     summary="Search, with the question in the body",
     response_class=Response,
     responses=RESPONSES,
-    dependencies=[Depends(not_overloaded)],
+    dependencies=[Depends(check_admission)],
 )
 async def search_by_body(
     request: Request, search: SearchRequest, service: ServiceOf, last_event_id: LastEventId = None
@@ -102,7 +101,7 @@ async def _answer(request: Request, search: SearchRequest, service: Service, las
     traceparent = well_formed(request.headers.get(TRACEPARENT))
     if not accepts_events(request.headers.get("accept")):
         with _turn(request, search, service) as turn:
-            return await _or_client_leaves(request, _json(search, service, turn, traceparent))
+            return await _unless_disconnected(request, _json(search, service, turn, traceparent))
     resumed = service.streams.resumable(last_event_id, search)
     if resumed is not None and resumed[0].ended_with(resumed[1]):
         return Response(status_code=204)  # which ends the reconnecting of an EventSource
@@ -110,7 +109,7 @@ async def _answer(request: Request, search: SearchRequest, service: Service, las
         return service.streams.response(*resumed)
     turn = _turn(request, search, service)
     try:
-        snapshot = await _or_client_leaves(request, _snapshot_in_turn(search, service, turn))
+        snapshot = await _unless_disconnected(request, _snapshot_in_turn(search, service, turn))
         stream, after_seq = resumed or (
             service.streams.begin(search, snapshot, instead_of=last_event_id, traceparent=traceparent),
             -1,
@@ -122,8 +121,7 @@ async def _answer(request: Request, search: SearchRequest, service: Service, las
 
 
 def _turn(request: Request, search: SearchRequest, service: Service) -> Turn:
-    """In the queue at once, so that whoever is looked at next is counted behind it; a search that waits for a write
-    takes no place meanwhile. Raises SearchRefused."""
+    """Enqueued at once; a search that waits for a write takes no place meanwhile. Raises SearchRefused."""
     turn = service.admission.turn(caller_of(request))
     if search.after is None:
         turn.enqueue()
@@ -131,8 +129,8 @@ def _turn(request: Request, search: SearchRequest, service: Service) -> Turn:
 
 
 async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn) -> "Snapshot":
-    """The snapshot to read, whose documents have the fields that are named, once the search may run. Raises ApiProblem,
-    also where the search asks for a re-ranker and there is none."""
+    """The snapshot to read, once the search is admitted. Raises ApiProblem where the request names fields, edges or a
+    re-ranker that there are not."""
     if search.reranker and service.reranker is None:
         raise ApiProblem(422, "Request does not fit", HOW_TO_CONFIGURE)
     if search.after is not None:
@@ -199,7 +197,7 @@ async def _found(
     )
 
 
-async def _or_client_leaves(request: Request, work: Awaitable[R]) -> R:
+async def _unless_disconnected(request: Request, work: Awaitable[R]) -> R:
     """The result of the work, which is cancelled when the client goes away first."""
     working = asyncio.ensure_future(work)
     leaving = asyncio.create_task(_until_disconnected(request))

@@ -76,13 +76,13 @@ def read_collection(
 
 def _listed(client: ServiceClient, collection: str) -> list[JSONObject]:
     found: list[JSONObject] = []
-    asked: JSONObject = {"collection": collection, "limit": PAGE_DOCUMENTS}
+    params: JSONObject = {"collection": collection, "limit": PAGE_DOCUMENTS}
     while True:
-        page = client.get("/v1/documents", asked)
+        page = client.get("/v1/documents", params)
         found += page["documents"]
         if page["next_cursor"] is None:
             return sorted(found, key=lambda summary: str(summary["id"]))
-        asked = {**asked, "cursor": page["next_cursor"]}
+        params = {**params, "cursor": page["next_cursor"]}
 
 
 def _read(client: ServiceClient, collection: str, summary: JSONObject) -> _RawDocument:

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from query_api.cli.display import show_end, show_hit, snippet
-from query_api.client import DEFAULT_URL, Busy, NotNow, ServiceClient, locate_service, parse_events
+from query_api.client import DEFAULT_URL, ServiceBusy, ServiceClient, ServiceUnavailable, locate_service, parse_events
 from schemas.errors import Exit, Failure, Unreachable, WrongSetting
 from schemas.runtime import Running, announce
 from tests.unit.query_api.scripted_engine import make_hit
@@ -40,7 +40,7 @@ def test_a_stream_is_handed_on_frame_by_frame_with_the_key() -> None:
 
 @pytest.mark.parametrize(
     ("status", "failure"),
-    [(400, WrongSetting), (422, WrongSetting), (401, WrongSetting), (503, NotNow), (404, Failure)],
+    [(400, WrongSetting), (422, WrongSetting), (401, WrongSetting), (503, ServiceUnavailable), (404, Failure)],
 )
 def test_a_problem_is_told_in_its_own_words(status: int, failure: type[Failure]) -> None:
     def answer(request: httpx.Request) -> httpx.Response:
@@ -87,7 +87,7 @@ def test_a_service_that_is_just_coming_up_is_asked_again() -> None:
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(httpcore.NetworkBackend, "sleep", begin)
-            assert ServiceClient(url, None, coming_up=True).get("/v1/status") == {}
+            assert ServiceClient(url, None, starting=True).get("/v1/status") == {}
         asking.join()
 
 
@@ -189,5 +189,5 @@ def test_a_service_with_too_many_searches_is_asked_again_when_it_says(stream: bo
 
 def test_one_that_stays_so_is_told_in_its_own_words() -> None:
     asking = ServiceClient("http://127.0.0.1:1", None, httpx.MockTransport(Crowded(503)), busy_seconds=0)
-    with pytest.raises(Busy, match=r"Too many searches: Ask again\."):
+    with pytest.raises(ServiceBusy, match=r"Too many searches: Ask again\."):
         asking.get("/v1/search", {"q": "x"})

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from query_api.cli import app
 from query_api.cli.server import bind, check_data_dir
-from query_api.client import SentEvent
+from query_api.client import ServerSentEvent
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.errors import Exit, InUse, WrongSetting
 from schemas.settings import StorageSettings
@@ -32,11 +32,11 @@ DONE = {"retrieval_id": "r_1", "hits": 1, "timings": {"total": 0.02}, "failed_ch
 class StubClient:
     """A client that answers from a list."""
 
-    def __init__(self, events: list[SentEvent]) -> None:
+    def __init__(self, events: list[ServerSentEvent]) -> None:
         self.asked: dict[str, Any] = {}
         self._events = events
 
-    def events(self, path: str, params: dict[str, Any]) -> list[SentEvent]:
+    def events(self, path: str, params: dict[str, Any]) -> list[ServerSentEvent]:
         self.asked = params
         return self._events
 
@@ -52,7 +52,7 @@ class StubClient:
 
 
 def run(
-    monkeypatch: pytest.MonkeyPatch, *arguments: str, events: list[SentEvent] | None = None
+    monkeypatch: pytest.MonkeyPatch, *arguments: str, events: list[ServerSentEvent] | None = None
 ) -> tuple[Any, StubClient]:
     stub = StubClient(events or [])
     monkeypatch.setattr(app, "service_client", lambda url, data_dir: stub)
@@ -61,7 +61,7 @@ def run(
 
 def test_a_question_is_taken_apart_when_asked_for_and_hits_tell_what_for(monkeypatch: pytest.MonkeyPatch) -> None:
     hit = HIT | {"parts": {"the Elbe": 1, "the Oder": 7}}
-    events = [SentEvent("meta", META), SentEvent("hit", hit), SentEvent("done", DONE)]
+    events = [ServerSentEvent("meta", META), ServerSentEvent("hit", hit), ServerSentEvent("done", DONE)]
     result, stub = run(monkeypatch, "search", "compare the Elbe and the Oder", "--decompose", events=events)
     assert result.exit_code == Exit.OK
     assert stub.asked["decompose"] is True
@@ -75,7 +75,7 @@ def test_a_re_ranker_is_asked_for_or_not_or_as_the_service_has_it(
     monkeypatch: pytest.MonkeyPatch, options: list[str], asked: bool | None
 ) -> None:
     done = DONE | {"failed_channels": {"rerank": "It is away.", "graph": "It is late."}}
-    events = [SentEvent("meta", META), SentEvent("done", done)]
+    events = [ServerSentEvent("meta", META), ServerSentEvent("done", done)]
     result, stub = run(monkeypatch, "search", "river", *options, events=events)
     assert stub.asked.get("reranker") is asked
     assert "Without the re-ranker: It is away." in result.output
@@ -83,7 +83,12 @@ def test_a_re_ranker_is_asked_for_or_not_or_as_the_service_has_it(
 
 
 def test_search_prints_hits_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    events = [SentEvent("meta", META), SentEvent("stage", {}), SentEvent("hit", HIT), SentEvent("done", DONE)]
+    events = [
+        ServerSentEvent("meta", META),
+        ServerSentEvent("stage", {}),
+        ServerSentEvent("hit", HIT),
+        ServerSentEvent("done", DONE),
+    ]
     result, stub = run(monkeypatch, "search", "the river", "-k", "3", "--after", "0:7", events=events)
     assert result.exit_code == Exit.OK
     assert "Note 1" in result.output
@@ -94,7 +99,7 @@ def test_search_prints_hits_as_they_come(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_stream_that_ends_in_an_error_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    error = SentEvent("error", {"title": "Search not answered", "detail": "The disk is gone."})
+    error = ServerSentEvent("error", {"title": "Search not answered", "detail": "The disk is gone."})
     result, _ = run(monkeypatch, "search", "river", events=[error])
     assert result.exit_code == Exit.FAILED
     assert "The disk is gone." in result.output
