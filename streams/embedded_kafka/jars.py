@@ -95,14 +95,14 @@ def _ignore(_here: int, _in_all: int) -> None:
 
 
 def _fetch_one(maven: "MavenContext", jar: LockedJar, place: Path) -> None:
-    import requests
-
     artifact = maven.project(jar.group, jar.artifact).at_version(jar.version).artifact()
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             fetched = artifact.resolve()
             break
-        except (requests.RequestException, RuntimeError) as error:
+        except PermissionError:
+            raise
+        except (OSError, RuntimeError) as error:  # what requests raises are OSErrors
             if artifact.cached_path is not None:
                 artifact.cached_path.unlink(missing_ok=True)
             if attempt == _ATTEMPTS:

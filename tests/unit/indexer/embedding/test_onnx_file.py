@@ -1,6 +1,9 @@
 """Models that come as ONNX files: whatever the exporter, the vector is what the model's own library makes."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -191,3 +194,14 @@ def test_a_model_without_a_direction_is_refused_when_it_is_loaded(folder: Path) 
     write_onnx(folder / "model.onnx", scale=0.0)
     with pytest.raises(IncompatibleGeneration, match="without a direction"):
         encoded(folder)
+
+
+def test_the_runtime_neither_sends_telemetry_nor_gives_the_machine_an_id(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in ("CI", "ORT_DISABLE_TELEMETRY")}
+    code = "from indexer.embedding.onnx_encoder import single_threaded; single_threaded()"
+    subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment | {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        check=True,
+    )
+    assert list(tmp_path.rglob("*")) == []
