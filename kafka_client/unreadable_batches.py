@@ -1,8 +1,9 @@
 """Batches of a log that cannot be read: a wrong checksum, an unknown codec, bytes that are no records.
 
-aiokafka raises in the middle of handing out records: what it had decoded of the same partition before is passed over
-without a word, and so is what it had taken from other partitions. Here each batch is decoded before any of it is handed
-out. Records before an unreadable batch come as ever; then the partition stops, with an error that says where.
+aiokafka raises in the middle of handing out records, and does not say which offsets to seek past
+(https://github.com/aio-libs/aiokafka/issues/321): what it had decoded of the same partition before is lost, and so is
+what it had taken from other partitions. Here each batch is decoded before any of it is handed out. Records before an
+unreadable batch come as ever; then the partition stops, with an error that says where.
 """
 
 from collections.abc import Callable, Iterator

@@ -18,7 +18,7 @@ from indexer.runtime.memory import share_arenas
 from schemas.errors import Exit, Failure, InUse, WrongSetting
 from streams.context import WorkerContext
 from streams.errors import WorkerExit
-from streams.kafka.committed_offsets import ask_for_offsets_by_partition
+from streams.kafka.transport import raise_group_errors
 from streams.settings import WorkerSettings
 from streams.supervisor.data_directory import WORKER_LOCK, locked, make_directory, set_umask
 
@@ -41,7 +41,7 @@ def run_worker(settings: WorkerSettings) -> int:
     configure_logging(chatty=_CHATTY)
     share_arenas()
     limit_blas_threads()
-    ask_for_offsets_by_partition()
+    raise_group_errors()
     data_dir = make_directory(settings.storage.data_dir)
     if warning := set_umask(data_dir):
         structlog.get_logger("thalweg.worker").warning(warning)

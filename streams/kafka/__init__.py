@@ -1,1 +1,1 @@
-"""Kafka on this machine and its topics: jars, Java, the embedded broker; it never reads or writes a record."""
+"""The worker's side of Kafka: Faust's transport, what is sent, topics and their partitions, dead letters."""

@@ -1,24 +1,26 @@
-"""Reading a partition from an offset to the end it has now, without a group."""
+"""A partition read to the end it has now, beside the agents: without a group, by consumers of its own."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError
 
-from kafka_client.async_clients import LogConsumer
+from kafka_client.async_clients import LogConsumer, open_consumer, read_range
 from kafka_client.unreadable_batches import Skip, skip_none
 from schemas.kafka_connection import KafkaConnection
 from streams.kafka.source_record import SourceRecord
 from streams.runtime.progress import TopicPartition as Place
 from streams.runtime.progress import Unreadable
 
-_POLL_MS = 200
+AWAY = (KafkaError, OSError, TimeoutError)
 
 
 class PartitionReader:
-    """One partition, read with consumers of its own so that no group is disturbed. Only committed records are seen.
+    """Reads one partition; only committed records are seen. Its methods raise one of AWAY while the broker does not
+    answer, and may be called again.
 
-    Raises KafkaError, OSError or TimeoutError while the broker does not answer.
+    A batch that cannot be read stands in `unreadable` until `skip` passes it by.
     """
 
     def __init__(
@@ -29,37 +31,85 @@ class PartitionReader:
         skip: Skip = skip_none,
         unreadable: Unreadable | None = None,
     ) -> None:
-        """A batch that cannot be read stands in `unreadable` until `skip` passes it by."""
         self._connection = connection
+        self._partition = TopicPartition(topic, partition)
         self._skip = skip
         self._unreadable = Unreadable() if unreadable is None else unreadable
-        self._partition = TopicPartition(topic, partition)
 
     async def records(self, start: int = 0) -> AsyncIterator[SourceRecord]:
         """The records from an offset on, or from the first one there is, to the end the partition has now."""
         async with self._consumer() as consumer:
-            end = (await consumer.end_offsets([self._partition]))[self._partition]
+            end = await self._end(consumer)
             beginning = (await consumer.beginning_offsets([self._partition]))[self._partition]
-            consumer.seek(self._partition, min(max(start, beginning), end))
-            while await consumer.position(self._partition) < end:
-                with self._unreadable.noting(Place(*self._partition)):
-                    batches = await consumer.getmany(self._partition, timeout_ms=_POLL_MS)
-                for record in batches.get(self._partition, ()):
-                    if record.offset < end:
-                        yield SourceRecord(record.partition, record.offset, record.timestamp, record.key, record.value)
+            async for record in self._read(consumer, min(max(start, beginning), end), end):
+                yield record
 
     async def end(self) -> int:
         """The offset the next record gets."""
         async with self._consumer() as consumer:
-            ends = await consumer.end_offsets([self._partition])
-        return int(ends[self._partition])
+            return await self._end(consumer)
+
+    async def _end(self, consumer: LogConsumer) -> int:
+        return int((await consumer.end_offsets([self._partition]))[self._partition])
+
+    async def _read(self, consumer: LogConsumer, first: int, end: int) -> AsyncIterator[SourceRecord]:
+        with self._unreadable.noting(Place(*self._partition)):
+            async for record in read_range(consumer, self._partition, first, end):
+                yield SourceRecord(record.partition, record.offset, record.timestamp, record.key, record.value)
 
     @asynccontextmanager
-    async def _consumer(self) -> AsyncIterator[LogConsumer]:
-        consumer = LogConsumer(connection=self._connection, auto_offset_reset="earliest", skip=self._skip)
+    async def _consumer(self, group: str | None = None) -> AsyncIterator[LogConsumer]:
+        consumer = await self._open(group)
         try:
-            await consumer.start()
-            consumer.assign([self._partition])
             yield consumer
         finally:
             await consumer.stop()
+
+    async def _open(self, group: str | None = None) -> LogConsumer:
+        return await open_consumer(self._connection, group_id=group, auto_offset_reset="earliest", skip=self._skip)
+
+
+class SettingsTopic(PartitionReader):
+    """Partition 0 of the curation topic: its settings count before the next document. `group` only stores an offset;
+    nobody joins it.
+
+    Between two calls nothing is fetched: a fetch that waits for records would hold up the question where the topic
+    ends. While a batch cannot be read nothing is indexed, for nobody knows how.
+    """
+
+    def __init__(self, connection: KafkaConnection, topic: str, group: str, skip: Skip, unreadable: Unreadable) -> None:
+        super().__init__(connection, topic, 0, skip, unreadable)
+        self._group = group
+        self._reading: LogConsumer | None = None
+        self._next = 0
+
+    async def news(self) -> list[SourceRecord]:
+        """The records since the last call that returned, up to the end as it is now. One request, if there are none."""
+        try:
+            if self._reading is None:
+                self._reading = await self._open()
+            end = await self._end(self._reading)
+            if end <= self._next:
+                return []
+            records = [record async for record in self._read(self._reading, self._next, end)]
+            self._reading.unsubscribe()
+        except AWAY:
+            await self.close()
+            raise
+        self._next = end
+        return records
+
+    async def judged_up_to(self) -> int:
+        async with self._consumer(self._group) as consumer:
+            consumer.assign([self._partition])
+            return await consumer.committed(self._partition) or 0
+
+    async def keep_judged(self, offset: int) -> None:
+        async with self._consumer(self._group) as consumer:
+            consumer.assign([self._partition])
+            await consumer.commit({self._partition: offset})
+
+    async def close(self) -> None:
+        reading, self._reading = self._reading, None
+        if reading is not None:
+            await reading.stop()

@@ -9,6 +9,9 @@ from typing import Any, ClassVar, cast
 import faust
 import structlog
 from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.errors import NoError, NotCoordinatorForGroupError, for_code
+from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.structs import ConsumerRecord
 from faust.auth import Credentials, OAuthCredentials, SASLCredentials, SSLCredentials
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Transport
@@ -111,8 +114,9 @@ class _Consumer(Consumer):
         return _ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     def _new_offset(self, tp: Any) -> int | None:
-        """The agents acknowledge the records of a partition in their order, so the last one tells how far it is. (Faust
-        looks for offsets that are missing, and waits for ever for those that the log does not have.)"""
+        """The agents acknowledge the records of a partition in their order, so the last one says how far it is. (Faust
+        looks for offsets that are missing, and waits for ever for those that the log does not have:
+        https://github.com/faust-streaming/faust/issues/378.)"""
         acked = self._acked[tp]
         if not acked:
             return None
@@ -126,6 +130,32 @@ class _Consumer(Consumer):
 
 
 LogTransport.Consumer = _Consumer
+
+
+def raise_group_errors() -> None:
+    """Let consumers ask again for committed offsets where the coordinator is still loading, or has moved. To be called
+    before the first consumer is made; may be called again.
+
+    From version 2 of OffsetFetch on, such an error stands once for the whole group, and no partition is named. aiokafka
+    (0.14) looks at the partitions only: to it none is committed, and it reads each from its first record again. (The
+    same fault elsewhere: https://github.com/Parsely/pykafka/issues/958.) Version 1, with an error at each partition, is
+    no way out: brokers of Kafka 3.9 and 4.0 leave it out (https://github.com/apache/kafka/pull/20050).
+    """
+    GroupCoordinator._send_req = _send_req  # noqa: SLF001 -- there is no public way to see the answer
+
+
+_send_request = GroupCoordinator._send_req  # noqa: SLF001
+
+
+async def _send_req(coordinator: Any, request: Any) -> Any:
+    response = await _send_request(coordinator, request)
+    if isinstance(request, OffsetFetchRequest):
+        error = for_code(getattr(response, "error_code", 0))
+        if error is NotCoordinatorForGroupError:
+            coordinator.coordinator_dead()
+        if error is not NoError:
+            raise error()
+    return response
 
 
 def credentials(connection: KafkaConnection) -> Credentials | None:

@@ -2,10 +2,15 @@
 
 from typing import Any
 
+import pytest
 from aiokafka import TopicPartition
+from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.errors import GroupLoadInProgressError, NotCoordinatorForGroupError
+from aiokafka.protocol.commit import OffsetFetchRequest
+from aiokafka.structs import OffsetAndMetadata
 
 from streams.kafka.source_record import GAP_HEADERS
-from streams.kafka.transport import _Consumer, _ConsumerThread
+from streams.kafka.transport import _Consumer, _ConsumerThread, raise_group_errors
 
 PLACE = TopicPartition("t", 0)
 
@@ -73,3 +78,57 @@ def test_the_group_is_told_of_the_last_record_that_was_acknowledged_whatever_is_
     assert consumer._new_offset(PLACE) == 6
     assert (consumer._acked[PLACE], consumer._acked_index[PLACE]) == ([], set())
     assert consumer._new_offset(PLACE) is None
+
+
+PARTITION = TopicPartition("documents", 2)
+SEND = GroupCoordinator._send_req
+BROKER_TAKES = {OffsetFetchRequest.API_KEY: (1, 9)}  # Kafka 4
+
+
+class LoadingCoordinator:
+    """Answers as Kafka does: with these errors first, then with the offset 42."""
+
+    group_id = "worker"
+    coordinator_id = 0
+    _retry_backoff_ms = 0
+    _do_fetch_commit_offsets = GroupCoordinator._do_fetch_commit_offsets
+
+    def __init__(self, *errors: type[Any]) -> None:
+        self.errors = [error.errno for error in errors]
+        self.looked_for = 0
+
+    async def ensure_coordinator_known(self) -> None:
+        pass
+
+    def coordinator_dead(self) -> None:
+        self.looked_for += 1
+
+    @property
+    def _client(self) -> "LoadingCoordinator":
+        return self
+
+    async def _send_req(self, request: OffsetFetchRequest) -> Any:
+        return await GroupCoordinator._send_req(self, request)
+
+    async def send(self, _node: int, request: OffsetFetchRequest, *, group: Any) -> Any:
+        prepared = request.prepare(BROKER_TAKES)
+        answer = prepared.RESPONSE_TYPE
+        error = self.errors.pop(0) if self.errors else 0
+        topics = [] if error else [(PARTITION.topic, [(PARTITION.partition, 42, "", 0)])]
+        return answer(throttle_time_ms=0, topics=topics, error_code=error)
+
+
+async def fetched(coordinator: LoadingCoordinator) -> Any:
+    return await GroupCoordinator.fetch_committed_offsets(coordinator, [PARTITION])
+
+
+async def test_a_coordinator_that_cannot_tell_yet_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GroupCoordinator, "_send_req", SEND)
+    assert await fetched(LoadingCoordinator(GroupLoadInProgressError)) == {}, (
+        "mended in aiokafka: then drop our own way"
+    )
+    raise_group_errors()
+    coordinator = LoadingCoordinator(GroupLoadInProgressError, NotCoordinatorForGroupError)
+    assert await fetched(coordinator) == {PARTITION: OffsetAndMetadata(42, "")}
+    assert coordinator.looked_for == 1
+    assert coordinator.errors == []
