@@ -44,10 +44,9 @@ from streams.indexing.missed_deletes import MissedDeletes
 from streams.indexing.prepare import DocumentBuilder, Parsers, Preparer
 from streams.indexing.relink import GraphTopic, Relinker
 from streams.kafka.log_identity import topics_of_generation
-from streams.kafka.partition_reader import PartitionReader
+from streams.kafka.partition_reader import AWAY, PartitionReader, SettingsTopic
 from streams.kafka.partitioner import murmur2_partition, watch_partitions
 from streams.kafka.producer import ConfirmedProducer
-from streams.kafka.settings_topic import AWAY, SettingsTopic
 from streams.kafka.topics import TopicReport
 from streams.metrics import WorkerMetrics
 from streams.runtime.health import Health, HealthServer, Heartbeat

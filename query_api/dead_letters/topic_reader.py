@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError
 
+from kafka_client.async_clients import read_range
 from kafka_client.unreadable_batches import skip_all
 from query_api.dead_letters.description import LetterRecord, reason_of, summary
-from query_api.index.follower import LocateBroker, Span, connect, spans_of
+from query_api.index.follower import LocateBroker, LogUnavailable, Span, connect, spans_of
 from schemas.dead_letters import DeadLetterPage, DeadLetterSummary
 from schemas.ids import Position, format_positions
 
@@ -22,7 +24,8 @@ PAGE_SECONDS = 8.0
 ANSWER_SECONDS = 20.0
 FETCH_BYTES = 1024 * 1024
 READERS = 2
-_POLL_MS = 500
+DAY_MS = 24 * 60 * 60 * 1000
+COUNT_SECONDS = 15.0
 
 
 @dataclass
@@ -130,15 +133,9 @@ class DeadLetterReader:
 
     async def _records(self, consumer: Any, partition: int, first: int, end: int) -> AsyncGenerator[LetterRecord, None]:
         place = TopicPartition(self._topic, partition)
-        consumer.assign([place])
-        consumer.seek(place, first)
-        while await consumer.position(place) < end:
-            batches = await consumer.getmany(place, timeout_ms=_POLL_MS, max_records=WINDOW_RECORDS)
-            for record in batches.get(place, ()):
-                if record.offset >= end:
-                    return
-                headers = [(name, value or b"") for name, value in record.headers]
-                yield LetterRecord(record.partition, record.offset, record.timestamp, record.key, record.value, headers)
+        async for record in read_range(consumer, place, first, end, most_at_once=WINDOW_RECORDS):
+            headers = [(name, value or b"") for name, value in record.headers]
+            yield LetterRecord(record.partition, record.offset, record.timestamp, record.key, record.value, headers)
 
     @asynccontextmanager
     async def _consumer(self) -> AsyncIterator[Any]:
@@ -148,3 +145,25 @@ class DeadLetterReader:
                 yield consumer
             finally:
                 await consumer.stop()
+
+
+class RecentDeadLetters:
+    """Counts again every quarter of a minute; `count` is that of the last day, None while nobody knows it."""
+
+    def __init__(self, reader: DeadLetterReader) -> None:
+        self.count: int | None = None
+        self._reader = reader
+
+    async def run(self) -> None:
+        while True:
+            try:
+                self.count = await self._reader.count_since(time.time_ns() // 1_000_000 - DAY_MS)
+            except (KafkaError, OSError, TimeoutError, LogUnavailable):
+                self.count = None
+            await asyncio.sleep(COUNT_SECONDS)
+
+    def notes(self) -> list[str]:
+        if not self.count:
+            return []
+        records = "1 record" if self.count == 1 else f"{self.count:,} records"
+        return [f"{records} became dead letters within a day: 'thalweg dead-letters list' says which, and why."]

@@ -19,7 +19,7 @@ from schemas.curation import (
     relink_key,
 )
 from schemas.topics import TopicSpec
-from streams.kafka.settings_topic import SettingsTopic
+from streams.kafka.partition_reader import SettingsTopic
 from streams.kafka.topics import ensure_topics
 from streams.runtime.progress import Unreadable
 from tests.connections import plaintext

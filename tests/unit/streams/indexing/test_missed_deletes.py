@@ -9,7 +9,7 @@ import pytest
 from indexer.schema import StoredPosition
 from schemas.ids import DocumentKey
 from streams.indexing.missed_deletes import MissedDeletes, may_have_missed_deletes
-from streams.kafka.settings_topic import AWAY
+from streams.kafka.partition_reader import AWAY
 from streams.kafka.source_record import SourceRecord
 from streams.runtime.retry import Retrier
 from tests.unit.streams.worker_doubles import Bench, upsert
