@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from aiokafka import TopicPartition
 
+from kafka_client.async_clients import read_range
 from kafka_client.unreadable_batches import Skip, skip_none
-from query_api.index.follower import POLL_MS, FollowedRecord, LocateBroker, Span, TopicFollower, connect, spans_of
+from query_api.index.follower import FollowedRecord, LocateBroker, Span, TopicFollower, connect, spans_of
 from schemas.curation import CurationEvent, LinkingChoice, LinkingEvent, decode_curation, is_setting
 from schemas.errors import MalformedEvent
 from schemas.ids import Position
@@ -35,7 +36,7 @@ class SettingsReader:
         self._topic = topic
 
     async def newest(self, key: bytes) -> NewestRecord:
-        """What the topic states now. A record that the worker refuses as malformed is passed over, as there."""
+        """What the topic states now. A record that the worker refuses as malformed is skipped, as there."""
         return (await self._newest(key.__eq__)).get(key, NewestRecord())
 
     async def settings(self) -> list[NewestRecord]:
@@ -49,14 +50,10 @@ class SettingsReader:
             try:
                 span = (await spans_of(consumer, self._topic))[0]
                 place = TopicPartition(self._topic, 0)
-                consumer.assign([place])
-                consumer.seek(place, span.beginning)
-                while await consumer.position(place) < span.end:
-                    batches = await consumer.getmany(place, timeout_ms=POLL_MS)
-                    for record in batches.get(place, ()):
-                        if record.key is not None and wanted(record.key):
-                            before = found.get(record.key, NewestRecord())
-                            found[record.key] = _newer(before, record.key, record.value, Position(0, record.offset))
+                async for record in read_range(consumer, place, span.beginning, span.end):
+                    if record.key is not None and wanted(record.key):
+                        before = found.get(record.key, NewestRecord())
+                        found[record.key] = _newer(before, record.key, record.value, Position(0, record.offset))
             finally:
                 await consumer.stop()
         return found
@@ -87,7 +84,7 @@ class LinkingChoices:
         await self._follower.run()
 
     async def _take(self, records: Sequence[FollowedRecord]) -> None:
-        """What the worker refuses as malformed is passed over, as there."""
+        """What the worker refuses as malformed is skipped, as there."""
         choices = dict(self.by_collection)
         for record in records:
             try:

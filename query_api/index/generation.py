@@ -109,7 +109,7 @@ class OpenedGeneration:
         self.graph = LiveGraph(self._newest_intact_graph(stores))
 
     def _newest_intact_graph(self, stores: Stores) -> GraphView:
-        """A damaged snapshot is passed over for the one before; the tail of the graph topic makes up for it."""
+        """A damaged snapshot is skipped for the one before; the tail of the graph topic makes up for it."""
         while True:
             self.graph_file = stores.newest_graph_file(self.generation, self.damaged_graph_files)
             try:
@@ -235,7 +235,7 @@ class ServedGeneration:
 
     async def _apply(self, read: Sequence[tuple[FollowedRecord, GraphChange]], reached: int) -> bool:
         """Whether the graph is another one. Halves where the data are to blame, so that a record of which no graph can
-        be built is passed over alone, as the worker makes a dead letter of it."""
+        be built is skipped alone, as the worker makes a dead letter of it."""
         try:
             moved: bool = await self._in_thread(self.graph.apply, [change for _, change in read], reached)
         except _DATA_ERRORS as error:
