@@ -96,7 +96,7 @@ def _named(data_dir: Path, content: bytes) -> str:
         return name
     said = f"The file {data_dir / 'CURRENT'} names no generation that is there: it holds {name[:80]!r}."
     if not there:
-        raise DamagedStore(f"{said} There are none. {how_to_mend(data_dir)}")
+        raise DamagedStore(f"{said} There are none. {repair_advice(data_dir)}")
     path = shlex.quote(str(data_dir / "CURRENT"))
     raise DamagedStore(f"{said} Name the newest one in it:\n  echo {there[-1]} > {path}")
 
@@ -124,7 +124,7 @@ def open_generation(data_dir: Path, manifest: Manifest) -> Generation:
         other_encoder = any(each.startswith(("embedding_", "dimension")) for each in differing)
         raise IncompatibleGeneration(
             f"Generation {generation.name} in {data_dir} was made otherwise ({'; '.join(differing)}). "
-            f"{how_to_go_on(data_dir, other_encoder=other_encoder)}"
+            f"{incompatible_advice(data_dir, other_encoder=other_encoder)}"
         )
     return generation
 
@@ -145,7 +145,7 @@ def record_log(generation: Generation, log: LogIdentity) -> None:
     replace_file(generation.manifest_path, msgspec.json.format(msgspec.json.encode(manifest)))
 
 
-def how_to_go_on(data_dir: Path, *, other_encoder: bool) -> str:
+def incompatible_advice(data_dir: Path, *, other_encoder: bool) -> str:
     """What to type where the stores in a data directory are not those that this program would make. With
     `other_encoder` a service on them may have no vector of a question to compare with theirs."""
     return (
@@ -154,7 +154,7 @@ def how_to_go_on(data_dir: Path, *, other_encoder: bool) -> str:
     )
 
 
-def how_to_rebuild(data_dir: Path) -> str:
+def rebuild_advice(data_dir: Path) -> str:
     """What to type to have the stores in a data directory made anew from the log of documents."""
     return (
         "Have the stores made anew from the log, which holds every document; the old ones answer searches meanwhile:\n"
@@ -162,7 +162,7 @@ def how_to_rebuild(data_dir: Path) -> str:
     )
 
 
-def how_to_publish_again(data_dir: Path) -> str:
+def republish_advice(data_dir: Path) -> str:
     """What to type where the stores in a data directory hold documents that no log holds any more."""
     here, there = _here_and_aside(data_dir)
     return (
@@ -193,7 +193,7 @@ def _here_and_aside(data_dir: Path) -> tuple[str, str]:
     return shlex.quote(str(data_dir)), shlex.quote(str(aside))
 
 
-def how_to_mend(data_dir: Path) -> str:
+def repair_advice(data_dir: Path) -> str:
     """What to type where something in a data directory is damaged."""
     here, there = _here_and_aside(data_dir)
     return (
@@ -208,14 +208,14 @@ def read_manifest(generation: Generation) -> Manifest:
     try:
         return msgspec.json.decode(generation.manifest_path.read_bytes(), type=Manifest)
     except FileNotFoundError as error:
-        raise DamagedStore(f"{generation.manifest_path} is gone. {how_to_mend(generation.data_dir)}") from error
+        raise DamagedStore(f"{generation.manifest_path} is gone. {repair_advice(generation.data_dir)}") from error
     except ValueError as error:  # empty, cut off, no text, another type
         raise DamagedStore(
-            f"{generation.manifest_path} cannot be read as a manifest: {error}. {how_to_mend(generation.data_dir)}"
+            f"{generation.manifest_path} cannot be read as a manifest: {error}. {repair_advice(generation.data_dir)}"
         ) from error
 
 
-def kept_manifest(data_dir: Path) -> Manifest | None:
+def current_manifest(data_dir: Path) -> Manifest | None:
     """What the stored rows were made with, or None where nothing is stored yet."""
     generation = current_generation(data_dir)
     return None if generation is None else read_manifest(generation)

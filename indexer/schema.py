@@ -52,7 +52,7 @@ def primary_key(name: str, kind: pa.DataType) -> pa.Field:
 
 
 def checksum(name: str) -> pa.Field:
-    """Of other columns of the row, see `indexer.integrity.row_checksums`; null in rows of earlier programs."""
+    """Of other columns of the row, see `indexer.integrity.rows`; null in rows of earlier programs."""
     return pa.field(name, pa.uint64())
 
 
@@ -175,12 +175,12 @@ class StoredPosition(NamedTuple):
     timestamp_ms: int = 0
 
 
-def packed(record: bytes) -> bytes:
+def compress_body(record: bytes) -> bytes:
     """A JSON record as a column keeps it: a third of its size."""
     return zlib.compress(record)
 
 
-def unpacked(body: bytes) -> bytes:
+def decompress_body(body: bytes) -> bytes:
     """What was packed; a body from an earlier program is JSON as it is."""
     return body if body.startswith(b"{") else zlib.decompress(body)
 
@@ -286,7 +286,7 @@ def connect(lance_dir: Path, *, index_cache_bytes: int = INDEX_CACHE_BYTES) -> l
     return lancedb.connect(lance_dir, session=session)
 
 
-def open_afresh(lance_dir: Path, names: Iterable[str]) -> dict[str, Table]:
+def open_fresh_tables(lance_dir: Path, names: Iterable[str]) -> dict[str, Table]:
     """Handles of the tables with caches of their own, some 50 ms.
 
     A writer does this now and then: each commit and each optimising leaves files and indexes in the caches that nobody
@@ -296,7 +296,7 @@ def open_afresh(lance_dir: Path, names: Iterable[str]) -> dict[str, Table]:
     return {name: connection.open_table(name) for name in names}
 
 
-def go_to_newest(table: Table) -> None:
+def checkout_latest(table: Table) -> None:
     """Let a handle see what others have written since it was opened."""
     table.checkout_latest()  # type: ignore[no-untyped-call]
 
@@ -305,7 +305,7 @@ PANICS = {"PanicException", "RustPanic"}  # of Lance's Rust code, in threads of 
 
 
 @contextmanager
-def reading(table: str) -> Iterator[None]:
+def read_errors(table: str) -> Iterator[None]:
     """Around a read whose question is known to be a good one: what cannot be decoded is damage. Else as
     `store_errors`."""
     try:

@@ -58,7 +58,7 @@ def words_with_terms(
 
 
 @lru_cache(KEPT_QUESTIONS)
-def terms_of_question(text: str) -> tuple[int, ...]:
+def query_terms(text: str) -> tuple[int, ...]:
     """`terms_of` for who asks about the words of one question again and again."""
     return tuple(terms_of(text))
 

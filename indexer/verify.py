@@ -1,5 +1,4 @@
-"""Holding the two stores against their checksums and against each other: the text tables and the newest snapshot of the
-graph, both read-only."""
+"""Verification: compares the stores with their checksums, and the text tables with the newest graph snapshot."""
 
 import hashlib
 import time
@@ -12,28 +11,31 @@ import msgspec
 import pyarrow as pa
 
 from indexer.errors import DamagedStore, IncompatibleGeneration
-from indexer.generations import Generation, current_generation, how_to_mend
-from indexer.integrity.check import all_damage
-from indexer.integrity.damage import Damage, mending_of
-from indexer.read.graph_snapshots import SnapshotFile, latest_snapshot, newest_intact_snapshot
-from indexer.read.graph_tables import GraphTables, read_graph
+from indexer.generations import Generation, current_generation, repair_advice
+from indexer.integrity.files import Damage, damage_advice, damaged_graph, damaged_tables
+from indexer.read.kuzu import (
+    GraphTables,
+    SnapshotFile,
+    damaged_snapshots,
+    latest_snapshot,
+    newest_intact_snapshot,
+    read_graph,
+)
 from indexer.read.lance import LanceReader, LanceSnapshot
 
 SHOWN = 20
-LOOK_AGAIN_SECONDS = 0.25
+POLL_SECONDS = 0.25
 WEIGHT_DECIMALS = 4
-ROWS_AT_ONCE = 10_000
+BATCH_ROWS = 10_000
+POSITION_COLUMNS = ("partition", "offset", "timestamp_ms", "version")
 
 
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was compared and what differs. `ok` is complete, without a difference and without damage.
+    """The result: `ok` means complete, without differences and without damage.
 
-    `damage` names each file that is not what was written, and what a row's own checksum tells; with damage in the
-    tables nothing else is compared, and the digest is empty. `mending` then says what to type.
-
-    `complete` says whether the graph snapshot holds all that the text does.
-
-    `digest` is of content: equal documents leave an equal digest, whatever the order, the offsets or the times.
+    `complete`: the graph snapshot includes everything that the text does. `damage`: files and rows that do not match
+    their checksums, and `mending` how to repair them; with damaged rows nothing is compared, and the digest is empty.
+    `digest` depends on content alone: equal documents give an equal digest, whatever their order, offsets or times.
     """
 
     generation: str
@@ -79,16 +81,19 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify_when_complete(data_dir: Path, wait_seconds: float) -> VerifyReport:
-    """Compare the current generation's stores as soon as a snapshot of the graph holds all that the text does.
+    """Verify the current generation as soon as a graph snapshot includes everything that the text does.
 
-    After `wait_seconds` compares what there is; the report then says that it is not complete.
-    Before anything is compared, every file and every row is held against its checksum.
-    Raises IncompatibleGeneration where there is nothing to compare yet.
+    After `wait_seconds` the newest snapshot is compared, and the report is not complete. Raises IncompatibleGeneration
+    where there are no stores yet.
+
+    1. compare every file and every row with its checksum
+    2. wait for the snapshot
+    3. compare the stores
     """
     generation = current_generation(data_dir)
     if generation is None:
         raise IncompatibleGeneration(f"There are no stores in {data_dir} yet: start a worker on it with 'thalweg up'.")
-    damage = all_damage(generation)
+    damage = all_damage(generation)  # 1
     try:
         reader = LanceReader.open(generation)
         if not damage:
@@ -96,22 +101,32 @@ def verify_when_complete(data_dir: Path, wait_seconds: float) -> VerifyReport:
     except DamagedStore as error:
         return _not_compared(generation, [str(each) for each in damage] or [str(error)])
     deadline = time.monotonic() + wait_seconds
-    while True:
+    while True:  # 2
         text = reader.snapshot()
         snapshot = latest_snapshot(generation.snapshots_dir)
         expected = max((stored.graph_offset for stored in text.positions.values()), default=-1)
         reached = snapshot.graph_position if snapshot is not None else -1
         if reached >= expected or time.monotonic() > deadline:
             intact = newest_intact_snapshot(generation.snapshots_dir)
-            return verify(generation, text, intact, damage)
-        time.sleep(LOOK_AGAIN_SECONDS)
+            return verify(generation, text, intact, damage)  # 3
+        time.sleep(POLL_SECONDS)
+
+
+def damage_of(generation: Generation) -> Iterator[list[Damage]]:
+    """All damage in a generation, in steps that read some files each."""
+    yield from damaged_tables(generation)
+    yield from ([each] for each in damaged_snapshots(generation.snapshots_dir))
+    yield damaged_graph(generation.graph_path)
+
+
+def all_damage(generation: Generation) -> list[Damage]:
+    return [damage for step in damage_of(generation) for damage in step]
 
 
 def verify(
     generation: Generation, text: LanceSnapshot, snapshot: SnapshotFile | None, damage: Sequence[Damage] = ()
 ) -> VerifyReport:
-    """Compare the text tables with a snapshot of the graph; None is the empty graph. `damage` is what was found
-    before."""
+    """Compare the text tables with a graph snapshot; None is the empty graph. `damage` goes into the report."""
     rows = text.content_rows()
     expected = max((stored.graph_offset for stored in text.positions.values()), default=-1)
     revisions = {row["key"]: row["revision"] for row in rows.documents.to_pylist()}
@@ -121,7 +136,7 @@ def verify(
     differences = list(_text_differences(revisions, rows.documents, chunks, passages))
     if graph is not None and snapshot is not None:
         differences += _graph_differences(graph, revisions, chunks)
-        differences += _left_over(graph, snapshot)
+        differences += _unreachable_nodes(graph, snapshot)
     elif revisions:
         differences.append(f"{len(revisions)} documents in the text and no graph snapshot")
     digests = {
@@ -151,7 +166,7 @@ def verify(
         digest=_digest([[digests["text"], digests["graph"]]]),
         digests=digests,
         damage=[str(each) for each in damage],
-        mending=mending_of(generation.data_dir, damage) if damage else "",
+        mending=damage_advice(generation.data_dir, damage) if damage else "",
     )
 
 
@@ -172,11 +187,8 @@ def _not_compared(generation: Generation, damage: list[str]) -> VerifyReport:
         digest="",
         digests={},
         damage=damage,
-        mending=how_to_mend(generation.data_dir),
+        mending=repair_advice(generation.data_dir),
     )
-
-
-POSITION_COLUMNS = ("partition", "offset", "timestamp_ms", "version")
 
 
 def _present(table: pa.Table, names: Iterable[str]) -> list[str]:
@@ -184,7 +196,7 @@ def _present(table: pa.Table, names: Iterable[str]) -> list[str]:
 
 
 def _current(table: pa.Table, revisions: Mapping[str, str]) -> tuple[list[dict[str, Any]], int]:
-    """(rows of the revision their document has, number of the others)."""
+    """(rows of their document's current revision, number of the others)."""
     rows = table.to_pylist()
     current = [row for row in rows if revisions.get(row["key"]) == row["revision"]]
     return current, len(rows) - len(current)
@@ -250,26 +262,22 @@ def _graph_differences(graph: GraphTables, revisions: Mapping[str, str], chunks:
             yield f"{len(identifiers) - len(set(identifiers))} {name} are in the graph twice"
 
 
-def _left_over(graph: GraphTables, snapshot: SnapshotFile) -> Iterator[str]:
-    """The tables hold what a document leads to; the snapshot counts every node."""
+def _unreachable_nodes(graph: GraphTables, snapshot: SnapshotFile) -> Iterator[str]:
+    """The tables contain what is reachable from documents; the snapshot counts every node."""
     for name in ("chunks", "statements"):
-        left_over = getattr(snapshot, name) - getattr(graph, name).num_rows
-        if left_over:
-            yield f"{left_over} {name} in the graph belong to no document"
+        unreachable = getattr(snapshot, name) - getattr(graph, name).num_rows
+        if unreachable:
+            yield f"{unreachable} {name} in the graph belong to no document"
 
 
 def graph_digest(graph: GraphTables) -> str:
-    """32 hex digits of what the documents put into a graph, in whatever order and however often they were replaced."""
-    return _digest(_graph_content(graph))
-
-
-def _graph_content(graph: GraphTables) -> Iterator[list[Any]]:
-    for name in GraphTables.__dataclass_fields__:
-        yield from _tagged(name, getattr(graph, name))
+    """32 hex digits of a graph's content, whatever the order of its rows."""
+    tables = ((name, getattr(graph, name)) for name in GraphTables.__dataclass_fields__)
+    return _digest(row for name, table in tables for row in _tagged(name, table))
 
 
 def _tagged(name: str, table: pa.Table) -> Iterator[list[Any]]:
-    for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE):
+    for batch in table.to_batches(max_chunksize=BATCH_ROWS):
         for row in batch.to_pylist():
             yield [name, *sorted((column, _rounded(value)) for column, value in row.items())]
 
@@ -279,10 +287,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _digest(rows: Iterable[list[Any]]) -> str:
-    """32 hex digits of the rows as a bag: the order does not count, the number of equal ones does.
-
-    The sum of the rows' SHA-256, modulo 2^256: any number of rows in the memory of one.
-    """
+    """32 hex digits of the rows as a multiset: the sum of their SHA-256, modulo 2^256, in the memory of one row."""
     total = 0
     for row in rows:
         total += int.from_bytes(hashlib.sha256(msgspec.json.encode(row)).digest(), "big")

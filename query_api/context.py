@@ -13,7 +13,7 @@ from aiokafka import TopicPartition
 from fastapi import Request
 
 from indexer.generations import Manifest
-from indexer.runtime.memory import keep_memory_small
+from indexer.runtime.resources import trim_memory_periodically
 from kafka_client.skipped_batches import SkippedBatches
 from query_api.admission import SearchAdmission
 from query_api.circuit_breaker import RESET_SECONDS
@@ -194,7 +194,7 @@ class Service:
             "model": self.model.run(),
             "re-ranker": self._load_reranker(),
             "pruning": self._prune(),
-            "memory": keep_memory_small(),
+            "memory": trim_memory_periodically(),
         }
         for name, work in background.items():
             task = asyncio.create_task(work, name=name)

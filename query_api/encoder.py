@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from indexer.embedding import encoder as embedding
 from indexer.embedding.encoder import PromptedEncoder
 from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
-from indexer.generations import Manifest, kept_manifest
+from indexer.generations import Manifest, current_manifest
 from query_api.circuit_breaker import RESET_SECONDS, CircuitBreaker
 from schemas.settings import EmbeddingSettings
 
@@ -95,7 +95,7 @@ LoadEncoder = Callable[[EmbeddingSettings, Path], PromptedEncoder]
 def load_encoder(settings: EmbeddingSettings, data_dir: Path) -> PromptedEncoder:
     """Takes seconds: call it in a thread. Raises IncompatibleGeneration when there is no such model, EncoderUnavailable
     when an endpoint has to be asked about its model and is away."""
-    return embedding.load_encoder(settings, kept_manifest(data_dir))
+    return embedding.load_encoder(settings, current_manifest(data_dir))
 
 
 class ServedModel:

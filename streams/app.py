@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from indexer.errors import EncoderFailure, IncompatibleGeneration, StoreInUse
 from indexer.runtime.logs import configure_logging
-from indexer.runtime.memory import share_arenas
+from indexer.runtime.resources import limit_malloc_arenas
 from schemas.errors import Exit, Failure, InUse, WrongSetting
 from streams.context import WorkerContext
 from streams.errors import WorkerExit
@@ -39,7 +39,7 @@ def run_worker(settings: WorkerSettings) -> int:
     if not settings.kafka.bootstrap_servers:
         raise WrongSetting("No Kafka is named: set THALWEG_KAFKA__BOOTSTRAP_SERVERS, or use 'thalweg up'.")
     configure_logging(chatty=_CHATTY)
-    share_arenas()
+    limit_malloc_arenas()
     limit_blas_threads()
     raise_group_errors()
     data_dir = make_directory(settings.storage.data_dir)

@@ -16,17 +16,17 @@ from indexer.errors import EncoderUnavailable
 from indexer.generations import (
     Generation,
     Manifest,
-    how_to_publish_again,
-    kept_manifest,
+    republish_advice,
+    current_manifest,
     new_generation_name,
     open_generation,
 )
 from indexer.pipeline import EXTRACTOR_VERSION
-from indexer.read.graph_snapshots import latest_snapshot
-from indexer.runtime.memory import keep_memory_small
+from indexer.read.kuzu import latest_snapshot
+from indexer.runtime.resources import trim_memory_periodically
 from indexer.schema import StoredPosition
 from indexer.write.kuzu import GraphWriter
-from indexer.write.lance import VectorWriter
+from indexer.write.lance import LanceWriter
 from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.sync_clients import answers_metadata
 from schemas.errors import Unreachable
@@ -68,7 +68,7 @@ _GRAPH_RECORD_OVERHEAD_BYTES = 64 * 1024
 class _Stores:
     """The stores of a generation, each with its thread, and how far they were when they were opened."""
 
-    vectors: VectorWriter
+    vectors: LanceWriter
     lance: StoreThread
     graph: GraphWriter
     kuzu: StoreThread
@@ -122,7 +122,7 @@ class WorkerContext:
         partitions = topics[self._names.documents].partitions
         self._run(watch_partitions(self._settings.kafka, self._names.documents, partitions))
         self._run(until_crashed(app))
-        self._run(keep_memory_small())
+        self._run(trim_memory_periodically())
         await app.start()
         self._log.info(
             "worker started",
@@ -149,7 +149,7 @@ class WorkerContext:
         """Loaded, and its first text encoded, which takes longest. Nothing can end the thread this runs in."""
         self.is_loading_encoder = True
         try:
-            encoder = load_encoder(self._settings.embedding, kept_manifest(self._settings.storage.data_dir))
+            encoder = load_encoder(self._settings.embedding, current_manifest(self._settings.storage.data_dir))
             encoder.encode([PROBE])
         finally:
             self.is_loading_encoder = False
@@ -181,7 +181,7 @@ class WorkerContext:
 
     async def _open_stores(self, generation: Generation, dimension: int) -> _Stores:
         lance, kuzu = self._store_thread("lance"), self._store_thread("kuzu")
-        vectors = await lance.call(VectorWriter.open, generation, dimension)
+        vectors = await lance.call(LanceWriter.open, generation, dimension)
         self._cleanup.push_async_callback(lance.close, vectors.close)
         graph_writer = await kuzu.call(GraphWriter.open, generation, self._settings.storage.graph_buffer_bytes)
         self._cleanup.push_async_callback(kuzu.close, graph_writer.close)
@@ -218,7 +218,7 @@ class WorkerContext:
             stored[TopicPartition(documents_topic, partition)] = -1 if reached is None else reached.offset
         for partition in range(topics[provenance_topic].partitions):
             stored[TopicPartition(provenance_topic, partition)] = None if stores.reached else -1  # the group knows
-        states = await reconcile(self._settings.kafka, group, stored, how_to_publish_again(generation.data_dir))
+        states = await reconcile(self._settings.kafka, group, stored, republish_advice(generation.data_dir))
         for place, offset in stored.items():
             done = (states[place].committed or 0) - 1 if offset is None else offset
             self._progress.expect(stages[place.topic], place.topic, place.partition, done)

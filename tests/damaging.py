@@ -12,16 +12,14 @@ from indexer.embedding.encoder import text_hash
 from indexer.embedding.hashing import HashingEncoder
 from indexer.errors import DamagedStore, IncompatibleGeneration, TransientStoreError
 from indexer.generations import Generation, Manifest, open_generation
-from indexer.integrity.check import all_damage
 from indexer.linking import contribution
 from indexer.pipeline import EXTRACTOR_VERSION, prepare
-from indexer.read.graph_snapshots import newest_intact_snapshot
-from indexer.read.graph_tables import read_graph
+from indexer.read.kuzu import newest_intact_snapshot, read_graph
 from indexer.read.rows import ChunkSpan
 from indexer.schema import DocumentRow, StoredPosition
-from indexer.verify import graph_digest, verify_when_complete
+from indexer.verify import all_damage, graph_digest, verify_when_complete
 from indexer.write.kuzu import GraphWriter
-from indexer.write.lance import VectorWriter
+from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
 from query_api.index.text.snapshot import TextReader, TextSnapshot
@@ -78,7 +76,7 @@ def written_document(number: int, offset: int, edition: int = 0) -> tuple[Indexe
 def make_stores(data_dir: Path, documents: int = 24) -> Generation:
     """Stores with everything in them: replaced documents, several versions, indexes, two snapshots, retrievals."""
     generation = open_generation(data_dir, MANIFEST)
-    writer = VectorWriter.open(generation, HashingEncoder.dimension, BUSY)
+    writer = LanceWriter.open(generation, HashingEncoder.dimension, BUSY)
     graph = GraphWriter.open(generation)
     offset = 0
     for edition in range(3):

@@ -4,11 +4,11 @@ import gc
 
 import psutil
 
-from indexer.runtime.memory import return_freed_memory
+from indexer.runtime.resources import trim_memory
 
 
 def held_bytes() -> int:
     """Resident bytes once garbage is collected and glibc has given back what was freed."""
     gc.collect()
-    return_freed_memory()
+    trim_memory()
     return int(psutil.Process().memory_info().rss)

@@ -18,7 +18,7 @@ from indexer.embedding.model_files import TOKENIZER, model_digest, model_folder
 from indexer.embedding.onnx_bert import INPUT, OUTPUT, BertShape, UnsupportedModel, bert_graph
 from indexer.embedding.onnx_file import OnnxFile, onnx_file_in
 from indexer.errors import IncompatibleGeneration
-from indexer.runtime.processors import usable_processors
+from indexer.runtime.resources import usable_processors
 from schemas.settings import EmbeddingProvider
 
 _GRAPH_VERSION = 1  # another arithmetic makes other vectors

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from indexer.embedding.encoder import encodable
 from indexer.embedding.model_files import model_digest, model_folder
 from indexer.errors import IncompatibleGeneration
-from indexer.runtime.processors import usable_processors
+from indexer.runtime.resources import usable_processors
 from schemas.settings import EmbeddingProvider
 
 BATCH_TEXTS = 16

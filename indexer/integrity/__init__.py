@@ -1,1 +1,1 @@
-"""Checksums of rows and files, and what they say about the stores."""
+"""Checksums of files and rows, and the damage that they reveal."""

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from indexer.errors import DamagedStore, TransientStoreError
 from indexer.generations import Generation
-from indexer.integrity.check import require_intact_tables
-from indexer.integrity.row_checksums import checkable, require_intact
+from indexer.integrity.files import require_intact_tables
+from indexer.integrity.rows import checkable, require_intact
 from indexer.read.lookups import rows_in_spans, rows_with, vector_matrix
 from indexer.read.rows import (
     CHUNK_COLUMNS,
@@ -42,10 +42,10 @@ from indexer.schema import (
     DocumentRow,
     StoredPosition,
     connect,
+    decompress_body,
     document_rows,
-    reading,
+    read_errors,
     store_errors,
-    unpacked,
 )
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, decode_retrieval
@@ -137,7 +137,7 @@ class LanceSnapshot:
         elif collection is not None:
             query = query.where(col("collection") == lit(collection))
         wanted = ["id", "passage_id", "collection", "document_id", "revision", "_distance"]
-        with reading(CHUNKS):
+        with read_errors(CHUNKS):
             rows = query.select(wanted).limit(limit).to_arrow().to_pylist()
         return [
             NearestRow(
@@ -180,7 +180,7 @@ class LanceSnapshot:
     def counts(self) -> dict[str, int]:
         """Rows by table: live `documents`, `deleted` ones, `passages` and `chunks` (for moments with stale ones), and
         `misplaced` documents: live ones of which a tombstone has to reach more than one partition."""
-        with reading(DOCUMENTS):
+        with read_errors(DOCUMENTS):
             documents = self._tables[DOCUMENTS]
             has_elsewhere = "elsewhere" in documents.schema.names  # not in tables that no newer worker has opened yet
             deleted = documents.search().where(col("live") == lit(False)).select(["partition"]).to_arrow().num_rows
@@ -193,12 +193,12 @@ class LanceSnapshot:
             }
 
     def count_chunks(self) -> int:
-        with reading(CHUNKS):
+        with read_errors(CHUNKS):
             return int(self._tables[CHUNKS].count_rows())
 
     def count_characters(self) -> int:
         """Of the texts of all passages."""
-        with reading(PASSAGES):
+        with read_errors(PASSAGES):
             bounds = self._tables[PASSAGES].search().select(["start", "end"]).to_arrow()
         return int(bounds["end"].to_numpy().sum() - bounds["start"].to_numpy().sum())
 
@@ -208,7 +208,7 @@ class LanceSnapshot:
             table = self._connection.open_table(RETRIEVALS)
         for found in rows_with(table, "retrieval_id", [retrieval_id], ["retrieval_id", "body"]):
             if found.num_rows:
-                return decode_retrieval(unpacked(found["body"][0].as_py()))
+                return decode_retrieval(decompress_body(found["body"][0].as_py()))
         return None
 
     def changed_documents(self, since: Mapping[int, StoredPosition], columns: Sequence[str]) -> pa.Table:
@@ -220,7 +220,7 @@ class LanceSnapshot:
             for partition, position in since.items():
                 condition = condition | ((col("partition") == lit(partition)) & (col("offset") > lit(position.offset)))
             query = query.where(condition)
-        with reading(DOCUMENTS):
+        with read_errors(DOCUMENTS):
             rows = query.select(checkable(DOCUMENTS, list(columns), documents.schema.names)).to_arrow()
         require_intact(DOCUMENTS, rows)
         return rows
@@ -238,7 +238,7 @@ class LanceSnapshot:
         if len(revisions) <= MAX_LOOKUPS:
             found = rows_with(table, "key", revisions, list(columns))
         else:
-            with reading(name):
+            with read_errors(name):
                 found = [table.search().select(checkable(name, list(columns), table.schema.names)).to_arrow()]
             require_intact(name, found[0])
         missing = Counter({key: counts[key] for key in revisions})
@@ -256,7 +256,7 @@ class LanceSnapshot:
 
     def content_rows(self) -> ContentRows:
         """Everything but texts and vectors, for comparing stores."""
-        with reading(CHUNKS):
+        with read_errors(CHUNKS):
             documents = self._tables[DOCUMENTS].search().where(col("live") == lit(True))
             return ContentRows(
                 documents=documents.select(CONTENT_DOCUMENT_COLUMNS).to_arrow(),
@@ -272,7 +272,7 @@ class LanceSnapshot:
             there = self._connection.list_tables().tables
             tables |= {name: self._connection.open_table(name) for name in (RETRIEVALS, FEEDBACK) if name in there}
         for name, table in tables.items():
-            with reading(name):
+            with read_errors(name):
                 for batch in table.search().to_batches(batch_size=BATCH_ROWS):
                     require_intact(name, pa.Table.from_batches([batch]))
         rows = self.changed_documents({}, ["key", "revision", PASSAGES, CHUNKS]).to_pylist()
@@ -340,7 +340,7 @@ class LanceReader:
 
 def stored_positions(table: Table) -> dict[int, StoredPosition]:
     """The rows of `positions` by partition."""
-    with reading(POSITIONS):
+    with read_errors(POSITIONS):
         rows: list[dict[str, Any]] = table.to_arrow().to_pylist()
     return {
         row["partition"]: StoredPosition(row["offset"], row["graph_offset"], row.get("timestamp_ms") or 0)

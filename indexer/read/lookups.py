@@ -13,9 +13,9 @@ from lancedb.table import Table
 from numpy.typing import NDArray
 
 from indexer.generations import current_generation
-from indexer.integrity.row_checksums import checkable, require_intact
+from indexer.integrity.rows import checkable, require_intact
 from indexer.read.rows import ChunkSpan
-from indexer.schema import DOCUMENTS, DocumentRow, connect, document_rows, go_to_newest, reading, store_errors
+from indexer.schema import DOCUMENTS, DocumentRow, checkout_latest, connect, document_rows, read_errors, store_errors
 from schemas.ids import DocumentKey
 
 IN_LIST = 500  # values of one `IN (…)`
@@ -30,7 +30,7 @@ def rows_with(table: Table, column: str, values: Iterable[str], columns: list[st
     found = []
     if columns is not None and unique:
         columns = checkable(table.name, columns, table.schema.names)
-    with reading(table.name):
+    with read_errors(table.name):
         for start in range(0, len(unique), IN_LIST):
             query = table.search().where(col(column).isin(unique[start : start + IN_LIST]))
             found.append((query if columns is None else query.select(columns)).to_arrow())
@@ -47,7 +47,7 @@ def rows_in_spans(table: Table, spans: Iterable[ChunkSpan], columns: list[str]) 
     found = []
     if unique:
         columns = checkable(table.name, columns, table.schema.names)
-    with reading(table.name):
+    with read_errors(table.name):
         for start in range(0, len(unique), SPANS):
             conditions = [
                 (col("key") == lit(str(span.key)))
@@ -89,6 +89,6 @@ class DocumentLookup:
         """The newest row of the document, also that of a deleted one; None for an unknown one."""
         if self._documents is None:
             return None
-        go_to_newest(self._documents)
+        checkout_latest(self._documents)
         rows = [row for table in rows_with(self._documents, "key", [str(key)], None) for row in document_rows(table)]
         return rows[0] if rows else None

@@ -15,7 +15,7 @@ from lancedb.expr import col, lit
 from lancedb.table import Table
 
 from indexer.read.lookups import rows_with
-from indexer.schema import FEEDBACK, RETRIEVALS, reading, store_errors, unpacked
+from indexer.schema import FEEDBACK, RETRIEVALS, decompress_body, read_errors, store_errors
 from schemas.provenance import Feedback, Retrieval, decode_provenance, decode_retrieval
 
 BATCH_ROWS = 4_096
@@ -70,7 +70,7 @@ class UsageTables:
             table = self._connection.open_table(RETRIEVALS)
         rows = rows_with(table, "retrieval_id", [identifier for _, identifier in newest], ["retrieval_id", "body"])
         bodies = {row["retrieval_id"]: row["body"] for part in rows for row in part.to_pylist()}
-        found = {identifier: decode_retrieval(unpacked(body)) for identifier, body in bodies.items()}
+        found = {identifier: decode_retrieval(decompress_body(body)) for identifier, body in bodies.items()}
         return [found[identifier] for _, identifier in newest if identifier in found]
 
     def shown_chunks(self, since_ms: int | None, chunk_id: str | None = None) -> Iterator[list[ShownChunk]]:
@@ -128,7 +128,7 @@ class UsageTables:
             conditions.append(col("at_ms") <= lit(until_ms))
         if collection is not None:
             conditions.append(col("collection") == lit(collection))
-        with reading(RETRIEVALS):
+        with read_errors(RETRIEVALS):
             query = self._connection.open_table(RETRIEVALS).search()
             if chunk_id is not None:
                 quoted = chunk_id.replace("'", "''")

@@ -3,14 +3,14 @@
 import asyncio
 import ctypes
 
-from indexer.runtime.processors import usable_processors
+from indexer.runtime.resources import usable_processors
 
 EVERY_SECONDS = 30.0
 LARGE_BYTES = 1024**2
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # malloc.h
 
 
-def share_arenas() -> None:
+def limit_malloc_arenas() -> None:
     """Call it before there are threads: as many arenas for allocations as there are processors, and pages of their own
     for large ones.
 
@@ -24,14 +24,14 @@ def share_arenas() -> None:
         library.mallopt(_M_MMAP_THRESHOLD, LARGE_BYTES)
 
 
-async def keep_memory_small(every_seconds: float = EVERY_SECONDS) -> None:
+async def trim_memory_periodically(every_seconds: float = EVERY_SECONDS) -> None:
     """Give back what was freed, for ever."""
     while True:
         await asyncio.sleep(every_seconds)
-        await asyncio.to_thread(return_freed_memory)
+        await asyncio.to_thread(trim_memory)
 
 
-def return_freed_memory() -> None:
+def trim_memory() -> None:
     """Let glibc give back the pages it keeps after they were freed, in some 20 ms."""
     library = ctypes.CDLL(None)
     if hasattr(library, "malloc_trim"):

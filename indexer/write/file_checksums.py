@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from indexer.generations import replace_file
-from indexer.integrity.file_checksums import (
+from indexer.integrity.files import (
     CHECKSUMS,
     SUFFIX,
     VERSIONS,
+    checksum_line,
     file_checksum,
     immutable_files,
-    line_of,
     read_checksums,
     table_of,
 )
@@ -57,7 +57,7 @@ class ChecksumRecorder:
         elif new:
             self._torn = True  # until all of it is written: half a line would spoil the next
             with (self._lance_dir / CHECKSUMS).open("a") as file:
-                file.writelines(line_of(path, checksum) for path, checksum in new.items())
+                file.writelines(checksum_line(path, checksum) for path, checksum in new.items())
             self._torn = False
         return len(new)
 
@@ -69,7 +69,7 @@ class ChecksumRecorder:
         return (self._lance_dir / f"{table}{SUFFIX}" / VERSIONS).stat().st_mtime_ns
 
     def _rewrite(self) -> None:
-        lines = "".join(line_of(path, checksum) for path, checksum in sorted(self._by_path.items()))
+        lines = "".join(checksum_line(path, checksum) for path, checksum in sorted(self._by_path.items()))
         replace_file(self._lance_dir / CHECKSUMS, lines.encode())
         self._stale = 0
         self._torn = False

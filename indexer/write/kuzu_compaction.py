@@ -1,7 +1,7 @@
-"""Writing a graph anew: the same nodes and edges in a fresh file, without the holes that replaced documents leave.
+"""Compaction of the graph: the same nodes and edges in a new file, without the holes that replaced documents leave.
 
-Kùzu keeps the place of every deleted row, and each commit that touches its surroundings pays for it: after as many
-replaced documents as there are live ones a commit took five times as long and the file was three times as large.
+Kùzu never reuses the place of a deleted row, and commits near it pay for it: with as many replaced documents as live
+ones a commit took five times as long and the file was three times as large.
 """
 
 import os
@@ -20,24 +20,24 @@ from indexer.graph_schema import (
 )
 
 WATCHED_TABLES = ("Chunk", "Statement")
-LEAST_HOLES = 20_000  # below, a commit does not notice
-MOST_HOLES = 0.5  # of the live rows
+MIN_HOLES = 20_000
+MAX_HOLES = 0.5  # of the live rows
 
 
-def is_worn(connection: kuzu.Connection) -> bool:
-    """Whether deleted rows have grown to a share of the live ones that makes a fresh file worth its cost."""
+def needs_compaction(connection: kuzu.Connection) -> bool:
+    """Whether there are so many deleted rows that a new file is worth its cost."""
     live, holes = 0, 0
     for table in WATCHED_TABLES:
         count, last = _rows(connection, f"MATCH (node:{table}) RETURN count(*), max(offset(id(node)))").get_all()[0]
         live += count
         holes += (last or 0) + 1 - count
-    return holes > max(LEAST_HOLES, MOST_HOLES * live)
+    return holes > max(MIN_HOLES, MAX_HOLES * live)
 
 
-def write_anew(connection: kuzu.Connection, path: Path, *, buffer_pool_bytes: int) -> None:
-    """Copy everything that has evidence into a new, closed and synced database file at `path`, replacing what is there.
+def compact(connection: kuzu.Connection, path: Path, *, buffer_pool_bytes: int) -> None:
+    """Copy everything that has evidence into a new, closed and synced database file at `path`.
 
-    Takes memory for the largest table and, on two cores, some six seconds for a million edges.
+    Needs memory for the largest table and, on two cores, some six seconds for a million edges.
     """
     for stale in path.parent.glob(f"{path.name}*"):
         stale.unlink()

@@ -17,7 +17,7 @@ ARROW_TYPES = {"STRING": pa.string(), "INT32": pa.int32(), "INT64": pa.int64(), 
 
 @dataclass
 class GraphRows:
-    """Rows by table, each in the column order of the schema; a relationship begins with its two ends."""
+    """Rows by table, in the column order of the schema; a relationship begins with its two ends."""
 
     nodes: dict[str, dict[str, Row]] = field(default_factory=lambda: {name: {} for name in NODE_TABLES})
     relationships: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in RELATIONSHIP_TABLES})
@@ -78,7 +78,7 @@ class GraphRows:
 
 
 def arrow_rows(table: str, rows: Iterable[Row]) -> pa.Table:
-    """Rows as COPY takes them. Raises ValueError for a value that its column cannot hold."""
+    """Rows as input of COPY. Raises ValueError for a value that its column cannot hold."""
     columns = columns_of(table)
     values: Iterable[Iterable[Any]] = list(zip(*rows, strict=True)) or [()] * len(columns)
     return pa.table(

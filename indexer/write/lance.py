@@ -13,9 +13,9 @@ from lancedb.table import Table
 from numpy.typing import NDArray
 
 from indexer.errors import IncompatibleGeneration
-from indexer.generations import Generation, how_to_go_on
-from indexer.integrity.check import require_intact_tables
-from indexer.integrity.row_checksums import CHECKED_COLUMNS, require_intact, with_checksums
+from indexer.generations import Generation, incompatible_advice
+from indexer.integrity.files import require_intact_tables
+from indexer.integrity.rows import CHECKED_COLUMNS, require_intact, with_checksums
 from indexer.read.lance import stored_positions
 from indexer.read.lookups import IN_LIST, rows_with, vector_matrix
 from indexer.schema import (
@@ -33,12 +33,12 @@ from indexer.schema import (
     RETRIEVALS_SCHEMA,
     DocumentRow,
     StoredPosition,
+    checkout_latest,
     chunks_schema,
     connect,
     document_rows,
     documents_table,
-    go_to_newest,
-    open_afresh,
+    open_fresh_tables,
     store_errors,
 )
 from indexer.write.file_checksums import ChecksumRecorder
@@ -47,7 +47,7 @@ from indexer.write.lance_rows import IndexedRows, chunks_table, feedback_table, 
 from schemas.ids import DocumentKey
 from schemas.provenance import Feedback, Retrieval
 
-__all__ = ["IndexedRows", "MaintenanceReport", "VectorWriter"]
+__all__ = ["IndexedRows", "MaintenanceReport", "LanceWriter"]
 
 REOPENED_AFTER = 100  # replacements
 
@@ -66,7 +66,7 @@ INDEXES: dict[str, dict[str, Index]] = {
 }
 
 
-class VectorWriter:
+class LanceWriter:
     """Writes the tables of one generation, one call at a time. Several processes may write documents of their own each.
 
     `maintain` and `forget` may run beside the others in a thread of their own; a commit may then have to wait until
@@ -113,11 +113,11 @@ class VectorWriter:
                     _open_table(connection, name, schema)
             except IncompatibleGeneration as error:
                 raise IncompatibleGeneration(
-                    f"{error} {how_to_go_on(generation.data_dir, other_encoder=False)}"
+                    f"{error} {incompatible_advice(generation.data_dir, other_encoder=False)}"
                 ) from error
             checksums = ChecksumRecorder(generation.lance_dir)
             checksums.record()
-            open_tables = partial(open_afresh, generation.lance_dir, list(schemas))
+            open_tables = partial(open_fresh_tables, generation.lance_dir, list(schemas))
             maintainer = Maintainer(open_tables, maintenance or MaintenanceParameters())
             return cls(open_tables, dimension, maintainer, checksums)
 
@@ -126,7 +126,7 @@ class VectorWriter:
         with store_errors("read the positions"):
             return stored_positions(self._newest(POSITIONS))
 
-    def held(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
+    def stored_documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
         """The rows of those documents that are known, tombstones included."""
         tables = rows_with(self._newest(DOCUMENTS), "key", [str(key) for key in keys], None)
         return {row.key: row for table in tables for row in document_rows(table)}
@@ -256,7 +256,7 @@ class VectorWriter:
     def _newest(self, name: str) -> Table:
         table = self._tables[name]
         with store_errors(f"open {name}"):
-            go_to_newest(table)
+            checkout_latest(table)
         return table
 
     def _held_revisions(self, name: str, keys: Iterable[str]) -> Held:

@@ -15,7 +15,7 @@ from lancedb.index import IvfFlat
 from lancedb.table import Table
 
 from indexer.errors import TransientStoreError
-from indexer.schema import CHUNKS, FEEDBACK, POSITIONS, RETRIEVALS, go_to_newest, store_errors
+from indexer.schema import CHUNKS, FEEDBACK, POSITIONS, RETRIEVALS, checkout_latest, store_errors
 
 VECTOR_INDEX = "vector_{size}"  # its name keeps the size its partitions were made with
 UNPINNED = {POSITIONS, RETRIEVALS, FEEDBACK}  # readers copy what they need at once
@@ -129,7 +129,7 @@ class Maintainer:
             if self._worked >= REOPENED_AFTER:
                 self._tables, self._worked = dict(self._open_tables()), 0
             for name, table in self._tables.items():
-                go_to_newest(table)
+                checkout_latest(table)
                 if not self._upkeep[name].begun:
                     self._remember(name, _born(table))
             rows = {name: table.count_rows() for name, table in self._tables.items()}
@@ -159,11 +159,11 @@ class Maintainer:
         for name in (RETRIEVALS, FEEDBACK):
             table = self._tables[name]
             with store_errors(f"look for old {name}"):
-                go_to_newest(table)
+                checkout_latest(table)
                 old = table.count_rows(f"at_ms < {before_ms:d}")
             if old:
                 with store_errors(f"delete old {name}"), self.committing(name):
-                    go_to_newest(table)
+                    checkout_latest(table)
                     table.delete(col("at_ms") < lit(before_ms))
                 forgotten += old
         return forgotten
@@ -229,7 +229,7 @@ class Maintainer:
         """Make the index by the size of its partitions: by their number, optimising would merge them into a few."""
         table = self._tables[CHUNKS]
         with store_errors("index the vectors"):
-            go_to_newest(table)
+            checkout_latest(table)
             old = _vector_indexes(table)
             name = VECTOR_INDEX.format(size=size)
             self._count(CHUNKS)
@@ -243,14 +243,14 @@ class Maintainer:
             before = self._upkeep[name].commits
         table = self._tables[name]
         with store_errors(f"optimise {name}"):
-            go_to_newest(table)
+            checkout_latest(table)
             version = table.version
             self._count(name)
             began = self._upkeep[name].begun[-1]
             started = self._stopwatch()
             table.optimize(cleanup_older_than=timedelta(seconds=self._removable_after(name)))
             self._upkeep[name].seconds = self._stopwatch() - started
-            go_to_newest(table)
+            checkout_latest(table)
         with self._counting:
             self._upkeep[name].commits -= before + 1
             self._upkeep[name].tidied += 1

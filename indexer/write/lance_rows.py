@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from indexer.documents import Passage, PreparedDocument, repeats_title
 from indexer.extraction.metadata import label_text
-from indexer.schema import FEEDBACK_SCHEMA, PASSAGES_SCHEMA, RETRIEVALS_SCHEMA, DocumentRow, chunks_schema, packed
+from indexer.schema import (
+    FEEDBACK_SCHEMA,
+    PASSAGES_SCHEMA,
+    RETRIEVALS_SCHEMA,
+    DocumentRow,
+    chunks_schema,
+    compress_body,
+)
 from indexer.text_analysis import terms_of
 from schemas.ids import digest, sha256_hex
 from schemas.provenance import Feedback, Retrieval, encode_feedback, encode_retrieval
@@ -129,7 +136,7 @@ def retrievals_table(retrievals: Iterable[tuple[str, Retrieval]]) -> pa.Table:
                 "collection": retrieval.collection,
                 "mode": retrieval.mode,
                 "chunk_ids": [hit.chunk_id for hit in retrieval.hits],
-                "body": packed(encode_retrieval(retrieval)),
+                "body": compress_body(encode_retrieval(retrieval)),
                 "ranks": [hit.rank for hit in retrieval.hits],
                 "seconds": retrieval.seconds,
                 "outcome": retrieval.outcome,

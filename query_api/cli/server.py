@@ -19,7 +19,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from indexer.runtime.logs import configure_logging
-from indexer.runtime.memory import share_arenas
+from indexer.runtime.resources import limit_malloc_arenas
 from query_api.cli.http_protocol import REQUEST_SECONDS, ServiceProtocol
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.errors import InUse, NoAccess, WrongSetting
@@ -36,7 +36,7 @@ _CHATTY = ("aiokafka", "kafka", "httpx", "httpx2", "openai", "sse_starlette", "s
 def serve(settings: ServiceSettings, log_level: str) -> None:
     """Serve until SIGTERM or Ctrl-C. Raises InUse, NoAccess or WrongSetting when port or folder cannot be used."""
     configure_logging(log_level, chatty=dict.fromkeys(_CHATTY, logging.ERROR))
-    share_arenas()
+    limit_malloc_arenas()
     check_data_dir(settings)
     _limit_blas_threads()
     from query_api.app import create_app  # imports numpy and the stores, which takes seconds

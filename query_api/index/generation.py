@@ -10,7 +10,7 @@ import structlog
 
 from indexer.errors import DamagedStore
 from indexer.generations import Generation, Manifest, read_manifest
-from indexer.runtime.memory import return_freed_memory
+from indexer.runtime.resources import trim_memory
 from kafka_client.unreadable_batches import Skip
 from query_api.index.follower import FollowedRecord, LocateBroker, LogUnavailable, Span, TopicFollower
 from query_api.index.graph.view import GraphView
@@ -202,7 +202,7 @@ class ServedGeneration:
         self._next_rebase_at = time.monotonic() + REBASE_PAUSE_FACTOR * seconds
         self.graph_file = file
         self._changed()
-        await self._in_thread(return_freed_memory)  # reading the file took several times what is kept of it
+        await self._in_thread(trim_memory)  # reading the file took several times what is kept of it
         log.info(
             "graph rebased on new snapshot",
             file=file.name,

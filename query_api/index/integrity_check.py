@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import structlog
 
 from indexer.generations import Generation
-from indexer.integrity.damage import Damage, sentence_of
+from indexer.integrity.files import Damage, damage_message
 from query_api.index.stores import Stores
 
 log = structlog.get_logger(__name__)
@@ -51,7 +51,7 @@ class IntegrityMonitor:
         generation = self._served()
         if not self.damage or generation is None:
             return None
-        return sentence_of(generation.data_dir, self.damage)
+        return damage_message(generation.data_dir, self.damage)
 
     async def _pass(self, generation: Generation) -> list[Damage]:
         steps = self._stores.damage_of(generation)

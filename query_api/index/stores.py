@@ -5,11 +5,10 @@ from typing import NamedTuple
 
 from indexer.generations import Generation
 from indexer.graph_schema import SCHEMA_VERSION
-from indexer.integrity.check import damage_of, is_in_tables
-from indexer.integrity.damage import Damage
-from indexer.read.graph_snapshots import published_snapshots
-from indexer.read.graph_tables import read_graph
+from indexer.integrity.files import Damage, is_in_tables
+from indexer.read.kuzu import published_snapshots, read_graph
 from indexer.read.lance import INDEX_TABLES
+from indexer.verify import damage_of
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.index.text.snapshot import TextReader

@@ -16,7 +16,7 @@ from functools import partial
 
 import structlog
 
-from indexer.runtime.processors import usable_processors
+from indexer.runtime.resources import usable_processors
 from query_api.encoder import ServedEncoder
 from query_api.index.snapshot import Snapshot
 from query_api.process_pool.child_process import Answer

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.text_analysis import terms_of_question
+from indexer.text_analysis import query_terms
 from query_api.index.snapshot import Candidate
 from query_api.index.text.snapshot import TextSnapshot
 from query_api.retrieval.scoring import text_score
@@ -64,7 +64,7 @@ class Comparer:
         self._known = known_cosines
         self._floor = min(known_cosines.values(), default=0.0)
         self._words = words
-        self.terms = tuple(dict.fromkeys(terms_of_question(query)))
+        self.terms = tuple(dict.fromkeys(query_terms(query)))
         words_of_question = text.compare_words(query, (), collection)
         self.idf: NDArray[np.float64] = words_of_question.idf
         self._unknown_idf = words_of_question.unknown_idf
@@ -98,7 +98,7 @@ class Comparer:
         """What each of these words of the question tells: the highest idf of its terms, 0 for a word that the
         collection does not hold."""
         idf = dict(zip(self.terms, self.idf.tolist(), strict=True))
-        return [max((idf.get(term, 0.0) for term in terms_of_question(word)), default=0.0) for word in words]
+        return [max((idf.get(term, 0.0) for term in query_terms(word)), default=0.0) for word in words]
 
     def _cosines(self, names: Sequence[str], further: Mapping[str, float]) -> NDArray[np.float64]:
         if self._vector is None:

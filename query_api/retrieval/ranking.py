@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from indexer.text_analysis import terms_of_question
+from indexer.text_analysis import query_terms
 from query_api.retrieval.analysis_stage import Analysis, newest_first
 from query_api.retrieval.fusion import DEPTH, Found, FusionWeights, Place, places
 from query_api.retrieval.graph_stage import Comparison, compare_rest
@@ -37,7 +37,7 @@ class Retrieved:
     def idf(self) -> dict[int, float]:
         """What each term of the question tells; all the same where nothing was compared."""
         if self.comparison is None:
-            return dict.fromkeys(terms_of_question(self.context.request.q), 1.0)
+            return dict.fromkeys(query_terms(self.context.request.q), 1.0)
         comparer = self.comparison.comparer
         return dict(zip(comparer.terms, comparer.idf.tolist(), strict=True))
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import structlog
 
-from indexer.runtime.memory import return_freed_memory
+from indexer.runtime.resources import trim_memory
 from schemas.contributions import Contribution, decode_contribution
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey
@@ -113,7 +113,7 @@ class GraphAgent:
         await self._producer.send_to_dlq(letters)
         await bisect(contributed, self._apply, self._reject, errors=DATA_ERRORS, name="graph")
         watch.lap("graph")
-        await self._thread.run(return_freed_memory)  # a transaction takes Kùzu hundreds of megabytes
+        await self._thread.run(trim_memory)  # a transaction takes Kùzu hundreds of megabytes
         self._applied_seconds = watch.seconds["graph"]
         self._schedule.changed()
         self._metrics.stage_seconds.labels("graph").observe(watch.seconds["graph"])

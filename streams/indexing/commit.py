@@ -32,7 +32,7 @@ LOGGED_TRACES = 20  # of one batch; the receipts have all
 class DocumentWriter(VectorLookup, Protocol):
     """The part of the vector store the commit uses. Each call may be repeated and then changes nothing."""
 
-    def held(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
+    def stored_documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
     def replace(self, documents: Sequence[IndexedRows]) -> None: ...
     def store_positions(self, reached: Mapping[int, StoredPosition]) -> None: ...
 
@@ -220,7 +220,7 @@ class DocumentIndexer:
         """Let the batch be folded over what the stores hold now."""
         batch.reached = dict(self._reached)
         if batch.events:
-            batch.rows = await self._thread.run(self._writer.held, list(batch.events))
+            batch.rows = await self._thread.run(self._writer.stored_documents, list(batch.events))
         batch.watch.lap("select")
 
     async def _build(self, batch: Batch) -> None:

@@ -33,7 +33,7 @@ class StoredDocuments(Protocol):
     """The part of the vector store that is needed. `replace` may be repeated and then changes nothing."""
 
     def live_keys(self, partition: int, offset: int) -> list[DocumentKey]: ...
-    def held(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
+    def stored_documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
     def replace(self, documents: Sequence[IndexedRows]) -> None: ...
 
 
@@ -135,7 +135,7 @@ class MissedDeletes:
 
     async def _delete(self, keys: Sequence[DocumentKey], partition: int, offset: int) -> None:
         """Withdraw the documents from the graph first: their rows are what a repeated comparison finds them by."""
-        rows = await self._thread.run(self._documents.held, keys)
+        rows = await self._thread.run(self._documents.stored_documents, keys)
         now_ms = self._now_ms()
         gone = [
             DocumentRow(

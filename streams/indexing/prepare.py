@@ -20,7 +20,7 @@ from indexer.documents import PreparedDocument
 from indexer.embedding.encoder import text_hash
 from indexer.linking import DEFAULT_RULES, LinkingRules, contribution
 from indexer.pipeline import decode_prepared, decode_sentences, encode_sentences_task, encode_task, revision_of
-from indexer.runtime.processors import usable_processors
+from indexer.runtime.resources import usable_processors
 from indexer.sandbox.sandbox import Sandbox, SandboxFailure, SandboxLimits
 from schemas.contributions import encode_contribution
 from schemas.errors import MalformedEvent

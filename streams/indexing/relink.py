@@ -30,7 +30,7 @@ ChunkVectors = tuple[tuple[str, ...], NDArray[np.float32]]  # ids, and (n_chunks
 class StoredChunks(Protocol):
     """The part of the vector store that is read."""
 
-    def held(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
+    def stored_documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
     def stored_vectors(self, revisions: Mapping[DocumentKey, str]) -> dict[DocumentKey, ChunkVectors]: ...
 
 
@@ -147,7 +147,7 @@ class Relinker:
     ) -> tuple[list[Contribution], dict[DocumentKey, ChunkVectors]]:
         """The contributions whose revision is the stored one, and the vectors of all."""
         keys = [DocumentKey(each.collection, each.document_id) for each in contributions]
-        rows = self._writer.held(keys)
+        rows = self._writer.stored_documents(keys)
         current = [
             each
             for key, each in zip(keys, contributions, strict=True)

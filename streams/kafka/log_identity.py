@@ -7,10 +7,10 @@ mean nothing there: records would be taken for known, and tokens for covered.
 from indexer.generations import (
     Generation,
     LogIdentity,
-    how_to_publish_again,
-    how_to_rebuild,
     read_manifest,
+    rebuild_advice,
     record_log,
+    republish_advice,
 )
 from schemas.errors import Failure
 from schemas.kafka_connection import KafkaConnection
@@ -56,12 +56,12 @@ def _require_same(recorded: LogIdentity, generation: Generation, documents: Topi
             f"The stores in {generation.data_dir} were filled from another log: from a documents topic with the id "
             f"{recorded.documents}, and {documents.name} here {_described(documents)}. If this is not the cluster that "
             "is meant, set THALWEG_KAFKA__BOOTSTRAP_SERVERS and THALWEG_KAFKA__TOPIC_PREFIX. "
-            f"{how_to_publish_again(generation.data_dir)}"
+            f"{republish_advice(generation.data_dir)}"
         )
     if _differ(recorded.graph, graph.topic_id):
         raise AnotherLog(
             f"The graph in {generation.data_dir} was filled from a topic with the id {recorded.graph}, and "
-            f"{graph.name} here {_described(graph)}. {how_to_rebuild(generation.data_dir)}"
+            f"{graph.name} here {_described(graph)}. {rebuild_advice(generation.data_dir)}"
         )
 
 

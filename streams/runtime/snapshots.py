@@ -8,8 +8,8 @@ from typing import Protocol, Self
 
 import structlog
 
-from indexer.read.graph_snapshots import SnapshotFile
-from indexer.runtime.memory import return_freed_memory
+from indexer.read.kuzu import SnapshotFile
+from indexer.runtime.resources import trim_memory
 from streams.metrics import WorkerMetrics
 from streams.runtime.store_thread import StoreThread
 from streams.settings import WorkerBlock
@@ -150,7 +150,7 @@ class Snapshots:
         token = self.schedule.begin()
         orphans = await self._thread.run(self._writer.collect_orphans)
         snapshot = await self._thread.run(self._writer.snapshot, self._snapshots_dir)
-        await self._thread.run(return_freed_memory)
+        await self._thread.run(trim_memory)
         took = self.schedule.made(token)
         self._newest = snapshot
         self._log.info(

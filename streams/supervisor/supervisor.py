@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from indexer.embedding.model_files import PACKAGED_MODEL, needs_packaged_model, packaged_model
 from indexer.errors import DamagedStore, IncompatibleGeneration
-from indexer.generations import kept_manifest
+from indexer.generations import current_manifest
 from schemas.errors import WrongSetting
 from schemas.runtime import Running, announce, withdraw
 from schemas.topics import topic_specs
@@ -175,7 +175,7 @@ class Supervisor:
     def _download_model(self, data_dir: Path) -> None:
         """Here rather than in the parts, which would wait for each other unseen."""
         try:
-            stored = kept_manifest(data_dir)
+            stored = current_manifest(data_dir)
         except (DamagedStore, IncompatibleGeneration):  # the worker says what to do
             return
         if not needs_packaged_model(self._settings.embedding, stored.embedding_provider if stored else None):

@@ -29,8 +29,7 @@ SEARCHERS = 10
 
 def graph_facts(generation: Generation) -> dict[str, Any]:
     """How long the newest snapshot of the graph takes to read, and what it holds."""
-    from indexer.read.graph_snapshots import latest_snapshot
-    from indexer.read.graph_tables import read_graph
+    from indexer.read.kuzu import latest_snapshot, read_graph
 
     file = latest_snapshot(generation.snapshots_dir)
     if file is None:

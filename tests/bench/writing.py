@@ -15,7 +15,7 @@ from indexer.generations import Generation, Manifest, current_generation, open_g
 from indexer.linking import contribution
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.write.kuzu import GraphWriter
-from indexer.write.lance import VectorWriter
+from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
 from schemas.ids import sha256_hex
@@ -49,7 +49,7 @@ def open_stores(data_dir: Path, documents: Grown, encoder: Encoder) -> Generatio
         ),
     )
     maintenance = MaintenanceParameters(busy_share=1.0, idle_seconds=0.0, load_seconds=0.0)
-    tables, graph = VectorWriter.open(generation, encoder.dimension, maintenance), GraphWriter.open(generation)
+    tables, graph = LanceWriter.open(generation, encoder.dimension, maintenance), GraphWriter.open(generation)
     try:
         models: dict[int, NDArray[np.float32]] = {}
         position = -1

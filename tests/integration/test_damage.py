@@ -11,14 +11,13 @@ import pytest
 from indexer.embedding.hashing import HashingEncoder
 from indexer.errors import DamagedStore, StoreInDoubt
 from indexer.generations import Generation
-from indexer.integrity.file_checksums import CHECKSUMS
-from indexer.read.graph_snapshots import POINTER, newest_intact_snapshot, published_snapshots
-from indexer.read.graph_tables import read_graph
+from indexer.integrity.files import CHECKSUMS
+from indexer.read.kuzu import POINTER, newest_intact_snapshot, published_snapshots, read_graph
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS
 from indexer.verify import graph_digest, verify_when_complete
 from indexer.write.file_checksums import ChecksumRecorder
 from indexer.write.kuzu import GraphWriter
-from indexer.write.lance import VectorWriter
+from indexer.write.lance import LanceWriter
 from query_api.app import create_app
 from query_api.index import integrity_check
 from query_api.index.generation import OpenedGeneration
@@ -90,7 +89,7 @@ def test_a_table_that_is_gone_is_damage_and_not_empty(generation: Generation, ta
     with pytest.raises(DamagedStore, match=rf"lance/{table}\.lance is gone(?s:.*)thalweg up --data-dir"):
         TextReader.open(generation)
     with pytest.raises(DamagedStore, match=rf"lance/{table}\.lance is gone"):
-        VectorWriter.open(generation, HashingEncoder.dimension)
+        LanceWriter.open(generation, HashingEncoder.dimension)
     assert not (generation.lance_dir / f"{table}.lance").exists()
     report = verify_when_complete(generation.data_dir, 0)
     assert (report.ok, report.damage) == (False, [f"lance/{table}.lance is gone"])
@@ -131,7 +130,7 @@ def test_rows_without_checksums_are_taken_as_they_are(generation: Generation) ->
     for table, columns in ((CHUNKS, ["checksum", "vector_checksum"]), (DOCUMENTS, ["checksum"])):
         connection.open_table(table).drop_columns(columns)
     assert text_answers(TextReader.open(generation).snapshot()) == before
-    writer = VectorWriter.open(generation, HashingEncoder.dimension)
+    writer = LanceWriter.open(generation, HashingEncoder.dimension)
     writer.replace([written_document(1, 5_000, edition=9)[0]])
     writer.close()
     assert text_answers(TextReader.open(generation).snapshot()) != before
@@ -140,7 +139,7 @@ def test_rows_without_checksums_are_taken_as_they_are(generation: Generation) ->
 
 def test_a_damaged_vector_is_not_used_again(generation: Generation) -> None:
     rows, _ = written_document(1, 5_000)
-    writer = VectorWriter.open(generation, HashingEncoder.dimension)
+    writer = LanceWriter.open(generation, HashingEncoder.dimension)
     table = lancedb.connect(generation.lance_dir).open_table(CHUNKS)
     table.update(where="true", values={"vector": [0.5] * HashingEncoder.dimension})
     with pytest.raises(DamagedStore, match="vector_checksum"):

@@ -14,7 +14,7 @@ from indexer.read.lance import LanceReader
 from indexer.schema import POSITIONS
 from indexer.verify import VerifyReport, verify
 from indexer.write.kuzu import GraphWriter
-from indexer.write.lance import VectorWriter
+from indexer.write.lance import LanceWriter
 from streams.agents.graph import decode_change
 from streams.kafka.source_record import SourceRecord
 from tests.effort import examples
@@ -48,7 +48,7 @@ class Worker:
         self._start()
 
     def _start(self) -> None:
-        self.writer = VectorWriter.open(self.generation, HashingEncoder().dimension)
+        self.writer = LanceWriter.open(self.generation, HashingEncoder().dimension)
         self.graph = GraphWriter.open(self.generation)
         self.bench = Bench(self.writer, self.broker)
 

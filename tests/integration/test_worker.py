@@ -7,8 +7,7 @@ from uuid import uuid4
 import pytest
 
 from indexer.generations import current_generation
-from indexer.read.graph_snapshots import latest_snapshot
-from indexer.read.graph_tables import GraphTables, read_graph
+from indexer.read.kuzu import GraphTables, latest_snapshot, read_graph
 from indexer.schema import DocumentRow
 from indexer.verify import verify_when_complete
 from query_api.index.text.snapshot import TextReader

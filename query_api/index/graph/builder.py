@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from indexer.read.graph_tables import GraphTables
+from indexer.read.kuzu import GraphTables
 from query_api.index.graph.identifiers import Keys, document_key_of, entity_key_of, halves, key_of, link_name_of
 from schemas.contributions import Contribution
 from schemas.ids import DocumentKey

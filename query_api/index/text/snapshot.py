@@ -20,7 +20,7 @@ from indexer.read.lance import LanceReader, LanceSnapshot
 from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, PassageRow
 from indexer.read.usage import UsageTables
 from indexer.schema import CHUNKS, DOCUMENTS, INDEX_CACHE_BYTES, PASSAGES, DocumentRow, StoredPosition
-from indexer.text_analysis import terms_of, terms_of_question
+from indexer.text_analysis import terms_of, query_terms
 from query_api.index.text.filters import DocumentIndex
 from query_api.index.text.in_memory import MAX_TEXT_BYTES, MAX_VECTORS, InMemoryIndex
 from query_api.index.text.inverted import ComparedRows
@@ -135,13 +135,13 @@ class TextSnapshot:
 
         `query` is text, never syntax; one of stop words and signs alone finds nothing.
         """
-        found = self.index.postings.search(terms_of_question(query), limit, scope)
+        found = self.index.postings.search(query_terms(query), limit, scope)
         return [FoundPassage(row.id, row.key, row.score) for row in found]
 
     def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None = None) -> ComparedRows:
         """The BM25 of these passages, as `keyword_search` gives it, which of the question's terms each holds, and the
         idf of those terms. Costs a fraction of a search."""
-        return self.index.postings.compare(terms_of_question(query), passage_ids, collection)
+        return self.index.postings.compare(query_terms(query), passage_ids, collection)
 
     def passages_holding(self, names: Sequence[str], collection: str | None = None) -> list[int]:
         """For each name, how many passages of the collection hold all its words, in any case and anywhere; 0 for one
@@ -152,7 +152,7 @@ class TextSnapshot:
         self, queries: Sequence[str], passage_ids: Sequence[str], collection: str | None = None
     ) -> list[NDArray[np.float64]]:
         """For each query (n_passages,) the BM25 of these passages, as `compare_words` gives it."""
-        return self.index.postings.bm25([terms_of_question(query) for query in queries], passage_ids, collection)
+        return self.index.postings.bm25([query_terms(query) for query in queries], passage_ids, collection)
 
     def compare_vectors(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
         """(n_passages,) the cosine of each passage's nearest chunk, as `vector_search` gives it; NaN where it is not

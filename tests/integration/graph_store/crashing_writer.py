@@ -13,7 +13,7 @@ from typing import Any
 
 from indexer.errors import StoreInDoubt
 from indexer.generations import Generation
-from indexer.write import graph_snapshots, kuzu_compaction
+from indexer.write import kuzu, kuzu_compaction
 from indexer.write.kuzu import GraphWriter
 from tests.integration.graph_store.sample_graph import generation_in, story
 
@@ -25,7 +25,7 @@ POINTS = (
     "snapshot not copied",
     "snapshot not renamed",
     "snapshot not pointed at",
-    "written anew, not put in place",
+    "compacted, not put in place",
 )
 
 
@@ -52,13 +52,13 @@ def dies_in_batch(writer: GraphWriter, point: str) -> None:
 
 def dies_in_snapshot(writer: GraphWriter, point: str) -> None:
     if point == "snapshot not copied":
-        graph_snapshots.shutil.copyfile = lambda *_: die()  # type: ignore[assignment, attr-defined]
+        kuzu.shutil.copyfile = lambda *_: die()  # type: ignore[assignment, attr-defined]
     elif point == "snapshot not pointed at":
-        graph_snapshots.replace_file = lambda *_: die()
-    elif point in ("snapshot not renamed", "written anew, not put in place"):
+        kuzu.replace_file = lambda *_: die()
+    elif point in ("snapshot not renamed", "compacted, not put in place"):
         Path.replace = lambda *_: die()  # type: ignore[assignment, method-assign]
-        if point == "written anew, not put in place":
-            kuzu_compaction.LEAST_HOLES = 1
+        if point == "compacted, not put in place":
+            kuzu_compaction.MIN_HOLES = 1
 
 
 def meets_a_full_disk(size: int) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from indexer.generations import Generation
-from indexer.read.graph_tables import GraphTables, read_graph
+from indexer.read.kuzu import GraphTables, read_graph
 from indexer.verify import graph_digest
 from indexer.write.kuzu import GraphWriter
 from schemas.contributions import (

@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from indexer.generations import Generation
-from indexer.read.graph_snapshots import POINTER, SnapshotFile, latest_snapshot
-from indexer.read.graph_tables import read_graph
+from indexer.read.kuzu import POINTER, SnapshotFile, latest_snapshot, read_graph
 from indexer.verify import graph_digest
 from indexer.write.kuzu import GraphWriter
 from tests.integration.graph_store.crashing_writer import POINTS, SNAPSHOT_AFTER

@@ -119,7 +119,7 @@ def test_a_worn_graph_written_anew_is_the_same_graph(
     before = digest_of(writer, generation)
     assert generation.graph_path.stat().st_ino == worn
 
-    monkeypatch.setattr(kuzu_compaction, "LEAST_HOLES", 10)
+    monkeypatch.setattr(kuzu_compaction, "MIN_HOLES", 10)
     after = digest_of(writer, generation)
 
     assert generation.graph_path.stat().st_ino != worn

@@ -20,7 +20,7 @@ from indexer.generations import Generation, Manifest, open_generation
 from indexer.linking import contribution
 from indexer.pipeline import prepare
 from indexer.schema import DocumentRow, StoredPosition
-from indexer.write.lance import VectorWriter
+from indexer.write.lance import LanceWriter
 from indexer.write.lance_rows import IndexedRows
 from query_api.app import create_app
 from query_api.cli.http_protocol import ProblemProtocol
@@ -45,7 +45,7 @@ class StandInWorker:
     """Does what the worker does to one document at a time: rows, contribution, positions, receipt."""
 
     def __init__(self, generation: Generation, producer: AIOKafkaProducer, names: TopicNames) -> None:
-        self._writer = VectorWriter.open(generation, HashingEncoder.dimension)
+        self._writer = LanceWriter.open(generation, HashingEncoder.dimension)
         self._producer = producer
         self._names = names
         self._encoder = HashingEncoder()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from indexer.generations import Generation
-from indexer.write.lance import VectorWriter
+from indexer.write.lance import LanceWriter
 from tests.integration.text_stores.sample_rows import DIMENSION, generation_in
 
 
@@ -16,7 +16,7 @@ def generation(tmp_path: Path) -> Generation:
 
 
 @pytest.fixture
-def writer(generation: Generation) -> Iterator[VectorWriter]:
-    writer = VectorWriter.open(generation, DIMENSION)
+def writer(generation: Generation) -> Iterator[LanceWriter]:
+    writer = LanceWriter.open(generation, DIMENSION)
     yield writer
     writer.close()

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 
 from indexer.schema import StoredPosition
-from indexer.write.lance import VectorWriter
+from indexer.write.lance import LanceWriter
 from tests.integration.text_stores.sample_rows import DIMENSION, generation_in, story
 
 
@@ -33,7 +33,7 @@ class FatalCommits:
 
 
 def main(folder: Path, commit: int) -> None:
-    writer = VectorWriter.open(generation_in(folder), DIMENSION)
+    writer = LanceWriter.open(generation_in(folder), DIMENSION)
     first, second, _ = story()
     if commit:
         writer.replace(first)

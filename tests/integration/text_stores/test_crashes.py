@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from indexer.generations import Generation
-from indexer.write.lance import VectorWriter
+from indexer.write.lance import LanceWriter
 from query_api.index.text.snapshot import TextReader
 from tests.integration.text_stores.sample_rows import (
     DIMENSION,
@@ -35,11 +35,11 @@ FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
 from indexer.errors import TransientStoreError
-from indexer.write.lance import VectorWriter
+from indexer.write.lance import LanceWriter
 from tests.integration.text_stores.sample_rows import DIMENSION, generation_in, story
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-writer = VectorWriter.open(generation_in(Path(sys.argv[1])), DIMENSION)
+writer = LanceWriter.open(generation_in(Path(sys.argv[1])), DIMENSION)
 for batch in story():
     for most_bytes in (0, 200, 2_000, resource.RLIM_INFINITY):
         resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
@@ -52,7 +52,7 @@ for batch in story():
 
 def undisturbed(folder: Path) -> dict[str, list[dict[str, object]]]:
     generation = generation_in(folder)
-    writer = VectorWriter.open(generation, DIMENSION)
+    writer = LanceWriter.open(generation, DIMENSION)
     for batch in story():
         writer.replace(batch)
     return contents(generation)
@@ -65,7 +65,7 @@ def test_killed_before_a_commit_and_applied_again(generation: Generation, tmp_pa
     )
     assert killed.returncode == -9
     _assert_readers_see_whole_documents(generation)
-    again = VectorWriter.open(generation, DIMENSION)
+    again = LanceWriter.open(generation, DIMENSION)
     assert again.positions() == {}
     for batch in story():
         again.replace(batch)
@@ -81,7 +81,7 @@ def test_killed_at_any_moment_and_applied_again(generation: Generation, tmp_path
                 assert writer.stdout.readline()
             writer.kill()
         _assert_readers_see_whole_documents(generation)
-    again = VectorWriter.open(generation, DIMENSION)
+    again = LanceWriter.open(generation, DIMENSION)
     for batch in story():
         again.replace(batch)
     assert contents(generation) == undisturbed(tmp_path / "undisturbed")

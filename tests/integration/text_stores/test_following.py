@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from indexer.generations import Generation
 from indexer.schema import DOCUMENTS, StoredPosition, document_rows
-from indexer.write.lance import VectorWriter
+from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
 from query_api.index.text.segments import Scope
@@ -76,7 +76,7 @@ def assert_like_fresh(generation: Generation, reader: TextReader) -> TextSnapsho
 
 
 def test_the_story_is_followed_step_by_step_however_late_the_positions_are(
-    generation: Generation, writer: VectorWriter
+    generation: Generation, writer: LanceWriter
 ) -> None:
     reader = TextReader.open(generation)
     again = [[moved_to(made, 0, made.row.offset + 100) for made in batch] for batch in story()]
@@ -88,7 +88,7 @@ def test_the_story_is_followed_step_by_step_however_late_the_positions_are(
         assert_like_fresh(generation, reader)
 
 
-def test_partitions_have_positions_of_their_own(generation: Generation, writer: VectorWriter) -> None:
+def test_partitions_have_positions_of_their_own(generation: Generation, writer: LanceWriter) -> None:
     """One far ahead, one that lags, one seen for the first time, one that never stores a position."""
     reader = TextReader.open(generation)
     writer.replace([moved_to(document("a", "River"), 0, 100), moved_to(document("b", "Sea"), 1, 3)])
@@ -102,7 +102,7 @@ def test_partitions_have_positions_of_their_own(generation: Generation, writer: 
     assert {hit.key.document_id for hit in snapshot.keyword_search("river", 5)} == {"b", "c"}
 
 
-def test_a_document_is_followed_to_another_partition_and_back(generation: Generation, writer: VectorWriter) -> None:
+def test_a_document_is_followed_to_another_partition_and_back(generation: Generation, writer: LanceWriter) -> None:
     """As when the number of partitions grows, and keys fall to others."""
     reader = TextReader.open(generation)
     writer.replace([moved_to(document("a", "River"), 0, 50)])
@@ -117,7 +117,7 @@ def test_a_document_is_followed_to_another_partition_and_back(generation: Genera
 
 @pytest.mark.parametrize("limit", [0, 3])
 def test_beyond_the_limit_the_tables_index_finds_the_same(
-    generation: Generation, writer: VectorWriter, limit: int
+    generation: Generation, writer: LanceWriter, limit: int
 ) -> None:
     reader = TextReader.open(generation, max_vectors=limit)
     for number in range(6):
@@ -130,7 +130,7 @@ def test_beyond_the_limit_the_tables_index_finds_the_same(
 
 
 @pytest.mark.parametrize("most_bytes", [0, 400, 10_000])
-def test_texts_in_memory_are_those_of_the_tables(generation: Generation, writer: VectorWriter, most_bytes: int) -> None:
+def test_texts_in_memory_are_those_of_the_tables(generation: Generation, writer: LanceWriter, most_bytes: int) -> None:
     """At every state of a story, whether they fit into memory, do so at first, or never did."""
     reader = TextReader.open(generation, max_text_bytes=most_bytes)
     offset = 0
@@ -151,7 +151,7 @@ def test_texts_in_memory_are_those_of_the_tables(generation: Generation, writer:
 
 
 def test_a_great_many_documents_that_move_at_once_are_read_from_end_to_end(
-    generation: Generation, writer: VectorWriter, monkeypatch: pytest.MonkeyPatch
+    generation: Generation, writer: LanceWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("indexer.read.lance.MAX_LOOKUPS", 3)
     reader = TextReader.open(generation)
@@ -161,7 +161,7 @@ def test_a_great_many_documents_that_move_at_once_are_read_from_end_to_end(
 
 
 def test_a_record_that_changes_only_the_documents_time_and_version_is_followed(
-    generation: Generation, writer: VectorWriter
+    generation: Generation, writer: LanceWriter
 ) -> None:
     reader = TextReader.open(generation)
     made = document("a", "River")
@@ -177,7 +177,7 @@ def test_a_record_that_changes_only_the_documents_time_and_version_is_followed(
 @pytest.mark.parametrize("listed", [0, 3, 2_000])
 @pytest.mark.parametrize("resident", [0, 1_000])
 def test_a_filtered_search_finds_all_there_is_wherever_the_vectors_are(
-    generation: Generation, writer: VectorWriter, monkeypatch: pytest.MonkeyPatch, listed: int, resident: int
+    generation: Generation, writer: LanceWriter, monkeypatch: pytest.MonkeyPatch, listed: int, resident: int
 ) -> None:
     """Also where the documents let through are the farthest of all, and too many to be listed in a condition."""
     monkeypatch.setattr("indexer.read.lance.MAX_LISTED_DOCUMENTS", listed)
@@ -216,7 +216,7 @@ class StoppingCommits:
 
 @pytest.mark.parametrize("commits", range(6))
 def test_between_the_steps_of_a_commit_documents_are_whole_and_old_or_new(
-    generation: Generation, writer: VectorWriter, commits: int
+    generation: Generation, writer: LanceWriter, commits: int
 ) -> None:
     reader = TextReader.open(generation)
     first, second, third = story()
@@ -264,7 +264,7 @@ def test_any_history_is_followed(history: list[dict[tuple[str, str], tuple[str, 
     """Documents come, change, go, change partition; positions lag; records come again; tables are maintained."""
     with TemporaryDirectory() as folder:
         generation = generation_in(Path(folder))
-        writer = VectorWriter.open(generation, DIMENSION, BUSY)
+        writer = LanceWriter.open(generation, DIMENSION, BUSY)
         reader = TextReader.open(generation)
         offsets = [0, 0, 0]
         reached: dict[int, StoredPosition] = {}

@@ -6,14 +6,14 @@ import pytest
 from indexer.generations import Generation
 from indexer.schema import StoredPosition, connect
 from indexer.write import lance
-from indexer.write.lance import VectorWriter
+from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from query_api.index.text.snapshot import TextReader
 from tests.integration.text_stores.sample_rows import DIMENSION, document
 
 
 def test_many_small_commits_end_in_few_files_and_full_indexes(generation: Generation) -> None:
-    writer = VectorWriter.open(generation, DIMENSION, MaintenanceParameters(commits=10, busy_share=1e9))
+    writer = LanceWriter.open(generation, DIMENSION, MaintenanceParameters(commits=10, busy_share=1e9))
     for number in range(12):
         writer.replace([document(f"d{number}", "River. Sea")])
         writer.store_positions({0: StoredPosition(number, number)})
@@ -39,7 +39,7 @@ def test_a_steady_trickle_of_updates_makes_few_files_and_takes_nothing_from_a_re
     parameters = MaintenanceParameters(
         commits=32, fragments=12, kept_versions=24, least_kept_seconds=0.05, busy_share=1e9, unindexed_rows=10**6
     )
-    writer = VectorWriter.open(generation, DIMENSION, parameters)
+    writer = LanceWriter.open(generation, DIMENSION, parameters)
     writer.replace([document(f"d{number}", "River. Sea") for number in range(10)])
     reader = TextReader.open(generation)
     first = reader.snapshot()
@@ -69,7 +69,7 @@ def test_a_writer_goes_on_with_handles_opened_afresh(generation: Generation, mon
         return sessions[-1]
 
     monkeypatch.setattr(lancedb, "Session", session)
-    writer = VectorWriter.open(generation, DIMENSION)
+    writer = LanceWriter.open(generation, DIMENSION)
     before = len(sessions)
     for number in range(10):
         writer.replace([document("d", f"River {number}. Sea")])
@@ -81,7 +81,7 @@ def test_a_writer_goes_on_with_handles_opened_afresh(generation: Generation, mon
 
 def test_a_vector_index_is_made_at_its_threshold_and_again_when_the_table_has_grown(generation: Generation) -> None:
     parameters = MaintenanceParameters(vector_index_rows=100, vector_index_growth=2.0, busy_share=1e9)
-    writer = VectorWriter.open(generation, DIMENSION, parameters)
+    writer = LanceWriter.open(generation, DIMENSION, parameters)
     writer.replace([document(f"d{number}", "River. Sea") for number in range(49)])
     assert writer.maintain().indexed == ()
     writer.replace([document("more", "River. Sea")])
@@ -96,7 +96,7 @@ def test_a_vector_index_is_made_at_its_threshold_and_again_when_the_table_has_gr
 
 def test_old_versions_go_when_no_reader_can_want_them(generation: Generation) -> None:
     parameters = MaintenanceParameters(commits=4, busy_share=1e9, kept_version_seconds=0.01)
-    writer = VectorWriter.open(generation, DIMENSION, parameters)
+    writer = LanceWriter.open(generation, DIMENSION, parameters)
     versions = generation.lance_dir / "chunks.lance" / "_versions"
     for number in range(8):
         writer.replace([document("d", f"River {number}. Sea")])

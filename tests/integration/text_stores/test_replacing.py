@@ -8,7 +8,7 @@ import pytest
 from indexer.errors import IncompatibleGeneration
 from indexer.generations import Generation
 from indexer.schema import StoredPosition
-from indexer.write.lance import VectorWriter
+from indexer.write.lance import LanceWriter
 from indexer.write.lance_rows import IndexedRows
 from query_api.index.text.segments import Scope
 from query_api.index.text.snapshot import TextReader
@@ -29,7 +29,7 @@ def assert_stored(generation: Generation, documents: list[IndexedRows]) -> None:
     assert stored_rows(generation) == {name: sorted(rows) for name, rows in expected_rows(documents).items()}
 
 
-def test_an_update_replaces_a_document_exactly(generation: Generation, writer: VectorWriter) -> None:
+def test_an_update_replaces_a_document_exactly(generation: Generation, writer: LanceWriter) -> None:
     other = document("other", "It stays. As it is")
     writer.replace([document("a", "One. Two", "Three"), other])
     newer = document("a", "One. Two changed", "Four. Five. Six")
@@ -37,7 +37,7 @@ def test_an_update_replaces_a_document_exactly(generation: Generation, writer: V
     assert_stored(generation, [newer, other])
 
 
-def test_a_chunk_that_survives_an_edit_keeps_its_id(generation: Generation, writer: VectorWriter) -> None:
+def test_a_chunk_that_survives_an_edit_keeps_its_id(generation: Generation, writer: LanceWriter) -> None:
     writer.replace([document("a", "One. Two")])
     newer = document("a", "One. Three")
     writer.replace([newer])
@@ -47,16 +47,16 @@ def test_a_chunk_that_survives_an_edit_keeps_its_id(generation: Generation, writ
     assert found[kept].revision == newer.row.revision
 
 
-def test_a_delete_leaves_nothing_but_the_tombstone(generation: Generation, writer: VectorWriter) -> None:
+def test_a_delete_leaves_nothing_but_the_tombstone(generation: Generation, writer: LanceWriter) -> None:
     writer.replace([document("a", "One. Two"), document("b", "Three")])
     writer.replace([tombstone("a", offset=7), tombstone("never-there", offset=8)])
     assert_stored(generation, [document("b", "Three")])
-    held = writer.held([DocumentKey("default", "a"), DocumentKey("default", "never-there")])
+    held = writer.stored_documents([DocumentKey("default", "a"), DocumentKey("default", "never-there")])
     assert {row.offset for row in held.values()} == {7, 8}
     assert not any(row.live for row in held.values())
 
 
-def test_partitions_that_a_tombstone_has_to_reach_are_remembered(generation: Generation, writer: VectorWriter) -> None:
+def test_partitions_that_a_tombstone_has_to_reach_are_remembered(generation: Generation, writer: LanceWriter) -> None:
     seen_twice = document("a", "One")
     writer.replace(
         [replace(seen_twice, row=replace(seen_twice.row, partition=2, elsewhere=(0, 3))), document("b", "Two")]
@@ -69,7 +69,7 @@ def test_partitions_that_a_tombstone_has_to_reach_are_remembered(generation: Gen
 
 
 def test_a_whole_story_leaves_its_last_state_also_when_every_batch_is_applied_twice(
-    generation: Generation, writer: VectorWriter
+    generation: Generation, writer: LanceWriter
 ) -> None:
     last = {document.row.key: document for batch in story() for document in batch}
     for batch in story():
@@ -82,7 +82,7 @@ def test_a_whole_story_leaves_its_last_state_also_when_every_batch_is_applied_tw
     assert contents(generation) == once
 
 
-def test_an_unchanged_document_only_moves_its_row(generation: Generation, writer: VectorWriter) -> None:
+def test_an_unchanged_document_only_moves_its_row(generation: Generation, writer: LanceWriter) -> None:
     made = document("a", "One. Two")
     writer.replace([made])
     before = TextReader.open(generation).snapshot()
@@ -95,30 +95,30 @@ def test_an_unchanged_document_only_moves_its_row(generation: Generation, writer
 
 
 def test_a_document_given_back_unchanged_loses_what_a_crash_left(
-    generation: Generation, writer: VectorWriter, monkeypatch: pytest.MonkeyPatch
+    generation: Generation, writer: LanceWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer.replace([document("a", "Old words")])
     newer = document("a", "New words")
     with monkeypatch.context() as patched:
-        patched.setattr(VectorWriter, "_delete_stale", lambda *_: None)
+        patched.setattr(LanceWriter, "_delete_stale", lambda *_: None)
         writer.replace([newer])
     writer.replace([IndexedRows(newer.row)])
     assert_stored(generation, [newer])
 
 
-def test_a_document_without_any_chunk_is_there(generation: Generation, writer: VectorWriter) -> None:
+def test_a_document_without_any_chunk_is_there(generation: Generation, writer: LanceWriter) -> None:
     empty = IndexedRows(replace(document("empty", "x").row, chunks=0, passages=0))
     writer.replace([empty])
     assert contents(generation)["chunks"] == []
     assert [row["key"] for row in contents(generation)["documents"]] == ["default/empty"]
 
 
-def test_two_events_of_one_document_in_a_batch_are_refused(writer: VectorWriter) -> None:
+def test_two_events_of_one_document_in_a_batch_are_refused(writer: LanceWriter) -> None:
     with pytest.raises(ValueError, match="twice"):
         writer.replace([document("a", "One"), document("a", "Two")])
 
 
-def test_names_that_look_like_filters_are_only_names(generation: Generation, writer: VectorWriter) -> None:
+def test_names_that_look_like_filters_are_only_names(generation: Generation, writer: LanceWriter) -> None:
     names = ["t0' OR '1'='1", 'a"; DROP TABLE chunks; --', "back\\slash'", "%", "né 😀", "a/b/c"]
     documents = [
         document(name, f"Text {number}", collection=f"c' OR 'x'='x{number}") for number, name in enumerate(names)
@@ -133,7 +133,7 @@ def test_names_that_look_like_filters_are_only_names(generation: Generation, wri
     assert [hit.key for hit in hits] == [documents[1].row.key]
 
 
-def test_positions_are_kept_by_partition(writer: VectorWriter) -> None:
+def test_positions_are_kept_by_partition(writer: LanceWriter) -> None:
     assert writer.positions() == {}
     writer.store_positions({0: StoredPosition(5, 2), 3: StoredPosition(1, 0)})
     writer.store_positions({0: StoredPosition(9, 4)})
@@ -141,7 +141,7 @@ def test_positions_are_kept_by_partition(writer: VectorWriter) -> None:
     assert writer.positions() == {0: StoredPosition(9, 4), 3: StoredPosition(1, 0)}
 
 
-def test_vectors_are_known_by_the_hash_of_the_embedded_text(writer: VectorWriter) -> None:
+def test_vectors_are_known_by_the_hash_of_the_embedded_text(writer: LanceWriter) -> None:
     made = document("a", "One. Two")
     writer.replace([made, document("b", "Other")])
     known = writer.known_vectors([made.hashes[1], "0" * 32])
@@ -150,7 +150,7 @@ def test_vectors_are_known_by_the_hash_of_the_embedded_text(writer: VectorWriter
     assert writer.known_vectors([]) == {}
 
 
-def test_a_retrieval_is_kept_once_and_as_it_came_first(generation: Generation, writer: VectorWriter) -> None:
+def test_a_retrieval_is_kept_once_and_as_it_came_first(generation: Generation, writer: LanceWriter) -> None:
     hit = RetrievedHit(rank=1, chunk_id="c", passage_id="p", document_id="d", collection="x", score=0.5)
     retrieval = Retrieval(
         retrieval_id="r1",
@@ -171,7 +171,7 @@ def test_a_retrieval_is_kept_once_and_as_it_came_first(generation: Generation, w
 
 
 def test_vectors_that_do_not_fit_are_refused_before_anything_is_written(
-    generation: Generation, writer: VectorWriter
+    generation: Generation, writer: LanceWriter
 ) -> None:
     made = document("a", "One. Two")
     with pytest.raises(ValueError, match="default/a has 2 chunks"):
@@ -181,15 +181,15 @@ def test_vectors_that_do_not_fit_are_refused_before_anything_is_written(
 
 def test_opening_again_finds_everything_and_another_dimension_is_refused(generation: Generation) -> None:
     made = document("a", "One. Two")
-    VectorWriter.open(generation, DIMENSION).replace([made])
-    again = VectorWriter.open(generation, DIMENSION)
-    assert again.held([made.row.key]) == {made.row.key: made.row}
+    LanceWriter.open(generation, DIMENSION).replace([made])
+    again = LanceWriter.open(generation, DIMENSION)
+    assert again.stored_documents([made.row.key]) == {made.row.key: made.row}
     with pytest.raises(IncompatibleGeneration, match="17 dimensions"):
-        VectorWriter.open(generation, DIMENSION + 1)
+        LanceWriter.open(generation, DIMENSION + 1)
 
 
 def test_the_vectors_of_a_revision_come_in_the_order_of_its_chunks(
-    generation: Generation, writer: VectorWriter
+    generation: Generation, writer: LanceWriter
 ) -> None:
     older, newer = document("a", "One. Two", "Three"), document("a", "Four. Five. Six", "One")
     other = document("b", "Seven")

@@ -6,7 +6,7 @@ import pytest
 from indexer.errors import MalformedCursor
 from indexer.generations import Generation
 from indexer.read.rows import ChunkSpan
-from indexer.write.lance import VectorWriter
+from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
 from query_api.index.text.segments import Scope
@@ -15,12 +15,12 @@ from schemas.ids import DocumentKey
 from tests.integration.text_stores.sample_rows import DIMENSION, document, tombstone, vector_of
 
 
-def snapshot_with(generation: Generation, writer: VectorWriter, *documents: IndexedRows) -> TextSnapshot:
+def snapshot_with(generation: Generation, writer: LanceWriter, *documents: IndexedRows) -> TextSnapshot:
     writer.replace(documents)
     return TextReader.open(generation).snapshot()
 
 
-def test_empty_tables_answer_everything_with_nothing(generation: Generation, writer: VectorWriter) -> None:
+def test_empty_tables_answer_everything_with_nothing(generation: Generation, writer: LanceWriter) -> None:
     snapshot = snapshot_with(generation, writer)
     assert snapshot.vector_search(vector_of("x"), 5) == []
     assert snapshot.keyword_search("river", 5) == []
@@ -31,7 +31,7 @@ def test_empty_tables_answer_everything_with_nothing(generation: Generation, wri
     assert snapshot.retrieval("x") is None
 
 
-def test_vector_search_ranks_by_cosine(generation: Generation, writer: VectorWriter) -> None:
+def test_vector_search_ranks_by_cosine(generation: Generation, writer: LanceWriter) -> None:
     documents = [document(f"d{number}", f"Text {number}. More {number}") for number in range(30)]
     snapshot = snapshot_with(generation, writer, *documents)
     query = vector_of("d7. More 7")
@@ -44,7 +44,7 @@ def test_vector_search_ranks_by_cosine(generation: Generation, writer: VectorWri
     assert hits[0].passage_id == documents[7].prepared.chunked.passages[0].id
 
 
-def test_search_keeps_to_a_collection(generation: Generation, writer: VectorWriter) -> None:
+def test_search_keeps_to_a_collection(generation: Generation, writer: LanceWriter) -> None:
     snapshot = snapshot_with(
         generation, writer, document("a", "River", collection="wet"), document("a", "River", collection="dry")
     )
@@ -56,7 +56,7 @@ def test_search_keeps_to_a_collection(generation: Generation, writer: VectorWrit
 
 
 def test_keyword_search_reads_titles_headings_and_text_in_any_form(
-    generation: Generation, writer: VectorWriter
+    generation: Generation, writer: LanceWriter
 ) -> None:
     snapshot = snapshot_with(
         generation,
@@ -76,7 +76,7 @@ def test_keyword_search_reads_titles_headings_and_text_in_any_form(
     ["", "   ", "the of and", "\x00", "😀", "' OR '1'='1", "search_text:*", '+-&&||!(){}[]^"~*?:\\/', "a" * 10_000],
 )
 def test_a_query_of_nothing_but_signs_and_stop_words_finds_nothing(
-    generation: Generation, writer: VectorWriter, query: str
+    generation: Generation, writer: LanceWriter, query: str
 ) -> None:
     assert snapshot_with(generation, writer, document("a", "The river and the sea")).keyword_search(query, 5) == []
 
@@ -84,17 +84,17 @@ def test_a_query_of_nothing_but_signs_and_stop_words_finds_nothing(
 @pytest.mark.parametrize(
     "query", ["river\x00sea", '"river', "river' OR '1'='1", "+river -sea", "river " * 1_600, "riv😀er river"]
 )
-def test_signs_in_a_query_are_not_syntax(generation: Generation, writer: VectorWriter, query: str) -> None:
+def test_signs_in_a_query_are_not_syntax(generation: Generation, writer: LanceWriter, query: str) -> None:
     snapshot = snapshot_with(generation, writer, document("a", "The river and the sea"), document("b", "Mountains"))
     assert [hit.key.document_id for hit in snapshot.keyword_search(query, 5)] == ["a"]
 
 
 def test_rows_of_old_revisions_are_never_seen_and_do_not_take_places(
-    generation: Generation, writer: VectorWriter, monkeypatch: pytest.MonkeyPatch
+    generation: Generation, writer: LanceWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = [document(f"d{number}", *[f"River {number} {part}" for part in range(30)]) for number in range(5)]
     writer.replace(old)
-    monkeypatch.setattr(VectorWriter, "_delete_stale", lambda *_: None)  # as if it had not come to it yet
+    monkeypatch.setattr(LanceWriter, "_delete_stale", lambda *_: None)  # as if it had not come to it yet
     snapshot = snapshot_with(
         generation,
         writer,
@@ -118,7 +118,7 @@ def test_rows_of_old_revisions_are_never_seen_and_do_not_take_places(
     ]
 
 
-def test_rows_are_found_by_id(generation: Generation, writer: VectorWriter) -> None:
+def test_rows_are_found_by_id(generation: Generation, writer: LanceWriter) -> None:
     made = document("a", "One. Two", "Three", title="Numbers")
     snapshot = snapshot_with(generation, writer, made, document("b", "Other"))
     first, second = made.prepared.chunked.passages
@@ -138,7 +138,7 @@ def test_rows_are_found_by_id(generation: Generation, writer: VectorWriter) -> N
 
 
 def test_pages_of_documents_are_ordered_by_collection_and_id_and_skip_the_deleted(
-    generation: Generation, writer: VectorWriter
+    generation: Generation, writer: LanceWriter
 ) -> None:
     names = [("a-b", "x"), ("a", "z"), ("a", "b/c"), ("a", "b"), ("ü", "1")]
     documents = [document(name, "Text", collection=collection) for collection, name in names]
@@ -158,7 +158,7 @@ def test_pages_of_documents_are_ordered_by_collection_and_id_and_skip_the_delete
 
 
 def test_a_vector_of_another_dimension_is_refused_and_one_of_zeros_finds_nothing(
-    generation: Generation, writer: VectorWriter
+    generation: Generation, writer: LanceWriter
 ) -> None:
     snapshot = snapshot_with(generation, writer, document("a", "One"))
     with pytest.raises(ValueError, match=r"\(3,\)"):
@@ -169,7 +169,7 @@ def test_a_vector_of_another_dimension_is_refused_and_one_of_zeros_finds_nothing
 
 def test_the_indexes_find_what_the_scan_found(generation: Generation) -> None:
     parameters = MaintenanceParameters(commits=2, vector_index_rows=400, busy_share=1e9)
-    writer = VectorWriter.open(generation, DIMENSION, parameters)
+    writer = LanceWriter.open(generation, DIMENSION, parameters)
     for part in range(3):
         numbers = range(part * 50, part * 50 + 50)
         writer.replace([document(f"d{number}", f"Word{number} river. Sea", "Hill. Dale") for number in numbers])
@@ -186,7 +186,7 @@ def test_the_indexes_find_what_the_scan_found(generation: Generation) -> None:
     assert indexed.keyword_search("lake", 3) == TextReader.open(generation).snapshot().keyword_search("lake", 3)
 
 
-def test_chunks_come_by_where_they_stand_in_their_documents(generation: Generation, writer: VectorWriter) -> None:
+def test_chunks_come_by_where_they_stand_in_their_documents(generation: Generation, writer: LanceWriter) -> None:
     sentences = ". ".join(f"Sentence {number}" for number in range(10))
     snapshot = snapshot_with(generation, writer, document("it's", sentences), document("b", "One. Two", "Three"))
     quoted, other = DocumentKey("default", "it's"), DocumentKey("default", "b")
@@ -200,7 +200,7 @@ def test_chunks_come_by_where_they_stand_in_their_documents(generation: Generati
     assert snapshot.chunks_in([]) == {}
 
 
-def test_chunks_of_an_earlier_revision_stand_around_nothing(generation: Generation, writer: VectorWriter) -> None:
+def test_chunks_of_an_earlier_revision_stand_around_nothing(generation: Generation, writer: LanceWriter) -> None:
     snapshot = snapshot_with(generation, writer, document("a", "Old one. Old two", offset=1))
     key = DocumentKey("default", "a")
     assert len(snapshot.chunks_in([ChunkSpan(key, 0, 9)])[key]) == 2

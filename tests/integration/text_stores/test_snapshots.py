@@ -10,7 +10,7 @@ import pytest
 from indexer.errors import TransientStoreError
 from indexer.generations import Generation
 from indexer.schema import StoredPosition
-from indexer.write.lance import VectorWriter
+from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
 from query_api.index.text.snapshot import TextReader, TextSnapshot
@@ -35,7 +35,7 @@ def test_there_is_nothing_to_open_before_the_writer_was_there(generation: Genera
         TextReader.open(generation)
 
 
-def test_a_snapshot_stays_as_it_is_and_refresh_finds_what_came(generation: Generation, writer: VectorWriter) -> None:
+def test_a_snapshot_stays_as_it_is_and_refresh_finds_what_came(generation: Generation, writer: LanceWriter) -> None:
     reader = TextReader.open(generation)
     before = reader.snapshot()
     assert not reader.refresh()
@@ -55,7 +55,7 @@ def test_a_snapshot_stays_as_it_is_and_refresh_finds_what_came(generation: Gener
 
 
 def test_a_snapshot_outlives_updates_deletes_and_maintenance(generation: Generation) -> None:
-    writer = VectorWriter.open(generation, DIMENSION, BUSY)
+    writer = LanceWriter.open(generation, DIMENSION, BUSY)
     writer.replace([document(f"d{number}", f"River {number}. Old") for number in range(150)])
     snapshot = TextReader.open(generation).snapshot()
     query = vector_of("d3. Old")
@@ -73,7 +73,7 @@ def test_a_snapshot_outlives_updates_deletes_and_maintenance(generation: Generat
 
 
 def test_a_removed_generation_is_a_transient_error_and_the_reader_says_so(
-    generation: Generation, writer: VectorWriter
+    generation: Generation, writer: LanceWriter
 ) -> None:
     reader = TextReader.open(generation)
     generation.lance_dir.rename(generation.root / "removed")
@@ -85,7 +85,7 @@ def test_a_removed_generation_is_a_transient_error_and_the_reader_says_so(
 
 
 def test_no_reader_ever_sees_a_document_without_all_of_its_rows(generation: Generation) -> None:
-    writer = VectorWriter.open(generation, DIMENSION, BUSY)
+    writer = LanceWriter.open(generation, DIMENSION, BUSY)
     reader = TextReader.open(generation)
     done = threading.Event()
     faults: list[str] = []
@@ -117,7 +117,7 @@ def test_no_reader_ever_sees_a_document_without_all_of_its_rows(generation: Gene
     assert stored_rows(generation) == {name: sorted(rows) for name, rows in expected_rows(final).items()}
 
 
-def write_at_random(writer: VectorWriter, batches: int) -> list[IndexedRows]:
+def write_at_random(writer: LanceWriter, batches: int) -> list[IndexedRows]:
     """Write documents again and again, some deletes among them; gives the last state of each."""
     chance = random.Random(7)
     final: dict[DocumentKey, IndexedRows] = {}

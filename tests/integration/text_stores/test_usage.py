@@ -10,7 +10,7 @@ from indexer.generations import Generation
 from indexer.read import usage as usage_module
 from indexer.read.usage import UsageTables
 from indexer.schema import RETRIEVALS, RETRIEVALS_SCHEMA
-from indexer.write.lance import VectorWriter
+from indexer.write.lance import LanceWriter
 from query_api.index.text.snapshot import TextReader
 from schemas.provenance import Retrieval, encode_retrieval
 from tests.integration.text_stores.sample_rows import DIMENSION
@@ -19,7 +19,7 @@ from tests.unit.query_api.in_memory_usage import made_feedback, made_retrieval
 LATER = ("ranks", "seconds", "outcome", "cached", "offset")
 
 
-def keep(writer: VectorWriter, *retrievals: Retrieval) -> None:
+def keep(writer: LanceWriter, *retrievals: Retrieval) -> None:
     writer.add_retrievals([(each.retrieval_id, each) for each in retrievals])
 
 
@@ -28,7 +28,7 @@ def usage_of(generation: Generation) -> UsageTables:
 
 
 def test_the_later_word_on_a_hit_counts_in_whatever_order_it_comes(
-    generation: Generation, writer: VectorWriter
+    generation: Generation, writer: LanceWriter
 ) -> None:
     held = made_retrieval(chunk_ids=["a", "b"])
     writer.put_feedback([(made_feedback(held, "a", 1, "ada"), 4), (made_feedback(held, "a", -1, "ada"), 7)])
@@ -42,7 +42,7 @@ def test_the_later_word_on_a_hit_counts_in_whatever_order_it_comes(
 
 
 def test_retrievals_are_read_newest_first_and_counted_over_many_batches(
-    generation: Generation, writer: VectorWriter, monkeypatch: pytest.MonkeyPatch
+    generation: Generation, writer: LanceWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(usage_module, "BATCH_ROWS", 3)
     kept = [
@@ -78,7 +78,7 @@ def test_a_table_of_an_earlier_program_gets_the_columns_it_lacks(generation: Gen
     }  # fmt: skip
     generation.lance_dir.mkdir(parents=True, exist_ok=True)
     lancedb.connect(generation.lance_dir).create_table(RETRIEVALS, pa.Table.from_pylist([row], schema=old))
-    writer = VectorWriter.open(generation, DIMENSION)
+    writer = LanceWriter.open(generation, DIMENSION)
     keep(writer, made_retrieval("later", ["a"], 2))
     writer.close()
     usage = usage_of(generation)
@@ -92,10 +92,10 @@ def test_a_table_with_other_columns_is_refused(generation: Generation) -> None:
     generation.lance_dir.mkdir(parents=True, exist_ok=True)
     lancedb.connect(generation.lance_dir).create_table(RETRIEVALS, schema=pa.schema([pa.field("id", pa.string())]))
     with pytest.raises(IncompatibleGeneration, match="retrievals"):
-        VectorWriter.open(generation, DIMENSION)
+        LanceWriter.open(generation, DIMENSION)
 
 
-def test_what_is_older_than_a_time_is_forgotten_and_nothing_else(generation: Generation, writer: VectorWriter) -> None:
+def test_what_is_older_than_a_time_is_forgotten_and_nothing_else(generation: Generation, writer: LanceWriter) -> None:
     old, kept = made_retrieval("old", ["a"], 999), made_retrieval("kept", ["a"], 1_000)
     keep(writer, old, kept)
     writer.put_feedback([(made_feedback(old, "a", 1, at_ms=999), 1), (made_feedback(old, "a", 1, "bob", 1_000), 2)])

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from indexer.errors import DamagedStore, IncompatibleGeneration
-from indexer.generations import Manifest, current_generation, how_to_go_on, kept_manifest, open_generation
+from indexer.generations import Manifest, current_generation, current_manifest, incompatible_advice, open_generation
 
 MADE = Manifest(
     generation="g0001-5f3a9c",
@@ -61,7 +61,7 @@ def test_a_directory_that_is_given_without_its_name_is_told_what_to_type_too(
     (tmp_path / "data" / "data").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "data")
     aside = Path(folder).resolve()
-    assert f"mkdir {aside}-old-1 &&" in how_to_go_on(Path(folder), other_encoder=False)
+    assert f"mkdir {aside}-old-1 &&" in incompatible_advice(Path(folder), other_encoder=False)
 
 
 SPOILT = [b"", b"\n", b"{", b"\x00\xff\xfe", b"null", b"[1]", b'"g0001"', b"g0009\n", b"../generations/g0001", b"."]
@@ -71,7 +71,7 @@ SPOILT = [b"", b"\n", b"{", b"\x00\xff\xfe", b"null", b"[1]", b'"g0001"', b"g000
 def test_a_damaged_current_is_told_with_what_to_write_into_it(tmp_path: Path, content: bytes) -> None:
     open_generation(tmp_path, MADE)
     (tmp_path / "CURRENT").write_bytes(content)
-    for look in (current_generation, kept_manifest, lambda data_dir: open_generation(data_dir, MADE)):
+    for look in (current_generation, current_manifest, lambda data_dir: open_generation(data_dir, MADE)):
         with pytest.raises(
             DamagedStore, match=f"names no generation that is there(?s:.*)echo {MADE.generation} > "
         ) as caught:
@@ -94,6 +94,6 @@ def test_a_damaged_manifest_is_told_with_what_makes_the_stores_again(tmp_path: P
         manifest.unlink()
     else:
         manifest.write_bytes(content)
-    for look in (kept_manifest, lambda data_dir: open_generation(data_dir, MADE)):
+    for look in (current_manifest, lambda data_dir: open_generation(data_dir, MADE)):
         with pytest.raises(DamagedStore, match=r"manifest\.json (cannot be read|is gone)(?s:.*)thalweg up --data-dir"):
             look(tmp_path)

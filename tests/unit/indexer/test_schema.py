@@ -18,7 +18,7 @@ from indexer.schema import (
     chunks_schema,
     document_rows,
     documents_table,
-    reading,
+    read_errors,
     store_errors,
 )
 from schemas.ids import DocumentKey
@@ -89,10 +89,10 @@ class RustPanic(Exception):
 
 @pytest.mark.parametrize("raised", [PanicException("x"), RustPanic("x"), ValueError("x"), UnicodeError("x")])
 def test_what_cannot_be_decoded_in_a_read_is_damage(raised: BaseException) -> None:
-    with pytest.raises(DamagedStore, match="'chunks' cannot be decoded"), reading("chunks"):
+    with pytest.raises(DamagedStore, match="'chunks' cannot be decoded"), read_errors("chunks"):
         raise raised
 
 
 def test_what_the_machine_cannot_do_just_now_in_a_read_is_tried_again() -> None:
-    with pytest.raises(TransientStoreError), reading("chunks"):
+    with pytest.raises(TransientStoreError), read_errors("chunks"):
         raise OSError(24, "Too many open files")

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from numpy.typing import NDArray
 
 from indexer.generations import Generation, Manifest, open_generation
-from indexer.integrity.damage import Damage
+from indexer.integrity.files import Damage
 from indexer.schema import DocumentRow, StoredPosition
 from query_api.app import create_app
 from query_api.index.graph.view import GraphView

@@ -57,7 +57,7 @@ class InMemoryDocuments:
     def positions(self) -> dict[int, StoredPosition]:
         return dict(self.stored)
 
-    def held(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
+    def stored_documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
         return {key: self.rows[key] for key in keys if key in self.rows}
 
     def live_keys(self, partition: int, offset: int) -> list[DocumentKey]:

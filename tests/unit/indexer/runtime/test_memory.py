@@ -7,15 +7,15 @@ import sys
 import psutil
 import pytest
 
-from indexer.runtime.memory import return_freed_memory
-from indexer.runtime.processors import usable_processors
+from indexer.runtime.resources import trim_memory
+from indexer.runtime.resources import usable_processors
 
 pytestmark = pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library is not glibc")
 
 ARENAS = """
 import ctypes, threading
-from indexer.runtime.memory import share_arenas
-share_arenas()
+from indexer.runtime.resources import limit_malloc_arenas
+limit_malloc_arenas()
 everybody = threading.Barrier(24)
 def allocate():
     held = bytearray(100_000)
@@ -36,7 +36,7 @@ def test_freed_memory_between_pieces_in_use_is_given_back() -> None:
     kept = pieces[::40]
     del pieces
     before = psutil.Process().memory_info().rss
-    return_freed_memory()
+    trim_memory()
     assert psutil.Process().memory_info().rss < before - 100_000_000
     assert len(kept) == 100
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.runtime.processors import usable_processors
+from indexer.runtime.resources import usable_processors
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from indexer.schema import PASSAGES_SCHEMA, chunks_schema, unpacked
+from indexer.schema import PASSAGES_SCHEMA, chunks_schema, decompress_body
 from indexer.text_analysis import terms_of
 from indexer.write.lance_rows import IndexedRows, chunks_table, passages_table, retrievals_table
 from schemas.provenance import Retrieval, RetrievedHit, decode_retrieval, encode_retrieval
@@ -83,7 +83,7 @@ def test_a_retrieval_that_comes_twice_is_one_row() -> None:
     )
     [row] = retrievals_table([("r", retrieval), ("r", retrieval)]).to_pylist()
     assert row["chunk_ids"] == ["chunk"]
-    assert decode_retrieval(unpacked(row["body"])) == retrieval
+    assert decode_retrieval(decompress_body(row["body"])) == retrieval
 
 
 def test_the_record_of_a_retrieval_takes_a_third_of_its_length() -> None:

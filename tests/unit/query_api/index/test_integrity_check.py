@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from indexer.generations import Generation
-from indexer.integrity.damage import Damage
+from indexer.integrity.files import Damage
 from query_api.index.integrity_check import IntegrityMonitor
 from tests.unit.query_api.scripted_engine import ScriptedEngine
 from tests.waiting import eventually

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.read.graph_snapshots import SnapshotFile
+from indexer.read.kuzu import SnapshotFile
 from schemas.contributions import Contribution, encode_contribution
 from schemas.ids import DocumentKey
 from streams.agents.graph import BUSY_PAUSE_SECONDS, BUSY_WITHIN_SECONDS, GraphAgent

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from indexer.errors import DamagedStore
-from indexer.schema import CHUNKS, DOCUMENTS, FEEDBACK, PASSAGES, RETRIEVALS, reading
+from indexer.schema import CHUNKS, DOCUMENTS, FEEDBACK, PASSAGES, RETRIEVALS, read_errors
 
 CHECKED_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
     CHUNKS: {
@@ -68,7 +68,7 @@ def require_intact(table: str, rows: pa.Table) -> None:
     for name, columns in CHECKED_COLUMNS.get(table, {}).items():
         if name not in rows.column_names or not set(columns) <= {*rows.column_names}:
             continue
-        with reading(table):
+        with read_errors(table):
             made = _checksums(rows, columns)
         for row, (stored, again) in enumerate(zip(rows[name].to_pylist(), made, strict=True)):
             if stored is not None and stored != again:

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from indexer.read.graph_tables import GraphTables
+from indexer.read.kuzu import GraphTables
 from indexer.verify import graph_digest
 
 ABOUT = [

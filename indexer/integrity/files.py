@@ -1,0 +1,191 @@
+"""Checksums of the stores' files.
+
+Lance writes each file under a temporary name and renames it; it never changes one afterwards. So a checksum recorded
+once for each file reveals any later change: in rows, vectors, indexes, deletions and manifests. The checksums are lines
+of one file beside the tables: `<SHA-256> <path> <CRC-32 of the two>`. The graph has a checksum while it is closed;
+snapshots have theirs in their descriptions (`indexer.read.kuzu`).
+"""
+
+import hashlib
+import os
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from indexer.errors import DamagedStore
+from indexer.generations import Generation, repair_advice
+from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS
+
+CHECKSUMS = "checksums"
+SUFFIX = ".lance"
+VERSIONS = "_versions"
+CLOSED = "closed"  # beside the graph while no process has it open: its checksum
+FILES_PER_STEP = 32
+SHOWN = 5
+CREATED_BEFORE_DOCUMENTS = (CHUNKS, PASSAGES, POSITIONS, RETRIEVALS)
+_VERSION_HINT = "latest_version_hint.json"  # rewritten; Lance ignores a wrong one
+_MANIFEST = ".manifest"
+_REPLACED_BY_WORKER = ("snapshots/", "graph/")
+
+
+class Damage(NamedTuple):
+    """A damaged file: `path` begins with the store's folder in the generation."""
+
+    path: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.what}"
+
+
+def damage_advice(data_dir: Path, damage: Sequence[Damage]) -> str:
+    """What to type, or that nothing needs to be done."""
+    if all(each.path.startswith(_REPLACED_BY_WORKER) for each in damage):
+        return "It is passed over, and the worker replaces it with its next snapshot or start: nothing is to be done."
+    return repair_advice(data_dir)
+
+
+def damage_message(data_dir: Path, damage: Sequence[Damage]) -> str:
+    """What is damaged, and how to repair it."""
+    shown = "; ".join(map(str, damage[:SHOWN]))
+    more = f"; and {len(damage) - SHOWN} more" if len(damage) > SHOWN else ""
+    return f"Damaged on disk: {shown}{more}. {damage_advice(data_dir, damage)}"
+
+
+@dataclass
+class RecordedChecksums:
+    """The checksums by path in the tables' folder, and the number of lines that do not match their own."""
+
+    by_path: dict[str, str] = field(default_factory=dict)
+    broken_lines: int = 0
+
+
+def file_checksum(path: Path) -> str:
+    """The SHA-256 of a file in hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def checksum_line(path: str, checksum: str) -> str:
+    content = f"{checksum} {path}"
+    return f"{content} {zlib.crc32(content.encode()):08x}\n"
+
+
+def read_checksums(lance_dir: Path) -> RecordedChecksums:
+    """The recorded checksums; none for tables of an earlier program."""
+    try:
+        content = (lance_dir / CHECKSUMS).read_bytes()
+    except FileNotFoundError:
+        return RecordedChecksums()
+    recorded = RecordedChecksums()
+    lines = content.decode(errors="replace").split("\n")
+    for line in lines[:-1]:  # the rest after the last line end is being written
+        checksum, _, rest = line.partition(" ")
+        path = rest.rpartition(" ")[0]
+        if checksum_line(path, checksum) == f"{line}\n":
+            recorded.by_path[path] = checksum
+        else:
+            recorded.broken_lines += 1
+    return recorded
+
+
+def immutable_files(lance_dir: Path, table: str) -> Iterator[str]:
+    """The paths, in the tables' folder, of a table's files that never change."""
+    root = lance_dir / f"{table}{SUFFIX}"
+    for folder, _, names in os.walk(root):
+        relative = os.path.relpath(folder, lance_dir)
+        for name in names:
+            if not name.startswith(".tmp") and "#" not in name and name != _VERSION_HINT:
+                yield f"{relative}/{name}"
+
+
+def table_of(path: str) -> str:
+    """The table that a file belongs to."""
+    return path.partition("/")[0].removesuffix(SUFFIX)
+
+
+def require_intact_tables(generation: Generation, tables: Collection[str] = ()) -> None:
+    """Read every file of these tables once, by default of all. Raises DamagedStore with how to repair it."""
+    recorded = read_checksums(generation.lance_dir)
+    damage = missing_tables(generation, recorded)
+    paths = [path for path in recorded.by_path if not tables or table_of(path) in tables]
+    damage += damaged_files(generation.lance_dir, recorded, paths)
+    if damage:
+        raise DamagedStore(damage_message(generation.data_dir, damage))
+
+
+def missing_tables(generation: Generation, recorded: RecordedChecksums) -> list[Damage]:
+    """Damage visible without reading files: missing tables or newest versions, and broken checksum lines."""
+    lance_dir = generation.lance_dir
+    damage = []
+    newest: dict[str, str] = dict.fromkeys(_required_tables(lance_dir), "")
+    for path in recorded.by_path:
+        if path.endswith(_MANIFEST):
+            table = table_of(path)
+            newest[table] = min(newest.get(table) or path, path)  # Lance counts the names of versions down
+    for table, path in sorted(newest.items()):
+        if not (lance_dir / f"{table}{SUFFIX}").exists():
+            damage.append(Damage(f"lance/{table}{SUFFIX}", "is gone"))
+        elif path and _newest_manifest(lance_dir, table) > path:
+            damage.append(Damage(f"lance/{path}", "is gone, and with it the newest version of its table"))
+    if recorded.broken_lines:
+        damage.append(Damage(f"lance/{CHECKSUMS}", f"has {recorded.broken_lines} lines that are not as written"))
+    return damage
+
+
+def damaged_files(lance_dir: Path, recorded: RecordedChecksums, paths: Iterable[str]) -> list[Damage]:
+    """Those of these files that do not match their recorded checksum; files removed by maintenance are ignored."""
+    damage = []
+    for path in paths:
+        try:
+            checksum = file_checksum(lance_dir / path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            damage.append(Damage(f"lance/{path}", f"cannot be read: {error.strerror}"))
+            continue
+        if checksum != recorded.by_path[path]:
+            damage.append(Damage(f"lance/{path}", "does not match its checksum"))
+    return damage
+
+
+def damaged_tables(generation: Generation) -> Iterator[list[Damage]]:
+    """The damage in all tables, in steps of FILES_PER_STEP files."""
+    recorded = read_checksums(generation.lance_dir)
+    yield missing_tables(generation, recorded)
+    paths = sorted(recorded.by_path)
+    for start in range(0, len(paths), FILES_PER_STEP):
+        yield damaged_files(generation.lance_dir, recorded, paths[start : start + FILES_PER_STEP])
+
+
+def damaged_graph(graph: Path) -> list[Damage]:
+    """Whether a closed graph still matches its checksum; no damage for one that is open or was never closed."""
+    try:
+        is_intact = file_checksum(graph) == graph.with_name(CLOSED).read_text()
+    except FileNotFoundError:
+        return []
+    except ValueError:
+        is_intact = False
+    if is_intact or not graph.with_name(CLOSED).exists():  # opened meanwhile
+        return []
+    return [Damage(f"graph/{graph.name}", "does not match its checksum")]
+
+
+def is_in_tables(damage: Damage, tables: Iterable[str]) -> bool:
+    return any(damage.path.startswith(f"lance/{table}{SUFFIX}") for table in tables)
+
+
+def _required_tables(lance_dir: Path) -> Collection[str]:
+    """The tables that must exist, as `documents` is created last and rows come only then."""
+    if (lance_dir / f"{DOCUMENTS}{SUFFIX}").exists():
+        return CREATED_BEFORE_DOCUMENTS
+    has_rows = any(any(lance_dir.glob(f"{name}{SUFFIX}/data/*")) for name in (CHUNKS, PASSAGES))
+    return (DOCUMENTS,) if has_rows else ()
+
+
+def _newest_manifest(lance_dir: Path, table: str) -> str:
+    """Its path; one that sorts after all others if there is none."""
+    folder = f"{table}{SUFFIX}/{VERSIONS}"
+    return min((f"{folder}/{file.name}" for file in (lance_dir / folder).glob(f"*{_MANIFEST}")), default=f"{folder}/~")
