@@ -1,4 +1,4 @@
-"""What can go wrong while indexing, named by what to do about it."""
+"""Errors of indexing, named by what to do about them."""
 
 from typing import Self
 
@@ -6,12 +6,11 @@ from schemas.errors import Exit, Failure, MalformedEvent
 
 
 class TransientStoreError(Exception):
-    """A store could not take or give data just now (disk full, file locked, I/O error): retry the call in place."""
+    """A store could not be read or written (disk full, file locked, I/O error): retry the call."""
 
 
 class StoreInDoubt(Exception):
-    """A store failed half-way and must not be used further: end the process; the next start takes it from its newest
-    snapshot and the log."""
+    """A store failed half-way: end the process; the next start recovers it from its newest snapshot and the log."""
 
 
 class StoreInUse(Exception):
@@ -19,12 +18,11 @@ class StoreInUse(Exception):
 
 
 class IncompatibleGeneration(Exception):
-    """The stores were made with another model or pipeline: rebuild, or go back to the settings they were made with."""
+    """The stores were made with another model or pipeline: rebuild, or restore the settings."""
 
 
 class DamagedStore(Failure):
-    """What is on disk is not what was written: the message says which file or row, and what mends it. Nothing read from
-    there may be shown, and no other try helps."""
+    """Data on disk does not match its checksum: the message tells which, and how to repair it. Do not retry."""
 
     exit_code = Exit.DAMAGED
 
@@ -58,11 +56,11 @@ class DamagedStore(Failure):
 
 
 class EncoderFailure(Exception):
-    """The encoder gave no vectors. The message is fit for a person, and holds no part of a text and no secret."""
+    """The encoder returned no vectors. The message is for people, without any text or secret."""
 
 
 class EncoderUnavailable(EncoderFailure):
-    """It cannot answer just now: repeat the call, and not before `retry_after_seconds` where it said so."""
+    """It cannot answer now: retry, not before `retry_after_seconds` if given."""
 
     def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)
@@ -70,19 +68,19 @@ class EncoderUnavailable(EncoderFailure):
 
 
 class EncoderBusy(EncoderUnavailable):
-    """It takes no more just now, whatever the text: no text is to blame for it."""
+    """It is overloaded or rate-limited, whatever the text."""
 
 
 class EncoderRefused(EncoderFailure):
-    """It does not serve this key, or not this model, or with other vectors than are stored: mend the settings."""
+    """It does not accept this key or model, or its vectors are not those stored: correct the settings."""
 
 
 class TextNotEncoded(EncoderFailure):
-    """It answered, but not with a vector for each text: one of these may be what it cannot take."""
+    """It answered without a vector for each text: one of them may be what it cannot encode."""
 
 
 class UnparsableDocument(MalformedEvent):
-    """The content is not what its media type says, or nothing readable is in it: a dead letter."""
+    """The content does not match its media type, or has no readable text: a dead letter."""
 
 
 class MalformedCursor(ValueError):

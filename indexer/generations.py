@@ -1,4 +1,4 @@
-"""Generations on disk: `<data dir>/generations/<name>/{lance,graph,snapshots,manifest.json}` and the file `CURRENT`."""
+"""Generations on disk: `<data dir>/generations/<name>/{lance,graph,snapshots,manifest.json}`; the file `CURRENT`."""
 
 import os
 import secrets
@@ -19,16 +19,20 @@ _ONLY_WORDS = (
 
 
 class LogIdentity(msgspec.Struct, frozen=True):
-    """The topics that a generation is a view of, by their ids in the cluster: 32 hex digits, empty where the brokers
-    know none (before Kafka 2.8). A topic that was deleted and made again has another id."""
+    """The cluster's ids of the topics that a generation is a view of: 32 hex digits, empty before Kafka 2.8.
+
+    A topic that was deleted and created again has another id.
+    """
 
     documents: str
     graph: str
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a generation is made with; the same for all of its rows. `log` is None until the worker has seen its topics,
-    and in a generation of an earlier program."""
+    """The pipeline that all rows of a generation were made with.
+
+    `log` is None until the worker has seen its topics, and in a generation of an earlier program.
+    """
 
     generation: str
     embedding_provider: EmbeddingProvider
@@ -45,7 +49,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Generation:
-    """The places of one generation."""
+    """The paths of one generation."""
 
     data_dir: Path
     name: str
@@ -72,40 +76,32 @@ class Generation:
 
     @property
     def missed_deletes_path(self) -> Path:
-        """Partitions whose documents have to be compared with the log; there while that is to be done."""
+        """Partitions whose documents have yet to be compared with the log."""
         return self.root / "missed-deletes.json"
 
 
 def current_generation(data_dir: Path) -> Generation | None:
-    """The generation that `CURRENT` names, or None in a data directory that has none yet.
+    """The generation that `CURRENT` names; None in an empty data directory.
 
-    Raises DamagedStore when it names none that is there.
+    Raises DamagedStore, with how to repair it, if that does not exist.
     """
     try:
         content = (data_dir / "CURRENT").read_bytes()
     except FileNotFoundError:
         return None
-    return Generation(data_dir, _named(data_dir, content))
-
-
-def _named(data_dir: Path, content: bytes) -> str:
-    """The generation that these bytes name. Raises DamagedStore, with what to write, when it is not there."""
     name = content.decode(errors="replace").strip()
-    there = sorted(place.name for place in (data_dir / "generations").glob("*") if place.is_dir())
-    if name in there:
-        return name
-    said = f"The file {data_dir / 'CURRENT'} names no generation that is there: it holds {name[:80]!r}."
-    if not there:
-        raise DamagedStore(f"{said} There are none. {repair_advice(data_dir)}")
+    existing = sorted(path.name for path in (data_dir / "generations").glob("*") if path.is_dir())
+    if name in existing:
+        return Generation(data_dir, name)
+    problem = f"The file {data_dir / 'CURRENT'} names no generation that is there: it holds {name[:80]!r}."
+    if not existing:
+        raise DamagedStore(f"{problem} There are none. {repair_advice(data_dir)}")
     path = shlex.quote(str(data_dir / "CURRENT"))
-    raise DamagedStore(f"{said} Name the newest one in it:\n  echo {there[-1]} > {path}")
+    raise DamagedStore(f"{problem} Name the newest one in it:\n  echo {existing[-1]} > {path}")
 
 
 def open_generation(data_dir: Path, manifest: Manifest) -> Generation:
-    """The current generation, made if there is none.
-
-    Raises IncompatibleGeneration when it was made with something else than `manifest` says.
-    """
+    """The current generation, created if there is none. Raises IncompatibleGeneration if its manifest differs."""
     generation = current_generation(data_dir)
     if generation is None:
         generation = Generation(data_dir, manifest.generation)
@@ -130,24 +126,24 @@ def open_generation(data_dir: Path, manifest: Manifest) -> Generation:
 
 
 def new_generation_name(data_dir: Path) -> str:
-    """A name that no generation had before, here or elsewhere: the next number, and six random hex digits.
+    """A unique name: the next number, and six random hex digits.
 
-    Its graph topic and its consumer group are named after it. Were the name used again, stores made anew would read
-    the contributions of the old ones, which hold documents that the log may have no more.
+    The graph topic and the consumer group are named after it. With a reused name, new stores would read contributions
+    of the old ones, with documents that the log may no longer contain.
     """
     numbers = [int(path.name[1:5]) for path in (data_dir / "generations").glob("g[0-9][0-9][0-9][0-9]*")]
     return f"g{max(numbers, default=0) + 1:04d}-{secrets.token_hex(3)}"
 
 
 def record_log(generation: Generation, log: LogIdentity) -> None:
-    """Note in the manifest which topics the generation is a view of."""
+    """Store in the manifest which topics the generation is a view of."""
     manifest = msgspec.structs.replace(read_manifest(generation), log=log)
     replace_file(generation.manifest_path, msgspec.json.format(msgspec.json.encode(manifest)))
 
 
 def incompatible_advice(data_dir: Path, *, other_encoder: bool) -> str:
-    """What to type where the stores in a data directory are not those that this program would make. With
-    `other_encoder` a service on them may have no vector of a question to compare with theirs."""
+    """What to type if the stores were made by another pipeline. With `other_encoder`, queries may have no vectors that
+    compare with theirs."""
     return (
         "Go back to the program and the settings it was made with. Or have the stores made anew from the log, which "
         f"holds every document; the old ones answer searches meanwhile:\n{_rebuild(data_dir, other_encoder)}"
@@ -155,7 +151,7 @@ def incompatible_advice(data_dir: Path, *, other_encoder: bool) -> str:
 
 
 def rebuild_advice(data_dir: Path) -> str:
-    """What to type to have the stores in a data directory made anew from the log of documents."""
+    """What to type to rebuild the stores from the log."""
     return (
         "Have the stores made anew from the log, which holds every document; the old ones answer searches meanwhile:\n"
         f"{_rebuild(data_dir, other_encoder=False)}"
@@ -163,7 +159,7 @@ def rebuild_advice(data_dir: Path) -> str:
 
 
 def republish_advice(data_dir: Path) -> str:
-    """What to type where the stores in a data directory hold documents that no log holds any more."""
+    """What to type if the stores contain documents that no log contains any more."""
     here, there = _here_and_aside(data_dir)
     return (
         "If the log is lost, these stores are the only copy of the documents: publish them to the new one, and keep "
@@ -187,14 +183,14 @@ def _rebuild(data_dir: Path, other_encoder: bool) -> str:
 
 
 def _here_and_aside(data_dir: Path) -> tuple[str, str]:
-    """The data directory, and a place beside it that nothing has the name of, as a shell takes them."""
+    """The data directory and an unused path beside it, quoted for a shell."""
     named = data_dir if data_dir.name not in ("", "..") else data_dir.resolve()
-    aside = next(place for number in count(1) if not (place := named.parent / f"{named.name}-old-{number}").exists())
+    aside = next(path for number in count(1) if not (path := named.parent / f"{named.name}-old-{number}").exists())
     return shlex.quote(str(data_dir)), shlex.quote(str(aside))
 
 
 def repair_advice(data_dir: Path) -> str:
-    """What to type where something in a data directory is damaged."""
+    """What to type if the stores are damaged."""
     here, there = _here_and_aside(data_dir)
     return (
         "Every store comes back from the log, which holds every document. End what runs on this data directory, then:\n"
@@ -204,7 +200,7 @@ def repair_advice(data_dir: Path) -> str:
 
 
 def read_manifest(generation: Generation) -> Manifest:
-    """What the generation was made with. Raises DamagedStore when its manifest is gone or cannot be read."""
+    """Raises DamagedStore when the manifest is missing or cannot be read."""
     try:
         return msgspec.json.decode(generation.manifest_path.read_bytes(), type=Manifest)
     except FileNotFoundError as error:
@@ -216,13 +212,13 @@ def read_manifest(generation: Generation) -> Manifest:
 
 
 def current_manifest(data_dir: Path) -> Manifest | None:
-    """What the stored rows were made with, or None where nothing is stored yet."""
+    """The manifest of the current generation; None if there is none."""
     generation = current_generation(data_dir)
     return None if generation is None else read_manifest(generation)
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file so that readers see the old content or the new, never a part, also after a crash."""
+    """Replace a file atomically and durably."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     with temporary.open("wb") as file:
         file.write(content)

@@ -1,11 +1,11 @@
-"""The property graph in Kùzu: ids, names and numbers only; text stays in LanceDB.
+"""The schema of the property graph in Kùzu: ids, names and numbers only; text stays in LanceDB.
 
-Evidence tables, which end at shared nodes, are stored forward only: replacing a document then never rewrites the
-backward lists of hub entities. The other direction lives in the query service's GraphView. Nothing a shared node
-(entity, document name) holds depends on which document brought it first.
+Evidence tables, which point to shared nodes, are stored forward only, so that replacing a document never rewrites the
+backward lists of hub entities; the query service's GraphView has the other direction. No property of a shared node
+(entity, document name) depends on which document came first.
 
-Few tables with a `kind` or a `role` rather than one for each: a commit pays for every table it touches. Sentence
-numbers are a string, `3,17`: Kùzu's lists make a commit slower with each element stored before.
+A few tables with a `kind` or a `role` instead of one for each, as a commit pays for every table that it touches.
+Sentence numbers are a string, `3,17`: with Kùzu's lists a commit slows down with each element already stored.
 """
 
 SCHEMA_VERSION = 2
@@ -38,11 +38,11 @@ EVIDENCE_TABLES = {
     "LINKS_TO": ("Chunk", "DocumentName"),
 }
 SHARED_TABLES = ("Entity", "DocumentName")
-MAX_DATABASE_BYTES = 1 << 36  # address space Kùzu reserves for one database; its own default of 8 TiB breaks limits
+MAX_DATABASE_BYTES = 1 << 36  # address space reserved by Kùzu; its default of 8 TiB exceeds common limits
 
 
 def columns_of(table: str) -> dict[str, str]:
-    """Names and Kùzu types of a table's columns, in order; a relationship's begin with its two ends."""
+    """A table's columns, in order, with their Kùzu types; a relationship's begin with its two ends."""
     if table in NODE_TABLES:
         ends, written = {}, NODE_TABLES[table]
     else:
@@ -51,7 +51,7 @@ def columns_of(table: str) -> dict[str, str]:
 
 
 def statements_that_create() -> list[str]:
-    """Cypher that makes every table; harmless where they are."""
+    """Cypher that creates every table that does not exist."""
     nodes = [f"CREATE NODE TABLE IF NOT EXISTS {name}({columns})" for name, columns in NODE_TABLES.items()]
     relationships = [
         f"CREATE REL TABLE IF NOT EXISTS {name}({columns})"

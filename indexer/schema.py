@@ -1,4 +1,4 @@
-"""The LanceDB tables of a generation: their columns, their rows as Python values, and how they are opened."""
+"""The LanceDB tables of a generation: schemas, rows as Python values, connections and errors."""
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -47,12 +47,12 @@ def required(name: str, kind: pa.DataType) -> pa.Field:
 
 
 def primary_key(name: str, kind: pa.DataType) -> pa.Field:
-    """Lance does not enforce it, but lets two writers that add the same key conflict instead of both adding it."""
+    """Lance does not enforce it, but makes two writers that add the same key conflict."""
     return pa.field(name, kind, nullable=False, metadata=PRIMARY_KEY_MARK)
 
 
 def checksum(name: str) -> pa.Field:
-    """Of other columns of the row, see `indexer.integrity.rows`; null in rows of earlier programs."""
+    """A checksum of other columns, see `indexer.integrity.rows`; null in rows of earlier programs."""
     return pa.field(name, pa.uint64())
 
 
@@ -122,7 +122,7 @@ DOCUMENTS_SCHEMA = pa.schema(
         pa.field("elsewhere", pa.list_(pa.int32())),
         checksum("checksum"),
     ]
-)  # `elsewhere` is null in most rows, and missing from those of earlier programs
+)
 
 POSITIONS_SCHEMA = pa.schema(
     [
@@ -149,7 +149,7 @@ RETRIEVALS_SCHEMA = pa.schema(
         pa.field("offset", pa.int32()),
         checksum("checksum"),
     ]
-)  # what may be null is missing from rows of earlier programs
+)  # earlier programs lack the nullable columns
 
 FEEDBACK_SCHEMA = pa.schema(
     [
@@ -166,9 +166,11 @@ FEEDBACK_SCHEMA = pa.schema(
 
 
 class StoredPosition(NamedTuple):
-    """How far the text stores are: the last offset of a partition of the documents topic whose effects are in them, and
-    the offset of the graph topic that a reader of the graph needs to see the same. `timestamp_ms` is the record's own,
-    0 where an earlier program did not note it."""
+    """The last offset of a partition of the documents topic that the text stores include.
+
+    `graph_offset` is the offset of the graph topic that a reader of the graph needs for the same content;
+    `timestamp_ms` the record's own, 0 by earlier programs.
+    """
 
     offset: int
     graph_offset: int
@@ -176,22 +178,22 @@ class StoredPosition(NamedTuple):
 
 
 def compress_body(record: bytes) -> bytes:
-    """A JSON record as a column keeps it: a third of its size."""
+    """Compress a JSON record to a third of its size."""
     return zlib.compress(record)
 
 
 def decompress_body(body: bytes) -> bytes:
-    """What was packed; a body from an earlier program is JSON as it is."""
+    """The JSON record; earlier programs stored it uncompressed."""
     return body if body.startswith(b"{") else zlib.decompress(body)
 
 
 @dataclass(frozen=True)
 class DocumentRow:
-    """What is known of a document: live, or a tombstone (`deleted_at_ms` set, no revision, no content).
+    """A row of `documents`: a live document, or a tombstone (`deleted_at_ms` set, no revision, no content).
 
-    `version` is the producer's, if it gave one; `partition`, `offset` and `timestamp_ms` are those of the record.
-    `elsewhere` are the other partitions that a tombstone has to reach: where records of the document were seen, and
-    where its key belongs.
+    `version` is the producer's, if any; `partition`, `offset` and `timestamp_ms` are those of the record. `elsewhere`
+    are the other partitions that a tombstone has to reach: where records of the document were seen, and where its key
+    belongs.
     """
 
     key: DocumentKey
@@ -215,16 +217,15 @@ class DocumentRow:
 
     @property
     def own_metadata(self) -> dict[str, Any]:
-        """What the producer sent and the document states of itself, without what the parser put beside it."""
+        """The producer's and the document's own metadata, without what the parser added."""
         return {name: value for name, value in self.metadata.items() if name not in RESERVED_METADATA}
 
     @property
     def stated_fields(self) -> list[str]:
-        """The names in `own_metadata` that the document states of itself; the others its producer sent."""
+        """The names in `own_metadata` that come from the document itself, not from its producer."""
         return list(self.metadata.get(STATED_FIELDS, ()))
 
     def page_at(self, offset: int) -> int | None:
-        """The page, counted from 1, of the character at an offset; None in a format without pages."""
         return page_at(self.metadata.get(PAGE_STARTS, ()), offset)
 
 
@@ -281,33 +282,32 @@ def document_rows(table: pa.Table) -> list[DocumentRow]:
 
 
 def connect(lance_dir: Path, *, index_cache_bytes: int = INDEX_CACHE_BYTES) -> lancedb.DBConnection:
-    """A connection whose caches are bounded; handles it opens stay at the version they were opened at."""
+    """A connection with bounded caches; its table handles stay at the version that they were opened at."""
     session = lancedb.Session(index_cache_size_bytes=index_cache_bytes, metadata_cache_size_bytes=METADATA_CACHE_BYTES)
     return lancedb.connect(lance_dir, session=session)
 
 
 def open_fresh_tables(lance_dir: Path, names: Iterable[str]) -> dict[str, Table]:
-    """Handles of the tables with caches of their own, some 50 ms.
+    """Handles of the tables with empty caches of their own, in some 50 ms.
 
-    A writer does this now and then: each commit and each optimising leaves files and indexes in the caches that nobody
-    asks for again, which pushed a worker up by 25 MB in 20 minutes, towards bounds that are meant for large indexes.
+    Each commit and each `optimize` leaves files and indexes in the caches that are never used again, by which a worker
+    grew by 25 MB in 20 minutes; so writers reopen their tables from time to time.
     """
     connection = connect(lance_dir)
     return {name: connection.open_table(name) for name in names}
 
 
 def checkout_latest(table: Table) -> None:
-    """Let a handle see what others have written since it was opened."""
+    """Move a handle to the newest version."""
     table.checkout_latest()  # type: ignore[no-untyped-call]
 
 
-PANICS = {"PanicException", "RustPanic"}  # of Lance's Rust code, in threads of ours and of its own
+PANICS = {"PanicException", "RustPanic"}  # of Lance's Rust code, in Python's threads and in its own
 
 
 @contextmanager
 def read_errors(table: str) -> Iterator[None]:
-    """Around a read whose question is known to be a good one: what cannot be decoded is damage. Else as
-    `store_errors`."""
+    """For a read with valid arguments: raise DamagedStore for what cannot be decoded, else as `store_errors`."""
     try:
         with store_errors(f"read {table}"):
             yield
@@ -321,9 +321,9 @@ def read_errors(table: str) -> Iterator[None]:
 
 @contextmanager
 def store_errors(doing: str) -> Iterator[None]:
-    """Turn what LanceDB raises for I/O errors, full disks and commit conflicts into TransientStoreError.
+    """Convert LanceDB's I/O errors, full disks and commit conflicts into TransientStoreError.
 
-    `doing` finishes the sentence "Could not …". Bad arguments (ValueError, TypeError) pass through.
+    `doing` completes the sentence "Could not …". Bad arguments (ValueError, TypeError) pass through.
     """
     try:
         yield

@@ -1,10 +1,9 @@
-"""Texts to index terms: what the keyword channel compares, for passages and questions alike.
+"""The analyzer of the keyword channel: texts to index terms, for passages and queries alike.
 
 Words are lower-cased, without accents, without stop words, and stemmed (Porter 2001, the English Snowball stemmer). A
-word that is put together, like `GraphView` or `utf8`, counts whole and in its parts; one with digits in several places,
-like a hash or a serial number, only whole: its parts mean nothing and would match those of others. A term is stored as
-32 bits of its stem's CRC: two stems share one by chance about once in four thousand million pairs, and then count as
-one word.
+compound such as `GraphView` or `utf8` counts as a whole and in its parts; a word with digits in several places, such as
+a hash or a serial number, only as a whole. A term is the CRC-32 of its stem: two stems collide about once in four
+thousand million pairs.
 """
 
 import re
@@ -20,10 +19,10 @@ import Stemmer
 from indexer.extraction.lexicon import word_set
 
 MAX_WORD_CHARACTERS = 64
-KEPT_QUESTIONS = 256  # of at most some 100 kB each
-KEPT_WORDS = 65_536  # words whose terms are remembered: a language's common ones, and a collection's own
+CACHED_QUERIES = 256  # of at most some 100 kB each
+CACHED_WORDS = 65_536
 
-# an accent may be a sign of its own; letters are taken in runs, at two thirds of the time of one by one
+# an accent may be a combining character; letters are matched in runs, which takes two thirds of the time
 _WORD = re.compile(r"[^\W_]+(?:(?:[\u0300-\u036f]|['’](?=[^\W_]))[^\W_]*)*")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _DIGITS = re.compile(r"\d+")
@@ -38,7 +37,7 @@ _STEMMING = threading.Lock()  # a stemmer serves one thread at a time
 
 
 def terms_of(text: str) -> list[int]:
-    """The terms of a text in order, repeated as often as they stand there; each in [0, 2³²)."""
+    """The terms of a text, in order and with repetitions; each in [0, 2³²)."""
     words = _WORD.findall(text)
     if max(map(len, words), default=0) > MAX_WORD_CHARACTERS:
         words = [word[:MAX_WORD_CHARACTERS] for word in words]
@@ -48,7 +47,7 @@ def terms_of(text: str) -> list[int]:
 def words_with_terms(
     text: str, start: int, end: int, wanted: Container[int]
 ) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """(start, end, terms) of each word of `text[start:end]` that has a wanted term, counted in characters of `text`."""
+    """(start, end, terms) of each word of `text[start:end]` with a wanted term, in characters of `text`."""
     for word in _WORD.finditer(text, start, end):
         terms = _terms_of_word(word[0][:MAX_WORD_CHARACTERS])
         for term in terms:
@@ -57,13 +56,13 @@ def words_with_terms(
                 break
 
 
-@lru_cache(KEPT_QUESTIONS)
+@lru_cache(CACHED_QUERIES)
 def query_terms(text: str) -> tuple[int, ...]:
-    """`terms_of` for who asks about the words of one question again and again."""
+    """`terms_of`, cached."""
     return tuple(terms_of(text))
 
 
-@lru_cache(KEPT_WORDS)
+@lru_cache(CACHED_WORDS)
 def _terms_of_word(word: str) -> tuple[int, ...]:
     plain = _POSSESSIVE.sub("", _plain(word))
     if plain.lower() in _STOP_WORDS:
@@ -76,7 +75,7 @@ def _terms_of_word(word: str) -> tuple[int, ...]:
 
 
 def _plain(word: str) -> str:
-    """Without accents, and with the apostrophe that keyboards have."""
+    """Without accents, and with the ASCII apostrophe."""
     if word.isascii():
         return word
     decomposed = unicodedata.normalize("NFKD", word.replace("’", "'"))

@@ -1,7 +1,7 @@
-"""A checksum in each row of what decides an answer: made with the row, looked at whenever the row is read and shown.
+"""Checksums of rows: written with each row, and checked whenever a row is read to be shown.
 
-It goes where the row goes, so it also tells of bytes that changed before a file was recorded, or before maintenance
-copied the row into another file. Rows of earlier programs have none and are taken as they are.
+They also reveal bytes that changed before the file's checksum was recorded, or before maintenance copied the row into
+another file. Rows of earlier programs have none and are not checked.
 """
 
 import hashlib
@@ -42,11 +42,11 @@ CHECKED_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
     RETRIEVALS: {"checksum": ("retrieval_id", "body")},
     FEEDBACK: {"checksum": ("feedback_id", "body")},
 }
-"""{table: {column that holds a checksum: the columns it is of}}"""
+"""{table: {checksum column: the columns that it covers}}"""
 
 
 def with_checksums(table: str, rows: pa.Table) -> pa.Table:
-    """The rows with their checksums in place of the empty ones."""
+    """The rows with their checksum columns filled."""
     for name, columns in CHECKED_COLUMNS[table].items():
         position = rows.schema.get_field_index(name)
         checksums = pa.array(_checksums(rows, columns), type=pa.uint64())
@@ -54,17 +54,18 @@ def with_checksums(table: str, rows: pa.Table) -> pa.Table:
     return rows
 
 
-def checkable(table: str, columns: Sequence[str], held: Sequence[str]) -> list[str]:
-    """The columns to read in place of `columns`, so that whatever can be checked of them is: with the checksums that
-    the table `held`."""
+def checkable(table: str, columns: Sequence[str], existing: Sequence[str]) -> list[str]:
+    """`columns` with the table's checksum columns that cover them; `existing` are all columns of the table."""
     checksums = [
-        name for name, checked in CHECKED_COLUMNS.get(table, {}).items() if name in held and set(checked) <= {*columns}
+        name
+        for name, checked in CHECKED_COLUMNS.get(table, {}).items()
+        if name in existing and set(checked) <= {*columns}
     ]
     return [*columns, *(name for name in checksums if name not in columns)]
 
 
 def require_intact(table: str, rows: pa.Table) -> None:
-    """Raises DamagedStore when a row is not what was written. Looks at those checksums whose columns were all read."""
+    """Raises DamagedStore for a row that does not match a checksum whose columns were all read."""
     for name, columns in CHECKED_COLUMNS.get(table, {}).items():
         if name not in rows.column_names or not set(columns) <= {*rows.column_names}:
             continue
@@ -82,7 +83,7 @@ def _checksums(rows: pa.Table, columns: Sequence[str]) -> list[int]:
 
 
 def _cells(column: pa.ChunkedArray) -> list[Any]:
-    """The column's values; lists of numbers as the bytes they are in memory, which is sooner done."""
+    """The column's values; lists of numbers as their bytes, which is faster."""
     kind = column.type
     if not (pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind)) or not pa.types.is_primitive(kind.value_type):
         values: list[Any] = column.to_pylist()

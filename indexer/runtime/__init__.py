@@ -1,1 +1,1 @@
-"""The process and its machine: memory, processors, logs."""
+"""The process and its machine: processors, memory, logs, files cached for the user."""

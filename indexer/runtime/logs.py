@@ -1,4 +1,4 @@
-"""How a process's log looks: one line an event, for people on a terminal, as JSON anywhere else."""
+"""Logging configuration: one line an event, readable on a terminal, JSON elsewhere."""
 
 import logging
 import sys
@@ -12,10 +12,9 @@ _REPEAT_SECONDS = 30.0
 
 
 def configure_logging(level: str = "INFO", *, chatty: Mapping[str, int]) -> None:
-    """Called once, by the process's main. All of it, the libraries' logging and warnings too and what ends a thread,
-    goes to standard error.
+    """Log to standard error, including the libraries' logging, warnings and uncaught exceptions. Call once, in `main`.
 
-    `chatty` names libraries, each with the least level that is shown of it, and once in a while only.
+    `chatty` are libraries with their minimum levels; repeated messages of these are suppressed for a while.
     """
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -64,20 +63,19 @@ def _log_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
 
 
 class RepeatFilter:
-    """Lets a library's message through once in a while: without its broker, aiokafka says the same a hundred times a
-    second."""
+    """Passes a message of a library once in _REPEAT_SECONDS: without a broker, aiokafka logs one 100 times a second."""
 
     def __init__(self, libraries: Collection[str], clock: Callable[[], float] = time.monotonic) -> None:
         self._libraries = libraries
         self._clock = clock
-        self._said: dict[tuple[str, str], float] = {}
+        self._last: dict[tuple[str, str], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.name.partition(".")[0] not in self._libraries:
             return True
         now = self._clock()
-        what = (record.name, str(record.msg))
-        if now - self._said.get(what, float("-inf")) < _REPEAT_SECONDS:
+        message = (record.name, str(record.msg))
+        if now - self._last.get(message, float("-inf")) < _REPEAT_SECONDS:
             return False
-        self._said[what] = now
+        self._last[message] = now
         return True

@@ -1,1 +1,1 @@
-"""Untrusted bytes are read in a child process with limits."""
+"""Runs functions on untrusted bytes in child processes with limits."""

@@ -1,7 +1,7 @@
-"""The child's side of `sandbox`: imports one function, takes its limits on, answers one input after another.
+"""The child process of `sandbox`: imports one function, applies the limits, answers one request after another.
 
-Run as `python -m indexer.sandbox.child MODULE:FUNCTION LIMITS`, LIMITS as JSON. Input: 8 bytes of length, then the
-argument. Answer: a status byte, 8 bytes of length, then the payload; the first answer says that the child is ready.
+Run as `python -m indexer.sandbox.child MODULE:FUNCTION LIMITS`, LIMITS as JSON. A request is 8 bytes of length and the
+argument; a response is a status byte, 8 bytes of length and the payload. The first response tells that it is ready.
 """
 
 import gc
@@ -33,16 +33,16 @@ _REFUSED = (
     "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown",
     "shutil.", "urllib.", "ftplib.", "http.client.", "smtplib.", "webbrowser.",
 )  # fmt: skip
-_COLLECT_EVERY = (300_000, 20, 100)  # a parsed document is one web of cycles: looking for garbage in it costs a quarter
-_LEFT_TO_LIE = 20_000  # young objects: a small document leaves a few, and looking at them took half of its time
-_BYTES_LEFT_TO_LIE = 8 * MIB  # or what these hold
-_COLLECT_ALL_EVERY = 32  # collections; in each other one only what is young
+_GC_THRESHOLDS = (300_000, 20, 100)  # collecting within a document took a quarter of its time
+_GC_MIN_OBJECTS = 20_000  # young objects after which to collect between requests; or when
+_GC_MIN_BYTES = 8 * MIB  # the process has grown by so much
+_FULL_GC_EVERY = 32  # collections; the others are of young objects only
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 @dataclass(frozen=True)
 class SandboxLimits:
-    """What one task may use: CPU and wall seconds, bytes of memory above the idle child, bytes of its result."""
+    """Limits of one task: CPU and wall seconds, bytes of memory above the idle child, bytes of its result."""
 
     cpu_seconds: int = 10
     wall_seconds: float = 20.0
@@ -51,54 +51,54 @@ class SandboxLimits:
 
 
 class Status(Enum):
-    """The first byte of an answer; a child that is leaving ends after it, as its memory has grown."""
+    """The first byte of a response. An exiting child ends after it, as its memory has grown."""
 
     READY = b"R"
     BROKEN = b"B"
     DONE = b"D"
-    DONE_LEAVING = b"d"
+    DONE_EXITING = b"d"
     UNPARSABLE = b"U"
-    UNPARSABLE_LEAVING = b"u"
+    UNPARSABLE_EXITING = b"u"
 
 
 Task = Callable[[bytes], bytes]
 
 
 def main(function: str, limits: SandboxLimits) -> None:
-    """Answer until the input ends, which it does at the latest when the parent dies."""
-    questions, answers = _take_pipes()
+    """Answer requests until the input ends, at the latest when the parent dies."""
+    requests, responses = _take_pipes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _die_with_parent()
     try:
         module, _, name = function.partition(":")
         task = cast("Task", getattr(import_module(module), name))
     except (ImportError, AttributeError) as error:
-        _answer(answers, Status.BROKEN, str(error).encode())
+        _respond(responses, Status.BROKEN, str(error).encode())
         return
     _refuse_network_and_writing()
-    _collect_seldom()
+    _tune_gc()
     idle_bytes = collected_bytes = _memory_bytes("resident")
     _limit_memory(limits.memory_bytes)
-    _answer(answers, Status.READY, b"")
+    _respond(responses, Status.READY, b"")
     while True:
-        head = questions.read(_LENGTH_BYTES)
+        head = requests.read(_LENGTH_BYTES)
         if len(head) < _LENGTH_BYTES:
             return
-        argument = questions.read(int.from_bytes(head, "big"))
+        argument = requests.read(int.from_bytes(head, "big"))
         _limit_cpu(limits.cpu_seconds)
         status, payload = _run(task, argument, limits)
         del argument
-        is_leaving = status is Status.UNPARSABLE_LEAVING
+        is_exiting = status is Status.UNPARSABLE_EXITING
         bytes_now = _memory_bytes("resident")
         if bytes_now - idle_bytes > limits.memory_bytes // 4:
-            is_leaving = True
-            status = Status.DONE_LEAVING if status is Status.DONE else Status.UNPARSABLE_LEAVING
-        _answer(answers, status, payload)
-        if is_leaving:
+            is_exiting = True
+            status = Status.DONE_EXITING if status is Status.DONE else Status.UNPARSABLE_EXITING
+        _respond(responses, status, payload)
+        if is_exiting:
             return
         del payload
-        if gc.get_count()[0] >= _LEFT_TO_LIE or bytes_now - collected_bytes >= _BYTES_LEFT_TO_LIE:
-            _collect_what_is_left()
+        if gc.get_count()[0] >= _GC_MIN_OBJECTS or bytes_now - collected_bytes >= _GC_MIN_BYTES:
+            _collect_garbage()
             collected_bytes = _memory_bytes("resident")
 
 
@@ -111,13 +111,13 @@ def _run(task: Task, argument: bytes, limits: SandboxLimits) -> tuple[Status, by
         limit = (
             f"{limits.memory_bytes // MIB} MiB of memory" if isinstance(error, MemoryError) else "the nesting allowed"
         )
-        return Status.UNPARSABLE_LEAVING, _refusal("parser_limit", f"Reading it needs more than {limit}.")
-    except Exception as error:  # noqa: BLE001 (the process' edge: the parent hears of every failure)
+        return Status.UNPARSABLE_EXITING, _refusal("parser_limit", f"Reading it needs more than {limit}.")
+    except Exception as error:  # noqa: BLE001 (the process' edge: the parent gets every failure)
         place = _innermost(error.__traceback__)
         return Status.UNPARSABLE, _refusal("parser_failed", f"The parser failed on it: {type(error).__name__} {place}.")
     if len(result) > limits.output_bytes:
         message = f"Reading it gives {len(result):,} bytes; the limit is {limits.output_bytes:,}."
-        return Status.UNPARSABLE_LEAVING, _refusal("parser_limit", message)
+        return Status.UNPARSABLE_EXITING, _refusal("parser_limit", message)
     return Status.DONE, result
 
 
@@ -126,7 +126,7 @@ def _refusal(reason: str, message: str) -> bytes:
 
 
 def _innermost(trace: TracebackType | None) -> str:
-    """Where an exception came from; its own words are left out, as they may hold what the document says."""
+    """Where an exception came from; not its message, which may contain text of the document."""
     place = "at an unknown place"
     while trace is not None:
         place = f"in {Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}"
@@ -134,30 +134,30 @@ def _innermost(trace: TracebackType | None) -> str:
     return place
 
 
-def _answer(answers: BinaryIO, status: Status, payload: bytes) -> None:
-    answers.write(status.value + len(payload).to_bytes(_LENGTH_BYTES, "big"))
-    answers.write(payload)
-    answers.flush()
+def _respond(responses: BinaryIO, status: Status, payload: bytes) -> None:
+    responses.write(status.value + len(payload).to_bytes(_LENGTH_BYTES, "big"))
+    responses.write(payload)
+    responses.flush()
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Standard input and output for this module alone: what a library prints goes nowhere."""
-    questions, answers = os.dup(0), os.dup(1)
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nowhere, 0)
-    os.dup2(nowhere, 1)
-    return os.fdopen(questions, "rb"), os.fdopen(answers, "wb")
+    """Standard input and output, for this module alone: what a library prints is discarded."""
+    requests, responses = os.dup(0), os.dup(1)
+    devnull = os.open(os.devnull, os.O_RDWR)
+    os.dup2(devnull, 0)
+    os.dup2(devnull, 1)
+    return os.fdopen(requests, "rb"), os.fdopen(responses, "wb")
 
 
 def _die_with_parent() -> None:
     if sys.platform == "linux":
-        import ctypes  # only here, before it is refused
+        import ctypes
 
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
 
 
 def _limit_memory(growth_bytes: int) -> None:
-    """Bound the address space to what it is now and `growth_bytes`; no core file of a document is ever written."""
+    """Limit the growth of the address space; disable core files, which would contain a document."""
     if sys.platform == "win32":
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -167,7 +167,7 @@ def _limit_memory(growth_bytes: int) -> None:
 
 
 def _limit_cpu(seconds: int) -> None:
-    """Let this task use so many more CPU seconds than all before it; the kernel ends the process at the next."""
+    """Allow this task so many CPU seconds on top of those used before; the kernel then ends the process."""
     if sys.platform == "win32":
         return
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -177,7 +177,7 @@ def _limit_cpu(seconds: int) -> None:
 
 
 def _memory_bytes(kind: str) -> int:
-    """Bytes of this process, `resident` or `address space`; 0 where the system does not tell."""
+    """Bytes of this process, `resident` or `address space`; 0 where the system has no `/proc`."""
     try:
         pages = Path("/proc/self/statm").read_text().split()
     except OSError:
@@ -185,17 +185,17 @@ def _memory_bytes(kind: str) -> int:
     return int(pages[1 if kind == "resident" else 0]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _collect_seldom() -> None:
-    """What is imported stays and is not looked at again; of what a task makes, some 100 MB may wait for its end."""
+def _tune_gc() -> None:
+    """Exclude imported modules from collection, and collect rarely during a task."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*_COLLECT_EVERY)
+    gc.set_threshold(*_GC_THRESHOLDS)
 
 
-def _collect_what_is_left() -> None:
-    """Between two tasks nearly all that is young is garbage, and still in the processor's cache."""
+def _collect_garbage() -> None:
+    """Between tasks nearly all young objects are garbage."""
     collections = gc.get_count()[1]
-    gc.collect(2 if collections >= _COLLECT_ALL_EVERY else 0)
+    gc.collect(2 if collections >= _FULL_GC_EVERY else 0)
 
 
 def _refuse_network_and_writing() -> None:

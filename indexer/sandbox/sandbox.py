@@ -1,10 +1,9 @@
 """Runs a function on untrusted bytes in a child process with limits, so that no document can take the worker down.
 
-What it is: a fresh interpreter (nothing inherited but a few environment variables) with limits of the operating system
-on CPU seconds, memory and core files, a bound on its answer and a clock on each task. An audit hook refuses sockets,
-new processes and writing to files.
-What it is not: a jail. The hook holds back a parser that is talked into fetching or running something; it would not
-hold back native code that an attacker has taken over. Linux enforces every limit; elsewhere memory may be unbounded.
+A child is a fresh interpreter (it inherits a few environment variables only) with limits of the operating system on CPU
+seconds, memory and core files, a limit on the size of its result and a time-out for each task. An audit hook refuses
+sockets, new processes and writing to files. That stops a parser tricked into fetching or running something, but not
+native code under an attacker's control. Linux enforces every limit; elsewhere memory may be unlimited.
 """
 
 import asyncio
@@ -27,18 +26,18 @@ __all__ = ["Sandbox", "SandboxFailure", "SandboxLimits"]
 
 START_SECONDS = 60.0
 _CPU_LIMIT = getattr(signal, "SIGXCPU", None)  # None where the system has no such limit
-_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT", "COVERAGE_PROCESS_START")
+_INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT", "COVERAGE_PROCESS_START")
 
 
 class SandboxFailure(RuntimeError):
-    """The child process cannot start, whatever the document: mend the installation; no document is to blame."""
+    """The child process cannot start, whatever the document: repair the installation."""
 
 
 class Sandbox:
-    """A few child processes that run one function, named `package.module:function`, taking bytes and giving bytes.
+    """A pool of child processes that run one function from bytes to bytes, named `package.module:function`.
 
-    Children start at the first need, are killed when a task exceeds a limit, and are replaced for the next one; tasks
-    in other children notice nothing. Belongs to one event loop. Close it, or use it as `async with`.
+    Children start on demand, are killed when a task exceeds a limit, and are replaced for the next one; tasks in other
+    children are not affected. Belongs to one event loop. Close it, or use it as `async with`.
     """
 
     def __init__(self, function: str, limits: SandboxLimits | None = None, *, processes: int = 1) -> None:
@@ -60,63 +59,63 @@ class Sandbox:
     async def run(self, argument: bytes) -> bytes:
         """The function's result.
 
-        Raises UnparsableDocument with the function's own reason; with `parser_limit` when a limit was exceeded or the
-        child died; with `parser_failed` for any other exception in it. Raises SandboxFailure when no child can start.
-        The argument may be run again after such an error; a cancelled call kills its child.
+        Raises UnparsableDocument with the function's own reason, with `parser_limit` when a limit was exceeded or the
+        child died, or with `parser_failed` for any other exception in it. Raises SandboxFailure when no child can
+        start. A cancelled call kills its child.
         """
         async with self._free:
             if self._closing.is_set():
                 raise SandboxFailure("The sandbox is closed.")
             try:
-                status, payload = await self._ask(self._idle.pop() if self._idle else None, argument)
+                status, payload = await self._request(self._idle.pop() if self._idle else None, argument)
             finally:
                 if self._closing.is_set():
                     await self.close()
         return _result(status, payload)
 
-    async def _ask(self, used: "_Child | None", argument: bytes) -> tuple[Status, bytes]:
-        """Ask a child, a new one unless there is a used one.
+    async def _request(self, idle: "_Child | None", argument: bytes) -> tuple[Status, bytes]:
+        """Send a request to an idle child, else to a new one.
 
-        A used one that dies may have had it from before, so a new one is asked; but not when it died of its CPU limit,
-        which is counted for each task alone.
+        If an idle child dies, an earlier task may be the cause, so the request is repeated once with a new child; but
+        not after the CPU limit, which is counted for each task separately.
         """
-        child = used or await _Child.start(self._function, self._limits)
+        child = idle or await _Child.start(self._function, self._limits)
         try:
             async with asyncio.timeout(self._limits.wall_seconds):
-                status, payload = await child.ask(argument)
+                status, payload = await child.request(argument)
         except TimeoutError as error:
             await child.kill()
             message = f"Reading it took longer than {self._limits.wall_seconds:g} seconds."
             raise UnparsableDocument("parser_limit", message) from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
-            await child.close()  # not killed at once: a child that is dying is to say of what
-            if used is not None and not child.ended_by_cpu_limit:
-                return await self._ask(None, argument)
-            raise UnparsableDocument("parser_limit", _broken_limits(self._limits)) from error
+            await child.close()  # not killed at once: the exit status tells the cause
+            if idle is not None and not child.ended_by_cpu_limit:
+                return await self._request(None, argument)
+            raise UnparsableDocument("parser_limit", _limits_message(self._limits)) from error
         except BaseException:
             await child.kill()
             raise
-        if status in (Status.DONE_LEAVING, Status.UNPARSABLE_LEAVING):
+        if status in (Status.DONE_EXITING, Status.UNPARSABLE_EXITING):
             await child.kill()
         else:
             self._idle.append(child)
         return status, payload
 
     async def close(self) -> None:
-        """End the children; those at work end with their task. May be called again."""
+        """End the children; busy ones end with their task. May be called again."""
         self._closing.set()
         while self._idle:
             await self._idle.pop().close()
 
 
 def _result(status: Status, payload: bytes) -> bytes:
-    if status in (Status.DONE, Status.DONE_LEAVING):
+    if status in (Status.DONE, Status.DONE_EXITING):
         return payload
     reason, message = msgspec.msgpack.decode(payload, type=tuple[str, str])
     raise UnparsableDocument(reason, message)
 
 
-def _broken_limits(limits: SandboxLimits) -> str:
+def _limits_message(limits: SandboxLimits) -> str:
     return (
         f"Reading it broke a limit: {limits.cpu_seconds} CPU seconds, {limits.memory_bytes // MIB} MiB of memory, "
         f"{limits.output_bytes // MIB} MiB of result."
@@ -124,24 +123,24 @@ def _broken_limits(limits: SandboxLimits) -> str:
 
 
 class _Child:
-    """One child process, seen from the worker."""
+    """The parent's handle of one child process."""
 
     def __init__(
         self,
         process: asyncio.subprocess.Process,
-        questions: asyncio.StreamWriter,
-        answers: asyncio.StreamReader,
+        requests: asyncio.StreamWriter,
+        responses: asyncio.StreamReader,
         limits: SandboxLimits,
     ) -> None:
         self._process = process
-        self._questions = questions
-        self._answers = answers
+        self._requests = requests
+        self._responses = responses
         self._limits = limits
 
     @classmethod
     async def start(cls, function: str, limits: SandboxLimits) -> "_Child":
-        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        environment["PYTHONPATH"] = os.pathsep.join(_import_places(function))
+        environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        environment["PYTHONPATH"] = os.pathsep.join(_import_path(function))
         environment["PYTHONHASHSEED"] = "0"
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -175,18 +174,18 @@ class _Child:
             raise SandboxFailure(f"The process that reads documents cannot run {function}: {payload.decode()}")
         return child
 
-    async def ask(self, argument: bytes) -> tuple[Status, bytes]:
-        self._questions.write(len(argument).to_bytes(8, "big"))
-        self._questions.write(argument)
-        await self._questions.drain()
+    async def request(self, argument: bytes) -> tuple[Status, bytes]:
+        self._requests.write(len(argument).to_bytes(8, "big"))
+        self._requests.write(argument)
+        await self._requests.drain()
         return await self._receive()
 
     async def _receive(self) -> tuple[Status, bytes]:
-        head = await self._answers.readexactly(HEAD_BYTES)
+        head = await self._responses.readexactly(HEAD_BYTES)
         length = int.from_bytes(head[1:], "big")
         if length > self._limits.output_bytes:
-            raise ConnectionError("an answer over the limit")
-        return Status(head[:1]), await self._answers.readexactly(length)
+            raise ConnectionError("a response over the limit")
+        return Status(head[:1]), await self._responses.readexactly(length)
 
     @property
     def ended_by_cpu_limit(self) -> bool:
@@ -198,8 +197,8 @@ class _Child:
         await self._process.wait()
 
     async def close(self) -> None:
-        """Let a child end by itself, which an idle one does when its input ends, and a dying one anyway."""
-        self._questions.close()
+        """Let the child end by itself, as it does when its input ends; kill it after two seconds."""
+        self._requests.close()
         try:
             async with asyncio.timeout(2):
                 await self._process.wait()
@@ -207,11 +206,11 @@ class _Child:
             await self.kill()
 
 
-def _import_places(function: str) -> list[str]:
-    """The folders the child imports from: the ones that hold this package and the function's."""
-    places = [str(Path(__file__).resolve().parent.parent)]
+def _import_path(function: str) -> list[str]:
+    """The folders that contain this package and the function's."""
+    folders = [str(Path(__file__).resolve().parents[2])]
     spec = importlib.util.find_spec(function.partition(":")[0].partition(".")[0])
     if spec is not None and spec.origin is not None:
         package = Path(spec.origin).resolve().parent
-        places.append(str(package.parent if spec.submodule_search_locations else package))
-    return list(dict.fromkeys(places))
+        folders.append(str(package.parent if spec.submodule_search_locations else package))
+    return list(dict.fromkeys(folders))

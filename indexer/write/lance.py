@@ -1,4 +1,4 @@
-"""The text stores as the worker writes them: documents replaced whole, positions, retrievals, feedback."""
+"""The writer of the LanceDB tables: documents, positions, retrievals and feedback."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -49,9 +49,9 @@ from schemas.provenance import Feedback, Retrieval
 
 __all__ = ["IndexedRows", "MaintenanceReport", "LanceWriter"]
 
-REOPENED_AFTER = 100  # replacements
+REOPEN_AFTER = 100  # calls of `replace`
 
-Held = set[tuple[str, str]]  # (key, revision) of rows that are there
+Revisions = set[tuple[str, str]]  # (key, revision)
 
 VECTOR_COLUMNS = list(CHECKED_COLUMNS[CHUNKS]["vector_checksum"])
 
@@ -67,11 +67,10 @@ INDEXES: dict[str, dict[str, Index]] = {
 
 
 class LanceWriter:
-    """Writes the tables of one generation, one call at a time. Several processes may write documents of their own each.
+    """Writes the tables of one generation, one call at a time. Several processes may each write documents of their own.
 
-    `maintain` and `forget` may run beside the others in a thread of their own; a commit may then have to wait until
-    they are done. So may `record_checksums`, in another one.
-    Every method may be called twice with the same arguments and leaves the same rows. TransientStoreError means that
+    `maintain` and `forget` may run in another thread, and `record_checksums` in a third; a commit may have to wait for
+    them. Every method may be called twice with the same arguments and leaves the same rows. After a TransientStoreError
     the effect is unknown: call again with the same arguments.
     """
 
@@ -91,10 +90,10 @@ class LanceWriter:
 
     @classmethod
     def open(cls, generation: Generation, dimension: int, maintenance: MaintenanceParameters | None = None) -> Self:
-        """Open the tables, and make what is missing of them; `documents` comes last, so that where it is, all are.
+        """Open the tables and create missing ones, `documents` last: where it exists, all do.
 
-        Raises IncompatibleGeneration for tables with other columns or vectors of another dimension, DamagedStore where
-        a file or a table is not what was written: nothing is then made of it.
+        Raises IncompatibleGeneration for tables with other columns or vectors of another dimension, DamagedStore for
+        files that do not match their checksums; nothing is created then.
         """
         require_intact_tables(generation)
         schemas = {
@@ -122,24 +121,24 @@ class LanceWriter:
             return cls(open_tables, dimension, maintainer, checksums)
 
     def positions(self) -> dict[int, StoredPosition]:
-        """How far each partition is, by partition number."""
+        """The stored position of each partition."""
         with store_errors("read the positions"):
             return stored_positions(self._newest(POSITIONS))
 
     def stored_documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
-        """The rows of those documents that are known, tombstones included."""
+        """The rows of the documents that are known, tombstones included."""
         tables = rows_with(self._newest(DOCUMENTS), "key", [str(key) for key in keys], None)
         return {row.key: row for table in tables for row in document_rows(table)}
 
     def live_keys(self, partition: int, offset: int) -> list[DocumentKey]:
-        """The live documents that come from records of this partition, up to and including an offset."""
+        """The live documents from records of this partition, up to and including an offset."""
         condition = (col("live") == lit(True)) & (col("partition") == lit(partition)) & (col("offset") <= lit(offset))
         with store_errors("list the documents of a partition"):
             rows = self._newest(DOCUMENTS).search().where(condition).select(["collection", "document_id"]).to_arrow()
         return [DocumentKey(row["collection"], row["document_id"]) for row in rows.to_pylist()]
 
     def known_vectors(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """Stored vectors, (dimension,) float32, by the hash of the text they were made from; of any revision."""
+        """Stored vectors, (dimension,) float32, of any revision, by the hash of the embedded text."""
         chunks = self._newest(CHUNKS)
         found: dict[str, NDArray[np.float32]] = {}
         with store_errors("look up vectors"):
@@ -158,7 +157,7 @@ class LanceWriter:
     def stored_vectors(
         self, revisions: Mapping[DocumentKey, str]
     ) -> dict[DocumentKey, tuple[tuple[str, ...], NDArray[np.float32]]]:
-        """The chunks' ids and vectors, (n_chunks, dimension) float32, of these revisions of documents, in order."""
+        """The ids and vectors, (n_chunks, dimension) float32, of these revisions' chunks, in order."""
         columns = ["key", *VECTOR_COLUMNS]
         tables = rows_with(self._newest(CHUNKS), "key", [str(key) for key in revisions], columns)
         wanted = {(str(key), revision): key for key, revision in revisions.items()}
@@ -176,18 +175,17 @@ class LanceWriter:
         return made
 
     def replace(self, documents: Sequence[IndexedRows]) -> None:
-        """Make the stores hold these documents as they are given, and nothing older of them. At most five commits.
+        """Replace these documents, each at most once in a batch. At most five commits.
 
-        1. see which rows of the documents are there
-        2. add the chunks and passages of revisions that are not there; one commit a table, so a revision is there
-           wholly or not at all
-        3. move the documents rows: from here on readers see the new revisions
-        4. delete the rows of other revisions, by indexed columns, where there are any
+        1. find which revisions of the documents have rows
+        2. add the chunks and passages of new revisions, in one commit a table, so that a revision exists wholly or not
+           at all
+        3. upsert the documents' rows: from here on readers see the new revisions
+        4. delete the rows of other revisions, by indexed columns, if there are any
 
-        After a crash between two steps the same call finishes the work; so a record that is delivered again goes
-        through here again, also when its document is found unchanged. A document may be in a batch once. A revision
-        belongs to one document only: the key is part of what it is computed from. Raises ValueError for rows that do
-        not fit.
+        After a crash between two steps the same call finishes the work, so a redelivered record goes through here
+        again, even if its document is unchanged. A revision belongs to one document only, as it is computed from the
+        key, too. Raises ValueError for rows that do not fit.
         """
         keys = [str(document.row.key) for document in documents]
         if len(set(keys)) != len(keys):
@@ -195,28 +193,28 @@ class LanceWriter:
         if not documents:
             return
         self._replaced += 1
-        if self._replaced % REOPENED_AFTER == 0:
+        if self._replaced % REOPEN_AFTER == 0:
             with store_errors("open the tables afresh"):
                 self._tables = self._open_tables()
         new_rows = {PASSAGES: passages_table(documents), CHUNKS: chunks_table(documents, self._dimension)}
-        moved = documents_table(document.row for document in documents)
+        document_table = documents_table(document.row for document in documents)
         current = {(str(document.row.key), document.row.revision) for document in documents if document.row.revision}
-        held = {name: self._held_revisions(name, keys) for name in new_rows}  # 1
+        stored = {name: self._stored_revisions(name, keys) for name in new_rows}  # 1
         for name, rows in new_rows.items():  # 2
-            self._add_missing(name, rows, held[name])
-        self._upsert(DOCUMENTS, with_checksums(DOCUMENTS, moved))  # 3
+            self._add_missing(name, rows, stored[name])
+        self._upsert(DOCUMENTS, with_checksums(DOCUMENTS, document_table))  # 3
         for name in new_rows:  # 4
-            self._delete_stale(name, held[name] - current, current)
+            self._delete_stale(name, stored[name] - current, current)
 
     def store_positions(self, reached: Mapping[int, StoredPosition]) -> None:
-        """Remember how far each partition is; partitions that are not named keep what they have."""
+        """Store the positions of these partitions; others keep theirs."""
         if not reached:
             return
         rows = [{"partition": partition, **position._asdict()} for partition, position in reached.items()]
         self._upsert(POSITIONS, pa.Table.from_pylist(rows, schema=POSITIONS_SCHEMA))
 
     def add_retrievals(self, retrievals: Sequence[tuple[str, Retrieval]]) -> None:
-        """Keep the records of retrievals, by retrieval id; one that is already there stays as it is."""
+        """Insert the records of retrievals; an id that already exists stays as it is."""
         if not retrievals:
             return
         rows = retrievals_table(retrievals)
@@ -224,32 +222,31 @@ class LanceWriter:
             merge = self._tables[RETRIEVALS].merge_insert(PRIMARY_KEYS[RETRIEVALS])
             merge.when_not_matched_insert_all().execute(with_checksums(RETRIEVALS, rows))
 
-    def put_feedback(self, said: Sequence[tuple[Feedback, int]]) -> None:
-        """Keep what was said, each with the offset of its record: what the same caller said of the same hit in an
-        earlier record is replaced, what he said in a later one stays."""
-        if not said:
+    def put_feedback(self, feedback: Sequence[tuple[Feedback, int]]) -> None:
+        """Upsert feedback with the offsets of its records: the latest of a caller on a hit wins."""
+        if not feedback:
             return
-        rows = feedback_table(said)
+        rows = feedback_table(feedback)
         with store_errors("keep the feedback"), self._maintainer.committing(FEEDBACK):
             merge = self._tables[FEEDBACK].merge_insert(PRIMARY_KEYS[FEEDBACK])
             merge = merge.when_matched_update_all(where="source.log_offset >= target.log_offset")
             merge.when_not_matched_insert_all().execute(with_checksums(FEEDBACK, rows))
 
     def maintain(self) -> MaintenanceReport:
-        """Optimise the table that needs it most, if one does; see Maintainer.maintain."""
+        """See Maintainer.maintain."""
         return self._maintainer.maintain()
 
     def forget(self, before_ms: int) -> int:
-        """Delete the retrievals and the feedback from before a time; how many these were. See Maintainer.forget."""
+        """See Maintainer.forget."""
         return self._maintainer.forget(before_ms)
 
     def record_checksums(self) -> int:
-        """Record the checksums of the files written since the last call; how many these were. See ChecksumRecorder."""
+        """See ChecksumRecorder.record."""
         with store_errors("record the files' checksums"):
             return self._checksums.record()
 
     def close(self) -> None:
-        """Let go of the tables, with the checksums of all their files recorded."""
+        """Record the last checksums and release the tables."""
         self.record_checksums()
         self._tables.clear()
 
@@ -259,26 +256,26 @@ class LanceWriter:
             checkout_latest(table)
         return table
 
-    def _held_revisions(self, name: str, keys: Iterable[str]) -> Held:
-        held: Held = set()
+    def _stored_revisions(self, name: str, keys: Iterable[str]) -> Revisions:
+        stored: Revisions = set()
         for rows in rows_with(self._newest(name), "key", keys, ["key", "revision"]):
-            held |= set(zip(rows["key"].to_pylist(), rows["revision"].to_pylist(), strict=True))
-        return held
+            stored |= set(zip(rows["key"].to_pylist(), rows["revision"].to_pylist(), strict=True))
+        return stored
 
-    def _add_missing(self, name: str, rows: pa.Table, held: Held) -> None:
-        owners = zip(rows["key"].to_pylist(), rows["revision"].to_pylist(), strict=True)
-        missing = rows.filter(pa.array([owner not in held for owner in owners], type=pa.bool_()))
+    def _add_missing(self, name: str, rows: pa.Table, stored: Revisions) -> None:
+        revisions = zip(rows["key"].to_pylist(), rows["revision"].to_pylist(), strict=True)
+        missing = rows.filter(pa.array([revision not in stored for revision in revisions], type=pa.bool_()))
         if missing.num_rows:
             with store_errors(f"add {name}"), self._maintainer.committing(name):
                 self._tables[name].add(with_checksums(name, missing))
 
-    def _delete_stale(self, name: str, stale: Held, current: set[tuple[str, str]]) -> None:
+    def _delete_stale(self, name: str, stale: Revisions, current: Revisions) -> None:
         keys = sorted({key for key, _ in stale})
-        kept = dict(current)
+        current_by_key = dict(current)
         for start in range(0, len(keys), IN_LIST):
-            some = keys[start : start + IN_LIST]
-            condition = col("key").isin(some)
-            revisions = [kept[key] for key in some if key in kept]
+            batch = keys[start : start + IN_LIST]
+            condition = col("key").isin(batch)
+            revisions = [current_by_key[key] for key in batch if key in current_by_key]
             if revisions:
                 condition = condition & ~col("revision").isin(revisions)
             with store_errors(f"delete stale {name}"), self._maintainer.committing(name):
@@ -291,7 +288,7 @@ class LanceWriter:
 
 
 def _open_table(connection: lancedb.DBConnection, name: str, schema: pa.Schema) -> Table:
-    """The table with its indexes; what is there already stays as it is."""
+    """The table with its indexes, created as far as they are missing."""
     try:
         table = _with_columns(connection, name, schema)
     except ValueError as error:
@@ -307,15 +304,17 @@ def _open_table(connection: lancedb.DBConnection, name: str, schema: pa.Schema) 
 
 
 def _with_columns(connection: lancedb.DBConnection, name: str, schema: pa.Schema) -> Table:
-    """The table; one of an earlier program gets the columns that may be null and are not there yet. Raises ValueError
-    when it has others than the schema, or lacks one that may not be null."""
+    """The table; one of an earlier program gets the nullable columns that it lacks.
+
+    Raises ValueError if it has other columns than the schema, or lacks one that is not nullable.
+    """
     try:
         return connection.create_table(name, schema=schema, exist_ok=True)
     except ValueError:
         table = connection.open_table(name)
-        held = {field.name: field.type for field in table.schema}
-        missing = [field for field in schema if field.name not in held]
-        known = all(name in schema.names and schema.field(name).type == kind for name, kind in held.items())
+        existing = {field.name: field.type for field in table.schema}
+        missing = [field for field in schema if field.name not in existing]
+        known = all(name in schema.names and schema.field(name).type == kind for name, kind in existing.items())
         if not missing or not known or not all(field.nullable for field in missing):
             raise
         table.add_columns(missing)

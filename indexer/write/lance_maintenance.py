@@ -1,4 +1,4 @@
-"""Keeping the tables fast: new rows into the indexes, small files into large ones, old versions away."""
+"""Maintenance of the LanceDB tables: indexing new rows, compacting small files, removing old versions."""
 
 import threading
 import time
@@ -17,34 +17,30 @@ from lancedb.table import Table
 from indexer.errors import TransientStoreError
 from indexer.schema import CHUNKS, FEEDBACK, POSITIONS, RETRIEVALS, checkout_latest, store_errors
 
-VECTOR_INDEX = "vector_{size}"  # its name keeps the size its partitions were made with
-UNPINNED = {POSITIONS, RETRIEVALS, FEEDBACK}  # readers copy what they need at once
+VECTOR_INDEX = "vector_{size}"  # with the target size of its partitions
+UNPINNED = {POSITIONS, RETRIEVALS, FEEDBACK}  # readers pin no versions of these
 NEVER = 10 * 365 * 86_400.0
-REOPENED_AFTER = 20  # optimisings
-TIDIED_ENOUGH = 3  # times: optimising makes versions itself, which only go when the next one is old enough
+REOPEN_AFTER = 20  # optimisations
+MAX_IDLE_OPTIMISATIONS = 3  # each makes versions itself, which can only be removed later
 
 
 @dataclass(frozen=True)
 class MaintenanceParameters:
-    """When a table is optimised. That costs time in proportion to the table, so it is bounded twice: by need (so many
-    `commits`, so many `fragments`, or so many rows that no index knows: a number or a share of the table, whichever is
-    more) and by `busy_share`, the most of the time that may go into one table while commits keep coming: after
-    `idle_seconds` without one, nobody is held up by it. A look-up opens every fragment that no index covers: 8 of them
-    cost it about 1 ms, and a document that is written and read back waits for some ten look-ups.
+    """When a table is optimised, which takes time proportional to its size.
 
-    While the last commit is less than `load_seconds` ago more rows may be unknown: a load, whose commits are seconds
-    apart, would pay for each optimising, and a look-up of 256 texts among 7,600 unknown rows took as long as by index.
-
-    The vector index is made at `vector_index_rows`, before there are too many to be held in memory; and anew when the
-    table has grown by `vector_index_growth` or the index has more than `vector_index_segments`: each optimising adds
-    one, and each costs a search .3 ms.
-
-    A version is kept for `kept_version_seconds` after the next one came, which is longer than a cursor lasts. Where
-    commits keep coming that would be tens of thousands of files: so of the versions that have been replaced for
-    `least_kept_seconds`, which is longer than a search takes, at most `kept_versions` stay.
-
-    A table without commits for `kept_version_seconds` is optimised as well: what a load has replaced, several times the
-    size of what is left, would else stay until the next one."""
+    - Need: so many `commits`, `fragments` or unindexed rows (`unindexed_rows` or `unindexed_share` of the table,
+      whichever is more). A look-up opens every unindexed fragment: 8 of them take about 1 ms, and writing and reading
+      back a document makes some ten look-ups.
+    - Load: within `load_seconds` after a commit, `unindexed_rows_of_load` are allowed instead, as a load would pay for
+      each optimisation; a look-up of 256 texts among 7,600 unindexed rows took as long as by index.
+    - Time: at most `busy_share` of the time goes into one table, unless there was no commit for `idle_seconds`.
+    - Vector index: built at `vector_index_rows`, before there are too many for memory; rebuilt when the table has grown
+      by `vector_index_growth` or the index has more than `vector_index_segments`. Each optimisation adds a segment, and
+      each segment costs a search .3 ms.
+    - Versions: kept for `kept_version_seconds` after they were replaced, longer than a cursor lasts; but of those
+      replaced `least_kept_seconds` ago, longer than a search takes, at most `kept_versions`.
+    - A table without commits for `kept_version_seconds` is optimised as well, to remove what a load has replaced.
+    """
 
     commits: int = 64
     fragments: int = 24
@@ -64,8 +60,10 @@ class MaintenanceParameters:
 
 @dataclass(frozen=True)
 class MaintenanceReport:
-    """What one call did: the tables it `optimised` and those it gave a new vector index (`indexed`), in `seconds`;
-    `fragments` are the files of each table, `unindexed` the rows that a search must scan."""
+    """The tables that one call `optimised` or gave a new vector index (`indexed`), and the `seconds` that took.
+
+    `fragments`: the number of each table's files; `unindexed`: the rows that a search must scan.
+    """
 
     optimised: tuple[str, ...]
     indexed: tuple[str, ...]
@@ -75,18 +73,18 @@ class MaintenanceReport:
 
 
 @dataclass
-class _Upkeep:
-    """How many commits there were since the table was last optimised, when the latest ones began (the first may be one
-    from before this process), how often it was optimised since somebody else committed, and how long that took."""
+class _TableState:
+    """`begun`: when the latest commits began, the first maybe before this process. `commits`: since the last
+    optimisation. `idle_optimisations`: since the last commit of anybody else. `seconds`: what the last one took."""
 
     begun: deque[float] = field(default_factory=deque)
     commits: int = 0
-    tidied: int = 0
+    idle_optimisations: int = 0
     seconds: float | None = None
 
 
 class Maintainer:
-    """Optimises tables through handles of its own; `maintain` may run in another thread than the commits."""
+    """Optimises tables through its own handles; `maintain` may run in another thread than the commits."""
 
     def __init__(
         self,
@@ -95,49 +93,48 @@ class Maintainer:
         now: Callable[[], float] = time.time,
         stopwatch: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`now` is the wall clock, which also dates the versions; `stopwatch` measures, in seconds."""
+        """`now` is the wall clock, by which versions are dated; `stopwatch` a monotonic one; both in seconds."""
         self._open_tables = open_tables
         self._tables = tables = dict(open_tables())
-        self._worked = 0
+        self._optimisations = 0
         self._parameters = parameters
         self._now = now
         self._stopwatch = stopwatch
-        self._counting = threading.Lock()
-        self._alone = threading.Lock()
-        self._upkeep = {name: _Upkeep() for name in tables}
-        self._rest_until = dict.fromkeys(tables, float("-inf"))
+        self._state_lock = threading.Lock()
+        self._commit_lock = threading.Lock()
+        self._state = {name: _TableState() for name in tables}
+        self._not_before = dict.fromkeys(tables, float("-inf"))
         self._last_commit = float("-inf")
         self._failed: set[str] = set()
 
     @contextmanager
     def committing(self, name: str) -> Iterator[None]:
-        """Around each commit to the table: counts it, and keeps it apart from work that must run alone."""
-        with self._alone:
+        """For each commit to the table: counts it, and excludes it from maintenance that conflicted before."""
+        with self._commit_lock:
             self._count(name)
-            self._upkeep[name].tidied = 0
+            self._state[name].idle_optimisations = 0
             self._last_commit = self._stopwatch()
             yield
 
     def maintain(self) -> MaintenanceReport:
-        """Optimise the table that needs it most, if one does and the time spent so far allows it. Cheap otherwise.
+        """Optimise the table that needs it most, if one does and the time spent so far allows it; cheap otherwise.
 
-        Versions that a reader may have opened in the last `least_kept_seconds` stay, and for longer as
-        MaintenanceParameters says. Raises TransientStoreError; then nothing is lost and a later call does the work.
+        Raises TransientStoreError; a later call then does the work.
         """
         started = self._stopwatch()
         with store_errors("look at the tables"):
-            if self._worked >= REOPENED_AFTER:
-                self._tables, self._worked = dict(self._open_tables()), 0
+            if self._optimisations >= REOPEN_AFTER:
+                self._tables, self._optimisations = dict(self._open_tables()), 0
             for name, table in self._tables.items():
                 checkout_latest(table)
-                if not self._upkeep[name].begun:
-                    self._remember(name, _born(table))
+                if not self._state[name].begun:
+                    self._note_version(name, _newest_version_time(table))
             rows = {name: table.count_rows() for name, table in self._tables.items()}
             unindexed = {name: _unindexed_rows(table) for name, table in self._tables.items()}
             fragments = {name: _fragments(table) for name, table in self._tables.items()}
         optimised: tuple[str, ...] = ()
         indexed: tuple[str, ...] = ()
-        need = {name: self._need(name, rows[name], unindexed[name], fragments[name]) for name in self._rested(started)}
+        need = {name: self._need(name, rows[name], unindexed[name], fragments[name]) for name in self._allowed(started)}
         neediest = max(need, key=lambda name: need[name], default="")
         if CHUNKS in need and (size := self._partition_size_wanted(rows[CHUNKS])):
             self._work(CHUNKS, started, lambda: self._index_vectors(size))
@@ -151,11 +148,11 @@ class Maintainer:
         return MaintenanceReport(optimised, indexed, self._stopwatch() - started, fragments, unindexed)
 
     def forget(self, before_ms: int) -> int:
-        """Delete the retrievals and the feedback from before a time, in milliseconds since 1970; how many these were.
+        """Delete retrievals and feedback from before a time, in milliseconds since 1970; returns their number.
 
-        Their files go when the table is optimised. May be called again with the same time. Raises TransientStoreError.
+        Their files are removed by the next optimisation. May be repeated. Raises TransientStoreError.
         """
-        forgotten = 0
+        deleted = 0
         for name in (RETRIEVALS, FEEDBACK):
             table = self._tables[name]
             with store_errors(f"look for old {name}"):
@@ -165,59 +162,59 @@ class Maintainer:
                 with store_errors(f"delete old {name}"), self.committing(name):
                     checkout_latest(table)
                     table.delete(col("at_ms") < lit(before_ms))
-                forgotten += old
-        return forgotten
+                deleted += old
+        return deleted
 
-    def _rested(self, now: float) -> list[str]:
-        """The tables that may be worked on: large ones rest long, and do not keep small ones waiting."""
+    def _allowed(self, now: float) -> list[str]:
+        """The tables that `busy_share` allows to work on."""
         idle = now >= self._last_commit + self._parameters.idle_seconds
-        return [name for name, until in self._rest_until.items() if now >= until or (idle and name not in self._failed)]
+        return [name for name, start in self._not_before.items() if now >= start or (idle and name not in self._failed)]
 
     def _work(self, name: str, started: float, work: Callable[[], None]) -> None:
-        """Work beside the writer; if a commit of his undoes it, once more while he waits. Then let the table rest."""
+        """Work concurrently with the writer; after a conflict, once more while commits wait."""
         self._failed.add(name)
-        self._worked += 1
+        self._optimisations += 1
         try:
             try:
                 work()
             except TransientStoreError:
-                with self._alone:
+                with self._commit_lock:
                     work()
             self._failed.discard(name)
         finally:
             spent = self._stopwatch() - started
-            self._rest_until[name] = started + spent / self._parameters.busy_share
+            self._not_before[name] = started + spent / self._parameters.busy_share
 
     def _count(self, name: str) -> None:
-        with self._counting:
-            upkeep = self._upkeep[name]
-            upkeep.commits += 1
-            upkeep.begun.append(self._now())
+        with self._state_lock:
+            state = self._state[name]
+            state.commits += 1
+            state.begun.append(self._now())
 
-    def _remember(self, name: str, born: float) -> None:
-        """When the newest version of a table was made that nobody has committed to in this process."""
-        with self._counting:
-            if not self._upkeep[name].begun:
-                self._upkeep[name].begun.append(born)
+    def _note_version(self, name: str, made: float) -> None:
+        """Note the newest version of a table without commits by this process."""
+        with self._state_lock:
+            if not self._state[name].begun:
+                self._state[name].begun.append(made)
 
     def _need(self, name: str, rows: int, unindexed: int, fragments: int) -> float:
-        """From 1 on, the table wants to be optimised."""
+        """1 or more if the table needs to be optimised."""
         parameters = self._parameters
         loading = self._stopwatch() < self._last_commit + parameters.load_seconds
         most = parameters.unindexed_rows_of_load if loading else parameters.unindexed_rows
         allowed = max(most, parameters.unindexed_share * rows)
-        upkeep = self._upkeep[name]
-        quiet = upkeep.begun[-1] <= self._now() - parameters.kept_version_seconds and upkeep.tidied < TIDIED_ENOUGH
-        return max(upkeep.commits / parameters.commits, unindexed / allowed, fragments / parameters.fragments, quiet)
+        state = self._state[name]
+        is_quiet = state.begun[-1] <= self._now() - parameters.kept_version_seconds
+        cleanup = is_quiet and state.idle_optimisations < MAX_IDLE_OPTIMISATIONS
+        return max(state.commits / parameters.commits, unindexed / allowed, fragments / parameters.fragments, cleanup)
 
     def _partition_size_wanted(self, rows: int) -> int:
-        """How many rows a partition of a new vector index should have; 0 when none is needed or the old will do."""
+        """The rows of a partition of a new vector index; 0 if none is needed."""
         parameters = self._parameters
         if rows < parameters.vector_index_rows:
             return 0
         wanted = isqrt(rows)
-        held = _vector_indexes(self._tables[CHUNKS])
-        for name, segments in held.items():
+        for name, segments in _vector_indexes(self._tables[CHUNKS]).items():
             if (
                 segments <= parameters.vector_index_segments
                 and wanted**2 < _size(name) ** 2 * parameters.vector_index_growth
@@ -226,7 +223,7 @@ class Maintainer:
         return wanted
 
     def _index_vectors(self, size: int) -> None:
-        """Make the index by the size of its partitions: by their number, optimising would merge them into a few."""
+        """Build the index by partition size: given a number of partitions, `optimize` would merge them into a few."""
         table = self._tables[CHUNKS]
         with store_errors("index the vectors"):
             checkout_latest(table)
@@ -239,55 +236,55 @@ class Maintainer:
                 table.drop_index(index)
 
     def _optimise(self, name: str) -> None:
-        with self._counting:
-            before = self._upkeep[name].commits
+        state = self._state[name]
+        with self._state_lock:
+            before = state.commits
         table = self._tables[name]
         with store_errors(f"optimise {name}"):
             checkout_latest(table)
             version = table.version
             self._count(name)
-            began = self._upkeep[name].begun[-1]
+            began = state.begun[-1]
             started = self._stopwatch()
             table.optimize(cleanup_older_than=timedelta(seconds=self._removable_after(name)))
-            self._upkeep[name].seconds = self._stopwatch() - started
+            state.seconds = self._stopwatch() - started
             checkout_latest(table)
-        with self._counting:
-            self._upkeep[name].commits -= before + 1
-            self._upkeep[name].tidied += 1
-            if table.version == version:  # nothing came in the place of the newest version
-                self._upkeep[name].begun.remove(began)
+        with self._state_lock:
+            state.commits -= before + 1
+            state.idle_optimisations += 1
+            if table.version == version:  # it made no new version
+                state.begun.remove(began)
 
     def _removable_after(self, name: str) -> float:
-        """The age in seconds from which versions of the table may go.
+        """The age in seconds from which versions of the table may be removed.
 
-        A version is wanted for a while after the *next* one came, not after its own birth: on a quiet table an old
-        version may be the newest until a moment ago. So find the last commit that is old enough, and keep its version
-        and all younger ones. Commits of others only make that more cautious.
+        A version is kept for a while after the *next* one, not after itself: on a quiet table an old version may have
+        been the newest until a moment ago. So find the last commit that is old enough, and keep its version and all
+        later ones. Commits of other processes only make this more cautious.
         """
         parameters = self._parameters
         least = min(parameters.least_kept_seconds, parameters.kept_version_seconds)
         kept = least if name in UNPINNED else parameters.kept_version_seconds
         now = self._now()
-        with self._counting:
-            upkeep = self._upkeep[name]
-            begun = upkeep.begun
+        with self._state_lock:
+            state = self._state[name]
+            begun = state.begun
             while len(begun) > 1 and begun[1] <= now - (least if len(begun) > parameters.kept_versions else kept):
                 begun.popleft()
             old = now - (least if len(begun) >= parameters.kept_versions else kept)
             oldest = begun[0] if begun and begun[0] <= old else None
         # optimise reads the clock again when it is done
-        margin = max(least / 2, kept / 3 if upkeep.seconds is None else 2 * upkeep.seconds)
+        margin = max(least / 2, kept / 3 if state.seconds is None else 2 * state.seconds)
         return NEVER if oldest is None else now - oldest + margin
 
 
-def _born(table: Table) -> float:
-    """When the newest version of the table was made, by the wall clock."""
+def _newest_version_time(table: Table) -> float:
     newest: datetime = max(version["timestamp"] for version in table.list_versions())
     return newest.timestamp()
 
 
 def _unindexed_rows(table: Table) -> int:
-    """Rows that the least complete index of the table does not know."""
+    """The rows missing from the least complete index of the table."""
     return max((index.num_unindexed_rows or 0 for index in table.list_indices()), default=0)
 
 
@@ -297,7 +294,7 @@ def _fragments(table: Table) -> int:
 
 
 def _vector_indexes(table: Table) -> dict[str, int]:
-    """The names of the vector indexes with how many segments each has."""
+    """The vector indexes, by name, with their numbers of segments."""
     return {index.name: index.num_segments or 1 for index in table.list_indices() if index.columns == ["vector"]}
 
 

@@ -1,4 +1,4 @@
-"""The rows that batches put into the `chunks`, `passages`, `retrievals` and `feedback` tables."""
+"""The rows of the `chunks`, `passages`, `retrievals` and `feedback` tables."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ HASH_DIGITS = 32
 
 @dataclass(frozen=True)
 class IndexedRows:
-    """What one document's newest event leaves in the text stores.
+    """What one document's newest event stores.
 
-    `prepared` is None for a tombstone (`row.deleted_at_ms` set), and for a document whose content is as held: then
-    only its row moves. `vectors` are (n_chunks, dimension) float32, L2-normalised; `hashes` one for each chunk: 32 hex
-    digits of the SHA-256 of the text that was embedded.
+    `prepared` is None for a tombstone (`row.deleted_at_ms` set) and for unchanged content: then only the document's row
+    is written. `vectors`: (n_chunks, dimension) float32, L2-normalised. `hashes`: for each chunk 32 hex digits of the
+    SHA-256 of the embedded text.
     """
 
     row: DocumentRow
@@ -41,7 +41,7 @@ class IndexedRows:
 
 
 def chunks_table(documents: Iterable[IndexedRows], dimension: int) -> pa.Table:
-    """All chunk rows of the documents that have content. Raises ValueError when vectors or hashes do not fit them."""
+    """The chunk rows of the documents with content. Raises ValueError for vectors or hashes that do not fit."""
     rows: list[dict[str, Any]] = []
     vectors: list[NDArray[np.float32]] = [np.empty((0, dimension), dtype=np.float32)]
     for document in documents:
@@ -82,7 +82,7 @@ def chunks_table(documents: Iterable[IndexedRows], dimension: int) -> pa.Table:
 
 
 def passages_table(documents: Iterable[IndexedRows]) -> pa.Table:
-    """All passage rows of the documents that have content."""
+    """The passage rows of the documents with content."""
     rows: list[dict[str, Any]] = []
     for document in documents:
         if document.prepared is None:
@@ -111,17 +111,17 @@ def passages_table(documents: Iterable[IndexedRows]) -> pa.Table:
 
 
 def _search_text(prepared: PreparedDocument, passage: Passage, headings: Sequence[str]) -> str:
-    """What the words of a passage are taken from: title, headings and text, each once.
+    """The text that a passage's terms come from: title, headings and text, each once.
 
-    The first passage has the labels of the metadata too. On every passage they would make an author's name the more
-    common, and so the less telling, the longer the documents are, and fill a list of hits with one document.
+    Only the first passage includes the labels of the metadata: on every passage they would lower the IDF of an author's
+    name with the length of the documents, and fill the hits with one document.
     """
-    said = [prepared.title, *headings]
+    parts = [prepared.title, *headings]
     if not repeats_title(passage.text, prepared.title):
-        said.append(passage.text)
+        parts.append(passage.text)
     if passage.ordinal == 0:
-        said.append(label_text(prepared.metadata, passage.text))
-    return "\n".join(text for text in dict.fromkeys(said) if text)
+        parts.append(label_text(prepared.metadata, passage.text))
+    return "\n".join(text for text in dict.fromkeys(parts) if text)
 
 
 def retrievals_table(retrievals: Iterable[tuple[str, Retrieval]]) -> pa.Table:
@@ -149,11 +149,10 @@ def retrievals_table(retrievals: Iterable[tuple[str, Retrieval]]) -> pa.Table:
     )
 
 
-def feedback_table(said: Iterable[tuple[Feedback, int]]) -> pa.Table:
-    """One row for each hit and caller, with the offset of its record in the partition of its retrieval; the one with
-    the highest offset wins."""
+def feedback_table(records: Iterable[tuple[Feedback, int]]) -> pa.Table:
+    """One row for each hit and caller, with the offset of its record; the highest offset wins."""
     newest: dict[str, tuple[Feedback, int]] = {}
-    for feedback, offset in said:
+    for feedback, offset in records:
         identifier = digest("feedback", feedback.retrieval_id, feedback.chunk_id, feedback.caller)[:HASH_DIGITS]
         if identifier not in newest or newest[identifier][1] <= offset:
             newest[identifier] = feedback, offset

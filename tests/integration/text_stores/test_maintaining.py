@@ -60,7 +60,7 @@ def test_a_steady_trickle_of_updates_makes_few_files_and_takes_nothing_from_a_re
 
 
 def test_a_writer_goes_on_with_handles_opened_afresh(generation: Generation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lance, "REOPENED_AFTER", 3)
+    monkeypatch.setattr(lance, "REOPEN_AFTER", 3)
     sessions: list[lancedb.Session] = []
     made = lancedb.Session
 
