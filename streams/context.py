@@ -16,10 +16,10 @@ from indexer.errors import EncoderUnavailable
 from indexer.generations import (
     Generation,
     Manifest,
-    republish_advice,
     current_manifest,
     new_generation_name,
     open_generation,
+    republish_advice,
 )
 from indexer.pipeline import EXTRACTOR_VERSION
 from indexer.read.kuzu import latest_snapshot

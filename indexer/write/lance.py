@@ -47,7 +47,7 @@ from indexer.write.lance_rows import IndexedRows, chunks_table, feedback_table, 
 from schemas.ids import DocumentKey
 from schemas.provenance import Feedback, Retrieval
 
-__all__ = ["IndexedRows", "MaintenanceReport", "LanceWriter"]
+__all__ = ["IndexedRows", "LanceWriter", "MaintenanceReport"]
 
 REOPEN_AFTER = 100  # calls of `replace`
 

@@ -20,7 +20,7 @@ from indexer.read.lance import LanceReader, LanceSnapshot
 from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, PassageRow
 from indexer.read.usage import UsageTables
 from indexer.schema import CHUNKS, DOCUMENTS, INDEX_CACHE_BYTES, PASSAGES, DocumentRow, StoredPosition
-from indexer.text_analysis import terms_of, query_terms
+from indexer.text_analysis import query_terms, terms_of
 from query_api.index.text.filters import DocumentIndex
 from query_api.index.text.in_memory import MAX_TEXT_BYTES, MAX_VECTORS, InMemoryIndex
 from query_api.index.text.inverted import ComparedRows

@@ -188,9 +188,7 @@ def test_opening_again_finds_everything_and_another_dimension_is_refused(generat
         LanceWriter.open(generation, DIMENSION + 1)
 
 
-def test_the_vectors_of_a_revision_come_in_the_order_of_its_chunks(
-    generation: Generation, writer: LanceWriter
-) -> None:
+def test_the_vectors_of_a_revision_come_in_the_order_of_its_chunks(generation: Generation, writer: LanceWriter) -> None:
     older, newer = document("a", "One. Two", "Three"), document("a", "Four. Five. Six", "One")
     other = document("b", "Seven")
     writer.replace([older, other])

@@ -55,9 +55,7 @@ def test_search_keeps_to_a_collection(generation: Generation, writer: LanceWrite
         assert [hit.key.collection for hit in hits] == ["dry"]
 
 
-def test_keyword_search_reads_titles_headings_and_text_in_any_form(
-    generation: Generation, writer: LanceWriter
-) -> None:
+def test_keyword_search_reads_titles_headings_and_text_in_any_form(generation: Generation, writer: LanceWriter) -> None:
     snapshot = snapshot_with(
         generation,
         writer,

@@ -27,9 +27,7 @@ def usage_of(generation: Generation) -> UsageTables:
     return TextReader.open(generation).snapshot().usage
 
 
-def test_the_later_word_on_a_hit_counts_in_whatever_order_it_comes(
-    generation: Generation, writer: LanceWriter
-) -> None:
+def test_the_later_word_on_a_hit_counts_in_whatever_order_it_comes(generation: Generation, writer: LanceWriter) -> None:
     held = made_retrieval(chunk_ids=["a", "b"])
     writer.put_feedback([(made_feedback(held, "a", 1, "ada"), 4), (made_feedback(held, "a", -1, "ada"), 7)])
     writer.put_feedback([(made_feedback(held, "a", 0.5, "ada"), 5), (made_feedback(held, "a", 1, "bob", 9), 6)])
