@@ -7,7 +7,7 @@ import pytest
 
 from query_api.evaluation.datasets import LabelledCollection, LabelledDocument, Question
 from query_api.retrieval.results.confidence import FEATURES
-from tests.bench.confidence import Answer, Labelled, fit, left_out, strangers_to
+from tests.bench.confidence import Asked, Labelled, fit, left_out, strangers_to
 
 
 def hits(copies: int, *, right_far: int = 1, right_near: int = 3) -> Labelled:
@@ -46,10 +46,10 @@ def test_strangers_mostly_name_a_short_title_of_the_collection() -> None:
     )
     foreign = tuple(Question(id=f"s{at}", text=f"What else {at}?") for at in range(12))
     assert strangers_to(labelled, foreign, 6) == [
-        Answer("What else 0?"),
-        Answer("What else 2 Blue Weir?"),
-        Answer("What else 4 Blue Weir?"),
-        Answer("What else 6 Mill?"),
-        Answer("What else 8 Mill?"),
-        Answer("What else 10?"),
+        Asked("What else 0?"),
+        Asked("What else 2 Blue Weir?"),
+        Asked("What else 4 Blue Weir?"),
+        Asked("What else 6 Mill?"),
+        Asked("What else 8 Mill?"),
+        Asked("What else 10?"),
     ]
