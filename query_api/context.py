@@ -28,7 +28,7 @@ from query_api.index.stores import Stores
 from query_api.index.worker_state import WorkerMonitor
 from query_api.ingest.producer import LogWriter
 from query_api.metrics import ServiceMetrics
-from query_api.process_pool.pool import SharedSearches, processes_to_search
+from query_api.process_pool.pool import SearchPool, search_process_count
 from query_api.provenance import ProvenanceQueue
 from query_api.rerankers.served import ServedReranker
 from query_api.retrieval.cache import ResultCache
@@ -62,7 +62,7 @@ class Service:
     topics: TopicNames
     metrics: ServiceMetrics
     skipped: SkippedBatches
-    keeper: SnapshotManager
+    snapshots: SnapshotManager
     model: ServedModel
     reranker: ServedReranker | None
     engine: SearchEngine
@@ -77,7 +77,7 @@ class Service:
     admission: SearchAdmission
     cache: ResultCache
     pinned: PinnedSnapshots
-    searches: SharedSearches
+    searches: SearchPool
     retriever: Retriever
     replay: ReplayBuffer
     streams: SearchStreams
@@ -116,13 +116,13 @@ class Service:
 
         skipped = SkippedBatches(locate_broker, topics.curation)
         stores = stores or Stores(block.resident_text_bytes, topics.documents)
-        keeper = SnapshotManager(settings, stores, locate_broker, metrics, skipped)
+        snapshots = SnapshotManager(settings, stores, locate_broker, metrics, skipped)
         embed_seconds = min(settings.embedding.timeout_seconds, block.budgets.embed_seconds)
         embedding = settings.embedding.model_copy(update={"timeout_seconds": embed_seconds})
         model = ServedModel(embedding, settings.storage.data_dir, load_encoder, encoder_retry_seconds)
         reranker = ServedReranker(settings.reranker) if settings.reranker.configured else None
         engine = engine or SearchEngine(block.budgets, reranker)
-        log_watch = LagMonitor(locate_broker, keeper.applied)
+        log_watch = LagMonitor(locate_broker, snapshots.applied)
         dead_letters = DeadLetterReader(locate_broker, topics.dead_letters)
         provenance_writer = log_writer("gzip")
         provenance = ProvenanceQueue(
@@ -133,7 +133,7 @@ class Service:
             metrics.provenance_dropped.inc,
         )
         search_threads = ThreadPoolExecutor(block.search_threads, thread_name_prefix="search")
-        searches = SharedSearches(engine.search, search_threads, block)
+        searches = SearchPool(engine.search, search_threads, block)
         cache = ResultCache(block.cache_entries, block.cache_seconds, block.cache_bytes)
         pinned = PinnedSnapshots(block.cursor_snapshots, block.cursor_seconds)
         retriever = Retriever(
@@ -145,7 +145,7 @@ class Service:
             topics=topics,
             metrics=metrics,
             skipped=skipped,
-            keeper=keeper,
+            snapshots=snapshots,
             model=model,
             reranker=reranker,
             engine=engine,
@@ -153,7 +153,7 @@ class Service:
             log_identity=LogIdentity(locate_broker, topics.documents, lambda: log_watch.reachable),
             unreadable=UnreadableBatchMonitor(
                 locate_broker,
-                lambda: _next_offsets(keeper, log_watch),
+                lambda: _next_offsets(snapshots, log_watch),
                 TopicPartition(topics.curation, 0),
                 skipped,
             ),
@@ -163,7 +163,7 @@ class Service:
             writer=log_writer(),
             provenance=provenance,
             admission=SearchAdmission(
-                max(block.search_threads, SEARCHES_A_PROCESS * processes_to_search(block.search_processes)),
+                max(block.search_threads, SEARCHES_A_PROCESS * search_process_count(block.search_processes)),
                 block.max_search_wait_seconds,
                 lambda reason: metrics.searches_refused.labels(reason=reason).inc(),
             ),
@@ -184,7 +184,7 @@ class Service:
 
     def _start(self) -> None:
         background: dict[str, Coroutine[Any, Any, None]] = {
-            "snapshots": self.keeper.run(),
+            "snapshots": self.snapshots.run(),
             "log watch": self.log_watch.run(),
             "log identity": self.log_identity.run(),
             "worker watch": self.worker_watch.run(),
@@ -222,7 +222,7 @@ class Service:
     @property
     def manifest(self) -> Manifest | None:
         """That of the generation that is served."""
-        return None if self.keeper.served is None else self.keeper.served.manifest
+        return None if self.snapshots.served is None else self.snapshots.served.manifest
 
     def other_log(self) -> str | None:
         """A sentence where the stores were filled from another log than the one that writes would go to."""
@@ -234,9 +234,9 @@ class Service:
 
     def snapshot(self) -> Snapshot:
         """The current one. Raises ApiProblem 503 while there is none."""
-        if self.keeper.current is None:
-            raise not_ready(self.keeper.problem or "The stores are being opened.")
-        return self.keeper.current
+        if self.snapshots.current is None:
+            raise not_ready(self.snapshots.problem or "The stores are being opened.")
+        return self.snapshots.current
 
     async def snapshot_for(self, search: SearchRequest) -> Snapshot:
         """The snapshot a search is to read: that of its cursor, else one at least as new as the token `after`. Raises
@@ -261,7 +261,7 @@ class Service:
     async def reach(self, asked: dict[int, int], wait_seconds: float, *, graph: bool) -> Snapshot:
         """A snapshot that shows these positions. Raises ApiProblem 503 with what has been reached."""
         try:
-            return await self.keeper.wait_for(asked, graph=graph, seconds=wait_seconds)
+            return await self.snapshots.wait_for(asked, graph=graph, seconds=wait_seconds)
         except ServiceStopping as error:
             raise ApiProblem(503, "Stopping", str(error), retry_after_seconds=5) from error
         except NotYetIndexed as error:
@@ -300,7 +300,7 @@ class Service:
             self.replay.prune()
             self.pinned.prune()
             self.provenance.release()
-            self.searches.prune(self.keeper.current)
+            self.searches.prune(self.snapshots.current)
 
 
 async def service_of(request: Request) -> Service:
@@ -313,11 +313,11 @@ def not_ready(reason: str) -> ApiProblem:
     return ApiProblem(503, "Not ready", reason, retry_after_seconds=2)
 
 
-def _next_offsets(keeper: SnapshotManager, log_watch: LagMonitor) -> dict[TopicPartition, int]:
+def _next_offsets(snapshots: SnapshotManager, log_watch: LagMonitor) -> dict[TopicPartition, int]:
     """The partitions with records that searches do not show, and the offset that is wanted next."""
     return {
         TopicPartition(topic, partition): applied.get(partition, -1) + 1
-        for topic, applied in keeper.applied().items()
+        for topic, applied in snapshots.applied().items()
         for partition, lag in log_watch.lag(topic, applied).items()
         if lag.records
     }

@@ -15,7 +15,7 @@ OPEN_TRANSACTION_SECONDS = 10.0  # a shorter one is not worth a note
 def readiness(service: Service) -> Readiness:
     """Ready means: a search would be answered, and not from too long ago. Kafka or an endpoint of vectors out of reach,
     a worker that is gone and dead letters stand in `notes`: searches go on without it."""
-    snapshots = service.keeper
+    snapshots = service.snapshots
     missing = (
         None if snapshots.current is not None else snapshots.problem,
         service.model.problem(service.manifest),
@@ -32,14 +32,19 @@ def readiness(service: Service) -> Readiness:
 
 
 def _lag_problem(service: Service) -> str | None:
-    limit, snapshot = service.settings.service.max_lag_seconds, service.keeper.current
+    limit, snapshot = service.settings.service.max_lag_seconds, service.snapshots.current
     if limit is None or snapshot is None:
         return None
     return too_late(service.log_watch.lag(service.topics.documents, snapshot.reached).values(), limit)
 
 
 def _notes(service: Service) -> Iterator[str]:
-    snapshots, encoder, reranker, log_watch = service.keeper, service.model.encoder, service.reranker, service.log_watch
+    snapshots, encoder, reranker, log_watch = (
+        service.snapshots,
+        service.model.encoder,
+        service.reranker,
+        service.log_watch,
+    )
     if snapshots.current is not None and snapshots.problem:
         yield snapshots.problem
     if damage := snapshots.damage.sentence():
@@ -83,13 +88,13 @@ def gauges(service: Service) -> Iterator[Metric]:
         service.admission.expected_wait_seconds,
     )
     yield gauge("thalweg_cursor_snapshots", "Snapshots kept for cursors.", len(service.pinned))
-    snapshot, served = service.keeper.current, service.keeper.served
+    snapshot, served = service.snapshots.current, service.snapshots.served
     if snapshot is None or served is None:
         return
     yield gauge(
         "thalweg_snapshot_age_seconds",
         "Since the snapshot that searches read was last known to show all that the tables hold.",
-        service.keeper.age_seconds,
+        service.snapshots.age_seconds,
     )
     documents = service.topics.documents
     positions = [(("lance", documents, str(at)), float(offset)) for at, offset in snapshot.reached.items()]
@@ -100,7 +105,7 @@ def gauges(service: Service) -> Iterator[Metric]:
         ("store", "topic", "partition"),
         positions,
     )
-    lags = {topic: service.log_watch.lag(topic, applied) for topic, applied in service.keeper.applied().items()}
+    lags = {topic: service.log_watch.lag(topic, applied) for topic, applied in service.snapshots.applied().items()}
     yield labelled_gauge(
         "thalweg_ingest_lag_records",
         "Records that searches do not show yet.",

@@ -80,7 +80,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         service = getattr(self._app.state, "service", None)
         if service is not None:
-            service.keeper.stop_waiting()
+            service.snapshots.stop_waiting()
         await super().shutdown(sockets)
 
 

@@ -43,15 +43,15 @@ class Ended(NamedTuple):
     reason: str
 
 
-def asking(ask: Ask) -> bytes:
+def encode_ask(ask: Ask) -> bytes:
     return b"ask %d %s %s\n" % (ask.number, ask.retrieval_id.encode(), ask.request.model_dump_json().encode())
 
 
-def stopping(number: int) -> bytes:
+def encode_stop(number: int) -> bytes:
     return b"stop %d\n" % number
 
 
-def asked(line: bytes) -> Ask | Stop:
+def decode_request(line: bytes) -> Ask | Stop:
     word, number, *rest = line.rstrip(b"\n").split(b" ", 3)
     if word == b"stop":
         return Stop(int(number))
@@ -59,15 +59,15 @@ def asked(line: bytes) -> Ask | Stop:
     return Ask(int(number), retrieval_id.decode(), SearchRequest.model_validate_json(request))
 
 
-def telling(number: int, part: SearchFrame) -> bytes:
+def encode_frame(number: int, part: SearchFrame) -> bytes:
     return b"%d %s %s\n" % (number, NAMES[type(part)].encode(), part.model_dump_json(by_alias=True).encode())
 
 
-def ending(number: int, ended: Ended) -> bytes:
+def encode_failure(number: int, ended: Ended) -> bytes:
     return b"%d %s %s\n" % (number, FAILED, " ".join(ended.reason.split()).encode("utf-8", "replace"))
 
 
-def told(line: bytes) -> tuple[int, SearchFrame | Ended]:
+def decode_frame(line: bytes) -> tuple[int, SearchFrame | Ended]:
     number, kind, rest = line.rstrip(b"\n").split(b" ", 2)
     if kind in _KINDS:
         return int(number), _KINDS[kind].model_validate_json(rest)
@@ -122,7 +122,7 @@ class _Answering:
     async def run(self, connection: socket.socket) -> None:
         reader, writer = await asyncio.open_unix_connection(sock=connection, limit=LONGEST_LINE)
         while line := await reader.readline():
-            match asked(line):
+            match decode_request(line):
                 case Ask() as ask:
                     self._running[ask.number] = asyncio.create_task(self._answer(ask, writer))
                 case Stop(number) if number in self._running:
@@ -133,9 +133,9 @@ class _Answering:
         try:
             async with aclosing(self._parts_of(ask.request, ask.retrieval_id)) as parts:
                 async for part in parts:
-                    writer.write(telling(ask.number, part))
+                    writer.write(encode_frame(ask.number, part))
                     await writer.drain()
         except Exception as error:  # noqa: BLE001 -- edge of a process: the service searches by itself, and tells
-            writer.write(ending(ask.number, Ended(f"{type(error).__name__}: {error}")))
+            writer.write(encode_failure(ask.number, Ended(f"{type(error).__name__}: {error}")))
         finally:
             del self._running[ask.number]

@@ -20,22 +20,22 @@ from indexer.runtime.resources import usable_processors
 from query_api.encoder import ServedEncoder
 from query_api.index.snapshot import Snapshot
 from query_api.process_pool.child_process import Answer
-from query_api.process_pool.worker import Fork, ForkLost
+from query_api.process_pool.worker import WorkerLost, WorkerProcess
 from query_api.settings import ServiceBlock
 from schemas.frames import NAMES, SearchFrame, identity
 from schemas.search import SearchRequest
 
 log = structlog.get_logger(__name__)
 
-MET = 10  # searches within MET_SECONDS that found others under way: they come in a crowd
-MET_SECONDS = 1.0
+CROWD_SEARCHES = 10  # searches within CROWD_SECONDS that found others under way: they come in a crowd
+CROWD_SECONDS = 1.0
 STEADY_SECONDS = 0.5  # that a snapshot has lasted; while much is written, each is soon another
-SHORTEST_REST_SECONDS = 1.0  # between two forks
-REST_FACTOR = 50  # at most a fiftieth of the event loop's time goes into forks
-REST_AFTER_LOSS_SECONDS = 60.0
-REST_AFTER_REFUSAL_SECONDS = 3600.0
+SHORTEST_PAUSE_SECONDS = 1.0  # between two workers
+PAUSE_FACTOR = 50  # at most a fiftieth of the event loop's time goes into workers
+PAUSE_AFTER_LOSS_SECONDS = 60.0
+PAUSE_AFTER_REFUSAL_SECONDS = 3600.0
 IDLE_SECONDS = 60.0
-PATIENCE_SECONDS = 5.0  # beyond the budgets of all steps of a search
+SILENCE_SECONDS = 5.0  # beyond the budgets of all steps of a search
 MOST_PROCESSES = 4
 FORKABLE = frozenset({"onnx", "onnx-int8", "hashing"})  # computes in the thread that asks, by nothing outside
 
@@ -43,7 +43,7 @@ FORKABLE = frozenset({"onnx", "onnx-int8", "hashing"})  # computes in the thread
 Search = Callable[[SearchRequest, str, Snapshot, ServedEncoder, Executor], AsyncGenerator[SearchFrame, None]]
 
 
-class SharedSearches:
+class SearchPool:
     """Searches, each by `search` here or in a copy of this process. Used on the event loop."""
 
     def __init__(self, search: Search, executor: Executor, block: ServiceBlock) -> None:
@@ -51,21 +51,21 @@ class SharedSearches:
         self._search = search
         self._executor = executor
         self._threads = block.search_threads
-        self._most_forks = processes_to_search(block.search_processes) - 1
-        self._patience = sum(block.budgets.model_dump().values()) + PATIENCE_SECONDS
+        self._most_workers = search_process_count(block.search_processes) - 1
+        self._silence_seconds = sum(block.budgets.model_dump().values()) + SILENCE_SECONDS
         self.under_way = 0  # here; copies count theirs
-        self._met: deque[float] = deque(maxlen=MET)
+        self._overlaps: deque[float] = deque(maxlen=CROWD_SEARCHES)
         self._searched: tuple[Snapshot | None, float] = (None, 0.0)
         self._of: Snapshot | None = None
-        self._forks: list[Fork] = []
+        self._workers: list[WorkerProcess] = []
         self._making: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
-        self._rests_until = 0.0
+        self._no_fork_before = 0.0
 
     @property
     def copies(self) -> int:
         """How many processes beside this one search now."""
-        return len(self._forks)
+        return len(self._workers)
 
     async def search(
         self, request: SearchRequest, retrieval_id: str, snapshot: Snapshot, encoder: ServedEncoder, *, reranked: bool
@@ -73,22 +73,22 @@ class SharedSearches:
         """The frames of an answer, as each is final. A re-ranker is asked from this process only. Raises as `search`
         does."""
         given: set[str] = set()
-        if self.under_way and not reranked and self._may_be_forked(request, snapshot, encoder):
-            fork = self._fork_of(request, snapshot, encoder)
-            if fork is not None and fork.under_way <= self.under_way:
+        if self.under_way and not reranked and self._is_forkable(request, snapshot, encoder):
+            worker = self._idlest_worker(request, snapshot, encoder)
+            if worker is not None and worker.under_way <= self.under_way:
                 self.forked += 1
                 try:
-                    async with aclosing(fork.search(request, retrieval_id)) as parts:
+                    async with aclosing(worker.search(request, retrieval_id)) as parts:
                         async for part in parts:
                             yield part
                             given.add(_identity(part))
-                except ForkLost as error:
+                except WorkerLost as error:
                     log.warning("a search was begun again here", retrieval_id=retrieval_id, error=str(error))
                 else:
                     return
                 finally:
-                    if fork.lost is not None and fork in self._forks:
-                        self._rests_until = time.monotonic() + REST_AFTER_LOSS_SECONDS
+                    if worker.lost is not None and worker in self._workers:
+                        self._no_fork_before = time.monotonic() + PAUSE_AFTER_LOSS_SECONDS
         self.under_way += 1
         try:
             async with aclosing(self._parts(snapshot, encoder, self._executor)(request, retrieval_id)) as parts:
@@ -103,8 +103,8 @@ class SharedSearches:
         idle_since = time.monotonic() - IDLE_SECONDS
         if self._searched[0] is not current:
             self._searched = (None, 0.0)
-        self._forks = [fork for fork in self._forks if fork.lost is None]
-        if self._forks and (self._of is not current or all(fork.used_at < idle_since for fork in self._forks)):
+        self._workers = [worker for worker in self._workers if worker.lost is None]
+        if self._workers and (self._of is not current or all(worker.used_at < idle_since for worker in self._workers)):
             self._retire()
 
     async def close(self) -> None:
@@ -114,29 +114,31 @@ class SharedSearches:
         self._retire()
         await asyncio.gather(*self._ending, return_exceptions=True)
 
-    def _may_be_forked(self, request: SearchRequest, snapshot: Snapshot, encoder: ServedEncoder) -> bool:
+    def _is_forkable(self, request: SearchRequest, snapshot: Snapshot, encoder: ServedEncoder) -> bool:
         """Nothing the search reads or asks is outside this process's memory, and it is no page of an older snapshot."""
-        if self._most_forks <= 0:
+        if self._most_workers <= 0:
             return False
         plain = request.context == "parent" and request.duplicates != "semantic" and not request.offset
         return plain and snapshot.in_memory and encoder.provider in FORKABLE
 
-    def _fork_of(self, request: SearchRequest, snapshot: Snapshot, encoder: ServedEncoder) -> Fork | None:
+    def _idlest_worker(
+        self, request: SearchRequest, snapshot: Snapshot, encoder: ServedEncoder
+    ) -> WorkerProcess | None:
         """The copy with the fewest searches under way, if there is one of this snapshot; if not, there may soon be."""
-        usable = [fork for fork in self._forks if fork.lost is None] if self._of is snapshot else []
-        if len(usable) < self._most_forks and self._making is None and self._worth_it(snapshot):
+        usable = [worker for worker in self._workers if worker.lost is None] if self._of is snapshot else []
+        if len(usable) < self._most_workers and self._making is None and self._is_crowded(snapshot):
             self._making = asyncio.create_task(self._make(request, snapshot, encoder), name="copy of this process")
             self._making.add_done_callback(self._made)
-        return min(usable, key=lambda fork: fork.under_way, default=None)
+        return min(usable, key=lambda worker: worker.under_way, default=None)
 
-    def _worth_it(self, snapshot: Snapshot) -> bool:
+    def _is_crowded(self, snapshot: Snapshot) -> bool:
         """To be asked once for each search that found another one under way."""
         now = time.monotonic()
         if self._searched[0] is not snapshot:
             self._searched = (snapshot, now)
-        self._met.append(now)
-        crowded = len(self._met) == MET and now - self._met[0] < MET_SECONDS
-        return crowded and now - self._searched[1] >= STEADY_SECONDS and now >= self._rests_until
+        self._overlaps.append(now)
+        crowded = len(self._overlaps) == CROWD_SEARCHES and now - self._overlaps[0] < CROWD_SECONDS
+        return crowded and now - self._searched[1] >= STEADY_SECONDS and now >= self._no_fork_before
 
     async def _make(self, request: SearchRequest, snapshot: Snapshot, encoder: ServedEncoder) -> None:
         """One more copy. The question that asked for it shows whether it is of use, by all channels: a request may be
@@ -144,42 +146,42 @@ class SharedSearches:
         if self._of is not snapshot:
             self._retire()
             self._of = snapshot
-        fork = await Fork.made(partial(self._parts_of_a_copy, snapshot, encoder), self._patience)
-        self._rests_until = time.monotonic() + max(SHORTEST_REST_SECONDS, REST_FACTOR * fork.fork_seconds)
+        worker = await WorkerProcess.made(partial(self._parts_of_a_copy, snapshot, encoder), self._silence_seconds)
+        self._no_fork_before = time.monotonic() + max(SHORTEST_PAUSE_SECONDS, PAUSE_FACTOR * worker.fork_seconds)
         try:
-            async with aclosing(fork.search(SearchRequest(q=request.q), "first")) as parts:
+            async with aclosing(worker.search(SearchRequest(q=request.q), "first")) as parts:
                 async for _ in parts:
                     pass
-            if fork.lost is not None:
-                raise ForkLost(fork.lost)
+            if worker.lost is not None:
+                raise WorkerLost(worker.lost)
         except BaseException as error:
-            self._rests_until = time.monotonic() + REST_AFTER_LOSS_SECONDS
+            self._no_fork_before = time.monotonic() + PAUSE_AFTER_LOSS_SECONDS
             log.warning("a copy of this process is of no use", error=str(error))
-            self._end(fork)
+            self._end(worker)
             if not isinstance(error, Exception):
                 raise
             return
-        log.info("searching in one more process", pid=fork.pid, fork_seconds=round(fork.fork_seconds, 3))
-        self._forks.append(fork)
+        log.info("searching in one more process", pid=worker.pid, fork_seconds=round(worker.fork_seconds, 3))
+        self._workers.append(worker)
 
     def _made(self, task: "asyncio.Task[None]") -> None:
         self._making = None
         if task.cancelled() or (error := task.exception()) is None:
             return
         if isinstance(error, OSError):
-            self._rests_until = time.monotonic() + REST_AFTER_REFUSAL_SECONDS
+            self._no_fork_before = time.monotonic() + PAUSE_AFTER_REFUSAL_SECONDS
             log.warning("the system allows no copy of this process: it searches alone for an hour", error=str(error))
         else:
-            self._most_forks = 0
+            self._most_workers = 0
             log.error("this process cannot be copied: it searches alone", exc_info=error)
 
     def _retire(self) -> None:
-        retired, self._forks, self._of = self._forks, [], None
-        for fork in retired:
-            self._end(fork)
+        retired, self._workers, self._of = self._workers, [], None
+        for worker in retired:
+            self._end(worker)
 
-    def _end(self, fork: Fork) -> None:
-        ending = asyncio.create_task(fork.close(), name="end of a copy of this process")
+    def _end(self, worker: WorkerProcess) -> None:
+        ending = asyncio.create_task(worker.close(), name="end of a copy of this process")
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
 
@@ -193,7 +195,7 @@ class SharedSearches:
         return answer
 
 
-def processes_to_search(wanted: int) -> int:
+def search_process_count(wanted: int) -> int:
     """How many processes may search: as many as wanted, for 0 one for each core that may be used; where processes can
     be forked."""
     if sys.platform != "linux":

@@ -14,11 +14,11 @@ from query_api.process_pool.child_process import (
     Answer,
     Ask,
     Ended,
-    asking,
+    decode_frame,
+    encode_ask,
+    encode_stop,
     open_files,
     run_copy,
-    stopping,
-    told,
 )
 from schemas.frames import Done, SearchFrame, Stage
 from schemas.search import SearchRequest
@@ -30,16 +30,16 @@ ENDS_WITHIN_SECONDS = 5.0
 BEGINS_WITHIN_SECONDS = 5.0  # the first part waits for no step: a copy that does not tell it runs no more
 
 
-class ForkLost(Exception):
+class WorkerLost(Exception):
     """The copy did not finish this search: it is gone, stuck, or failed. Here it can be done all the same."""
 
 
-class Fork:
+class WorkerProcess:
     """A process that answers searches as this one did when it was copied. Made and used on the event loop.
 
     Threads are not copied. A lock that another thread held at that moment stays locked in the copy, so the first
     search it is sent shows whether it is of use. One in which a step fails, that does not begin
-    an answer soon, or that says nothing for `patience_seconds`, is ended.
+    an answer soon, or that says nothing for `silence_seconds`, is ended.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Fork:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         fork_seconds: float,
-        patience_seconds: float,
+        silence_seconds: float,
     ) -> None:
         self.pid = process.pid
         self.fork_seconds = fork_seconds
@@ -57,13 +57,13 @@ class Fork:
         self.lost: str | None = None
         self._process = process
         self._writer = writer
-        self._patience_seconds = patience_seconds
+        self._silence_seconds = silence_seconds
         self._waiting: dict[int, asyncio.Queue[SearchFrame | Ended | None]] = {}
         self._asked = 0
         self._listening = asyncio.create_task(self._listen(reader), name="searches in a copy of this process")
 
     @classmethod
-    async def made(cls, parts_of: Callable[[], Answer], patience_seconds: float) -> "Fork":
+    async def made(cls, parts_of: Callable[[], Answer], silence_seconds: float) -> "WorkerProcess":
         """A copy of this process as it is now, which searches with what `parts_of` makes there.
 
         Raises OSError where the system refuses it; `multiprocessing` then leaves four files open.
@@ -83,35 +83,35 @@ class Fork:
         finally:
             there.close()
         reader, writer = await asyncio.open_unix_connection(sock=here, limit=LONGEST_LINE)
-        return cls(process, reader, writer, fork_seconds, patience_seconds)
+        return cls(process, reader, writer, fork_seconds, silence_seconds)
 
     async def search(self, request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchFrame, None]:
-        """The parts of an answer, as the engine gives them; no step that failed. Raises ForkLost at any moment."""
+        """The parts of an answer, as the engine gives them; no step that failed. Raises WorkerLost at any moment."""
         if self.lost is not None:
-            raise ForkLost(self.lost)
+            raise WorkerLost(self.lost)
         self._asked += 1
         number = self._asked
-        told_here: asyncio.Queue[SearchFrame | Ended | None] = asyncio.Queue()
-        self._waiting[number] = told_here
+        frames: asyncio.Queue[SearchFrame | Ended | None] = asyncio.Queue()
+        self._waiting[number] = frames
         self.under_way += 1
         self.used_at = time.monotonic()
         ended = False
         try:
-            self._writer.write(asking(Ask(number, retrieval_id, request)))
-            patience_seconds = min(BEGINS_WITHIN_SECONDS, self._patience_seconds)
+            self._writer.write(encode_ask(Ask(number, retrieval_id, request)))
+            silence_seconds = min(BEGINS_WITHIN_SECONDS, self._silence_seconds)
             while not ended:
-                part = await self._next(told_here, patience_seconds)
-                patience_seconds = self._patience_seconds
+                part = await self._next(frames, silence_seconds)
+                silence_seconds = self._silence_seconds
                 ended = isinstance(part, Done | Ended)
                 if isinstance(part, Ended):
-                    raise ForkLost(part.reason)
+                    raise WorkerLost(part.reason)
                 self._look_for_failure(part)
                 yield part
         finally:
             self.under_way -= 1
             del self._waiting[number]
             if not ended and self.lost is None:
-                self._writer.write(stopping(number))
+                self._writer.write(encode_stop(number))
 
     async def close(self) -> None:
         """End it once the searches it was sent are done, by force if that takes too long."""
@@ -127,31 +127,31 @@ class Fork:
 
     def _look_for_failure(self, part: SearchFrame) -> None:
         """All that a copy reads is in its memory: a step that failed there met a lock that nobody opens. Raises
-        ForkLost; an answer that was told up to Done is left as it is."""
+        WorkerLost; an answer that was told up to Done is left as it is."""
         match part:
             case Stage(name=name, error=str(error)):
                 self._end(f"the step {name} failed in it: {error}")
-                raise ForkLost(self.lost)
+                raise WorkerLost(self.lost)
             case Done(failed_channels=failed) if failed:
                 self._end(f"steps failed in it: {failed}")
 
     async def _next(
-        self, told_here: "asyncio.Queue[SearchFrame | Ended | None]", patience_seconds: float
+        self, frames: "asyncio.Queue[SearchFrame | Ended | None]", silence_seconds: float
     ) -> SearchFrame | Ended:
         try:
-            async with asyncio.timeout(patience_seconds):
-                part = await told_here.get()
+            async with asyncio.timeout(silence_seconds):
+                part = await frames.get()
         except TimeoutError:
-            self._end(f"it said nothing for {patience_seconds:g} s")
-            raise ForkLost(self.lost) from None
+            self._end(f"it said nothing for {silence_seconds:g} s")
+            raise WorkerLost(self.lost) from None
         if part is None:
-            raise ForkLost(self.lost)
+            raise WorkerLost(self.lost)
         return part
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         try:
             while line := await reader.readline():
-                number, part = told(line)
+                number, part = decode_frame(line)
                 if number in self._waiting:
                     self._waiting[number].put_nowait(part)
             self._end("it has ended")
@@ -167,8 +167,8 @@ class Fork:
             return
         self.lost = reason
         self._process.kill()
-        for told_here in self._waiting.values():
-            told_here.put_nowait(None)
+        for frames in self._waiting.values():
+            frames.put_nowait(None)
         self._writer.close()
 
 

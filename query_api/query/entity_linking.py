@@ -42,7 +42,7 @@ def strength(alias_weight: float, words: int, targets: int) -> float:
 Link = TypeVar("Link", QueryLink, NamedEntity)
 
 
-class Names(NamedTuple):
+class LinkedNames(NamedTuple):
     """What a question names: titles, and entities that are no title; longest names first. `given` where the caller said
     what it names."""
 
@@ -51,7 +51,9 @@ class Names(NamedTuple):
     given: bool = False
 
 
-def names_in(question: Question, view: GraphView, collection: str | None, given: Sequence[str] | None = None) -> Names:
+def names_in(
+    question: Question, view: GraphView, collection: str | None, given: Sequence[str] | None = None
+) -> LinkedNames:
     """The titles and, where no title matches, the entities that the question names; longest names first, none of whose
     words are used twice. Where names are `given`, these instead, as surely as a long one."""
     given_as = {normalise_text(name): name for name in reversed(given or ())}
@@ -83,10 +85,10 @@ def names_in(question: Question, view: GraphView, collection: str | None, given:
             elif not wanted_titles and not reached:
                 used[span.first : span.last] = [True] * (span.last - span.first)
                 entities.extend(NamedEntity(surface, key) for key in known[span.name])
-    return Names(links, entities, given is not None)
+    return LinkedNames(links, entities, given is not None)
 
 
-def shown_names(names: Names, view: GraphView) -> tuple[NamedInQuestion, ...]:
+def shown_names(names: LinkedNames, view: GraphView) -> tuple[NamedInQuestion, ...]:
     """The names for a person to read, at most SHOWN of each: a name may stand for an entity in each of thousands of
     collections. What the graph no longer holds is left out."""
     links, other_links = _shown(names.links)

@@ -48,7 +48,7 @@ _CALLED = word_set("title titled called named")
 _WHO = word_set("who whose whom")  # then a person is asked for, and none is given, but behind `by`
 
 
-class Speaking:
+class FieldCues:
     """A question's words, and which of them speak of which field."""
 
     def __init__(self, text: str, words: Sequence[Word]) -> None:
@@ -139,7 +139,7 @@ def recognise(question: str, documents: DocumentIndex, live: NDArray[np.bool_], 
     total = int(live.sum())
     if not words or not total:
         return Recognised((), 0.0)
-    speaking = Speaking(question, words)
+    speaking = FieldCues(question, words)
     found = [*_by_literal_id(question, words, documents, live), *_by_time(speaking, documents, live)]
     found += _by_phrase(speaking, documents, live, is_common)
     taken: set[int] = set()
@@ -178,7 +178,7 @@ def _by_spelling(literal: str, called: NamedDocuments, documents: DocumentIndex)
     return called._replace(fits=nearly)
 
 
-def _by_time(speaking: Speaking, documents: DocumentIndex, live: NDArray[np.bool_]) -> Iterable[Constraint]:
+def _by_time(speaking: FieldCues, documents: DocumentIndex, live: NDArray[np.bool_]) -> Iterable[Constraint]:
     """Times, in the fields that the question speaks of, else in those with one date a document."""
     times = times_in(speaking.text)
     if not times:
@@ -206,7 +206,7 @@ def _by_time(speaking: Speaking, documents: DocumentIndex, live: NDArray[np.bool
 
 
 def _by_phrase(
-    speaking: Speaking, documents: DocumentIndex, live: NDArray[np.bool_], is_common: IsCommon
+    speaking: FieldCues, documents: DocumentIndex, live: NDArray[np.bool_], is_common: IsCommon
 ) -> Iterable[Constraint]:
     """Ids in other spellings, names and values of metadata, as whole words.
 
@@ -267,11 +267,11 @@ def _identity(first: int, last: int, said: str, called: NamedDocuments) -> Const
     return Constraint(first, last, said, ("document",), (("=", said),), called.rows, called.fits, 1.0, identity=True)
 
 
-def _shown(speaking: Speaking, first: int, last: int) -> str:
+def _shown(speaking: FieldCues, first: int, last: int) -> str:
     return speaking.text[speaking.words[first].start : speaking.words[last - 1].end]
 
 
-def _value_of(speaking: Speaking, first: int, last: int, fields: Sequence[str]) -> str:
+def _value_of(speaking: FieldCues, first: int, last: int, fields: Sequence[str]) -> str:
     """What the words say without the name of their field, behind which a bare number is found: `volume 12`."""
     for field in fields:
         name = [word.text for word in words_of(field.rpartition(".")[2])]

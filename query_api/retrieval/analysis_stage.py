@@ -13,9 +13,9 @@ from typing import NamedTuple
 from query_api.index.text.dates import Span
 from query_api.index.text.phrases import words_of
 from query_api.query.dates import EARLIEST, LATEST, RelativeTime, asks_for_newest, relative_time
-from query_api.query.entity_linking import Names, names_in, shown_names
-from query_api.query.field_constraints import Recognised, Speaking, shown_fields
-from query_api.retrieval.fusion import DEPTH, Place
+from query_api.query.entity_linking import LinkedNames, names_in, shown_names
+from query_api.query.field_constraints import FieldCues, Recognised, shown_fields
+from query_api.retrieval.fusion import DEPTH, RankedPassage
 from query_api.retrieval.retrievers.structured import recognised_fields
 from query_api.retrieval.stages import SearchContext, within
 from schemas.hits import FieldInQuestion, NamedInQuestion, PeriodInQuestion
@@ -28,7 +28,7 @@ class Analysis(NamedTuple):
     """What a question names in the graph, and what it asks of documents' fields; None for what was not looked up or
     took too long."""
 
-    names: Names | None
+    names: LinkedNames | None
     fields: Recognised | None
 
     def shown(self, context: SearchContext) -> tuple[tuple[NamedInQuestion, ...], tuple[FieldInQuestion, ...]]:
@@ -40,7 +40,7 @@ class Analysis(NamedTuple):
 async def analyse(context: SearchContext) -> Analysis:
     """Look up the names and fields of a question, each within the budget of the channel that goes by them."""
     request, snapshot, budgets = context.request, context.snapshot, context.settings.budgets
-    names: Names | None = None
+    names: LinkedNames | None = None
     fields: Recognised | None = None
     if "graph" in context.channels:
         looking = context.run(lambda: names_in(context.question, snapshot.graph, request.collection, request.names))
@@ -63,7 +63,7 @@ async def within_asked_time(context: SearchContext) -> tuple[SearchContext, Peri
         return context, None
     fields, words, scope = context.snapshot.text.fields, words_of(question), context.scope
     inside = [at for at, word in enumerate(words) if time.start <= word.start < time.end]
-    speaking = Speaking(question, words)
+    speaking = FieldCues(question, words)
 
     def spoken_of(field: str) -> bool:
         return speaking.cued(field, inside[0], inside[-1] + 1)
@@ -79,7 +79,7 @@ async def within_asked_time(context: SearchContext) -> tuple[SearchContext, Peri
     return (replace(context, scope=narrowed) if narrowed.documents else context), period
 
 
-def newest_first(places: Sequence[Place], context: SearchContext) -> list[Place]:
+def newest_first(places: Sequence[RankedPassage], context: SearchContext) -> list[RankedPassage]:
     """The first places in the order of score x (1 + .5 x the share of their dates that is older), by whole days.
 
     The share, and not the age, so that the preference is the same among documents of a week and of a century, and none

@@ -116,7 +116,7 @@ class ResultCache:
         )
 
 
-async def told_again(parts: Sequence[SearchFrame], retrieval_id: str) -> AsyncGenerator[SearchFrame, None]:
+async def replay_answer(parts: Sequence[SearchFrame], retrieval_id: str) -> AsyncGenerator[SearchFrame, None]:
     """The parts of a kept answer under another retrieval's id, marked as cached. Times of its steps are not its own, so
     none are told at its end."""
     for part in parts:

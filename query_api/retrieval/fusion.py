@@ -86,7 +86,7 @@ class FusionWeights:
     structured: float = 4.0  # above what all others can sum up to
 
 
-class Place(NamedTuple):
+class RankedPassage(NamedTuple):
     """A place in the order of hits: what stands there, and how each channel saw it.
 
     `chunk_id` is the best chunk of the passage where a channel looked at chunks, or the chunk that stands for itself.
@@ -111,7 +111,7 @@ class _Unit(NamedTuple):
     candidate: Candidate
 
 
-class Found(NamedTuple):
+class ChannelResults(NamedTuple):
     """What the channels found: lists best first, the graph's scores by passage id, how far its gate is open and how
     conclusive the structured channel is, both in [0, 1]; how passages compare with the question."""
 
@@ -126,7 +126,7 @@ class Found(NamedTuple):
 
 
 def places(
-    found: Found,
+    found: ChannelResults,
     document_of: Callable[[str], DocumentKey],
     *,
     mode: Mode,
@@ -135,7 +135,7 @@ def places(
     weights: FusionWeights,
     first: int,
     limits: Sequence[Limit] = (),
-) -> list[Place]:
+) -> list[RankedPassage]:
     """The first places in the order of everything found; one channel alone keeps its own order and scores.
 
     Hybrid, by `fusion`; to each is added structured weight x conclusiveness x that channel's score:
@@ -186,11 +186,11 @@ def places(
         pool = sum(unit in blocks[0] for unit in order[:COVERAGE_POOL])
         order = _covering(order, pool, final, found)
     rankings = {name: dict(zip(ranked(scores[name]), count(1))) for name in used}
-    placed: list[Place] = []
+    placed: list[RankedPassage] = []
     for unit in order[:first]:
         candidate = candidates.get(unit)
         placed.append(
-            Place(
+            RankedPassage(
                 passage_id=unit if candidate is None else candidate.passage_id,
                 chunk_id=None if candidate is None else candidate.chunk_id,
                 score=min(final[unit], placed[-1].score) if placed else final[unit],
@@ -210,7 +210,7 @@ def _first(units: Mapping[str, Sequence[_Unit]], depth: int | None) -> dict[str,
     }
 
 
-def _used(mode: Mode, found: Found) -> list[str]:
+def _used(mode: Mode, found: ChannelResults) -> list[str]:
     """The channels that decide in this mode."""
     if mode not in ("hybrid", "rerank"):
         return [mode]
@@ -223,7 +223,7 @@ def _used(mode: Mode, found: Found) -> list[str]:
 
 
 def _fused(
-    lists: Mapping[str, Scores], found: Found, mode: Mode, fusion: Fusion, weights: FusionWeights
+    lists: Mapping[str, Scores], found: ChannelResults, mode: Mode, fusion: Fusion, weights: FusionWeights
 ) -> dict[str, float]:
     """The scores of one block of candidates."""
     graph_weight = weights.graph * found.gate
@@ -250,7 +250,7 @@ def _fused(
     return weighted_sum([fused, exact], [1.0, weights.structured])
 
 
-def _by_text(lists: Mapping[str, Scores], evidence: Scores, found: Found) -> dict[str, float]:
+def _by_text(lists: Mapping[str, Scores], evidence: Scores, found: ChannelResults) -> dict[str, float]:
     """The text score of every candidate. A further chunk of a passage has its own cosine, and no BM25."""
     text = [] if found.compared is None else found.compared.text.tolist()
     row_of = {} if found.compared is None else found.compared.row_of
@@ -262,7 +262,7 @@ def _by_text(lists: Mapping[str, Scores], evidence: Scores, found: Found) -> dic
     }
 
 
-def _covering(order: Sequence[str], pool: int, final: Scores, found: Found) -> list[str]:
+def _covering(order: Sequence[str], pool: int, final: Scores, found: ChannelResults) -> list[str]:
     """The order, its first `pool` places taken so that they cover the question; as it is where one of them cannot be
     compared. Of the first block's units alone, so that deeper ones only append.
 

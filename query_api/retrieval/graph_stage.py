@@ -9,7 +9,7 @@ from query_api.retrieval.analysis_stage import Analysis
 from query_api.retrieval.comparison import Compared, Comparer, best_scores
 from query_api.retrieval.fusion import DEPTH
 from query_api.retrieval.retrievers.graph import graph_channel
-from query_api.retrieval.retrievers.graph_scoring import Findings
+from query_api.retrieval.retrievers.graph_scoring import GraphResults
 from query_api.retrieval.stages import Diagnostics, Outcome, SearchContext, within
 from query_api.retrieval.text_stage import TextResults
 
@@ -54,12 +54,12 @@ async def compare_rest(
 
 async def follow_graph(
     context: SearchContext, analysis: Analysis, comparison: Comparison | None, diagnostics: Diagnostics
-) -> Outcome[Findings]:
+) -> Outcome[GraphResults]:
     """What the graph reaches from the names in the question and from what was found. The keyword index is not asked
     again where it has failed before."""
     request, snapshot, question = context.request, context.snapshot, context.question
 
-    def follow() -> Findings:
+    def follow() -> GraphResults:
         if comparison is None:
             reason = diagnostics.failed.get("compare", "it was not tried")
             raise TransientStoreError(f"What was found was not compared with the question: {reason}")

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 
-from query_api.retrieval.fusion import Place
+from query_api.retrieval.fusion import RankedPassage
 from query_api.retrieval.ranking import Ranking, Retrieved
 from query_api.retrieval.results.explanation import factors_of
-from query_api.retrieval.results.hits import Texts, hits_of, span_of, with_contexts
-from query_api.retrieval.results.paths import Trail
+from query_api.retrieval.results.hits import PageTexts, hits_of, span_of, with_contexts
+from query_api.retrieval.results.paths import PathBuilder
 from query_api.retrieval.stages import TEXTS_OF_HITS, read_texts, together
 from query_api.retrieval.subqueries import MergedRanking
 from schemas.hits import Hit
@@ -24,12 +24,12 @@ def batches(count: int) -> Iterator[tuple[int, int]]:
         start, size = start + size, BATCH_HITS
 
 
-async def hits_at(ranking: Ranking | MergedRanking, page: Sequence[Place], ranks: Sequence[int]) -> list[Hit]:
+async def hits_at(ranking: Ranking | MergedRanking, page: Sequence[RankedPassage], ranks: Sequence[int]) -> list[Hit]:
     """The hits at these places, with their ranks and all their texts. Of several questions each hit is as the one has
     it that ranks it best, with its ranks in the parts. Raises SearchFailed."""
     if isinstance(ranking, Ranking):
         return await _hits(ranking.retrieved, page, ranks)
-    of_search: dict[int, list[tuple[Place, int]]] = {}
+    of_search: dict[int, list[tuple[RankedPassage, int]]] = {}
     for place, rank in zip(page, ranks, strict=True):
         of_search.setdefault(ranking.merged[place.passage_id].search, []).append((place, rank))
     found = await together(
@@ -40,10 +40,10 @@ async def hits_at(ranking: Ranking | MergedRanking, page: Sequence[Place], ranks
     return [hit.model_copy(update={"parts": ranking.ranks_in_parts(hit.passage_id)}) for hit in hits]
 
 
-async def _hits(retrieved: Retrieved, page: Sequence[Place], ranks: Sequence[int]) -> list[Hit]:
+async def _hits(retrieved: Retrieved, page: Sequence[RankedPassage], ranks: Sequence[int]) -> list[Hit]:
     context, graph = retrieved.context, retrieved.graph
     snapshot, question = context.snapshot, context.question
-    trail = Trail(question, snapshot.graph, graph) if graph.gathered is not None else None
+    trail = PathBuilder(question, snapshot.graph, graph) if graph.seed_set is not None else None
     wanted = list(dict.fromkeys(place.passage_id for place in page))
     evidence = trail.passages_of_evidence(wanted) if trail else set()
     texts = await read_texts(context, TEXTS_OF_HITS, _texts(retrieved, wanted, evidence), retrieved.diagnostics)
@@ -60,7 +60,7 @@ async def _hits(retrieved: Retrieved, page: Sequence[Place], ranks: Sequence[int
     return hits if context.request.context == "parent" else await _with_contexts(retrieved, hits, texts)
 
 
-async def _texts(retrieved: Retrieved, wanted: Sequence[str], evidence: set[str]) -> Texts:
+async def _texts(retrieved: Retrieved, wanted: Sequence[str], evidence: set[str]) -> PageTexts:
     """The passages, the chunks of these and of those that hold evidence, the documents they are of."""
     context, text = retrieved.context, retrieved.context.snapshot.text
     parents = list(dict.fromkeys([*wanted, *sorted(evidence)]))
@@ -68,10 +68,10 @@ async def _texts(retrieved: Retrieved, wanted: Sequence[str], evidence: set[str]
         context.run(lambda: context.passages.read(wanted)), context.run(lambda: text.chunks_of_passages(parents))
     )
     keys = list(dict.fromkeys(passage.key for passage in passages.values()))
-    return Texts(passages, chunks, await context.run(lambda: text.documents(keys)))
+    return PageTexts(passages, chunks, await context.run(lambda: text.documents(keys)))
 
 
-async def _with_contexts(retrieved: Retrieved, hits: list[Hit], texts: Texts) -> list[Hit]:
+async def _with_contexts(retrieved: Retrieved, hits: list[Hit], texts: PageTexts) -> list[Hit]:
     context, request = retrieved.context, retrieved.context.request
     chunks = {chunk.id: chunk for of_passage in texts.chunks.values() for chunk in of_passage}
     spans = [span_of(request, chunks[hit.chunk_id]) for hit in hits]

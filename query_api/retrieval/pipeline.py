@@ -18,7 +18,7 @@ from query_api.retrieval.graph_stage import compare, follow_graph
 from query_api.retrieval.page import batches, hits_at
 from query_api.retrieval.ranking import Ranking, Retrieved, rank
 from query_api.retrieval.rerank import asks_reranker, reranked, scored
-from query_api.retrieval.retrievers.graph_scoring import NOTHING, Findings
+from query_api.retrieval.retrievers.graph_scoring import NOTHING, GraphResults
 from query_api.retrieval.retrievers.structured import Structured
 from query_api.retrieval.stages import (
     ALL_CHANNELS,
@@ -152,7 +152,7 @@ async def retrieve(
     yield Retrieved(context, analysis, text, comparison, graph, diagnostics)
 
 
-def _require_an_answer(context: SearchContext, diagnostics: Diagnostics, graph: Findings) -> None:
+def _require_an_answer(context: SearchContext, diagnostics: Diagnostics, graph: GraphResults) -> None:
     needed = context.channels - {"graph", "structured"} or context.channels - {"graph"} or context.channels
     reached = graph.scores if context.request.mode != "rerank" else {}
     if needed <= diagnostics.failed.keys() and not reached:

@@ -10,11 +10,11 @@ import numpy as np
 
 from indexer.text_analysis import query_terms
 from query_api.retrieval.analysis_stage import Analysis, newest_first
-from query_api.retrieval.fusion import DEPTH, Found, FusionWeights, Place, places
+from query_api.retrieval.fusion import DEPTH, ChannelResults, FusionWeights, RankedPassage, places
 from query_api.retrieval.graph_stage import Comparison, compare_rest
 from query_api.retrieval.results.confidence import TOGETHER, Evidence, with_confidence
 from query_api.retrieval.results.dedup import distinct
-from query_api.retrieval.retrievers.graph_scoring import Findings
+from query_api.retrieval.retrievers.graph_scoring import GraphResults
 from query_api.retrieval.stages import TEXTS_OF_HITS, Diagnostics, SearchContext, read_texts
 from query_api.retrieval.text_stage import TextResults, deepen
 from schemas.search import SearchRequest
@@ -30,7 +30,7 @@ class Retrieved:
     analysis: Analysis
     text: TextResults
     comparison: Comparison | None
-    graph: Findings
+    graph: GraphResults
     diagnostics: Diagnostics
 
     @property
@@ -62,7 +62,7 @@ class Ranking:
     """Places, best first, and what they were made of, by as many candidates as that took. With a floor of confidence,
     `best_confidence` is that of the likeliest place."""
 
-    places: list[Place]
+    places: list[RankedPassage]
     retrieved: Retrieved
     best_confidence: float | None = None
 
@@ -100,7 +100,9 @@ async def rank(retrieved: Retrieved, needed: int) -> Ranking:
             return Ranking(chosen, retrieved)
 
 
-async def without_duplicates(context: SearchContext, order: list[Place], diagnostics: Diagnostics) -> list[Place]:
+async def without_duplicates(
+    context: SearchContext, order: list[RankedPassage], diagnostics: Diagnostics
+) -> list[RankedPassage]:
     """The places without the duplicates that the request asks to leave out. Raises SearchFailed."""
     request, text, passages = context.request, context.snapshot.text, context.passages
     if request.duplicates == "keep":
@@ -109,21 +111,21 @@ async def without_duplicates(context: SearchContext, order: list[Place], diagnos
     return await read_texts(context, TEXTS_OF_HITS, step, diagnostics)
 
 
-def _fused(retrieved: Retrieved, first: int) -> list[Place]:
-    context, text, findings = retrieved.context, retrieved.text, retrieved.graph
+def _fused(retrieved: Retrieved, first: int) -> list[RankedPassage]:
+    context, text, found = retrieved.context, retrieved.text, retrieved.graph
     request, graph, comparison = context.request, context.snapshot.graph, retrieved.comparison
     return places(
-        Found(
+        ChannelResults(
             text.vector or [],
             text.keyword or [],
-            findings.scores,
+            found.scores,
             text.structured.candidates,
-            findings.gate,
+            found.gate,
             1.0 if request.mode == "structured" else text.structured.conclusiveness,
             None if comparison is None else comparison.compared,
             np.zeros(0) if comparison is None else comparison.comparer.idf,
         ),
-        lambda passage_id: graph.document_key(graph.document_of_passage(findings.numbers[passage_id])),
+        lambda passage_id: graph.document_key(graph.document_of_passage(found.numbers[passage_id])),
         mode=request.mode,
         group=request.group,
         fusion=request.fusion,
@@ -140,7 +142,7 @@ def _weights(weights: FusionWeights, request: SearchRequest) -> FusionWeights:
     return replace(weights, **asked)
 
 
-def _judged(retrieved: Retrieved, order: list[Place]) -> list[Place]:
+def _judged(retrieved: Retrieved, order: list[RankedPassage]) -> list[RankedPassage]:
     evidence, judge = retrieved.evidence, retrieved.context.settings.judge
     if evidence is None or judge is None:
         return order

@@ -8,7 +8,7 @@ order as it was, and the answer says why.
 from collections.abc import Mapping, Sequence
 
 from query_api.rerankers.served import ServedReranker
-from query_api.retrieval.fusion import Place
+from query_api.retrieval.fusion import RankedPassage
 from query_api.retrieval.stages import Outcome, SearchContext, within
 from schemas.search import RERANKED_MODES, SearchRequest
 
@@ -21,7 +21,7 @@ def asks_reranker(request: SearchRequest) -> bool:
 
 
 async def scored(
-    context: SearchContext, reranker: ServedReranker, order: Sequence[Place]
+    context: SearchContext, reranker: ServedReranker, order: Sequence[RankedPassage]
 ) -> Outcome[Mapping[str, float]]:
     """The model's scores by the ids of what stands at the first places, without what the text stores do not hold."""
 
@@ -33,7 +33,9 @@ async def scored(
     return await within(STEP, reranker.budget_seconds, score())
 
 
-def reranked(context: SearchContext, order: Sequence[Place], scores: Mapping[str, float], depth: int) -> list[Place]:
+def reranked(
+    context: SearchContext, order: Sequence[RankedPassage], scores: Mapping[str, float], depth: int
+) -> list[RankedPassage]:
     """The first `depth` places sorted by the model's scores, ties and what has no text as before."""
     first = [(place, scores.get(_unit(context, place))) for place in order[:depth]]
     read = sorted(((place, score) for place, score in first if score is not None), key=lambda each: -each[1])
@@ -45,7 +47,7 @@ def reranked(context: SearchContext, order: Sequence[Place], scores: Mapping[str
     ]
 
 
-async def _texts(context: SearchContext, order: Sequence[Place]) -> dict[str, str]:
+async def _texts(context: SearchContext, order: Sequence[RankedPassage]) -> dict[str, str]:
     """What the model reads of each place: the title with the passage, or with the chunk where hits are chunks."""
     wanted = list(dict.fromkeys(place.passage_id for place in order))
     passages = await context.run(lambda: context.passages.read(wanted))
@@ -62,6 +64,6 @@ async def _texts(context: SearchContext, order: Sequence[Place]) -> dict[str, st
     return texts
 
 
-def _unit(context: SearchContext, place: Place) -> str:
+def _unit(context: SearchContext, place: RankedPassage) -> str:
     """The id of what stands at a place."""
     return (place.chunk_id if context.request.group == "chunk" else None) or place.passage_id

@@ -12,10 +12,10 @@ import structlog
 from query_api.encoder import NotLoaded, ServedEncoder, ServedModel
 from query_api.index.snapshot import Snapshot
 from query_api.metrics import ServiceMetrics
-from query_api.process_pool.pool import SharedSearches
+from query_api.process_pool.pool import SearchPool
 from query_api.provenance import ProvenanceQueue
 from query_api.rerankers.served import ServedReranker
-from query_api.retrieval.cache import ResultCache, answer_key, told_again
+from query_api.retrieval.cache import ResultCache, answer_key, replay_answer
 from query_api.retrieval.pagination import PinnedSnapshots, next_cursor, page_of
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.rerank import asks_reranker
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass
-class _Account:
+class _RetrievalLog:
     """What a retrieval has come to so far."""
 
     request: SearchRequest
@@ -124,7 +124,7 @@ class Retriever:
         self,
         engine: SearchEngine,
         model: ServedModel,
-        searches: SharedSearches,
+        pool: SearchPool,
         metrics: ServiceMetrics,
         provenance: ProvenanceQueue,
         cache: ResultCache,
@@ -135,7 +135,7 @@ class Retriever:
         self.under_way = 0
         self._engine = engine
         self._model = model
-        self._searches = searches
+        self._pool = pool
         self._metrics = metrics
         self._provenance = provenance
         self._cache = cache
@@ -164,56 +164,56 @@ class Retriever:
         page = page_of(request)
         key = answer_key(page, snapshot) if request.cache and self._model.encoder else None
         known = None if key is None else self._cache.get(key)
-        account = _Account(page, retrieval_id, traceparent, cached=known is not None)
+        retrieved = _RetrievalLog(page, retrieval_id, traceparent, cached=known is not None)
         if known is None:
             reranked = self._engine.reranks(page)
-            parts = self._searches.search(page, retrieval_id, snapshot, encoder, reranked=reranked)
+            parts = self._pool.search(page, retrieval_id, snapshot, encoder, reranked=reranked)
         else:
-            parts = told_again(known, retrieval_id)
+            parts = replay_answer(known, retrieval_id)
         self.under_way += 1
         try:
             async with aclosing(parts):
                 async for part in parts:
                     if isinstance(part, Done):
                         part.next_cursor = next_cursor(request, snapshot, part.next_offset, self._pinned)
-                        part.notes += _notes(page, snapshot, part)
-                        part.notes += [*_unsure(page, part), *_unknown_names(page, account.meta)]
-                    account.add(part)
-                    if key is not None and known is None and account.done and not account.done.failed_channels:
-                        self._cache.put(key, account.parts)
+                        part.notes += _empty_notes(page, snapshot, part)
+                        part.notes += [*_confidence_notes(page, part), *_unknown_name_notes(page, retrieved.meta)]
+                    retrieved.add(part)
+                    if key is not None and known is None and retrieved.done and not retrieved.done.failed_channels:
+                        self._cache.put(key, retrieved.parts)
                     yield part
         except Exception:  # only to tell failures from clients that left; it is raised on
-            account.outcome = "failed"
+            retrieved.outcome = "failed"
             raise
         finally:
             self.under_way -= 1
-            self._close(account, resumable=resumable)
+            self._close(retrieved, resumable=resumable)
 
-    def _close(self, account: _Account, *, resumable: bool) -> None:
-        seconds = time.perf_counter() - account.began
-        mode = account.request.mode
-        for stage, spent in (account.stages | {"total": seconds}).items():
+    def _close(self, retrieved: _RetrievalLog, *, resumable: bool) -> None:
+        seconds = time.perf_counter() - retrieved.began
+        mode = retrieved.request.mode
+        for stage, spent in (retrieved.stages | {"total": seconds}).items():
             self._metrics.search_seconds.labels(mode=mode, stage=stage).observe(spent)
-        self._metrics.searches.labels(mode=mode, outcome=account.outcome).inc()
-        if resumable and account.outcome == "cancelled":
-            self._provenance.delay(account.retrieval(seconds), self._resumable_seconds)
+        self._metrics.searches.labels(mode=mode, outcome=retrieved.outcome).inc()
+        if resumable and retrieved.outcome == "cancelled":
+            self._provenance.delay(retrieved.retrieval(seconds), self._resumable_seconds)
         else:
-            self._provenance.add(account.retrieval(seconds))
+            self._provenance.add(retrieved.retrieval(seconds))
         log.info(
             "search",
-            retrieval_id=account.retrieval_id,
+            retrieval_id=retrieved.retrieval_id,
             mode=mode,
-            k=account.request.k,
-            hits=len(account.hits),
-            outcome=account.outcome,
-            cached=account.cached,
+            k=retrieved.request.k,
+            hits=len(retrieved.hits),
+            outcome=retrieved.outcome,
+            cached=retrieved.cached,
             seconds=round(seconds, 4),
-            failed_channels=sorted(account.done.failed_channels) if account.done else [],
-            **({"trace": trace_id(account.traceparent)} if account.traceparent else {}),
+            failed_channels=sorted(retrieved.done.failed_channels) if retrieved.done else [],
+            **({"trace": trace_id(retrieved.traceparent)} if retrieved.traceparent else {}),
         )
 
 
-def _notes(request: SearchRequest, snapshot: Snapshot, done: Done) -> list[str]:
+def _empty_notes(request: SearchRequest, snapshot: Snapshot, done: Done) -> list[str]:
     """Why an answer may be empty though nothing failed: a collection is there as long as a document is in it."""
     if done.hits or done.failed_channels or request.offset or request.collection is None:
         return []
@@ -224,7 +224,7 @@ def _notes(request: SearchRequest, snapshot: Snapshot, done: Done) -> list[str]:
     return [f"{empty} {advice}; if you have just written to it, search with `after`."]
 
 
-def _unsure(request: SearchRequest, done: Done) -> list[str]:
+def _confidence_notes(request: SearchRequest, done: Done) -> list[str]:
     """What a floor of confidence came to where it left out all, or could leave out nothing."""
     floor, best = request.min_confidence, done.best_confidence
     if floor is None or request.offset:
@@ -242,7 +242,7 @@ def _percent(share: float) -> str:
     return f"{math.floor(share * 1000 + 1e-9) / 10:g} %"
 
 
-def _unknown_names(request: SearchRequest, meta: Meta | None) -> list[str]:
+def _unknown_name_notes(request: SearchRequest, meta: Meta | None) -> list[str]:
     """Which of the names that were given the graph does not know."""
     if not request.names or meta is None or meta.understanding is None:
         return []

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from query_api.retrieval.fusion import DEEPER, DEPTH, Place, at_most
+from query_api.retrieval.fusion import DEEPER, DEPTH, RankedPassage, at_most
 from query_api.retrieval.ranking import Ranking, Retrieved, rank, without_duplicates
 from query_api.retrieval.scoring import in_blocks, reciprocal_rank_fusion
 from query_api.retrieval.stages import Diagnostics, SearchContext, together
@@ -32,7 +32,7 @@ class Merged(NamedTuple):
     """A place as the search has it that ranks it best, and its rank in each search that found it, by number: 0 is
     the whole question, the parts follow."""
 
-    place: Place
+    place: RankedPassage
     search: int
     ranks: Mapping[int, int]
 
@@ -50,7 +50,7 @@ def parts_to_search(request: SearchRequest, parts: Sequence[str]) -> list[Search
     return [request.model_copy(update={"q": part, "offset": 0, "k": DEPTH} | later | kept) for part in different]
 
 
-def merged(orders: Sequence[Sequence[Place]]) -> list[Merged]:
+def merged(orders: Sequence[Sequence[RankedPassage]]) -> list[Merged]:
     """One order out of that of the whole question and those of its parts, each best first.
 
     score = Σ 1 / (5 + rank) x (1 + .25 x c): reciprocal rank fusion, and c from 0 for what one part has among its first
@@ -99,7 +99,7 @@ def _scored(
 class MergedRanking:
     """Places, best first, out of the rankings of the whole question and of its parts; `merged` by passage id."""
 
-    places: list[Place]
+    places: list[RankedPassage]
     rankings: Sequence[Ranking]
     merged: Mapping[str, Merged]
 

@@ -102,9 +102,9 @@ async def delete_chunking(collection: CollectionInPath, service: ServiceOf) -> S
 
 def documents_in(service: Service, collection: str) -> int | None:
     """How many live documents are in it; None while the stores are being opened."""
-    if service.keeper.current is None:
+    if service.snapshots.current is None:
         return None
-    counts = service.keeper.current.text.fields.collections()
+    counts = service.snapshots.current.text.fields.collections()
     return counts[collection].documents if collection in counts else 0
 
 
@@ -153,9 +153,9 @@ def _checked_key(make: Callable[..., bytes], *names: str) -> bytes:
 
 def _defaults(service: Service) -> ChunkingParameters:
     """Those the served generation was made with."""
-    if service.keeper.served is None:
+    if service.snapshots.served is None:
         return ChunkingParameters()
-    made = service.keeper.served.manifest
+    made = service.snapshots.served.manifest
     return ChunkingParameters(
         passage_characters=made.passage_characters,
         passage_overlap=made.passage_overlap,

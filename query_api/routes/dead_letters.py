@@ -55,7 +55,7 @@ async def list_dead_letters(
 async def skip(order: SkipOrder, service: ServiceOf) -> SkippedBatch:
     """Its readers continue behind it within seconds, and a rebuild skips it too; a dead letter records where it is. 404
     where the log can be read: nothing else is ever skipped."""
-    served = service.keeper.served
+    served = service.snapshots.served
     known = {service.topics.documents, service.topics.curation, service.topics.provenance}
     known |= set() if served is None else {served.graph_topic}
     if order.topic not in known:

@@ -179,7 +179,7 @@ async def _publish_one(service: Service, record: OutgoingRecord) -> Response:
 async def _other_partitions(service: Service, key: DocumentKey, reached: int) -> list[int]:
     """The other partitions with records of a document. A tombstone removes those of its own partition only: the others
     would restore the document in a rebuild."""
-    snapshot = service.keeper.current
+    snapshot = service.snapshots.current
     if snapshot is None:
         return []
     tables = snapshot.text

@@ -181,7 +181,7 @@ async def _status(service: Service, key: DocumentKey, asked: dict[int, int]) -> 
     snapshot = service.snapshot()
     tables = snapshot.text
     row = (await service.read(lambda: tables.documents([key]))).get(key)
-    return document_status(key, asked, snapshot, row, service.keeper.receipts)
+    return document_status(key, asked, snapshot, row, service.snapshots.receipts)
 
 
 async def _follow(
@@ -192,7 +192,7 @@ async def _follow(
     if sent >= FINAL:
         return Response(status_code=204)  # which ends the reconnecting of an EventSource
     service.snapshot()
-    frames = stages(stream_id, lambda: _status(service, key, asked), service.keeper, sent)
+    frames = stages(stream_id, lambda: _status(service, key, asked), service.snapshots, sent)
     return service.streams.following(frames)
 
 

@@ -50,7 +50,7 @@ def create_evaluations(service: Service) -> Evaluations:
         return service.engine.search(request, new_retrieval_id(), service.snapshot(), encoder, threads)
 
     def facts() -> ServiceFacts:
-        served, encoder = service.keeper.served, service.model.encoder
+        served, encoder = service.snapshots.served, service.model.encoder
         return ServiceFacts(
             service.version,
             None if served is None else served.generation.name,

@@ -46,7 +46,7 @@ async def metrics(service: ServiceOf) -> Response:
 @router.get("/v1/status", summary="The state of the service")
 async def status(service: ServiceOf) -> ServiceStatus:
     """Positions reached against the log's end, counts, memory."""
-    snapshot, served = service.keeper.current, service.keeper.served
+    snapshot, served = service.snapshots.current, service.snapshots.served
     documents = service.topics.documents
     reached: dict[int, int] = {}
     lag: list[PartitionLag] = []
@@ -93,7 +93,7 @@ async def status(service: ServiceOf) -> ServiceStatus:
             for batch in service.unreadable.found
         ],
         open_transactions=[OpenTransaction(**asdict(each)) for each in service.log_watch.open_transactions],
-        damage=[str(each) for each in service.keeper.damage.damage],
+        damage=[str(each) for each in service.snapshots.damage.damage],
         table_versions=dict(snapshot.text.table_versions) if snapshot else {},
         counts=counts,
         graph_bytes_per_edge=bytes_per_edge,

@@ -209,10 +209,10 @@ async def test_a_running_service_tells_the_file_and_answers_from_memory_and_the_
     named = str(file.relative_to(generation.root))
     app = create_app(settings)
     async with app.router.lifespan_context(app), _client(app) as http:
-        await eventually(lambda: app.state.service.keeper.current, seconds=60)
+        await eventually(lambda: app.state.service.snapshots.current, seconds=60)
         before = (await http.get("/v1/search", params=question)).json()["hits"]
         file.write_bytes(_flipped(file.read_bytes(), 100))
-        await eventually(lambda: app.state.service.keeper.damage.damage, seconds=60)
+        await eventually(lambda: app.state.service.snapshots.damage.damage, seconds=60)
         status = (await http.get("/v1/status")).json()
         assert status["damage"] == [f"{named} does not match its checksum"]
         assert any(named in note and "thalweg up" in note for note in status["readiness"]["notes"])
@@ -220,7 +220,7 @@ async def test_a_running_service_tells_the_file_and_answers_from_memory_and_the_
         assert (await http.get("/v1/search", params=question)).json()["hits"] == before
     app = create_app(settings)
     async with app.router.lifespan_context(app), _client(app) as http:
-        await eventually(lambda: "Damaged" in (app.state.service.keeper.problem or ""), seconds=60)
+        await eventually(lambda: "Damaged" in (app.state.service.snapshots.problem or ""), seconds=60)
         answer = await http.get("/readyz")
         assert answer.status_code == 503
         assert named in answer.json()["reasons"][0]

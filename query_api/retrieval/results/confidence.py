@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from query_api.retrieval.comparison import Compared
-from query_api.retrieval.fusion import Place
+from query_api.retrieval.fusion import RankedPassage
 from schemas.search import Mode
 
 FILE = "confidence.toml"
@@ -94,7 +94,9 @@ def fitted_judge() -> FittedJudge:
     return msgspec.convert(tomllib.loads(text), FittedJudge)
 
 
-def with_confidence(places: Sequence[Place], mode: Mode, evidence: Evidence, judge: Judge) -> list[Place]:
+def with_confidence(
+    places: Sequence[RankedPassage], mode: Mode, evidence: Evidence, judge: Judge
+) -> list[RankedPassage]:
     """The places, from the first of the order on, each with its confidence; None where nothing can be told of it.
 
     A place's own depends on itself and on the first three only, so it is the same on any page that knows these.
@@ -118,7 +120,7 @@ def way_of(mode: Mode, *, meaning: bool) -> str:
     return mode if meaning or mode == "keyword" else f"{mode}_{WITHOUT_MEANING}"
 
 
-def _features(places: Sequence[Place], ranks: Sequence[int], evidence: Evidence) -> NDArray[np.float64]:
+def _features(places: Sequence[RankedPassage], ranks: Sequence[int], evidence: Evidence) -> NDArray[np.float64]:
     """(n, 6): cosine; share of the question's idf that it holds; share that the first three hold together; gate x graph
     score, at most .6; 1 for the first place, else 0; ln rank."""
     compared = evidence.compared

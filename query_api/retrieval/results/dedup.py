@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from query_api.index.snapshot import PassageReader
 from query_api.index.text.snapshot import TextSnapshot
 from query_api.query.analysis import Question
-from query_api.retrieval.fusion import Place
+from query_api.retrieval.fusion import RankedPassage
 from query_api.retrieval.results.hits import best_child
 from schemas.hits import DuplicateHit
 from schemas.ids import DocumentKey
@@ -22,7 +22,7 @@ MOST_COMPARED = 1_000  # hits that a later one's vector is compared with
 _DECIMALS = 4
 
 
-class Said(NamedTuple):
+class ShownText(NamedTuple):
     """What stands at a place: the document, and the text that the hit shows."""
 
     key: DocumentKey
@@ -31,14 +31,14 @@ class Said(NamedTuple):
 
 
 def without_duplicates(
-    places: Sequence[Place],
-    said: Mapping[int, Said],
+    places: Sequence[RankedPassage],
+    said: Mapping[int, ShownText],
     vectors: Mapping[str, NDArray[np.float32]],
     threshold: float | None,
-) -> list[Place]:
+) -> list[RankedPassage]:
     """The places that say something new; each with the duplicates that were left out for it.
 
-    `said` is {index in `places`: what stands there}; a place of which nothing is known stays. Texts are the same if
+    `said` is {index in `places`: what stands there}; a place of which nothing is known stays. PageTexts are the same if
     they differ by blanks and case only. With a `threshold`, chunks of that cosine and above are duplicates too;
     `vectors`, {chunk id: (dimension,) float32, L2-normalised}, may lack some.
     """
@@ -82,22 +82,26 @@ def without_duplicates(
 
 
 def distinct(
-    places: Sequence[Place], request: SearchRequest, question: Question, text: TextSnapshot, passages: PassageReader
-) -> list[Place]:
+    places: Sequence[RankedPassage],
+    request: SearchRequest,
+    question: Question,
+    text: TextSnapshot,
+    passages: PassageReader,
+) -> list[RankedPassage]:
     """The places without duplicates, by what their hits will show: a passage's text, or a chunk's. Blocks: for a
     thread. Raises TransientStoreError."""
     semantic = request.duplicates == "semantic"
     wanted = list(dict.fromkeys(place.passage_id for place in places))
     rows = passages.read(wanted)
     chunks = text.chunks_of_passages(wanted) if semantic or request.group == "chunk" else {}
-    said: dict[int, Said] = {}
+    said: dict[int, ShownText] = {}
     for at, place in enumerate(places):
         row, of_passage = rows.get(place.passage_id), chunks.get(place.passage_id)
         if row is None:
             continue
         child = best_child(question, of_passage, place.chunk_id) if of_passage else None
         shown = child.text if child is not None and request.group == "chunk" else row.text
-        said[at] = Said(row.key, shown, "" if child is None else child.id)
+        said[at] = ShownText(row.key, shown, "" if child is None else child.id)
     vectors = text.vectors(list(dict.fromkeys(each.chunk_id for each in said.values()))) if semantic else {}
     threshold = (request.duplicate_threshold or DUPLICATE_THRESHOLD) if semantic else None
     return without_duplicates(places, said, vectors, threshold)

@@ -8,10 +8,10 @@ import numpy as np
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
-from query_api.query.entity_linking import Names
+from query_api.query.entity_linking import LinkedNames
 from query_api.retrieval.results.confidence import Evidence
-from query_api.retrieval.results.hits import Texts
-from query_api.retrieval.retrievers.graph_scoring import Findings
+from query_api.retrieval.results.hits import PageTexts
+from query_api.retrieval.retrievers.graph_scoring import GraphResults
 from schemas.hits import Factors, Hit
 from schemas.ids import DocumentKey
 
@@ -32,10 +32,10 @@ _DECIMALS = 4
 
 def factors_of(
     hits: Sequence[Hit],
-    texts: Texts,
+    texts: PageTexts,
     snapshot: Snapshot,
-    names: Names | None,
-    findings: Findings,
+    names: LinkedNames | None,
+    results: GraphResults,
     evidence: Evidence | None,
     now: datetime,
 ) -> list[Factors]:
@@ -61,7 +61,7 @@ def factors_of(
             "exact": max(exact, hit.scores.get("structured", 0.0)),
             "recency": 0.5 ** (days / HALF_LIFE_DAYS),
             "centrality": centrality,
-            "relationship": findings.gate * findings.scores.get(hit.passage_id, 0.0),
+            "relationship": results.gate * results.scores.get(hit.passage_id, 0.0),
             "entity": entity,
             "source": sum(carried) / len(carried),
         }
@@ -91,7 +91,7 @@ def _centralities(view: GraphView, keys: Sequence[DocumentKey]) -> list[float]:
     return [counts.get(key, 0) / (counts.get(key, 0) + MIDDLING) for key in keys]
 
 
-def _named_shares(view: GraphView, names: Names | None, passage_ids: Sequence[str]) -> list[float]:
+def _named_shares(view: GraphView, names: LinkedNames | None, passage_ids: Sequence[str]) -> list[float]:
     """The share of the names in the question that each passage mentions, or whose document it is in."""
     if names is None or not (names.links or names.entities):
         return [0.0] * len(passage_ids)

@@ -9,8 +9,8 @@ from indexer.read.rows import ChunkRow, ChunkSpan, PassageRow
 from indexer.schema import DocumentRow
 from indexer.text_analysis import words_with_terms
 from query_api.query.analysis import Question
-from query_api.retrieval.fusion import Place
-from query_api.retrieval.results.paths import Trail
+from query_api.retrieval.fusion import RankedPassage
+from query_api.retrieval.results.paths import PathBuilder
 from schemas.hits import Hit, HitSource, TextSpan
 from schemas.ids import DocumentKey
 from schemas.search import CONTEXT_CHUNKS, SearchRequest
@@ -65,7 +65,7 @@ def _sentences(passage: str, start: int, end: int) -> list[tuple[int, int]]:
 UNLIKELY_BELOW = 0.01  # as are, among the first ten of 1,320 questions of nine sets, 103 of 1,922 answers, 23 % of hits
 
 
-class Texts(NamedTuple):
+class PageTexts(NamedTuple):
     """What the hits of a page need from the stores."""
 
     passages: Mapping[str, "PassageRow"]
@@ -86,12 +86,12 @@ def best_child(question: Question, chunks: Sequence["ChunkRow"], wanted: str | N
 
 
 def hits_of(
-    places: Sequence[Place],
+    places: Sequence[RankedPassage],
     ranks: Sequence[int],
-    texts: Texts,
+    texts: PageTexts,
     question: Question,
     idf: Mapping[int, float],
-    trail: Trail | None,
+    trail: PathBuilder | None,
     topic: str,
 ) -> Iterator[Hit]:
     """The hits at these places, each with its rank; `idf` are the weights of the question's terms, `topic` is where the
@@ -107,12 +107,12 @@ def hits_of(
 
 
 def _hit(
-    place: Place,
+    place: RankedPassage,
     rank: int,
-    texts: Texts,
+    texts: PageTexts,
     question: Question,
     idf: Mapping[int, float],
-    trail: Trail | None,
+    trail: PathBuilder | None,
     chunk_texts: Mapping[str, str],
     topic: str,
 ) -> Hit | None:

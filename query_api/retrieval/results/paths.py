@@ -12,8 +12,8 @@ from indexer.chunking.sentences import sentence_spans
 from query_api.index.graph.view import GraphView
 from query_api.query.analysis import Question, normalise_text, question_of
 from query_api.query.entity_linking import QueryLink
-from query_api.retrieval.retrievers.graph_edges import Parent, Reason
-from query_api.retrieval.retrievers.graph_scoring import Findings
+from query_api.retrieval.retrievers.graph_edges import Reason, Seed
+from query_api.retrieval.retrievers.graph_scoring import GraphResults
 from query_api.retrieval.retrievers.residual_queries import residual_query
 from schemas.hits import PathEdge, StepBy
 
@@ -27,17 +27,17 @@ SHOWN_AS = {**WITHIN_DOCUMENT, "similar_across": "similar_text"}
 ChunkTexts = Callable[[str], str | None]
 
 
-class Trail:
+class PathBuilder:
     """The ways one search took through the graph."""
 
-    def __init__(self, question: Question, view: GraphView, findings: Findings) -> None:
+    def __init__(self, question: Question, view: GraphView, results: GraphResults) -> None:
         self._question = question
         self._view = view
-        self._reasons = findings.reasons
-        self._numbers = findings.numbers
-        self._links = findings.gathered.links if findings.gathered else []
-        self._parents = findings.gathered.parents if findings.gathered else []
-        self._parent_of = {parent.passage: at for at, parent in enumerate(self._parents) if parent.reached is None}
+        self._reasons = results.reasons
+        self._numbers = results.numbers
+        self._links = results.seed_set.links if results.seed_set else []
+        self._seeds = results.seed_set.seeds if results.seed_set else []
+        self._seed_of = {seed.passage: at for at, seed in enumerate(self._seeds) if seed.reached is None}
         self._names: dict[int, str] = {}
         self._labels: dict[int, str] = {}
 
@@ -52,7 +52,7 @@ class Trail:
             if reason.chunk >= 0:
                 needed.add(self._view.passage_of_chunk(reason.chunk))
             if reason.term != "names":
-                needed.add(self._parents[reason.origin].passage)
+                needed.add(self._seeds[reason.origin].passage)
         self._look_up(named)
         return {self._view.passage_id(passage) for passage in needed}
 
@@ -64,30 +64,30 @@ class Trail:
             self._names |= dict.fromkeys(unknown, "") | names
 
     def _steps_to(self, last: Reason) -> Iterator[Reason]:
-        """The last step to a passage, and those to the parents before it."""
+        """The last step to a passage, and those to the seeds before it."""
         step: Reason | None = last
         while step is not None:
             yield step
-            step = None if step.term == "names" else self._parents[step.origin].reached
+            step = None if step.term == "names" else self._seeds[step.origin].reached
 
     def _reason(self, passage_id: str) -> Reason | None:
-        """Why a passage was reached: from a parent that fits the question better than the passage itself does, or in
+        """Why a passage was reached: from a seed that fits the question better than the passage itself does, or in
         another document that the question names; else because it fits itself."""
         reason = self._reasons.get(passage_id)
-        own = None if reason is None else self._parent_of.get(self._numbers[passage_id])
+        own = None if reason is None else self._seed_of.get(self._numbers[passage_id])
         if reason is None or own is None:
             return reason
         *_, first = self._steps_to(reason)
         if first.term == "names":
             return reason
-        before = self._parents[first.origin]
+        before = self._seeds[first.origin]
         named = before.link is not None and reason.term not in WITHIN_DOCUMENT
-        if first.origin != own and (named or before.weight > self._parents[own].weight):
+        if first.origin != own and (named or before.weight > self._seeds[own].weight):
             return reason
         return Reason("matches", own)
 
     def path(self, passage_id: str, text: ChunkTexts, best_chunk: str) -> list[PathEdge]:
-        """The path to a passage; empty for one that the graph did not reach.
+        """The path to a passage; empty for one that the graph did not activation.
 
         `text` gives the text of a chunk of the passages that `passages_of_evidence` named; `best_chunk` is the chunk
         the hit shows.
@@ -101,39 +101,39 @@ class Trail:
     def _edges(self, passage_id: str, reason: Reason, title: str, text: ChunkTexts, best_chunk: str) -> list[PathEdge]:
         if reason.term == "names":
             return [_named(self._links[reason.origin], title)]
-        parent = self._parents[reason.origin]
-        parent_title = self._view.title(parent.document)
+        seed = self._seeds[reason.origin]
+        seed_title = self._view.title(seed.document)
         return [
-            *self._way_to(parent, text),
-            *self._from_parent(parent, parent_title, title, passage_id, reason, text, best_chunk),
+            *self._way_to(seed, text),
+            *self._from_seed(seed, seed_title, title, passage_id, reason, text, best_chunk),
         ]
 
-    def _way_to(self, parent: Parent, text: ChunkTexts) -> list[PathEdge]:
-        """From the question to a parent, by way of the parents before it."""
-        title = self._view.title(parent.document)
-        if parent.reached is None:
-            return [self._to_parent(parent, title, text)]
-        before = self._parents[parent.reached.origin]
-        here = self._view.passage_id(parent.passage)
-        step = self._from_parent(before, self._view.title(before.document), title, here, parent.reached, text, "")
+    def _way_to(self, seed: Seed, text: ChunkTexts) -> list[PathEdge]:
+        """From the question to a seed, by way of the seeds before it."""
+        title = self._view.title(seed.document)
+        if seed.reached is None:
+            return [self._to_seed(seed, title, text)]
+        before = self._seeds[seed.reached.origin]
+        here = self._view.passage_id(seed.passage)
+        step = self._from_seed(before, self._view.title(before.document), title, here, seed.reached, text, "")
         return [*self._way_to(before, text), *step]
 
-    def _to_parent(self, parent: Parent, title: str, text: ChunkTexts) -> PathEdge:
-        """The question names the parent's title, or a sentence of it, else its title, holds words of the question."""
-        if parent.link is not None:
-            return _named(parent.link, title)
-        chunks = [self._view.chunk_id(chunk) for chunk in self._view.chunks_of_passage(parent.passage)]
-        for sentence in parent.best_sentences(len(parent.sentences)):
+    def _to_seed(self, seed: Seed, title: str, text: ChunkTexts) -> PathEdge:
+        """The question names the seed's title, or a sentence of it, else its title, holds words of the question."""
+        if seed.link is not None:
+            return _named(seed.link, title)
+        chunks = [self._view.chunk_id(chunk) for chunk in self._view.chunks_of_passage(seed.passage)]
+        for sentence in seed.best_sentences(len(seed.sentences)):
             for chunk in chunks if sentence.share > 0 else ():
                 if sentence.text in (text(chunk) or ""):
                     return _edge(QUESTION, "matches", title, sentence.text, chunk, by="question")
         held = self._question.stems_in(title)
         return _edge(QUESTION, "matches", title, title if held else None, by="question")
 
-    def _from_parent(
+    def _from_seed(
         self,
-        parent: Parent,
-        parent_title: str,
+        seed: Seed,
+        seed_title: str,
         title: str,
         passage_id: str,
         reason: Reason,
@@ -144,26 +144,24 @@ class Trail:
             case "matches":
                 return []
             case "continues":
-                asked = question_of(residual_query(self._question, parent, parent_title))
+                asked = question_of(residual_query(self._question, seed, seed_title))
                 evidence = _most_telling(text(best_chunk) or "", asked)
                 if evidence is not None and not asked.stems_in(evidence):
                     evidence = None
-                return [_edge(parent_title, "continues", title, evidence, best_chunk, by="words")]
+                return [_edge(seed_title, "continues", title, evidence, best_chunk, by="words")]
             case "shares":
                 label = self._label(reason.entity, reason.chunk, text)
-                chunk = parent.entities[reason.entity].chunk
+                chunk = seed.entities[reason.entity].chunk
                 return [
-                    self._step(parent_title, "mentions", label, chunk, reason.entity, text),
+                    self._step(seed_title, "mentions", label, chunk, reason.entity, text),
                     self._step(label, "mentioned_in", title, reason.chunk, reason.entity, text),
                 ]
             case "states":
-                return self._stated(parent_title, title, passage_id, reason, text)
+                return self._stated(seed_title, title, passage_id, reason, text)
         edge = SHOWN_AS.get(reason.term, reason.term)
-        return [self._step(parent_title, edge, title, reason.chunk, reason.entity, text)]
+        return [self._step(seed_title, edge, title, reason.chunk, reason.entity, text)]
 
-    def _stated(
-        self, parent_title: str, title: str, passage_id: str, reason: Reason, text: ChunkTexts
-    ) -> list[PathEdge]:
+    def _stated(self, seed_title: str, title: str, passage_id: str, reason: Reason, text: ChunkTexts) -> list[PathEdge]:
         """The fact, and the document that states it or is about its other part unless that is its title. A fact of the
         metadata alone, such as a date in front matter, has no sentence."""
         label = self._label(reason.entity, reason.chunk, text)
@@ -172,7 +170,7 @@ class Trail:
         evidence = None
         if shown is not None:
             evidence = sentence_stating(shown, reason.predicate) or sentence_naming(shown, normalise_text(label))
-        fact = _edge(parent_title, reason.predicate, label, evidence, chunk, inverse=reason.inverse)
+        fact = _edge(seed_title, reason.predicate, label, evidence, chunk, inverse=reason.inverse)
         stating = self._view.passage_id(self._view.passage_of_chunk(reason.chunk))
         if stating == passage_id:
             return [fact, _edge(label, "mentioned_in", title, evidence, chunk)]

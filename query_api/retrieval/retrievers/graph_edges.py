@@ -1,6 +1,6 @@
-"""Edges of the graph that raise a passage, term by term: each is a small function of the view and the parents.
+"""Edges of the graph that raise a passage, term by term: each is a small function of the view and the seeds.
 
-Every term is in [0, 1] and says why, so that a hit can show its path. A parent is a passage that the question leads to
+Every term is in [0, 1] and says why, so that a hit can show its path. A seed is a passage that the question leads to
 directly, of weight w in (0, 1]; from its sentences, some tell more about the question than others: an entity's value v
 is .3 + .7 x the share of the question's weight in the best sentence that names it.
 """
@@ -63,7 +63,7 @@ NOTHING_NEAR = Neighbourhood("", 0, ())
 
 
 class Sentence(NamedTuple):
-    """A sentence of a parent: `share` is what it covers of the question, `names` the normalised names it holds, the
+    """A sentence of a seed: `share` is what it covers of the question, `names` the normalised names it holds, the
     longest of those that overlap."""
 
     text: str
@@ -72,8 +72,8 @@ class Sentence(NamedTuple):
     names: tuple[str, ...]
 
 
-class Held(NamedTuple):
-    """An entity that a parent mentions: its name, the chunk that mentions it first, its value v."""
+class MentionedEntity(NamedTuple):
+    """An entity that a seed mentions: its name, the chunk that mentions it first, its value v."""
 
     name: str
     chunk: int
@@ -81,10 +81,10 @@ class Held(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Parent:
+class Seed:
     """A passage that the question leads to. `link` is the name that leads there; None where its text does.
 
-    A passage that an earlier parent leads to is a parent of further steps: `reached` says how. `near` is what is known
+    A passage that an earlier seed leads to is a seed of further steps: `reached` says how. `near` is what is known
     already of what lies next to its entities.
     """
 
@@ -93,7 +93,7 @@ class Parent:
     weight: float
     link: QueryLink | None
     sentences: tuple[Sentence, ...]
-    entities: Mapping[int, Held]
+    entities: Mapping[int, MentionedEntity]
     reached: "Reason | None" = None
     near: Mapping[int, Neighbourhood] = field(default_factory=dict)
 
@@ -102,11 +102,11 @@ class Parent:
 
 
 class Reason(NamedTuple):
-    """Why a passage was reached: by which term, from which parent, over which entity and chunk.
+    """Why a passage was reached: by which term, from which seed, over which entity and chunk.
 
-    `origin` is the index of the parent, or of the query link or entity for terms that need no parent. `chunk` carries
-    the evidence: in the parent for `mentions` and `links_to`, in the passage itself for the ways back; -1 for none.
-    `inverse` when the statement says something about the parent's entity rather than of it.
+    `origin` is the index of the seed, or of the query link or entity for terms that need no seed. `chunk` carries
+    the evidence: in the seed for `mentions` and `links_to`, in the passage itself for the ways back; -1 for none.
+    `inverse` when the statement says something about the seed's entity rather than of it.
     """
 
     term: str
@@ -117,7 +117,7 @@ class Reason(NamedTuple):
     inverse: bool = False
 
 
-class Reach(NamedTuple):
+class Activation(NamedTuple):
     """A passage, how strongly a term reaches it, and why."""
 
     passage: int
@@ -133,13 +133,13 @@ def value(share: float) -> float:
     return FLOOR_OF_VALUE + (1 - FLOOR_OF_VALUE) * share
 
 
-def strongest(reaches: Iterable[Reach]) -> dict[int, Reach]:
-    """{passage: its strongest reach}; of equal ones the one that was reached first."""
-    best: dict[int, Reach] = {}
-    for reach in reaches:
-        held = best.get(reach.passage)
-        if held is None or reach.score > held.score:
-            best[reach.passage] = reach
+def strongest(activations: Iterable[Activation]) -> dict[int, Activation]:
+    """{passage: its strongest activation}; of equal ones the one that was reached first."""
+    best: dict[int, Activation] = {}
+    for activation in activations:
+        held = best.get(activation.passage)
+        if held is None or activation.score > held.score:
+            best[activation.passage] = activation
     return best
 
 
@@ -178,21 +178,21 @@ def first_mentions(view: GraphView, passages: Sequence[int]) -> dict[int, dict[i
     return first_chunks
 
 
-def named(links: Sequence[QueryLink], enter: Entrances) -> Iterator[Reach]:
+def named(links: Sequence[QueryLink], enter: Entrances) -> Iterator[Activation]:
     """Passages of the documents whose titles the question names: strength x entrance."""
     for at, link in enumerate(links):
         for passage, share in enter(link.document):
-            yield Reach(passage, link.strength * share, Reason("names", at, link.entity))
+            yield Activation(passage, link.strength * share, Reason("names", at, link.entity))
 
 
-def seeds(parents: Sequence[Parent]) -> Iterator[Reach]:
-    """The parents themselves: w."""
-    for at, parent in enumerate(parents):
-        yield Reach(parent.passage, parent.weight, Reason("matches", at))
+def seed_activations(seeds: Sequence[Seed]) -> Iterator[Activation]:
+    """The seeds themselves: w."""
+    for at, seed in enumerate(seeds):
+        yield Activation(seed.passage, seed.weight, Reason("matches", at))
 
 
 class Surroundings(NamedTuple):
-    """The entities of all parents: each once, ascending, with the indices of the parents that mention it and what lies
+    """The entities of all seeds: each once, ascending, with the indices of the seeds that mention it and what lies
     next to it."""
 
     entities: list[int]
@@ -200,30 +200,30 @@ class Surroundings(NamedTuple):
     near: list[Neighbourhood]
 
 
-def surroundings(view: GraphView, parents: Sequence[Parent]) -> Surroundings:
-    """What the parents do not know of their entities is looked up at once."""
-    entities = sorted({entity for parent in parents for entity in parent.entities})
-    known = {entity: near for parent in parents for entity, near in parent.near.items()}
+def surroundings(view: GraphView, seeds: Sequence[Seed]) -> Surroundings:
+    """What the seeds do not know of their entities is looked up at once."""
+    entities = sorted({entity for seed in seeds for entity in seed.entities})
+    known = {entity: near for seed in seeds for entity, near in seed.near.items()}
     known |= nearby(view, [entity for entity in entities if entity not in known])
-    holders = [[at for at, parent in enumerate(parents) if entity in parent.entities] for entity in entities]
+    holders = [[at for at, seed in enumerate(seeds) if entity in seed.entities] for entity in entities]
     return Surroundings(entities, holders, [known.get(entity, NOTHING_NEAR) for entity in entities])
 
 
 def nearby(view: GraphView, entities: Sequence[int]) -> dict[int, Neighbourhood]:
-    """What lies next to entities, as far as a parent leads on over it."""
+    """What lies next to entities, as far as a seed leads on over it."""
     return view.neighbourhoods(entities, MIN_SHARED, MAX_SHARED) if entities else {}
 
 
 def title_mentions(
-    parents: Sequence[Parent], around: Surroundings, enter: Entrances
-) -> tuple[list[Reach], list[Reach]]:
-    """Documents whose titles a parent mentions, as (w x edge, w x edge x v).
+    seeds: Sequence[Seed], around: Surroundings, enter: Entrances
+) -> tuple[list[Activation], list[Activation]]:
+    """Documents whose titles a seed mentions, as (w x edge, w x edge x v).
 
     The edge is alias weight / sqrt(targets) x min(1, (10 / df)^.25): that a text names a country which everything names
     says little of where its reader goes on.
     """
-    plain: list[Reach] = []
-    telling: list[Reach] = []
+    plain: list[Activation] = []
+    telling: list[Activation] = []
     shares = telling_share(np.array([near.frequency for near in around.near])).tolist()
     for entity, holders, near, telling_here in zip(*around, shares, strict=True):
         if len(near.about) > MAX_TARGETS:
@@ -231,15 +231,15 @@ def title_mentions(
         for document, weight in near.about:
             entered = enter(document)
             for at in holders:
-                parent = parents[at]
-                if document == parent.document:
+                seed = seeds[at]
+                if document == seed.document:
                     continue
-                held = parent.entities[entity]
-                edge = parent.weight * weight / math.sqrt(len(near.about)) * telling_here
+                held = seed.entities[entity]
+                edge = seed.weight * weight / math.sqrt(len(near.about)) * telling_here
                 reason = Reason("mentions", at, entity, held.chunk)
                 for passage, share in entered:
-                    plain.append(Reach(passage, edge * share, reason))
-                    telling.append(Reach(passage, edge * share * held.value, reason))
+                    plain.append(Activation(passage, edge * share, reason))
+                    telling.append(Activation(passage, edge * share * held.value, reason))
     return plain, telling
 
 
@@ -248,85 +248,85 @@ def telling_share(frequencies: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.minimum(1.0, (SELDOM_MENTIONED / np.maximum(frequencies, 1)) ** 0.25)
 
 
-def mentioned_by(view: GraphView, parents: Sequence[Parent]) -> Iterator[Reach]:
-    """Passages that mention the title of a parent's document: w x alias weight / sqrt(df)."""
-    about = view.about_of(_documents(parents))
+def mentioned_by(view: GraphView, seeds: Sequence[Seed]) -> Iterator[Activation]:
+    """Passages that mention the title of a seed's document: w x alias weight / sqrt(df)."""
+    about = view.about_of(_documents(seeds))
     frequencies = view.passage_frequencies(about.entity)
     few = np.flatnonzero(frequencies <= MAX_SHARED)
     mentions = view.mention_edges_of(about.entity[few])
     for asked, chunk, passage, entity in rows_of(mentions.asked, mentions.chunk, mentions.passage, mentions.entity):
         row = int(few[asked])
         at = int(about.asked[row])
-        if view.document_of_passage(passage) != parents[at].document:
+        if view.document_of_passage(passage) != seeds[at].document:
             edge = float(about.weight[row]) / math.sqrt(frequencies[row])
-            yield Reach(passage, parents[at].weight * edge, Reason("mentioned_by", at, entity, chunk))
+            yield Activation(passage, seeds[at].weight * edge, Reason("mentioned_by", at, entity, chunk))
 
 
-def shared(parents: Sequence[Parent], around: Surroundings) -> Iterator[Reach]:
-    """Passages that share an entity with a parent: w x v / sqrt(df), for entities in 2 to 40 passages."""
+def shared(seeds: Sequence[Seed], around: Surroundings) -> Iterator[Activation]:
+    """Passages that share an entity with a seed: w x v / sqrt(df), for entities in 2 to 40 passages."""
     for entity, holders, near in zip(*around, strict=True):
         scale = 1 / math.sqrt(max(near.frequency, 1))
         for chunk, passage in near.mentions:
             for at in holders:
-                parent = parents[at]
-                if passage != parent.passage:
-                    score = parent.weight * parent.entities[entity].value * scale
-                    yield Reach(passage, score, Reason("shares", at, entity, chunk))
+                seed = seeds[at]
+                if passage != seed.passage:
+                    score = seed.weight * seed.entities[entity].value * scale
+                    yield Activation(passage, score, Reason("shares", at, entity, chunk))
 
 
-def linked(view: GraphView, parents: Sequence[Parent], enter: Entrances) -> Iterator[Reach]:
-    """Documents that a parent links to, and passages that link to a parent's document: w x weight / sqrt(links)."""
-    passages = np.array([parent.passage for parent in parents], dtype=np.int64)
+def linked(view: GraphView, seeds: Sequence[Seed], enter: Entrances) -> Iterator[Activation]:
+    """Documents that a seed links to, and passages that link to a seed's document: w x weight / sqrt(links)."""
+    passages = np.array([seed.passage for seed in seeds], dtype=np.int64)
     outward = view.links_from(passages)
-    fan_out = np.bincount(outward.asked, minlength=len(parents))
+    fan_out = np.bincount(outward.asked, minlength=len(seeds))
     for at, chunk, document, weight in rows_of(outward.asked, outward.chunk, outward.document, outward.weight):
-        if document != parents[at].document:
+        if document != seeds[at].document:
             for passage, share in enter(document):
-                score = parents[at].weight * weight * share / math.sqrt(fan_out[at])
-                yield Reach(passage, score, Reason("links_to", at, chunk=chunk))
-    inward = view.links_to(_documents(parents))
-    fan_in = np.bincount(inward.asked, minlength=len(parents))
+                score = seeds[at].weight * weight * share / math.sqrt(fan_out[at])
+                yield Activation(passage, score, Reason("links_to", at, chunk=chunk))
+    inward = view.links_to(_documents(seeds))
+    fan_in = np.bincount(inward.asked, minlength=len(seeds))
     for at, chunk, passage, weight in rows_of(inward.asked, inward.chunk, inward.passage, inward.weight):
-        if fan_in[at] <= MAX_SHARED and view.document_of_passage(passage) != parents[at].document:
-            score = parents[at].weight * weight / math.sqrt(fan_in[at])
-            yield Reach(passage, score, Reason("linked_from", at, chunk=chunk))
+        if fan_in[at] <= MAX_SHARED and view.document_of_passage(passage) != seeds[at].document:
+            score = seeds[at].weight * weight / math.sqrt(fan_in[at])
+            yield Activation(passage, score, Reason("linked_from", at, chunk=chunk))
 
 
 def stated(
-    view: GraphView, parents: Sequence[Parent], enter: Entrances, strength: Callable[[str], float]
-) -> Iterator[Reach]:
-    """Over statements about a parent's document: the passage that states one, and documents about its other part.
+    view: GraphView, seeds: Sequence[Seed], enter: Entrances, strength: Callable[[str], float]
+) -> Iterator[Activation]:
+    """Over statements about a seed's document: the passage that states one, and documents about its other part.
 
     Score w x confidence x `strength` of the predicate / sqrt(statements of the entity). An entity in more than 40
     statements counts only with those that its own document makes.
     """
-    about = view.about_of(_documents(parents))
+    about = view.about_of(_documents(seeds))
     whole = about.weight >= 1
     facts = view.statements_with(about.entity[whole])
     origin = about.asked[whole].tolist()
     fans = np.bincount(np.array([fact.asked for fact in facts], dtype=np.int64), minlength=len(origin)).tolist()
     entities = about.entity[whole].tolist()
-    own = [{entity for entity, of in zip(entities, origin, strict=True) if of == at} for at in range(len(parents))]
+    own = [{entity for entity, of in zip(entities, origin, strict=True) if of == at} for at in range(len(seeds))]
     others_of = [sorted({role.entity for role in fact.roles} - own[origin[fact.asked]]) for fact in facts]
     targets_of = _about_each(view, {entity for others in others_of for entity in others})
     for fact, others in zip(facts, others_of, strict=True):
         at = origin[fact.asked]
-        parent, fan = parents[at], fans[fact.asked]
-        if not others or (fan > MAX_SHARED and view.document_of_passage(fact.passage) != parent.document):
+        seed, fan = seeds[at], fans[fact.asked]
+        if not others or (fan > MAX_SHARED and view.document_of_passage(fact.passage) != seed.document):
             continue
-        edge = parent.weight * fact.confidence * strength(fact.predicate)
-        of_parent = any(role.name == "subject" for role in fact.roles if role.entity in own[at])
-        reason = Reason("states", at, others[0], fact.chunk, fact.predicate, not of_parent)
-        if fact.passage != parent.passage:
-            yield Reach(fact.passage, edge / math.sqrt(min(fan, MAX_SHARED)), reason)
+        edge = seed.weight * fact.confidence * strength(fact.predicate)
+        of_seed = any(role.name == "subject" for role in fact.roles if role.entity in own[at])
+        reason = Reason("states", at, others[0], fact.chunk, fact.predicate, not of_seed)
+        if fact.passage != seed.passage:
+            yield Activation(fact.passage, edge / math.sqrt(min(fan, MAX_SHARED)), reason)
         targets = [(entity, *target) for entity in others for target in targets_of.get(entity, ())]
         if len(targets) > MAX_TARGETS:
             continue
         for entity, document, weight in targets:
-            if document != parent.document:
+            if document != seed.document:
                 for passage, share in enter(document):
                     score = edge * weight * share / math.sqrt(len(targets))
-                    yield Reach(passage, score, reason._replace(entity=entity))
+                    yield Activation(passage, score, reason._replace(entity=entity))
 
 
 def _about_each(view: GraphView, entities: Iterable[int]) -> dict[int, list[tuple[int, float]]]:
@@ -338,5 +338,5 @@ def _about_each(view: GraphView, entities: Iterable[int]) -> dict[int, list[tupl
     return targets
 
 
-def _documents(parents: Sequence[Parent]) -> NDArray[np.int64]:
-    return np.array([parent.document for parent in parents], dtype=np.int64)
+def _documents(seeds: Sequence[Seed]) -> NDArray[np.int64]:
+    return np.array([seed.document for seed in seeds], dtype=np.int64)

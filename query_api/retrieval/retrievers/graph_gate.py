@@ -9,7 +9,7 @@ from query_api.index.graph.edges import Numbers
 from query_api.index.graph.identifiers import MISSING, Keys
 from query_api.index.graph.view import GraphView
 from query_api.index.text.snapshot import TextSnapshot
-from query_api.query.entity_linking import MAX_TARGETS, Names
+from query_api.query.entity_linking import MAX_TARGETS, LinkedNames
 
 WITHOUT_NAMES = 0.5
 WEB = 2.0
@@ -66,7 +66,7 @@ def _own_passages(view: GraphView, entities: Keys) -> tuple[Numbers, Numbers]:
     return np.bincount(owner, minlength=size), np.bincount(owner[own], minlength=size)
 
 
-def opening(names: Names, use: NameUse, connected: Callable[[], float]) -> float:
+def opening(names: LinkedNames, use: NameUse, connected: Callable[[], float]) -> float:
     """How surely the question names a title, by the surest of the names; and at least the smoothstep of twice the share
     of what fits it that leads on by an explicit edge (`connected`), in full when the question names anything at all, by
     half otherwise. Where every second text leads on, documents are a web; where one in thirty does, that is chance."""

@@ -1,4 +1,4 @@
-"""Parents: the few passages that a question leads to directly, and what their sentences tell about it."""
+"""Seeds: the few passages that a question leads to directly, and what their sentences tell about it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -13,18 +13,18 @@ from query_api.index.snapshot import PassageReader
 from query_api.query.analysis import Question, WordWeights, normalise_text
 from query_api.query.entity_linking import QueryLink
 from query_api.retrieval.retrievers import graph_edges
-from query_api.retrieval.retrievers.graph_edges import Parent, Sentence
+from query_api.retrieval.retrievers.graph_edges import Seed, Sentence
 from query_api.retrieval.scoring import relative_to_best
 
-PARENTS = 3  # by their text; more did not help
+SEEDS = 3  # by their text; more did not help
 NAMED_COUNTS = 0.3
-SURELY_NAMED = 0.5  # strength of a name that makes a parent of what it leads to, beside the first three
+SURELY_NAMED = 0.5  # strength of a name that makes a seed of what it leads to, beside the first three
 MOST_NAMED = 3
-MAX_PARENT_CHARACTERS = 4_000
+MAX_SEED_CHARACTERS = 4_000
 MAX_TITLE_TARGETS = 10
 
 
-class Gathered(NamedTuple):
+class SeedSet(NamedTuple):
     """What one question has led to before any edge is followed. Passages by their number in the view.
 
     `prior` is how well they fit by their text, in [0, 1].
@@ -32,10 +32,10 @@ class Gathered(NamedTuple):
 
     links: list[QueryLink]
     prior: dict[int, float]
-    parents: list[Parent]
+    seeds: list[Seed]
 
 
-class ChosenParents(NamedTuple):
+class ChosenSeeds(NamedTuple):
     """Passages by their numbers: `prior`, how well each fits by its text; `weights` of the chosen ones, relative to the
     best, best first; `via` the names of the question that lead to passages."""
 
@@ -60,11 +60,11 @@ class PassageNumbers:
         return {name: number for name in wanted if (number := self._known[name]) != MISSING}
 
 
-def choose_parents(
+def choose_seeds(
     view: GraphView, numbers: PassageNumbers, links: Sequence[QueryLink], fitting: Mapping[str, float]
-) -> ChosenParents:
+) -> ChosenSeeds:
     """The best three passages by text score / best + .3 x query link, and up to three more that the question surely
-    names; a parent counts for as much as the name that leads to it, if that is more.
+    names; a seed counts for as much as the name that leads to it, if that is more.
 
     `fitting` is {passage id: text score} of what the text channels found. Passages that the graph does not hold yet are
     left out; so are those of score 0.
@@ -73,21 +73,23 @@ def choose_parents(
     prior = {number: relative[name] for name, number in numbers.of(relative).items()}
     named = graph_edges.strongest(graph_edges.named(links, graph_edges.entrances(view, prior)))
     scores = dict(prior)
-    for passage, reach in named.items():
-        scores[passage] = scores.get(passage, 0.0) + NAMED_COUNTS * reach.score
+    for passage, activation in named.items():
+        scores[passage] = scores.get(passage, 0.0) + NAMED_COUNTS * activation.score
     ordered = sorted((passage for passage in scores if scores[passage] > 0), key=lambda each: (-scores[each], each))
-    sure = [each for each in ordered[PARENTS:] if each in named and named[each].score >= SURELY_NAMED]
-    chosen = [*ordered[:PARENTS], *sure[:MOST_NAMED]]
+    sure = [each for each in ordered[SEEDS:] if each in named and named[each].score >= SURELY_NAMED]
+    chosen = [*ordered[:SEEDS], *sure[:MOST_NAMED]]
     weights = {
         passage: max(scores[passage] / scores[chosen[0]], named[passage].score if passage in named else 0.0)
         for passage in chosen
     }
-    return ChosenParents(prior, weights, {passage: links[reach.reason.origin] for passage, reach in named.items()})
+    return ChosenSeeds(
+        prior, weights, {passage: links[activation.reason.origin] for passage, activation in named.items()}
+    )
 
 
-def read_parents(
-    question: Question, view: GraphView, passages: PassageReader, word_weights: WordWeights, chosen: ChosenParents
-) -> list[Parent]:
+def read_seeds(
+    question: Question, view: GraphView, passages: PassageReader, word_weights: WordWeights, chosen: ChosenSeeds
+) -> list[Seed]:
     """The chosen passages with their sentences and entities weighed; those whose text is gone are left out. Raises
     TransientStoreError."""
     wanted = list(chosen.weights)
@@ -98,18 +100,18 @@ def read_parents(
     names = {entity: each.name for entity, each in near.items()}
     in_turn = _by_use(near)
     titles = _titles(view, wanted)
-    parents = []
+    seeds = []
     for passage, weight in chosen.weights.items():
         row = texts.get(ids[passage])
         if row is None:
             continue
-        content = f"{row.title}.\n{row.text}"[:MAX_PARENT_CHARACTERS]
+        content = f"{row.title}.\n{row.text}"[:MAX_SEED_CHARACTERS]
         first_chunks = {entity: chunk for entity, chunk in mentioned[passage].items() if entity in names}
         own_names = [names[entity] for entity in in_turn if entity in first_chunks]
         sentences = tuple(_sentences(question, content, titles[passage], own_names, word_weights))
         held = _held(first_chunks, names, sentences)
-        parents.append(
-            Parent(
+        seeds.append(
+            Seed(
                 passage,
                 view.document_of_passage(passage),
                 weight,
@@ -119,7 +121,7 @@ def read_parents(
                 near={entity: near[entity] for entity in held},
             )
         )
-    return parents
+    return seeds
 
 
 def _titles(view: GraphView, passages: Sequence[int]) -> dict[int, list[str]]:
@@ -135,7 +137,7 @@ def _titles(view: GraphView, passages: Sequence[int]) -> dict[int, list[str]]:
 
 def _held(
     first_chunks: Mapping[int, int], names: Mapping[int, str], sentences: Sequence[Sentence]
-) -> dict[int, graph_edges.Held]:
+) -> dict[int, graph_edges.MentionedEntity]:
     """The entities of a passage with what the best sentence that names each is worth."""
     shares: dict[str, float] = {}
     for sentence in sentences:
@@ -143,7 +145,7 @@ def _held(
             shares[name] = max(shares.get(name, 0.0), sentence.share)
     written = " ".join(sentence.normalised for sentence in sentences)
     return {
-        entity: graph_edges.Held(names[entity], chunk, graph_edges.value(shares.get(names[entity], 0.0)))
+        entity: graph_edges.MentionedEntity(names[entity], chunk, graph_edges.value(shares.get(names[entity], 0.0)))
         for entity, chunk in first_chunks.items()
         if names[entity] in shares or f" {names[entity]} " not in written  # one made of parts stands nowhere as such
     }

@@ -84,7 +84,7 @@ async def test_a_document_that_is_followed_in_silence_is_kept_alive_by_comments(
                     letter = Receipt(
                         key="default/a", outcome="dead_lettered", partition=0, offset=0, generation=GENERATION
                     )
-                    stage.service.keeper.receipts.add(letter)
+                    stage.service.snapshots.receipts.add(letter)
         names = [line for line in lines if line.startswith("event: ")]
         assert names == ["event: status", "event: done"]
         assert lines.index("event: status") < lines.index(": keep-alive") < lines.index("event: done")

@@ -112,5 +112,5 @@ async def test_topics_that_are_not_there_yet_are_told_and_then_found(
         assert response.status_code == 503
         await ensure_topics(plaintext(kafka), topic_specs(settings.kafka))
         await eventually(lambda: stage.service.log_watch.missing is None)
-        await eventually(lambda: stage.service.keeper.receipts_tail.problem is None)
+        await eventually(lambda: stage.service.snapshots.receipts_tail.problem is None)
         assert await stage.put("a", "x")

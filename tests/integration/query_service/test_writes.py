@@ -181,7 +181,7 @@ async def test_a_token_of_another_log_is_refused_in_a_sentence(stage: Stage) -> 
 async def test_stores_of_another_log_take_no_writes_and_cover_no_token(stage: Stage) -> None:
     token = await stage.put("a.md", "# Ferry\n\nThe ferry crosses.")
     await stage.search("ferry", after=token)
-    served = stage.service.keeper.served
+    served = stage.service.snapshots.served
     served.manifest = msgspec.structs.replace(served.manifest, log=LogIdentity("f" * 32, "e" * 32))
     for response in (
         await stage.http.put("/v1/documents/b.md", content="text", headers={"Content-Type": "text/plain"}),

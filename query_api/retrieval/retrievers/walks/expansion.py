@@ -14,9 +14,9 @@ from query_api.index.graph.view import GraphView
 from query_api.index.text.segments import Scope
 from query_api.index.text.snapshot import TextSnapshot
 from query_api.query.entity_linking import MAX_TARGETS
-from query_api.retrieval.retrievers.graph_edges import Parent, Reach, Reason, strongest
-from query_api.retrieval.retrievers.graph_scoring import Findings
-from query_api.retrieval.retrievers.walks.steps import Beginning
+from query_api.retrieval.retrievers.graph_edges import Activation, Reason, Seed, strongest
+from query_api.retrieval.retrievers.graph_scoring import GraphResults
+from query_api.retrieval.retrievers.walks.steps import WalkStart
 from schemas.curation import LinkingChoice
 
 DAMPING = 0.85  # Brin, Page 1998
@@ -85,23 +85,23 @@ SPARE = 4  # chunks looked at for each passage wanted: several may be of one
 
 
 def similar_across(
-    view: GraphView, text: TextSnapshot, linking: Mapping[str, LinkingChoice], parents: Iterable[Parent]
-) -> Iterator[Reach]:
-    """The passages of other documents nearest to each parent, where its collection chose to join such: weight x c.
+    view: GraphView, text: TextSnapshot, linking: Mapping[str, LinkingChoice], seeds: Iterable[Seed]
+) -> Iterator[Activation]:
+    """The passages of other documents nearest to each seed, where its collection chose to join such: weight x c.
 
-    c is the cosine of a passage's nearest chunk with the mean of the parent's. Raises TransientStoreError.
+    c is the cosine of a passage's nearest chunk with the mean of the seed's. Raises TransientStoreError.
     """
-    for at, parent in enumerate(parents):
-        key = view.document_key(parent.document)
+    for at, seed in enumerate(seeds):
+        key = view.document_key(seed.document)
         rules = DEFAULT_RULES.with_choice(linking.get(key.collection, LinkingChoice()))
         if not rules.max_across:
             continue
-        chunks = [view.chunk_id(chunk) for chunk in view.chunks_of_passage(parent.passage)]
+        chunks = [view.chunk_id(chunk) for chunk in view.chunks_of_passage(seed.passage)]
         vectors = list(text.vectors(chunks).values())
         if not vectors:
             continue
         mean = np.mean(vectors, axis=0)
-        own = sum(len(view.chunks_of_passage(passage)) for passage in view.passages_of_document(parent.document))
+        own = sum(len(view.chunks_of_passage(passage)) for passage in view.passages_of_document(seed.document))
         nearest = text.vector_search(mean / np.linalg.norm(mean), own + SPARE * rules.max_across, Scope(key.collection))
         near = {
             found.passage_id: found
@@ -112,7 +112,7 @@ def similar_across(
         for found, chunk in zip(best, view.chunks([each.chunk_id for each in best]).tolist(), strict=True):
             if chunk != MISSING:
                 score = min(1.0, rules.similar_across * found.score)
-                yield Reach(view.passage_of_chunk(chunk), score, Reason("similar_across", at, chunk=chunk))
+                yield Activation(view.passage_of_chunk(chunk), score, Reason("similar_across", at, chunk=chunk))
 
 
 CONNECTIVITY, CENTRALITY, RELATIONSHIP = 0.5, 0.3, 0.2
@@ -125,7 +125,7 @@ class Discovered(NamedTuple):
     distances: NDArray[np.float64]  # (n_passages, n_seeds)
 
 
-def expansion(beginning: Beginning) -> Findings:
+def expansion(start: WalkStart) -> GraphResults:
     """Score = .5 connectivity + .3 centrality + .2 relationship, of the seeds and what so many hops from them reach,
     one or two.
 
@@ -134,35 +134,38 @@ def expansion(beginning: Beginning) -> Findings:
     - centrality = the PageRank of its document / the highest of those discovered.
     - relationship = the strongest edge from a seed, w · e, as a share of the strongest of all.
     """
-    parents = beginning.gathered.parents
-    if not parents:
-        return beginning.findings({}, {}, [])
-    seeds = [parent.passage for parent in parents]
-    weights = np.array([parent.weight for parent in parents])
-    first = beginning.first_steps()
-    near = distances(seeds, first)
+    seeds = start.seed_set.seeds
+    if not seeds:
+        return start.results({}, {}, [])
+    seed_passages = [seed.passage for seed in seeds]
+    weights = np.array([seed.weight for seed in seeds])
+    first = start.first_steps()
+    near = distances(seed_passages, first)
     nearest = dict(zip(near.passages, connectivity(near.distances, weights).tolist(), strict=True))
-    stepped = {reach.passage for reach in first}
+    stepped = {activation.passage for activation in first}
     ring = sorted(
-        (each for each in nearest if each in stepped and each not in seeds), key=lambda each: (-nearest[each], each)
+        (each for each in nearest if each in stepped and each not in seed_passages),
+        key=lambda each: (-nearest[each], each),
     )
-    middle, second = beginning.second_steps(ring, first) if beginning.hops > 1 else ([], [])
-    found = distances(seeds, first, [parent.passage for parent in middle], second)
+    middle, second = start.second_steps(ring, first) if start.hops > 1 else ([], [])
+    found = distances(seed_passages, first, [seed.passage for seed in middle], second)
     direct = dict.fromkeys(found.passages, 0.0)
-    for reach in first:
-        direct[reach.passage] = max(direct[reach.passage], weights[reach.reason.origin] * reach.score)
-    ranks = centrality(beginning.view)[beginning.view.documents_of_passages(np.array(found.passages, dtype=np.int64))]
+    for activation in first:
+        direct[activation.passage] = max(
+            direct[activation.passage], weights[activation.reason.origin] * activation.score
+        )
+    ranks = centrality(start.view)[start.view.documents_of_passages(np.array(found.passages, dtype=np.int64))]
     scores = (
         CONNECTIVITY * connectivity(found.distances, weights)
         + CENTRALITY * ranks / (ranks.max() or 1.0)
         + RELATIONSHIP * np.array(list(direct.values())) / (max(direct.values()) or 1.0)
     )
-    reasons = {passage: reach.reason for passage, reach in (strongest(second) | strongest(first)).items()}
-    return beginning.findings(dict(zip(found.passages, scores.tolist(), strict=True)), reasons, middle)
+    reasons = {passage: activation.reason for passage, activation in (strongest(second) | strongest(first)).items()}
+    return start.results(dict(zip(found.passages, scores.tolist(), strict=True)), reasons, middle)
 
 
 def distances(
-    seeds: Sequence[int], first: Sequence[Reach], middle: Sequence[int] = (), second: Sequence[Reach] = ()
+    seeds: Sequence[int], first: Sequence[Activation], middle: Sequence[int] = (), second: Sequence[Activation] = ()
 ) -> Discovered:
     """How far each passage is from each seed, infinite where two steps do not lead there.
 

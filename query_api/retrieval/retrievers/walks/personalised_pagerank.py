@@ -11,8 +11,8 @@ from query_api.index.graph.identifiers import Keys
 from query_api.index.graph.view import GraphView
 from query_api.query.entity_linking import MAX_TARGETS
 from query_api.retrieval.retrievers.graph_edges import MAX_SHARED, MIN_SHARED, follows, looks_at, strongest
-from query_api.retrieval.retrievers.graph_scoring import Findings
-from query_api.retrieval.retrievers.walks.steps import Beginning
+from query_api.retrieval.retrievers.graph_scoring import GraphResults
+from query_api.retrieval.retrievers.walks.steps import WalkStart
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -289,27 +289,27 @@ EPSILON = 1e-3
 MOST_OPENED = 2_000
 
 
-def personalised_pagerank(beginning: Beginning) -> Findings:
+def personalised_pagerank(start: WalkStart) -> GraphResults:
     """Score = what a walk from the seeds leaves at a passage, beyond what it began with there."""
-    parents = beginning.gathered.parents
-    if not parents:
-        return beginning.findings({}, {}, [])
-    seeds = {parent.passage: parent.weight for parent in parents}
-    ground = PassagesAndEntities(beginning.view, beginning.edges)
+    seeds = start.seed_set.seeds
+    if not seeds:
+        return start.results({}, {}, [])
+    weights = {seed.passage: seed.weight for seed in seeds}
+    ground = PassagesAndEntities(start.view, start.edges)
     mass = push(
-        ground.neighbours, seeds, restart=RESTART, epsilon=EPSILON, least_weight=LEAST_WEIGHT, most_opened=MOST_OPENED
+        ground.neighbours, weights, restart=RESTART, epsilon=EPSILON, least_weight=LEAST_WEIGHT, most_opened=MOST_OPENED
     )
-    total = sum(seeds.values())
+    total = sum(weights.values())
     scores = {
-        node: estimate - RESTART * seeds.get(node, 0.0) / total
+        node: estimate - RESTART * weights.get(node, 0.0) / total
         for node, estimate in zip(mass.node.tolist(), mass.estimate.tolist(), strict=True)
         if node >= 0 and estimate > 0
     }
-    first = beginning.first_steps()
-    stepped = {reach.passage for reach in first}
+    first = start.first_steps()
+    stepped = {activation.passage for activation in first}
     ring = sorted(
-        (each for each in scores if each in stepped and each not in seeds), key=lambda each: (-scores[each], each)
+        (each for each in scores if each in stepped and each not in weights), key=lambda each: (-scores[each], each)
     )
-    middle, second = beginning.second_steps(ring, first)
-    reasons = {passage: reach.reason for passage, reach in (strongest(second) | strongest(first)).items()}
-    return beginning.findings(scores, reasons, middle)
+    middle, second = start.second_steps(ring, first)
+    reasons = {passage: activation.reason for passage, activation in (strongest(second) | strongest(first)).items()}
+    return start.results(scores, reasons, middle)

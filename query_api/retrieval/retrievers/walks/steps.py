@@ -14,26 +14,34 @@ from query_api.index.text.segments import EVERYTHING, Scope
 from query_api.query.analysis import Question
 from query_api.retrieval.comparison import Compared, Comparer
 from query_api.retrieval.retrievers import graph_edges
-from query_api.retrieval.retrievers.graph_edges import Entrances, Held, Parent, Reach, Reason, follows, looks_at
-from query_api.retrieval.retrievers.graph_scoring import MAX_REACHED, Findings
-from query_api.retrieval.retrievers.graph_seeds import Gathered
+from query_api.retrieval.retrievers.graph_edges import (
+    Activation,
+    Entrances,
+    MentionedEntity,
+    Reason,
+    Seed,
+    follows,
+    looks_at,
+)
+from query_api.retrieval.retrievers.graph_scoring import MAX_REACHED, GraphResults
+from query_api.retrieval.retrievers.graph_seeds import SeedSet
 from schemas.contributions import predicate_strength
 
 
 def steps_from(
-    view: GraphView, parents: Iterable[Parent], enter: Entrances, edges: Collection[str], *, between_chunks: bool
-) -> list[Reach]:
+    view: GraphView, seeds: Iterable[Seed], enter: Entrances, edges: Collection[str], *, between_chunks: bool
+) -> list[Activation]:
     """Every passage one step away from each of these, both directions, over the kinds in `edges`, all when empty; over
     edges between chunks only if asked to.
 
-    A reach's score is the weight of the edge, in (0, 1], whatever its parent weighs; its `origin` the index of the
-    parent.
+    An activation's score is the weight of the edge, in (0, 1], whatever its seed weighs; its `origin` the index of the
+    seed.
     """
-    whole = [replace(parent, weight=1.0) for parent in parents]
+    whole = [replace(seed, weight=1.0) for seed in seeds]
     if not whole:
         return []
     around = graph_edges.surroundings(view, whole)
-    kinds: dict[str, Callable[[], Iterable[Reach]]] = {
+    kinds: dict[str, Callable[[], Iterable[Activation]]] = {
         "title_mention": lambda: graph_edges.title_mentions(whole, around, enter)[1],
         "mentioned_by": lambda: graph_edges.mentioned_by(view, whole),
         "shared_entity": lambda: graph_edges.shared(whole, around),
@@ -41,40 +49,42 @@ def steps_from(
         "statement": lambda: graph_edges.stated(view, whole, enter, predicate_strength),
     }
     stepped = [
-        reach
-        for kind, reaches in kinds.items()
+        activation
+        for kind, activate in kinds.items()
         if looks_at(kind, edges)
-        for reach in reaches()
-        if reach.score and follows(kind, reach.reason.predicate, edges)
+        for activation in activate()
+        if activation.score and follows(kind, activation.reason.predicate, edges)
     ]
     if between_chunks and any(looks_at(kind, edges) for kind in CHUNK_EDGE_KINDS):
-        stepped += [reach for reach in within_document(view, whole) if looks_at(reach.reason.term, edges)]
+        stepped += [
+            activation for activation in within_document(view, whole) if looks_at(activation.reason.term, edges)
+        ]
     return stepped
 
 
-def within_document(view: GraphView, parents: Sequence[Parent]) -> Iterator[Reach]:
-    """Other passages of a parent's document, over the edges between its chunks and theirs; once for each such edge: its
+def within_document(view: GraphView, seeds: Sequence[Seed]) -> Iterator[Activation]:
+    """Other passages of a seed's document, over the edges between its chunks and theirs; once for each such edge: its
     weight. The reason's term is one of CHUNK_EDGE_KINDS."""
-    chunks = [view.chunks_of_passage(parent.passage) for parent in parents]
-    owners = [at for at, of_parent in enumerate(chunks) for _ in of_parent]
+    chunks = [view.chunks_of_passage(seed.passage) for seed in seeds]
+    owners = [at for at, of_seed in enumerate(chunks) for _ in of_seed]
     around = view.chunk_edges(np.array(list(chain.from_iterable(chunks)), dtype=np.int64))
     for asked, chunk, kind, weight in rows_of(around.asked, around.other, around.kind, around.weight):
         at, passage = owners[asked], view.passage_of_chunk(chunk)
-        if passage != parents[at].passage:
-            yield Reach(passage, weight, Reason(CHUNK_EDGE_KINDS[kind], at, chunk=chunk))
+        if passage != seeds[at].passage:
+            yield Activation(passage, weight, Reason(CHUNK_EDGE_KINDS[kind], at, chunk=chunk))
 
 
-def passed_through(view: GraphView, reached: Mapping[int, Reason], values: Mapping[int, float]) -> list[Parent]:
-    """Passages as parents of the next step. `reached` says how an earlier parent leads to each, `values` what each
+def passed_through(view: GraphView, reached: Mapping[int, Reason], values: Mapping[int, float]) -> list[Seed]:
+    """Passages as seeds of the next step. `reached` says how an earlier seed leads to each, `values` what each
     tells about the question: the v of all its entities, whose names are not read."""
     return [
-        Parent(
+        Seed(
             passage,
             view.document_of_passage(passage),
             1.0,
             None,
             (),
-            {entity: Held("", chunk, values[passage]) for entity, chunk in first_chunks.items()},
+            {entity: MentionedEntity("", chunk, values[passage]) for entity, chunk in first_chunks.items()},
             reached[passage],
         )
         for passage, first_chunks in graph_edges.first_mentions(view, list(reached)).items()
@@ -88,15 +98,15 @@ PRIOR_ALONE = 0.5
 
 
 @dataclass(frozen=True)
-class Beginning:
-    """What one question has led to: its parents in `gathered`, all that the text channels found in `found`, the kinds
+class WalkStart:
+    """What one question has led to: its seeds in `seeds`, all that the text channels found in `found`, the kinds
     of `edges` to follow, all when empty. `alone` where the graph is the only channel that counts. `hops` are what an
-    expansion goes; `across` finds what is like parents in other documents, None where edges between chunks are not
+    expansion goes; `across` finds what is like seeds in other documents, None where edges between chunks are not
     walked."""
 
     question: Question
     view: GraphView
-    gathered: Gathered
+    seed_set: SeedSet
     comparer: Comparer
     found: Compared
     scope: Scope
@@ -104,36 +114,36 @@ class Beginning:
     edges: Collection[str]
     alone: bool
     hops: int = 2
-    across: Callable[[Sequence[Parent]], Iterable[Reach]] | None = None
+    across: Callable[[Sequence[Seed]], Iterable[Activation]] | None = None
 
-    def first_steps(self) -> list[Reach]:
-        """What the parents lead to."""
-        parents = self.gathered.parents
-        like = self.across(parents) if self.across is not None and looks_at("similar_to", self.edges) else ()
-        return [*self._steps(parents), *like]
+    def first_steps(self) -> list[Activation]:
+        """What the seeds lead to."""
+        seeds = self.seed_set.seeds
+        like = self.across(seeds) if self.across is not None and looks_at("similar_to", self.edges) else ()
+        return [*self._steps(seeds), *like]
 
-    def second_steps(self, ring: Sequence[int], first: Iterable[Reach]) -> tuple[list[Parent], list[Reach]]:
+    def second_steps(self, ring: Sequence[int], first: Iterable[Activation]) -> tuple[list[Seed], list[Activation]]:
         """The passages of the ring that were gone on from, and what they lead to: batch after batch, the first ones
-        first, until there are enough steps. Origins count on from the parents of the question."""
-        reasons = {passage: reach.reason for passage, reach in graph_edges.strongest(first).items()}
-        middle: list[Parent] = []
-        steps: list[Reach] = []
+        first, until there are enough steps. Origins count on from the seeds of the question."""
+        reasons = {passage: activation.reason for passage, activation in graph_edges.strongest(first).items()}
+        middle: list[Seed] = []
+        steps: list[Activation] = []
         values = self._values(ring[:RING])
         for at in range(0, len(values), BATCH):
             if len(steps) >= MOST_STEPS:
                 break
             batch = passed_through(self.view, {each: reasons[each] for each in ring[at : at + BATCH]}, values)
-            begins = len(self.gathered.parents) + len(middle)
-            steps += [_counted_on(reach, begins) for reach in self._steps(batch)]
+            begins = len(self.seed_set.seeds) + len(middle)
+            steps += [_counted_on(activation, begins) for activation in self._steps(batch)]
             middle += batch
         return middle, steps
 
-    def findings(
-        self, scores: Mapping[int, float], reasons: Mapping[int, Reason], middle: Sequence[Parent]
-    ) -> Findings:
+    def results(
+        self, scores: Mapping[int, float], reasons: Mapping[int, Reason], middle: Sequence[Seed]
+    ) -> GraphResults:
         """The best 300 by their scores, which count by their share of the best; where the graph is alone, half of how
         well each fits by its text is added, as a share of the best too."""
-        view, parents = self.view, self.gathered.parents
+        view, seeds = self.view, self.seed_set.seeds
         ordered = sorted(scores, key=lambda passage: (-scores[passage], view.passage_id(passage)))
         if self.scope != EVERYTHING:
             ordered = [each for each in ordered if self.scope.allows(view.document_key(view.document_of_passage(each)))]
@@ -146,20 +156,20 @@ class Beginning:
             name: scores[passage] / best + share * fit
             for (name, passage), fit in zip(kept.items(), own.tolist(), strict=True)
         }
-        told = {parent.passage: Reason("matches", at) for at, parent in enumerate(parents)} | dict(reasons)
+        told = {seed.passage: Reason("matches", at) for at, seed in enumerate(seeds)} | dict(reasons)
         names = sorted(final, key=lambda name: (-final[name], name))
-        return Findings(
+        return GraphResults(
             self.gate,
             {name: kept[name] for name in names},
             {name: final[name] for name in names},
             {name: told[kept[name]] for name in names if kept[name] in told},
-            self.gathered._replace(parents=[*parents, *middle]),
+            self.seed_set._replace(seeds=[*seeds, *middle]),
             compared,
         )
 
-    def _steps(self, parents: Sequence[Parent]) -> list[Reach]:
-        enter = graph_edges.entrances(self.view, self.gathered.prior)
-        return steps_from(self.view, parents, enter, self.edges, between_chunks=self.across is not None)
+    def _steps(self, seeds: Sequence[Seed]) -> list[Activation]:
+        enter = graph_edges.entrances(self.view, self.seed_set.prior)
+        return steps_from(self.view, seeds, enter, self.edges, between_chunks=self.across is not None)
 
     def _values(self, passages: Sequence[int]) -> dict[int, float]:
         """What each passage tells about the question: the v of the share of its words' idf that the passage holds."""
@@ -168,5 +178,5 @@ class Beginning:
         return {passage: graph_edges.value(share) for passage, share in zip(passages, shares, strict=True)}
 
 
-def _counted_on(reach: Reach, begins: int) -> Reach:
-    return reach._replace(reason=reach.reason._replace(origin=begins + reach.reason.origin))
+def _counted_on(activation: Activation, begins: int) -> Activation:
+    return activation._replace(reason=activation.reason._replace(origin=begins + activation.reason.origin))

@@ -2,7 +2,17 @@
 
 import pytest
 
-from query_api.process_pool.child_process import Ask, Ended, Stop, asked, asking, ending, stopping, telling, told
+from query_api.process_pool.child_process import (
+    Ask,
+    Ended,
+    Stop,
+    decode_frame,
+    decode_request,
+    encode_ask,
+    encode_failure,
+    encode_frame,
+    encode_stop,
+)
 from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.hits import SnapshotInfo
 from schemas.search import SearchRequest
@@ -19,10 +29,10 @@ PARTS: list[SearchFrame] = [
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: type(part).__name__)
 def test_every_part_of_an_answer_arrives_as_it_was_in_one_line(part: SearchFrame) -> None:
-    line = telling(12, part)
+    line = encode_frame(12, part)
 
     assert line.count(b"\n") == 1
-    assert told(line) == (12, part)
+    assert decode_frame(line) == (12, part)
 
 
 def test_a_request_arrives_with_all_its_parameters() -> None:
@@ -30,7 +40,7 @@ def test_a_request_arrives_with_all_its_parameters() -> None:
         {"q": "Who?\nAnd when?", "k": 3, "filter": ["status=Final|Active"], "channels": "vector,keyword", "explain": 1}
     )
 
-    arrived = asked(asking(Ask(7, "r_1", request)))
+    arrived = decode_request(encode_ask(Ask(7, "r_1", request)))
 
     assert arrived == Ask(7, "r_1", request)
     assert isinstance(arrived, Ask)
@@ -38,11 +48,11 @@ def test_a_request_arrives_with_all_its_parameters() -> None:
 
 
 def test_a_search_that_nobody_waits_for_is_named() -> None:
-    assert asked(stopping(7)) == Stop(7)
+    assert decode_request(encode_stop(7)) == Stop(7)
 
 
 def test_how_a_search_failed_is_told_in_one_line() -> None:
-    line = ending(3, Ended("no disk:\n  gone \udc80"))
+    line = encode_failure(3, Ended("no disk:\n  gone \udc80"))
 
     assert line.count(b"\n") == 1
-    assert told(line) == (3, Ended("no disk: gone ?"))
+    assert decode_frame(line) == (3, Ended("no disk: gone ?"))

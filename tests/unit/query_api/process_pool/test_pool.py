@@ -19,7 +19,7 @@ from query_api.encoder import GuardedEncoder
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.process_pool import pool
-from query_api.process_pool.pool import SharedSearches, processes_to_search
+from query_api.process_pool.pool import SearchPool, search_process_count
 from query_api.settings import ServiceBlock
 from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta, SearchFrame, Stage
@@ -28,7 +28,7 @@ from schemas.search import SearchRequest
 from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_generation, make_hit
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.skipif(processes_to_search(2) < 2, reason="processes are not copied on this system")
+pytestmark = pytest.mark.skipif(search_process_count(2) < 2, reason="processes are not copied on this system")
 
 HITS = [make_hit(rank) for rank in range(1, 6)]
 
@@ -65,7 +65,7 @@ MAIN = os.getpid()
 class Crowd:
     """Searches over one snapshot, and what came of them."""
 
-    def __init__(self, searches: SharedSearches, snapshot: Snapshot, engine: TellingEngine) -> None:
+    def __init__(self, searches: SearchPool, snapshot: Snapshot, engine: TellingEngine) -> None:
         self.searches = searches
         self.snapshot = snapshot
         self.engine = engine
@@ -103,7 +103,7 @@ async def a_crowd(tmp_path: Path, **block: Any) -> AsyncIterator[Crowd]:
     engine = TellingEngine(gate=tmp_path / "go on")
     snapshot = engine.snapshot(make_generation(tmp_path), engine.reader, GraphView.empty())
     with ThreadPoolExecutor(2) as threads:
-        searches = SharedSearches(engine.search, threads, ServiceBlock(**{"search_processes": 2} | block))
+        searches = SearchPool(engine.search, threads, ServiceBlock(**{"search_processes": 2} | block))
         try:
             yield Crowd(searches, replace(snapshot, in_memory=True), engine)
         finally:
@@ -113,11 +113,11 @@ async def a_crowd(tmp_path: Path, **block: Any) -> AsyncIterator[Crowd]:
 @pytest.fixture
 async def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Crowd]:
     """One that copies the process as soon as a few searches meet."""
-    monkeypatch.setattr(pool, "MET", 3)
+    monkeypatch.setattr(pool, "CROWD_SEARCHES", 3)
     monkeypatch.setattr(pool, "STEADY_SECONDS", 0)
-    monkeypatch.setattr(pool, "SHORTEST_REST_SECONDS", 0)
-    monkeypatch.setattr(pool, "REST_FACTOR", 0)
-    monkeypatch.setattr(pool, "REST_AFTER_LOSS_SECONDS", 0)
+    monkeypatch.setattr(pool, "SHORTEST_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(pool, "PAUSE_FACTOR", 0)
+    monkeypatch.setattr(pool, "PAUSE_AFTER_LOSS_SECONDS", 0)
     async with a_crowd(tmp_path) as crowd:
         yield crowd
 
@@ -238,7 +238,7 @@ async def test_a_search_whose_copy_dies_is_finished_here_and_nothing_is_told_twi
 
 
 async def test_after_the_loss_of_a_copy_none_is_made_for_a_while(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "REST_AFTER_LOSS_SECONDS", 3600)
+    monkeypatch.setattr(pool, "PAUSE_AFTER_LOSS_SECONDS", 3600)
     await crowd.gather()
     await eventually(lambda: crowd.searches.copies)
     await crowd.beside_another("die")
@@ -278,7 +278,7 @@ async def test_a_copy_is_tried_by_all_channels_whatever_the_crowd_asks(
 async def test_malformed_requests_keep_no_copy_away(crowd: Crowd) -> None:
     held = asyncio.create_task(crowd.ask("hold"))
     await eventually(lambda: crowd.searches.under_way)
-    for _ in range(pool.MET):
+    for _ in range(pool.CROWD_SEARCHES):
         with pytest.raises(MalformedFilter):
             await crowd.ask("who", filter=["status=Final"])
     await eventually(lambda: crowd.searches.copies)
@@ -334,7 +334,7 @@ async def test_a_fork_that_the_system_refuses_is_tried_again_later(
     await crowd.gather()
     assert not active_children()
 
-    monkeypatch.setattr(crowd.searches, "_rests_until", 0.0)
+    monkeypatch.setattr(crowd.searches, "_no_fork_before", 0.0)
     await crowd.gather()
     await eventually(lambda: crowd.searches.copies)
 
@@ -342,9 +342,9 @@ async def test_a_fork_that_the_system_refuses_is_tried_again_later(
 def test_as_many_processes_as_cores_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "usable_processors", lambda: 16)
 
-    assert processes_to_search(0) == pool.MOST_PROCESSES
-    assert processes_to_search(7) == 7
+    assert search_process_count(0) == pool.MOST_PROCESSES
+    assert search_process_count(7) == 7
     monkeypatch.setattr(pool, "usable_processors", lambda: 1)  # of a quota
-    assert processes_to_search(0) == 1
+    assert search_process_count(0) == 1
     monkeypatch.setattr(pool.sys, "platform", "darwin")
-    assert processes_to_search(7) == 1
+    assert search_process_count(7) == 1

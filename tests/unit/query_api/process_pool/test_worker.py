@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from query_api.process_pool import worker as fork_module
-from query_api.process_pool.pool import processes_to_search
-from query_api.process_pool.worker import Fork, ForkLost
+from query_api.process_pool.pool import search_process_count
+from query_api.process_pool.worker import WorkerLost, WorkerProcess
 from query_api.retrieval.stages import SearchFailed
 from schemas.frames import Done, SearchFrame, Stage
 from schemas.search import SearchRequest
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.skipif(processes_to_search(2) < 2, reason="processes are not copied on this system")
+pytestmark = pytest.mark.skipif(search_process_count(2) < 2, reason="processes are not copied on this system")
 
 
 async def told_by(request: SearchRequest, retrieval_id: str) -> AsyncGenerator[SearchFrame, None]:
@@ -47,15 +47,15 @@ if hasattr(os, "register_at_fork"):
 @asynccontextmanager
 async def a_fork(
     searching: Callable[..., AsyncGenerator[SearchFrame, None]] = told_by, patience: float = 60.0
-) -> AsyncIterator[Fork]:
-    fork = await Fork.made(lambda: searching, patience)
+) -> AsyncIterator[WorkerProcess]:
+    fork = await WorkerProcess.made(lambda: searching, patience)
     try:
         yield fork
     finally:
         await fork.close()
 
 
-async def parts(fork: Fork, q: str, retrieval_id: str = "r") -> list[SearchFrame]:
+async def parts(fork: WorkerProcess, q: str, retrieval_id: str = "r") -> list[SearchFrame]:
     return [part async for part in fork.search(SearchRequest(q=q), retrieval_id)]
 
 
@@ -101,7 +101,7 @@ async def test_what_the_service_knows_at_the_fork_the_copy_knows_too_and_nothing
 
 async def test_a_search_that_no_channel_could_answer_there_can_be_done_elsewhere() -> None:
     async with a_fork() as fork:
-        with pytest.raises(ForkLost, match="No store can be read"):
+        with pytest.raises(WorkerLost, match="No store can be read"):
             await parts(fork, "unanswered")
         assert await parts(fork, "next")
 
@@ -110,7 +110,7 @@ async def test_a_step_that_fails_there_is_never_told_and_ends_the_copy() -> None
     async with a_fork() as fork:
         async with aclosing(fork.search(SearchRequest(q="stuck"), "r")) as search:
             assert isinstance(await anext(search), Stage)
-            with pytest.raises(ForkLost, match="the step embed failed in it: no answer within 2 s"):
+            with pytest.raises(WorkerLost, match="the step embed failed in it: no answer within 2 s"):
                 await anext(search)
         await eventually(lambda: not exists(fork.pid))
 
@@ -118,13 +118,13 @@ async def test_a_step_that_fails_there_is_never_told_and_ends_the_copy() -> None
 async def test_an_answer_of_failed_steps_that_is_told_to_its_end_is_the_copys_last() -> None:
     async with a_fork() as fork:
         assert isinstance((await parts(fork, "stuck late"))[-1], Done)
-        with pytest.raises(ForkLost, match="no answer within 2 s"):
+        with pytest.raises(WorkerLost, match="no answer within 2 s"):
             await parts(fork, "next")
 
 
 async def test_a_search_that_fails_there_can_be_done_elsewhere_and_the_copy_goes_on() -> None:
     async with a_fork() as fork:
-        with pytest.raises(ForkLost, match="ZeroDivisionError: a fault"):
+        with pytest.raises(WorkerLost, match="ZeroDivisionError: a fault"):
             await parts(fork, "broken")
         assert await parts(fork, "next")
 
@@ -134,16 +134,16 @@ async def test_a_copy_that_dies_fails_every_search_it_had() -> None:
         waiting = asyncio.create_task(parts(fork, "wait"))
         await eventually(lambda: fork.under_way)
         for q in ("die", "next"):
-            with pytest.raises(ForkLost, match="it has ended"):
+            with pytest.raises(WorkerLost, match="it has ended"):
                 await parts(fork, q)
-        with pytest.raises(ForkLost, match="it has ended"):
+        with pytest.raises(WorkerLost, match="it has ended"):
             await waiting
         assert fork.under_way == 0
 
 
 async def test_a_copy_that_says_nothing_is_ended() -> None:
     async with a_fork(patience=0.05) as fork:
-        with pytest.raises(ForkLost, match=r"said nothing for 0\.05 s"):
+        with pytest.raises(WorkerLost, match=r"said nothing for 0\.05 s"):
             await parts(fork, "wait")
         await eventually(lambda: not exists(fork.pid))
 
@@ -152,7 +152,7 @@ async def test_a_copy_that_does_not_even_begin_is_ended_sooner(monkeypatch: pyte
     monkeypatch.setattr(fork_module, "BEGINS_WITHIN_SECONDS", 0.05)
     async with a_fork(patience=3600) as fork:
         os.kill(fork.pid or 0, signal.SIGSTOP)
-        with pytest.raises(ForkLost, match=r"said nothing for 0\.05 s"):
+        with pytest.raises(WorkerLost, match=r"said nothing for 0\.05 s"):
             await parts(fork, "who")
         await eventually(lambda: not exists(fork.pid))
 
@@ -179,7 +179,7 @@ async def test_closing_waits_for_what_is_under_way_and_leaves_no_process(tmp_pat
         await eventually((tmp_path / "go on").exists)
         yield Done(retrieval_id=retrieval_id, hits=0, timings={}, next_offset=None)
 
-    fork = await Fork.made(lambda: when_told, 60.0)
+    fork = await WorkerProcess.made(lambda: when_told, 60.0)
     searching = asyncio.create_task(parts(fork, "slow"))
     await eventually(lambda: fork.under_way)
     closing = asyncio.create_task(fork.close())

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from query_api.retrieval.cache import AnswerKey, ResultCache, SnapshotIdentity, told_again
+from query_api.retrieval.cache import AnswerKey, ResultCache, SnapshotIdentity, replay_answer
 from schemas.frames import Done, Meta, SearchFrame
 from schemas.hits import SnapshotInfo
 from tests.unit.query_api.scripted_engine import make_hit
@@ -77,7 +77,7 @@ def test_it_can_be_cleared_and_turned_off() -> None:
 
 
 async def test_a_kept_answer_is_told_under_a_new_id_without_the_times_and_the_cursor_of_the_old_one() -> None:
-    meta, hit, done = [part async for part in told_again(answer(), "r_2")]
+    meta, hit, done = [part async for part in replay_answer(answer(), "r_2")]
     assert isinstance(meta, Meta)
     assert isinstance(done, Done)
     assert (meta.retrieval_id, meta.cached, done.retrieval_id) == ("r_2", True, "r_2")

@@ -5,7 +5,7 @@ import pytest
 
 from query_api.index.snapshot import Candidate
 from query_api.retrieval.comparison import Compared
-from query_api.retrieval.fusion import DEPTH, Found, FusionWeights, Limit, Place, at_most, places
+from query_api.retrieval.fusion import DEPTH, ChannelResults, FusionWeights, Limit, RankedPassage, at_most, places
 from schemas.filters import Group
 from schemas.ids import DocumentKey
 from schemas.search import Fusion, Mode
@@ -30,14 +30,14 @@ def compared(held: dict[str, tuple[float, float, list[bool]]]) -> Compared:
 
 
 def placed(
-    what: Found,
+    what: ChannelResults,
     *,
     mode: Mode = "hybrid",
     group: Group = "passage",
     fusion: Fusion = "adaptive",
     weights: FusionWeights = WEIGHTS,
     first: int = 1_000,
-) -> list[Place]:
+) -> list[RankedPassage]:
     def document_of(passage: str) -> DocumentKey:
         return DocumentKey("c", passage)
 
@@ -45,11 +45,11 @@ def placed(
     return places(what, document_of, mode=mode, group=group, fusion=fusion, weights=weights, first=first, limits=limits)
 
 
-def fuse(what: Found, **how: object) -> list[tuple[str, float]]:
+def fuse(what: ChannelResults, **how: object) -> list[tuple[str, float]]:
     return [(place.chunk_id or place.passage_id, place.score) for place in placed(what, **how)]  # type: ignore[arg-type]
 
 
-def names(what: Found, **how: object) -> list[str]:
+def names(what: ChannelResults, **how: object) -> list[str]:
     return [name for name, _ in fuse(what, **how)]
 
 
@@ -59,7 +59,7 @@ KEYWORD = [found("c", 9.0), found("a", 3.0)]
 
 def test_scores_are_added_as_they_are() -> None:
     """a: .9 + .01 x 3; c: .01 x 9."""
-    assert fuse(Found(VECTOR, KEYWORD, {})) == [
+    assert fuse(ChannelResults(VECTOR, KEYWORD, {})) == [
         ("a", pytest.approx(0.93)),
         ("b", pytest.approx(0.8)),
         ("c", pytest.approx(0.09)),
@@ -69,7 +69,7 @@ def test_scores_are_added_as_they_are() -> None:
 def test_what_was_compared_counts_with_both_scores_whichever_channel_found_it() -> None:
     """b: .8 + .01 x 20; c: .85 + .01 x 9."""
     rows = {"a": (0.9, 3.0, [True]), "b": (0.8, 20.0, [True]), "c": (0.85, 9.0, [True])}
-    what = Found(VECTOR, KEYWORD, {}, compared=compared(rows), idf=np.ones(1))
+    what = ChannelResults(VECTOR, KEYWORD, {}, compared=compared(rows), idf=np.ones(1))
     assert fuse(what) == [
         ("b", pytest.approx(1.0)),
         ("c", pytest.approx(0.94)),
@@ -79,24 +79,27 @@ def test_what_was_compared_counts_with_both_scores_whichever_channel_found_it() 
 
 def test_graph_scores_are_added_as_far_as_the_gate_is_open() -> None:
     graph = {"b": 0.4, "z": 0.7}
-    assert fuse(Found(VECTOR, [], graph, gate=0.5)) == [
+    assert fuse(ChannelResults(VECTOR, [], graph, gate=0.5)) == [
         ("b", pytest.approx(0.8 + 0.2)),
         ("a", pytest.approx(0.9)),
         ("z", pytest.approx(0.35)),
     ]
-    assert fuse(Found(VECTOR, [], graph, gate=0.5), weights=FusionWeights(graph=2.0))[0] == ("b", pytest.approx(1.2))
-    assert names(Found(VECTOR, [], graph, gate=0.0)) == ["a", "b"]
-    assert names(Found(VECTOR, [], graph, gate=1.0), weights=FusionWeights(graph=0.0)) == ["a", "b"]
+    assert fuse(ChannelResults(VECTOR, [], graph, gate=0.5), weights=FusionWeights(graph=2.0))[0] == (
+        "b",
+        pytest.approx(1.2),
+    )
+    assert names(ChannelResults(VECTOR, [], graph, gate=0.0)) == ["a", "b"]
+    assert names(ChannelResults(VECTOR, [], graph, gate=1.0), weights=FusionWeights(graph=0.0)) == ["a", "b"]
 
 
 def test_ranks_are_fused_by_reciprocal_ranks_relative_to_the_best() -> None:
     best = 1 / 61 + 1 / 62
-    assert fuse(Found(VECTOR, KEYWORD, {"b": 9.9}), fusion="rrf") == [
+    assert fuse(ChannelResults(VECTOR, KEYWORD, {"b": 9.9}), fusion="rrf") == [
         ("a", pytest.approx(1.0)),
         ("c", pytest.approx((1 / 61) / best)),
         ("b", pytest.approx((1 / 62) / best)),
     ]
-    with_graph = fuse(Found(VECTOR, KEYWORD, {"b": 9.9}, gate=0.1), fusion="rrf")
+    with_graph = fuse(ChannelResults(VECTOR, KEYWORD, {"b": 9.9}, gate=0.1), fusion="rrf")
     assert with_graph == [
         ("a", pytest.approx(1.0)),
         ("b", pytest.approx(1.0)),
@@ -106,7 +109,7 @@ def test_ranks_are_fused_by_reciprocal_ranks_relative_to_the_best() -> None:
 
 def test_weighted_sums_what_min_max_makes_of_each_list() -> None:
     """Vector a 1, b 2/3, d 0; keyword c 1, a 0; graph b 1, d 0, by half: .7 x 2/3 + .5 = .9667 for b."""
-    what = Found([*VECTOR, found("d", 0.6)], KEYWORD, {"b": 2.0, "d": 1.0}, gate=0.5)
+    what = ChannelResults([*VECTOR, found("d", 0.6)], KEYWORD, {"b": 2.0, "d": 1.0}, gate=0.5)
     assert fuse(what, fusion="weighted") == [
         ("b", pytest.approx(0.7 * 2 / 3 + 0.5)),
         ("a", pytest.approx(0.7)),
@@ -118,7 +121,7 @@ def test_weighted_sums_what_min_max_makes_of_each_list() -> None:
 
 
 def test_rerank_orders_what_the_vector_channel_found_by_the_graph() -> None:
-    what = Found(VECTOR, KEYWORD, {"b": 0.4, "z": 0.7}, gate=0.5)
+    what = ChannelResults(VECTOR, KEYWORD, {"b": 0.4, "z": 0.7}, gate=0.5)
     assert fuse(what, mode="rerank") == [("b", pytest.approx(1.0)), ("a", pytest.approx(0.9))]
     first = placed(what, mode="rerank")[0]
     assert (first.scores, first.ranks) == ({"vector": 0.8, "graph": 0.4}, {"vector": 2, "graph": 2})
@@ -126,7 +129,7 @@ def test_rerank_orders_what_the_vector_channel_found_by_the_graph() -> None:
 
 
 def test_one_channel_alone_keeps_its_order_and_scores() -> None:
-    what = Found([found("a", 0.9)], [found("b", 7.5)], {"c": 1.25}, [found("d", 0.5)])
+    what = ChannelResults([found("a", 0.9)], [found("b", 7.5)], {"c": 1.25}, [found("d", 0.5)])
     assert fuse(what, mode="vector") == [("a", 0.9)]
     assert fuse(what, mode="keyword") == [("b", 7.5)]
     assert fuse(what, mode="graph") == [("c", 1.25)]
@@ -143,7 +146,7 @@ BESIDE_EACH_OTHER = {
 def test_the_first_places_cover_the_question_together() -> None:
     """After a, which holds the first word: b brings .8 / .9 = .889, c .6 / .9 + .5 x .5 = .917. No score rises."""
     vector = [*VECTOR, found("c", 0.6)]
-    what = Found(vector, [], {}, gate=1.0, compared=compared(BESIDE_EACH_OTHER), idf=np.ones(2))
+    what = ChannelResults(vector, [], {}, gate=1.0, compared=compared(BESIDE_EACH_OTHER), idf=np.ones(2))
     assert fuse(what) == [("a", pytest.approx(0.9)), ("c", pytest.approx(0.6)), ("b", pytest.approx(0.6))]
     assert names(what, fusion="rrf") == ["a", "b", "c"], "only scores are weighed against words"
     assert names(what._replace(gate=0.5)) == ["a", "b", "c"], "documents that do not lead to each other answer alone"
@@ -153,7 +156,7 @@ def test_the_first_places_cover_the_question_together() -> None:
 def test_covering_counts_on_no_more_than_what_stands_first_whatever_page_is_asked_for() -> None:
     """The second document covers more, yet it is the second of two pages of one as of one page of two."""
     vector = [found(name, cosine, document=name) for name, (cosine, _, _) in BESIDE_EACH_OTHER.items()]
-    what = Found(vector, [], {}, gate=1.0, compared=compared(BESIDE_EACH_OTHER), idf=np.ones(2))
+    what = ChannelResults(vector, [], {}, gate=1.0, compared=compared(BESIDE_EACH_OTHER), idf=np.ones(2))
     for first in (1, 2, 3):
         assert names(what, group="document", first=first) == ["a", "c", "b"][:first]
 
@@ -169,44 +172,44 @@ def test_deeper_candidates_change_nothing_in_the_cover_of_the_first() -> None:
     held = {
         each.passage_id: (each.score, 0.0, [each.passage_id[0] != "c", each.passage_id == "c00"]) for each in deeper
     }
-    what = Found(shallow, [], {}, gate=1.0, compared=compared(held), idf=np.ones(2))
+    what = ChannelResults(shallow, [], {}, gate=1.0, compared=compared(held), idf=np.ones(2))
     assert names(what, group="document") == ["a00", "b00"]
     assert names(what._replace(vector=deeper), group="document") == ["a00", "b00", "c00"]
 
 
 def test_a_passage_stands_by_its_best_chunk_and_further_chunks_only_where_chunks_are_asked_for() -> None:
     vector = [found("p", 0.9, "c1"), found("q", 0.8, "c2"), found("p", 0.7, "c3")]
-    assert names(Found(vector, [], {})) == ["c1", "c2"]
-    assert names(Found(vector, [], {}), group="chunk") == ["c1", "c2", "c3"]
+    assert names(ChannelResults(vector, [], {})) == ["c1", "c2"]
+    assert names(ChannelResults(vector, [], {}), group="chunk") == ["c1", "c2", "c3"]
 
 
 def test_a_further_chunk_has_its_own_cosine_and_no_words() -> None:
     vector = [found("p", 0.9, "c1"), found("p", 0.7, "c3")]
-    what = Found(vector, [found("p", 10.0)], {}, compared=compared({"p": (0.9, 10.0, [True])}), idf=np.ones(1))
+    what = ChannelResults(vector, [found("p", 10.0)], {}, compared=compared({"p": (0.9, 10.0, [True])}), idf=np.ones(1))
     assert fuse(what, group="chunk") == [("c1", pytest.approx(1.0)), ("c3", pytest.approx(0.7))]
 
 
 def test_a_document_stands_by_its_best_passage() -> None:
     vector = [found("p1", 0.9, document="d"), found("p2", 0.8, document="d"), found("q", 0.7)]
-    assert names(Found(vector, [], {}), group="document") == ["p1", "q"]
+    assert names(ChannelResults(vector, [], {}), group="document") == ["p1", "q"]
 
 
 def test_deeper_candidates_append_to_the_order_and_scores_never_rise() -> None:
     head = [found(f"h{number:03}", 1 - number / 1000) for number in range(DEPTH)]
     tail = [found(f"t{number:03}", 0.5 - number / 1000) for number in range(50)]
     keyword = [found(candidate.passage_id, 9.0) for candidate in tail[:1]]
-    short = fuse(Found(head, keyword, {}))
-    long = fuse(Found([*head, *tail], keyword, {}))
+    short = fuse(ChannelResults(head, keyword, {}))
+    long = fuse(ChannelResults([*head, *tail], keyword, {}))
     assert [name for name, _ in long[: len(short)]] == [name for name, _ in short]
     assert len(long) == DEPTH + 50
-    assert fuse(Found([*head, *tail], keyword, {}), first=7) == long[:7]
+    assert fuse(ChannelResults([*head, *tail], keyword, {}), first=7) == long[:7]
     scores = [score for _, score in long]
     assert scores == sorted(scores, reverse=True)
 
 
 def test_structured_candidates_are_added_as_far_as_the_channel_is_conclusive() -> None:
     def order(conclusiveness: float, mode: Mode = "hybrid") -> list[tuple[str, float, dict[str, int]]]:
-        what = Found(VECTOR, [], {}, [found("z", 1.0), found("b", 0.5)], conclusiveness=conclusiveness)
+        what = ChannelResults(VECTOR, [], {}, [found("z", 1.0), found("b", 0.5)], conclusiveness=conclusiveness)
         return [(place.passage_id, place.score, place.ranks) for place in placed(what, mode=mode)]
 
     assert order(1.0) == [
@@ -226,7 +229,7 @@ def test_what_has_all_the_fields_stays_before_what_holds_more_words_once_fields_
     rows = {"all": (0.5, 0.0, [False, False]), "part": (0.5, 0.0, [True, True])}
     vector = [found("all", 0.5), found("part", 0.5)]
     exact = [found("all", 1.0), found("part", 0.8)]
-    what = Found(vector, [], {}, exact, 1.0, conclusiveness, compared(rows), np.ones(2))
+    what = ChannelResults(vector, [], {}, exact, 1.0, conclusiveness, compared(rows), np.ones(2))
     assert names(what)[0] == first
 
 
@@ -234,8 +237,12 @@ def test_equal_weighted_scores_stand_by_their_text() -> None:
     """All that counts is a graph whose gate is closed: every score is 0."""
     vector = [found("z", 0.66), found("m", 0.6), found("a", 0.57)]
     weights = FusionWeights(vector=0, keyword=0)
-    assert fuse(Found(vector, [], {}), fusion="weighted", weights=weights) == [("z", 0.0), ("m", 0.0), ("a", 0.0)]
-    both = Found(vector, [found("m", 9.0), found("k", 7.0)], {})
+    assert fuse(ChannelResults(vector, [], {}), fusion="weighted", weights=weights) == [
+        ("z", 0.0),
+        ("m", 0.0),
+        ("a", 0.0),
+    ]
+    both = ChannelResults(vector, [found("m", 9.0), found("k", 7.0)], {})
     assert names(both, fusion="weighted", weights=FusionWeights(vector=0, keyword=1)) == ["m", "z", "a", "k"]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from query_api.retrieval.fusion import DEPTH, Place
+from query_api.retrieval.fusion import DEPTH, RankedPassage
 from query_api.retrieval.stages import SearchFailed
 from query_api.retrieval.subqueries import merged, parts_to_search
 from schemas.frames import Meta
@@ -26,8 +26,8 @@ QUESTION = "What is the difference between a weir on the river and a dam in the 
 PARTS = ["a weir on the river", "a dam in the valley"]
 
 
-def order(names: Iterable[str]) -> list[Place]:
-    return [Place(name, None, 1.0, {}, {}, DocumentKey("c", name)) for name in names]
+def order(names: Iterable[str]) -> list[RankedPassage]:
+    return [RankedPassage(name, None, 1.0, {}, {}, DocumentKey("c", name)) for name in names]
 
 
 def test_orders_are_merged_by_rank_with_a_bonus_for_what_several_parts_found() -> None:

@@ -29,7 +29,9 @@ async def change(running: Running, *pages: Page, offset: int) -> None:
     """Documents change, and searches show it."""
     running.engine.reader.put(*pages, p0=(offset, -1))
     await eventually(
-        lambda: running.service.keeper.current and running.service.keeper.current.text.positions[0].offset == offset
+        lambda: (
+            running.service.snapshots.current and running.service.snapshots.current.text.positions[0].offset == offset
+        )
     )
 
 

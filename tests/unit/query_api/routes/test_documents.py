@@ -24,7 +24,7 @@ async def test_a_document_is_shown_with_its_text(running: Running) -> None:
 async def test_a_document_and_its_place_in_a_list_tell_the_same_of_it(running: Running) -> None:
     said = {"by": "Bo Ek", "sent": True, "stated_fields": ["by"]}
     running.engine.reader.put(Page("h.md", "H", [["A weir."]], collection="a", metadata=said), p0=(8, -1))
-    await eventually(lambda: reached_token(running.service.keeper.current) == "0:8")
+    await eventually(lambda: reached_token(running.service.snapshots.current) == "0:8")
     listed = (await running.get("/v1/documents", collection="a")).json()["documents"]
     detail = (await running.get("/v1/documents/h.md", collection="a")).json()
     assert detail["stated_fields"] == ["by"]
@@ -63,7 +63,7 @@ async def test_what_is_not_indexed_is_not_found(running: Running) -> None:
 
 
 async def test_documents_that_were_dead_lettered_say_why(running: Running) -> None:
-    running.service.keeper.receipts.add(
+    running.service.snapshots.receipts.add(
         Receipt(
             key="a/broken", outcome="dead_lettered", partition=0, offset=6, generation="g0001", reason="undecodable",
             message="The content is not UTF-8.",
@@ -83,7 +83,7 @@ async def test_a_record_that_another_one_superseded_is_told_by_its_position(runn
     await eventually(lambda: running.service.snapshot().info().positions == f"{partition}:{offset + 1}")
     asked = f"{partition}:{offset + 1}"
     assert (await running.get(path, collection="a", position=asked)).json()["status"] == "pending"
-    running.service.keeper.receipts.add(Receipt(key="a/ada", outcome="superseded", generation="g0001", **stale))
+    running.service.snapshots.receipts.add(Receipt(key="a/ada", outcome="superseded", generation="g0001", **stale))
 
     told = (await running.get(path, collection="a", position=asked)).json()
     assert (told["status"], told["position"], told["version"], told["final"]) == ("superseded", asked, 3, True)
@@ -98,7 +98,7 @@ async def test_a_record_that_another_one_superseded_is_told_by_its_position(runn
 async def test_a_record_that_was_passed_over_for_none_is_told_without_a_winner(running: Running) -> None:
     """As when the log is read again: the first reading, whose receipt nobody remembers, made a dead letter of it."""
     again = Receipt(key="a/lost", outcome="superseded", partition=0, offset=5, generation="g0001", produced_at_ms=1_000)
-    running.service.keeper.receipts.add(again)
+    running.service.snapshots.receipts.add(again)
     told = (await running.get("/v1/documents/lost/status", collection="a", position="0:5")).json()
     assert (told["status"], told["final"], "None" in told["message"]) == ("superseded", True, False)
     assert "became a dead letter, or another record won" in told["message"]
@@ -109,7 +109,7 @@ async def test_a_dead_letter_is_that_of_the_record_asked_about(running: Running)
     shown = (await running.get(path, collection="a")).json()["position"]
     partition, offset = map(int, shown.split(":"))
     for at, outcome in ((offset - 1, "dead_lettered"), (offset + 1, "dead_lettered"), (offset + 1, "superseded")):
-        running.service.keeper.receipts.add(
+        running.service.snapshots.receipts.add(
             Receipt(
                 key="a/ada", outcome=outcome, partition=partition, offset=at, generation="g0001", reason="malformed"
             )
@@ -127,7 +127,7 @@ async def test_what_could_not_be_read_as_it_was_meant_is_told_of_the_record_that
     assert (shown["status"], shown["notes"]) == ("indexed", [])
     partition, offset = map(int, shown["position"].split(":"))
     for at, notes in ((offset, ["The front matter is no YAML."]), (offset + 1, [])):
-        running.service.keeper.receipts.add(
+        running.service.snapshots.receipts.add(
             Receipt(key="a/ada", partition=partition, offset=at, notes=("The front matter is no YAML.",), **told)
         )
         assert (await running.get(path, collection="a")).json()["notes"] == notes
@@ -158,7 +158,7 @@ async def test_a_document_is_followed_until_it_is_in_the_graph_or_a_dead_letter(
     letter = Receipt(
         key="a/broken", outcome="dead_lettered", partition=0, offset=8, generation="g0001", reason="undecodable"
     )
-    await running.service.keeper._take_receipts([FollowedRecord(0, 1, b"a/broken", encode_receipt(letter))])
+    await running.service.snapshots._take_receipts([FollowedRecord(0, 1, b"a/broken", encode_receipt(letter))])
     frames = events(await following)
     assert [(name, body["status"]) for name, _, body in frames] == [("status", "pending"), ("done", "dead_lettered")]
     assert [frame_id.rpartition(".")[2] for _, frame_id, _ in frames] == ["0", "2"]

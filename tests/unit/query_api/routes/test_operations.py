@@ -19,7 +19,7 @@ async def test_the_service_is_alive_before_it_is_ready_and_says_what_is_missing(
     async with service_over(tmp_path, ScriptedEngine(), until_ready=False) as running:
         assert (await running.get("/livez")).text == "alive\n"
         await eventually(lambda: running.service.model.encoder is not None)
-        await eventually(lambda: "start the worker" in (running.service.keeper.problem or ""))
+        await eventually(lambda: "start the worker" in (running.service.snapshots.problem or ""))
         response = await running.get("/readyz")
         assert response.status_code == 503
         assert "start the worker" in response.json()["reasons"][0]
@@ -35,7 +35,7 @@ async def test_the_service_is_alive_before_it_is_ready_and_says_what_is_missing(
 async def test_a_model_that_is_not_the_indexes_own_is_told_and_not_searched_with(tmp_path: Path) -> None:
     make_generation(tmp_path, digest="another-model")
     async with service_over(tmp_path, ScriptedEngine(), until_ready=False) as running:
-        await eventually(lambda: running.service.keeper.current and running.service.model.encoder)
+        await eventually(lambda: running.service.snapshots.current and running.service.model.encoder)
         assert "THALWEG_EMBEDDING__MODEL" in (await running.get("/readyz")).json()["reasons"][0]
         assert (await running.get("/v1/search", q="river")).status_code == 503
         assert (await running.get("/v1/search", q="river", mode="keyword")).status_code == 200
@@ -45,7 +45,7 @@ async def test_vectors_of_another_length_are_told_and_not_searched_with(tmp_path
     make_generation(tmp_path)
     engine = ScriptedEngine(encoder=Words(dimension=16))
     async with service_over(tmp_path, engine, until_ready=False) as running:
-        await eventually(lambda: running.service.keeper.current and running.service.model.encoder)
+        await eventually(lambda: running.service.snapshots.current and running.service.model.encoder)
         [reason] = (await running.get("/readyz")).json()["reasons"]
         assert "8 numbers each" in reason
         assert "THALWEG_EMBEDDING__DIMENSION" in reason
@@ -198,7 +198,7 @@ async def test_searches_that_need_no_vector_are_answered_before_the_model_is_the
     engine = SearchingEngine(encoder_failure=EncoderUnavailable("The endpoint cannot be reached."))
     engine.reader.put(*PAGES, p0=(7, 3))
     async with service_over(tmp_path, engine, until_ready=False, encoder_retry_seconds=0.01) as running:
-        await eventually(lambda: running.service.keeper.current is not None)
+        await eventually(lambda: running.service.snapshots.current is not None)
         answer = (await running.get("/v1/search", q="river", **asked)).json()
         assert answer["failed_channels"] == {}
         assert answer["hits"] or asked.get("mode") == "structured"

@@ -136,8 +136,8 @@ async def test_a_token_that_is_not_reached_in_time_is_an_honest_503(running: Run
 
 async def test_a_search_that_waits_when_the_service_is_stopped_is_a_503_that_says_so(running: Running) -> None:
     waiting = asyncio.create_task(running.get("/v1/search", q="river", after="0:99", wait_seconds=60))
-    await eventually(lambda: running.service.keeper._waiters)
-    running.service.keeper.stop_waiting()
+    await eventually(lambda: running.service.snapshots._waiters)
+    running.service.snapshots.stop_waiting()
     response = await waiting
     assert (problem(response)["status"], problem(response)["title"]) == (503, "Stopping")
     assert response.headers["retry-after"]

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from query_api.retrieval.comparison import Compared
-from query_api.retrieval.fusion import Place
+from query_api.retrieval.fusion import RankedPassage
 from query_api.retrieval.results.confidence import (
     FEATURES,
     Evidence,
@@ -40,8 +40,8 @@ class RecordingJudge:
         return np.full(len(features), 0.5)
 
 
-def place(name: str) -> Place:
-    return Place(name, None, 1.0, {}, {}, DocumentKey("c", name))
+def place(name: str) -> RankedPassage:
+    return RankedPassage(name, None, 1.0, {}, {}, DocumentKey("c", name))
 
 
 def evidence(*, meaning: bool = True, decided: frozenset[str] = frozenset()) -> Evidence:

@@ -3,18 +3,18 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.retrieval.fusion import Place
-from query_api.retrieval.results.dedup import Said, without_duplicates
+from query_api.retrieval.fusion import RankedPassage
+from query_api.retrieval.results.dedup import ShownText, without_duplicates
 from schemas.hits import DuplicateHit
 from schemas.ids import DocumentKey
 
 
-def places(*names: str) -> list[Place]:
-    return [Place(name, None, 1.0, {}, {}, DocumentKey("c", name)) for name in names]
+def places(*names: str) -> list[RankedPassage]:
+    return [RankedPassage(name, None, 1.0, {}, {}, DocumentKey("c", name)) for name in names]
 
 
-def said(*texts: str) -> dict[int, Said]:
-    return {at: Said(DocumentKey("wiki", f"d{at}"), text, f"c{at}") for at, text in enumerate(texts)}
+def said(*texts: str) -> dict[int, ShownText]:
+    return {at: ShownText(DocumentKey("wiki", f"d{at}"), text, f"c{at}") for at, text in enumerate(texts)}
 
 
 def vectors(*rows: tuple[float, float]) -> dict[str, NDArray[np.float32]]:

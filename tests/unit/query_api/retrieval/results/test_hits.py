@@ -6,11 +6,11 @@ from indexer.read.rows import ChunkRow, PassageRow
 from indexer.schema import DocumentRow
 from indexer.text_analysis import terms_of
 from query_api.query.analysis import Question
-from query_api.retrieval.fusion import Place
+from query_api.retrieval.fusion import RankedPassage
 from query_api.retrieval.results.hits import (
     SECTION_CHARACTERS,
+    PageTexts,
     Snippet,
-    Texts,
     around,
     hits_of,
     joined,
@@ -28,8 +28,8 @@ def hit_at(start: int, metadata: dict[str, object]) -> Hit:
     passage = PassageRow("p", KEY, "r", 0, [], start, start + 10, "Long", "Some words.")
     chunk = ChunkRow("c", KEY, "r", 0, "p", [], start, start + 10, "Some words.")
     document = DocumentRow(KEY, None, 0, 1, 0, "r", "application/pdf", "Long", None, metadata)
-    texts = Texts({"p": passage}, {"p": [chunk]}, {KEY: document})
-    (hit,) = hits_of([Place("p", "c", 1.0, {}, {}, KEY)], [1], texts, Question("words"), {}, None, "documents")
+    texts = PageTexts({"p": passage}, {"p": [chunk]}, {KEY: document})
+    (hit,) = hits_of([RankedPassage("p", "c", 1.0, {}, {}, KEY)], [1], texts, Question("words"), {}, None, "documents")
     return hit
 
 
@@ -44,8 +44,8 @@ def test_a_hit_tells_the_page_of_the_answer_and_not_of_the_words_before_it() -> 
     passage = PassageRow("p", KEY, "r", 0, [], 90, 90 + len(text), "Long", text)
     chunk = ChunkRow("c", KEY, "r", 0, "p", [], 97, 90 + len(text), text[7:])
     document = DocumentRow(KEY, None, 0, 1, 0, "r", "application/pdf", "Long", None, {"page_starts": [0, 108]})
-    texts = Texts({"p": passage}, {"p": [chunk]}, {KEY: document})
-    places = [Place("p", "c", 1.0, {}, {}, KEY)]
+    texts = PageTexts({"p": passage}, {"p": [chunk]}, {KEY: document})
+    places = [RankedPassage("p", "c", 1.0, {}, {}, KEY)]
     pages = {}
     for word in ("next", "page", "other"):
         idf = dict.fromkeys(terms_of(word), 1.0)

@@ -1,7 +1,7 @@
-"""A world of three documents that lead to each other, and parents made of them by hand."""
+"""A world of three documents that lead to each other, and seeds made of them by hand."""
 
 from query_api.index.graph.view import GraphView
-from query_api.retrieval.retrievers.graph_edges import Held, Parent
+from query_api.retrieval.retrievers.graph_edges import MentionedEntity, Seed
 from tests.unit.query_api.in_memory_text import Page, world
 
 ALPHA = Page("alpha", "Alpha", [["Alpha was made by Jane Doe in Lisbon."]], ["Alpha", "Jane Doe", "Lisbon"])
@@ -13,7 +13,7 @@ def view_of(*pages: Page) -> GraphView:
     return world(pages)[0].graph
 
 
-def parent_of(view: GraphView, page: Page, weight: float = 1.0, value: float = 1.0) -> Parent:
+def seed_of(view: GraphView, page: Page, weight: float = 1.0, value: float = 1.0) -> Seed:
     document = view.document(page.key)
     assert document is not None
     passage = view.passages_of_document(document)[0]
@@ -21,5 +21,5 @@ def parent_of(view: GraphView, page: Page, weight: float = 1.0, value: float = 1
     for name in page.names:
         entity = view.entity(page.collection, name.lower())
         if entity is not None and name in page.passages[0][0]:
-            held[entity] = Held(name.lower(), view.chunks_of_passage(passage)[0], value)
-    return Parent(passage, document, weight, None, (), held)
+            held[entity] = MentionedEntity(name.lower(), view.chunks_of_passage(passage)[0], value)
+    return Seed(passage, document, weight, None, (), held)

@@ -8,17 +8,17 @@ import pytest
 
 from query_api.index.graph.view import GraphView
 from query_api.query.analysis import Question
-from query_api.query.entity_linking import NamedEntity, Names, QueryLink, names_in, strength
+from query_api.query.entity_linking import LinkedNames, NamedEntity, QueryLink, names_in, strength
 from query_api.retrieval.retrievers import graph_edges
-from query_api.retrieval.retrievers.graph_edges import Reach
+from query_api.retrieval.retrievers.graph_edges import Activation
 from query_api.retrieval.retrievers.graph_gate import connected_share, name_use, opening
 from tests.unit.query_api.in_memory_text import Page, world
-from tests.unit.query_api.retrieval.retrievers.small_world import ALPHA, HARBOUR, JANE, parent_of, view_of
+from tests.unit.query_api.retrieval.retrievers.small_world import ALPHA, HARBOUR, JANE, seed_of, view_of
 
 
-def by_title(view: GraphView, reaches: list[Reach]) -> dict[str, float]:
-    best = graph_edges.strongest(reaches)
-    return {view.title(view.document_of_passage(passage)): reach.score for passage, reach in best.items()}
+def by_title(view: GraphView, activations: list[Activation]) -> dict[str, float]:
+    best = graph_edges.strongest(activations)
+    return {view.title(view.document_of_passage(passage)): activation.score for passage, activation in best.items()}
 
 
 def test_a_name_is_surer_the_longer_and_the_less_shared() -> None:
@@ -40,11 +40,11 @@ def test_an_entity_without_a_document_is_named_too() -> None:
     assert [entity.surface for entity in names.entities] == ["Lisbon"]
 
 
-def test_title_mentions_weigh_parent_and_sentence() -> None:
+def test_title_mentions_weigh_seed_and_sentence() -> None:
     view = view_of(ALPHA, JANE)
-    parents = [parent_of(view, ALPHA, weight=0.5, value=0.6)]
+    seeds = [seed_of(view, ALPHA, weight=0.5, value=0.6)]
     enter = graph_edges.entrances(view, {})
-    plain, telling = graph_edges.title_mentions(parents, graph_edges.surroundings(view, parents), enter)
+    plain, telling = graph_edges.title_mentions(seeds, graph_edges.surroundings(view, seeds), enter)
     assert by_title(view, plain) == {"Jane Doe": pytest.approx(0.5)}
     assert by_title(view, telling) == {"Jane Doe": pytest.approx(0.3)}
 
@@ -53,9 +53,9 @@ def test_a_title_that_everything_mentions_leads_on_less() -> None:
     """Of 160 passages that mention her each says (10 / 160)^.25 = 1/2."""
     crowd = [Page(f"c{at}", f"Crowd {at}", [["Jane Doe was here."]], ["Jane Doe"]) for at in range(158)]
     view = view_of(ALPHA, JANE, *crowd)
-    parents = [parent_of(view, ALPHA, value=0.6)]
+    seeds = [seed_of(view, ALPHA, value=0.6)]
     plain, telling = graph_edges.title_mentions(
-        parents, graph_edges.surroundings(view, parents), graph_edges.entrances(view, {})
+        seeds, graph_edges.surroundings(view, seeds), graph_edges.entrances(view, {})
     )
     assert by_title(view, plain) == {"Jane Doe": pytest.approx(0.5)}
     assert by_title(view, telling) == {"Jane Doe": pytest.approx(0.3)}
@@ -77,29 +77,29 @@ def test_a_document_is_entered_where_it_fits_the_question_best() -> None:
 
 def test_shared_entities_count_less_the_more_passages_share_them() -> None:
     view = view_of(ALPHA, JANE, HARBOUR)
-    parents = [parent_of(view, ALPHA)]
-    reached = by_title(view, list(graph_edges.shared(parents, graph_edges.surroundings(view, parents))))
+    seeds = [seed_of(view, ALPHA)]
+    reached = by_title(view, list(graph_edges.shared(seeds, graph_edges.surroundings(view, seeds))))
     assert reached["A harbour"] == pytest.approx(1 / math.sqrt(3)), "Lisbon stands in three passages"
     assert reached["Jane Doe"] == pytest.approx(1 / math.sqrt(2)), "she herself in two"
 
 
-def test_an_entity_that_only_the_parent_mentions_joins_nothing() -> None:
+def test_an_entity_that_only_the_seed_mentions_joins_nothing() -> None:
     view = view_of(ALPHA, Page("other", "Other", [["Nothing."]]))
-    parents = [parent_of(view, ALPHA)]
-    assert list(graph_edges.shared(parents, graph_edges.surroundings(view, parents))) == []
+    seeds = [seed_of(view, ALPHA)]
+    assert list(graph_edges.shared(seeds, graph_edges.surroundings(view, seeds))) == []
 
 
-def test_the_title_of_a_parent_is_found_where_it_is_mentioned() -> None:
+def test_the_title_of_a_seed_is_found_where_it_is_mentioned() -> None:
     view = view_of(ALPHA, JANE)
-    reached = by_title(view, list(graph_edges.mentioned_by(view, [parent_of(view, JANE, weight=0.5)])))
+    reached = by_title(view, list(graph_edges.mentioned_by(view, [seed_of(view, JANE, weight=0.5)])))
     assert reached == {"Alpha": pytest.approx(0.5 / math.sqrt(2))}
 
 
 def test_links_lead_both_ways() -> None:
     linking = Page("linking", "Linking", [["See there."]], links=["wiki/jane"])
     view = view_of(linking, JANE)
-    there = by_title(view, list(graph_edges.linked(view, [parent_of(view, linking)], graph_edges.entrances(view, {}))))
-    back = by_title(view, list(graph_edges.linked(view, [parent_of(view, JANE)], graph_edges.entrances(view, {}))))
+    there = by_title(view, list(graph_edges.linked(view, [seed_of(view, linking)], graph_edges.entrances(view, {}))))
+    back = by_title(view, list(graph_edges.linked(view, [seed_of(view, JANE)], graph_edges.entrances(view, {}))))
     assert there == {"Jane Doe": 1.0}
     assert back == {"Linking": 1.0}
 
@@ -107,9 +107,9 @@ def test_links_lead_both_ways() -> None:
 def test_statements_lead_to_their_other_part() -> None:
     stating = Page("pep", "PEP 102", [["Header."]], facts=[("PEP 102", "superseded_by", "Jane Doe")])
     view = view_of(stating, JANE)
-    parents = [parent_of(view, stating)]
+    seeds = [seed_of(view, stating)]
     enter = graph_edges.entrances(view, {})
-    reached = by_title(view, list(graph_edges.stated(view, parents, enter, {"superseded_by": 0.4}.__getitem__)))
+    reached = by_title(view, list(graph_edges.stated(view, seeds, enter, {"superseded_by": 0.4}.__getitem__)))
     assert reached == {"Jane Doe": pytest.approx(0.4)}
 
 
@@ -117,12 +117,12 @@ def test_the_gate_opens_for_a_name_or_where_documents_lead_to_each_other() -> No
     link, entity = QueryLink("Alpha", 1, 1, 0.6), NamedEntity("Lisbon", 2)
 
     def opened(links: list[QueryLink], entities: list[NamedEntity], use: float, web: float) -> float:
-        return opening(Names(links, entities), lambda asked: dict.fromkeys(asked, use), lambda: web)
+        return opening(LinkedNames(links, entities), lambda asked: dict.fromkeys(asked, use), lambda: web)
 
     assert opened([link], [], 1.0, 0.0) == 1.0
     assert opened([link], [], 0.25, 0.0) == 0.25, "a word that is mostly none opens it little"
     assert opened([link], [], 0.25, 1 / 3) == pytest.approx(20 / 27), "3 x² - 2 x³ of two thirds"
-    assert opening(Names([link], [], given=True), lambda asked: dict.fromkeys(asked, 0.0), lambda: 0.0) == 1.0
+    assert opening(LinkedNames([link], [], given=True), lambda asked: dict.fromkeys(asked, 0.0), lambda: 0.0) == 1.0
     assert opened([], [entity], 0.0, 1 / 3) == pytest.approx(20 / 27)
     assert opened([], [], 0.0, 1 / 3) == pytest.approx(10 / 27)
     assert opened([], [entity], 0.0, 2 / 3) == 1.0, "where every second text leads on, documents are a web"
@@ -148,16 +148,14 @@ def test_a_word_is_as_surely_a_name_as_the_collection_uses_it_so() -> None:
 def test_connected_passages_mention_other_titles_or_link() -> None:
     linking = Page("linking", "Linking", [["See there."]], links=["wiki/jane", "wiki/linking"])
     view = view_of(ALPHA, JANE, HARBOUR, linking)
-    parents = [parent_of(view, page).passage for page in (ALPHA, HARBOUR, linking)]
+    seeds = [seed_of(view, page).passage for page in (ALPHA, HARBOUR, linking)]
 
     def surely(entities: Sequence[int]) -> dict[int, float]:
         return dict.fromkeys(entities, 1.0)
 
-    assert connected_share(view, dict.fromkeys(parents, 1.0), lambda asked: dict.fromkeys(asked, 0.0)) == pytest.approx(
+    assert connected_share(view, dict.fromkeys(seeds, 1.0), lambda asked: dict.fromkeys(asked, 0.0)) == pytest.approx(
         1 / 3
     ), "what is mentioned is no name"
-    assert connected_share(view, dict.fromkeys(parents, 1.0), surely) == pytest.approx(2 / 3), (
-        "the harbour leads nowhere"
-    )
-    assert connected_share(view, {parents[1]: 1.0}, surely) == 0.0
+    assert connected_share(view, dict.fromkeys(seeds, 1.0), surely) == pytest.approx(2 / 3), "the harbour leads nowhere"
+    assert connected_share(view, {seeds[1]: 1.0}, surely) == 0.0
     assert connected_share(view, {}, surely) == 0.0

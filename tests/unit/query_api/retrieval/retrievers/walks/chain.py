@@ -8,10 +8,10 @@ from query_api.index.graph.view import GraphView
 from query_api.index.text.segments import Scope
 from query_api.query.analysis import Question
 from query_api.retrieval.comparison import Compared, Comparer
-from query_api.retrieval.retrievers.graph_seeds import Gathered
-from query_api.retrieval.retrievers.walks.steps import Beginning
+from query_api.retrieval.retrievers.graph_seeds import SeedSet
+from query_api.retrieval.retrievers.walks.steps import WalkStart
 from tests.unit.query_api.in_memory_text import Page, world
-from tests.unit.query_api.retrieval.retrievers.small_world import parent_of
+from tests.unit.query_api.retrieval.retrievers.small_world import seed_of
 
 ALPHA = Page("alpha", "Alpha", [["Alpha was made by Jane Doe."]], ["Alpha", "Jane Doe"])
 JANE = Page("jane", "Jane Doe", [["Jane Doe came from Lisbon."]], ["Jane Doe", "Lisbon"])
@@ -28,12 +28,12 @@ def beginning_at(
     scope: Scope = WIKI,
     alone: bool = False,
     q: str = "Who made it?",
-) -> Beginning:
+) -> WalkStart:
     """A walk from one passage of weight 1, all of whose entities tell; the question has one word, `made`."""
     snapshot, text, _ = world(pages)
     comparer = Comparer(text, q, "wiki", None, {}, words=True)
-    gathered = Gathered([], {}, [parent_of(snapshot.graph, seed)])
-    return Beginning(Question(q), snapshot.graph, gathered, comparer, NOTHING_FOUND, scope, 1.0, edges, alone)
+    seeds = SeedSet([], {}, [seed_of(snapshot.graph, seed)])
+    return WalkStart(Question(q), snapshot.graph, seeds, comparer, NOTHING_FOUND, scope, 1.0, edges, alone)
 
 
 def passage(view: GraphView, page: Page) -> int:

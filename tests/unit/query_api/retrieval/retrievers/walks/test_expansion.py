@@ -10,10 +10,10 @@ import pytest
 from query_api.index.graph.view import GraphView
 from query_api.index.text.segments import Scope
 from query_api.query.analysis import Question
-from query_api.retrieval.results.paths import Trail
+from query_api.retrieval.results.paths import PathBuilder
 from query_api.retrieval.retrievers import graph_edges
-from query_api.retrieval.retrievers.graph_edges import Reach, Reason
-from query_api.retrieval.retrievers.graph_scoring import Findings
+from query_api.retrieval.retrievers.graph_edges import Activation, Reason
+from query_api.retrieval.retrievers.graph_scoring import GraphResults
 from query_api.retrieval.retrievers.walks.expansion import (
     centrality,
     connectivity,
@@ -25,17 +25,21 @@ from query_api.retrieval.retrievers.walks.expansion import (
 from query_api.retrieval.retrievers.walks.steps import RING
 from schemas.curation import LinkingChoice
 from tests.unit.query_api.in_memory_text import Page, world
-from tests.unit.query_api.retrieval.retrievers.small_world import parent_of
+from tests.unit.query_api.retrieval.retrievers.small_world import seed_of
 from tests.unit.query_api.retrieval.retrievers.walks.chain import ALPHA, CHAIN, JANE, LISBON, beginning_at
 
 
-def scores(found: Findings, *pages: Page) -> list[float | None]:
+def scores(found: GraphResults, *pages: Page) -> list[float | None]:
     return [found.scores.get(page.passage_ids()[0]) for page in pages]
 
 
 def test_a_way_is_as_long_as_its_edges_are_light_and_the_shortest_counts() -> None:
-    first = [Reach(5, 0.5, Reason("mentions", 0)), Reach(5, 0.25, Reason("shares", 0)), Reach(6, 0.1, Reason("x", 1))]
-    second = [Reach(6, 0.5, Reason("mentions", 2)), Reach(9, 1.0, Reason("mentions", 2))]
+    first = [
+        Activation(5, 0.5, Reason("mentions", 0)),
+        Activation(5, 0.25, Reason("shares", 0)),
+        Activation(6, 0.1, Reason("x", 1)),
+    ]
+    second = [Activation(6, 0.5, Reason("mentions", 2)), Activation(9, 1.0, Reason("mentions", 2))]
     found = distances([1, 2], first, [5], second)
     assert found.passages == [1, 2, 5, 6, 9]
     infinite = math.inf
@@ -44,8 +48,8 @@ def test_a_way_is_as_long_as_its_edges_are_light_and_the_shortest_counts() -> No
 
 def test_two_steps_are_no_three() -> None:
     """A shorter way to a passage of the ring by way of another one is not gone on from."""
-    first = [Reach(5, 1.0, Reason("mentions", 0)), Reach(6, 0.1, Reason("shares", 0))]
-    second = [Reach(6, 1.0, Reason("mentions", 1)), Reach(9, 1.0, Reason("mentions", 2))]
+    first = [Activation(5, 1.0, Reason("mentions", 0)), Activation(6, 0.1, Reason("shares", 0))]
+    second = [Activation(6, 1.0, Reason("mentions", 1)), Activation(9, 1.0, Reason("mentions", 2))]
     found = distances([1], first, [5, 6], second)
     assert dict(zip(found.passages, found.distances[:, 0].tolist(), strict=True)) == {1: 0, 5: 1, 6: 2, 9: 11}
 
@@ -82,9 +86,9 @@ def test_the_graph_alone_adds_half_of_how_well_each_fits_by_its_text() -> None:
 
 
 def test_a_path_of_two_steps_is_told_step_by_step_with_evidence() -> None:
-    beginning = beginning_at(ALPHA, *CHAIN)
-    found = expansion(beginning)
-    trail = Trail(Question("Who made it?"), beginning.view, found)
+    start = beginning_at(ALPHA, *CHAIN)
+    found = expansion(start)
+    trail = PathBuilder(Question("Who made it?"), start.view, found)
     target = LISBON.passage_ids()[0]
     assert trail.passages_of_evidence([target]) == {ALPHA.passage_ids()[0], JANE.passage_ids()[0]}
     texts = {chunk: text for page in CHAIN for chunk, _, text in page.chunks()}
@@ -116,9 +120,9 @@ def test_only_the_wanted_edges_are_followed() -> None:
 
 
 def test_an_edge_out_of_the_scope_may_be_gone_over_and_is_not_shown() -> None:
-    beginning = beginning_at(ALPHA, *CHAIN, scope=Scope("wiki", frozenset({ALPHA.key, LISBON.key})))
-    assert scores(expansion(beginning), *CHAIN)[1] is None
-    assert None not in scores(expansion(beginning), ALPHA, LISBON)
+    start = beginning_at(ALPHA, *CHAIN, scope=Scope("wiki", frozenset({ALPHA.key, LISBON.key})))
+    assert scores(expansion(start), *CHAIN)[1] is None
+    assert None not in scores(expansion(start), ALPHA, LISBON)
 
 
 def test_where_very_many_are_near_only_the_nearest_are_gone_on_from() -> None:
@@ -196,9 +200,9 @@ def found(pages: Sequence[Page], **choice: float | int) -> list[tuple[str, int]]
     snapshot, text, _ = world(pages)
     view = snapshot.graph
     linking = {"wiki": LinkingChoice.model_validate(choice)}
-    reaches = list(similar_across(view, text, linking, [parent_of(view, SEED)]))
-    assert all(0 < reach.score <= 1 for reach in reaches)
-    places = [(view.document_of_passage(reach.passage), reach.passage) for reach in reaches]
+    activations = list(similar_across(view, text, linking, [seed_of(view, SEED)]))
+    assert all(0 < activation.score <= 1 for activation in activations)
+    places = [(view.document_of_passage(activation.passage), activation.passage) for activation in activations]
     return [(view.document_key(at).document_id, passage - view.passages_of_document(at)[0]) for at, passage in places]
 
 
@@ -225,6 +229,6 @@ def test_what_is_gone_is_not_gone_on_to() -> None:
 def test_it_weighs_what_was_chosen_times_the_cosine() -> None:
     snapshot, text, _ = world((SEED, SAME))
     linking = {"wiki": LinkingChoice(max_across=1, similar_across=0.5)}
-    [reach] = similar_across(snapshot.graph, text, linking, [parent_of(snapshot.graph, SEED)])
-    assert reach.score == pytest.approx(0.5)
-    assert graph_edges.strongest([reach])[reach.passage].reason.term == "similar_across"
+    [activation] = similar_across(snapshot.graph, text, linking, [seed_of(snapshot.graph, SEED)])
+    assert activation.score == pytest.approx(0.5)
+    assert graph_edges.strongest([activation])[activation.passage].reason.term == "similar_across"

@@ -218,9 +218,9 @@ def test_within_two_steps_a_hit_has_a_path_and_beyond_it_has_none() -> None:
     found = personalised_pagerank(beginning_at(ALPHA, *CHAIN, tagus))
     assert found.reasons.keys() == {page.passage_ids()[0] for page in CHAIN}
     assert found.scores[tagus.passage_ids()[0]] > 0
-    assert found.gathered is not None
+    assert found.seed_set is not None
     assert found.reasons[LISBON.passage_ids()[0]].origin == 1
-    assert found.gathered.parents[1].reached == found.reasons[JANE.passage_ids()[0]]
+    assert found.seed_set.seeds[1].reached == found.reasons[JANE.passage_ids()[0]]
 
 
 def test_edges_and_scope_hold() -> None:
@@ -231,7 +231,7 @@ def test_edges_and_scope_hold() -> None:
 
 
 def test_a_walk_over_the_same_view_comes_to_the_same_to_the_last_bit() -> None:
-    beginning = beginning_at(JANE, *CHAIN)
-    assert personalised_pagerank(beginning).scores == personalised_pagerank(beginning).scores
-    ground = PassagesAndEntities(beginning.view, ())
-    assert ground.neighbours(np.array([passage(beginning.view, JANE)])).weight.sum() == pytest.approx(2 + 2 * 0.5**0.5)
+    start = beginning_at(JANE, *CHAIN)
+    assert personalised_pagerank(start).scores == personalised_pagerank(start).scores
+    ground = PassagesAndEntities(start.view, ())
+    assert ground.neighbours(np.array([passage(start.view, JANE)])).weight.sum() == pytest.approx(2 + 2 * 0.5**0.5)

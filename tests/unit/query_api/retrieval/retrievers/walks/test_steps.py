@@ -5,12 +5,12 @@ from hypothesis import given, settings
 
 from query_api.index.graph.view import GraphView
 from query_api.retrieval.retrievers import graph_edges
-from query_api.retrieval.retrievers.graph_edges import Reach
+from query_api.retrieval.retrievers.graph_edges import Activation
 from query_api.retrieval.retrievers.walks.steps import steps_from
 from schemas.contributions import ChunkEdge
 from tests.unit.query_api.in_memory_text import Page
 from tests.unit.query_api.retrieval.results.test_path_properties import pages
-from tests.unit.query_api.retrieval.retrievers.small_world import parent_of, view_of
+from tests.unit.query_api.retrieval.retrievers.small_world import seed_of, view_of
 
 LONG = Page(
     "long",
@@ -29,9 +29,9 @@ LONG = Page(
 )
 
 
-def steps(view: GraphView, passage: int, *edges: str) -> list[Reach]:
-    parent = graph_edges.Parent(passage, view.document_of_passage(passage), 0.5, None, (), {})
-    return steps_from(view, [parent], graph_edges.entrances(view, {}), edges, between_chunks=True)
+def steps(view: GraphView, passage: int, *edges: str) -> list[Activation]:
+    seed = graph_edges.Seed(passage, view.document_of_passage(passage), 0.5, None, (), {})
+    return steps_from(view, [seed], graph_edges.entrances(view, {}), edges, between_chunks=True)
 
 
 @pytest.mark.parametrize(
@@ -49,15 +49,15 @@ def test_the_strongest_edge_between_their_chunks_joins_two_passages(
     passage: int, kind: str, reached: dict[int, float]
 ) -> None:
     found = graph_edges.strongest(steps(view_of(LONG), passage, kind))
-    assert {other: reach.score for other, reach in found.items()} == pytest.approx(reached, abs=1e-3)
-    assert {reach.reason.term for reach in found.values()} <= {kind}
+    assert {other: activation.score for other, activation in found.items()} == pytest.approx(reached, abs=1e-3)
+    assert {activation.reason.term for activation in found.values()} <= {kind}
 
 
 @pytest.mark.parametrize(("predicate", "weight"), [("is_a", 1.0), ("part_of", 0.95), ("replaces", 0.3)])
 def test_a_statement_weighs_what_its_predicate_does(predicate: str, weight: float) -> None:
     view = view_of(Page("a", "Ada", [["x"]], facts=[("Ada", predicate, "Bo")]), Page("b", "Bo", [["y"]]))
-    start = parent_of(view, Page("a", "Ada", [["x"]])).passage
-    assert [reach.score for reach in steps(view, start, predicate)] == pytest.approx([weight])
+    start = seed_of(view, Page("a", "Ada", [["x"]])).passage
+    assert [activation.score for activation in steps(view, start, predicate)] == pytest.approx([weight])
 
 
 @settings(deadline=None, max_examples=50)
@@ -65,4 +65,4 @@ def test_a_statement_weighs_what_its_predicate_does(predicate: str, weight: floa
 def test_every_step_weighs_more_than_nothing_and_no_more_than_one(made: list[Page]) -> None:
     view = view_of(*made)
     passages = [passage for document in view.live_documents() for passage in view.passages_of_document(int(document))]
-    assert all(0 < reach.score <= 1 for passage in passages for reach in steps(view, passage))
+    assert all(0 < activation.score <= 1 for passage in passages for activation in steps(view, passage))
