@@ -50,7 +50,7 @@ def summary(record: LetterRecord) -> DeadLetterSummary:
 
 def detail(record: LetterRecord) -> DeadLetterDetail:
     value = record.value or b""
-    own = [(name, text) for name, text in record.headers if not _is_told(name)]
+    own = [(name, text) for name, text in record.headers if not _is_error_header(name)]
     return DeadLetterDetail(
         **_summary(record),
         headers={name: escaped(text, KEY_BYTES) for name, text in own},
@@ -67,18 +67,18 @@ def escaped(content: bytes, most_bytes: int, keep: str = "") -> str:
 
 
 def _summary(record: LetterRecord) -> dict[str, Any]:
-    told = {name: escaped(text or b"", PREVIEW_BYTES) for name, text in record.headers if _is_told(name)}
+    error = {name: escaped(text or b"", PREVIEW_BYTES) for name, text in record.headers if _is_error_header(name)}
     return {
         "position": f"{record.partition}:{record.offset}",
         "key": None if record.key is None else escaped(record.key, KEY_BYTES),
-        "source": _source(told),
-        "stage": told.get(CONNECT_PREFIX + "stage", "unknown"),
+        "source": _source(error),
+        "stage": error.get(CONNECT_PREFIX + "stage", "unknown"),
         "reason": reason_of(record),
-        "message": told.get(CONNECT_PREFIX + "exception.message", ""),
+        "message": error.get(CONNECT_PREFIX + "exception.message", ""),
         "at": rfc3339(record.timestamp_ms),
         "bytes": None if record.value is None else len(record.value),
         "content_bytes": None if record.omitted else _content_bytes(record),
-        "omitted": told.get(OMITTED_HEADER),
+        "omitted": error.get(OMITTED_HEADER),
     }
 
 
@@ -90,15 +90,15 @@ def _content_bytes(record: LetterRecord) -> int | None:
     return len(event.content) if isinstance(event, DocumentUpsert) else None
 
 
-def _is_told(name: str) -> bool:
+def _is_error_header(name: str) -> bool:
     return name.startswith(CONNECT_PREFIX) or name in (REASON_HEADER, OMITTED_HEADER)
 
 
-def _source(told: Mapping[str, str]) -> DeadLetterSource | None:
-    topic, partition, offset = (told.get(CONNECT_PREFIX + name, "") for name in ("topic", "partition", "offset"))
+def _source(error: Mapping[str, str]) -> DeadLetterSource | None:
+    topic, partition, offset = (error.get(CONNECT_PREFIX + name, "") for name in ("topic", "partition", "offset"))
     if not (topic and partition.isdecimal() and offset.isdecimal()):
         return None
-    last = told.get(CONNECT_PREFIX + LAST_OFFSET, "")
+    last = error.get(CONNECT_PREFIX + LAST_OFFSET, "")
     return DeadLetterSource(
         topic=topic,
         partition=int(partition),

@@ -29,8 +29,8 @@ COUNT_SECONDS = 15.0
 
 
 @dataclass
-class _Walk:
-    """A partition walked from its newest record down to `low`. Below `high` nothing has been looked at.
+class _Scan:
+    """A partition scanned from its newest record down to `low`. Below `high` nothing has been looked at.
 
     `found` holds (time, offset, letter), the newest first.
     """
@@ -50,9 +50,9 @@ class _Walk:
         return self.found[0][1] + 1 if self.found else max(self.low, self.high)
 
 
-def _left(walk: _Walk) -> int:
-    """Records that have not been looked at; of the walks that have found nothing, the longest goes on first."""
-    return walk.high - walk.low
+def _records_left(scan: _Scan) -> int:
+    """Records that have not been looked at; of the scans that have found nothing, the longest goes on first."""
+    return scan.high - scan.low
 
 
 class DeadLetterReader:
@@ -75,24 +75,26 @@ class DeadLetterReader:
         """
         async with self._consumer() as consumer:
             spans = await spans_of(consumer, self._topic)
-            walks = [
-                _Walk(partition, low, max(low, min(spans[partition].end, before.get(partition, spans[partition].end))))
+            scans = [
+                _Scan(partition, low, max(low, min(spans[partition].end, before.get(partition, spans[partition].end))))
                 for partition, low in (await self._lows(consumer, spans, since_ms)).items()
             ]
             letters: list[DeadLetterSummary] = []
             looked_at = 0
             until = self._clock() + PAGE_SECONDS
             while len(letters) < limit and looked_at < LOOKED_AT_MOST and self._clock() < until:
-                unknown = max((walk for walk in walks if not walk.found and not walk.is_over), key=_left, default=None)
+                unknown = max(
+                    (scan for scan in scans if not scan.found and not scan.is_over), key=_records_left, default=None
+                )
                 if unknown is not None:
                     looked_at += await self._look_further(consumer, unknown, reason)
                     continue
-                newest = max((walk for walk in walks if walk.found), key=lambda walk: walk.found[0][:2], default=None)
+                newest = max((scan for scan in scans if scan.found), key=lambda scan: scan.found[0][:2], default=None)
                 if newest is None:
                     break
                 letters.append(newest.found.popleft()[2])
-            is_over = all(walk.is_over for walk in walks)
-            cursor = None if is_over else format_positions({walk.partition: walk.following for walk in walks})
+            is_over = all(scan.is_over for scan in scans)
+            cursor = None if is_over else format_positions({scan.partition: scan.following for scan in scans})
             return DeadLetterPage(dead_letters=letters, next_cursor=cursor, looked_at=looked_at)
 
     async def count_since(self, since_ms: int) -> int:
@@ -120,15 +122,15 @@ class DeadLetterReader:
         found = await consumer.offsets_for_times(asked)
         return {each.partition: spans[each.partition].end if at is None else at.offset for each, at in found.items()}
 
-    async def _look_further(self, consumer: Any, walk: _Walk, reason: str | None) -> int:
-        first, end = max(walk.low, walk.high - WINDOW_RECORDS), walk.high
+    async def _look_further(self, consumer: Any, scan: _Scan, reason: str | None) -> int:
+        first, end = max(scan.low, scan.high - WINDOW_RECORDS), scan.high
         looked_at = 0
-        async for record in self._records(consumer, walk.partition, first, end):
+        async for record in self._records(consumer, scan.partition, first, end):
             looked_at += 1
             if reason is None or reason_of(record) == reason:
                 letter = await asyncio.to_thread(summary, record)  # decodes the document: a second for large metadata
-                walk.found.appendleft((record.timestamp_ms, record.offset, letter))
-        walk.high = first
+                scan.found.appendleft((record.timestamp_ms, record.offset, letter))
+        scan.high = first
         return max(1, looked_at)
 
     async def _records(self, consumer: Any, partition: int, first: int, end: int) -> AsyncGenerator[LetterRecord, None]:

@@ -159,7 +159,7 @@ class LagMonitor:
             try:
                 await self._look_while_connected()
             except (KafkaError, OSError, TimeoutError, LogUnavailable) as error:
-                problem = str(error) or "Kafka does not answer"
+                problem = str(error).rstrip(".") or "Kafka does not answer"
                 if self.problem is None:
                     log.warning("kafka out of reach", problem=problem)
                 self.problem = problem

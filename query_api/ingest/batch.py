@@ -22,7 +22,7 @@ class Named(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why a member is not in the log. No exception: that would keep alive all that its frames hold."""
+    """Why a member is not in the log. No exception: its traceback would hold on to the whole batch."""
 
     status: int
     reason: str
@@ -101,7 +101,7 @@ def lost_to(members: Mapping[int, Named]) -> dict[int, int]:
 
 
 def repeated_id(key: DocumentKey, winner: int) -> ApiProblem:
-    """What is told of a member whose document comes again in its batch."""
+    """The message for a member whose document comes again in its batch."""
     return ApiProblem(
         409,
         "Document refused",

@@ -164,16 +164,16 @@ def from_raw(
     if content_type is None:
         raise ApiProblem(415, "No media type", f"Say in Content-Type what the body is: {_readable_types()}.")
     check_media_type(content_type)
-    kept = [("content-type", content_type.encode())]
-    kept += [(name, text.encode()) for name, text in headers.items() if name.startswith(METADATA_HEADER_PREFIX)]
-    kept += [(name, text.encode()) for name, text in headers.items() if name.startswith("ce_")]
+    copied = [("content-type", content_type.encode())]
+    copied += [(name, text.encode()) for name, text in headers.items() if name.startswith(METADATA_HEADER_PREFIX)]
+    copied += [(name, text.encode()) for name, text in headers.items() if name.startswith("ce_")]
     try:
         if media_type_in(content_type) == CLOUD_EVENT_TYPE:
             _check_size(len(body), limits)
             check_members(json_size(body, MAX_JSON_MEMBERS), MAX_JSON_MEMBERS)
         else:
             check_content_size(len(body), limits)
-        event = decode_document_event(str(key).encode(), bytes(body), kept, limits)
+        event = decode_document_event(str(key).encode(), bytes(body), copied, limits)
     except MalformedEvent as error:
         raise refused_event(error) from error
     if isinstance(event, DocumentDelete):

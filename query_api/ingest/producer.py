@@ -1,4 +1,4 @@
-"""Writing to the log: records are published and confirmed by all replicas, or the caller is told that they were not."""
+"""Writing to the log: records are published and confirmed by all replicas, or the caller gets an error."""
 
 import asyncio
 from collections.abc import Sequence
@@ -120,7 +120,7 @@ def _failure(error: BaseException | None, sent: Sequence["asyncio.Future[Any]"])
     confirmed = {}
     for index, future in enumerate(sent):
         if not future.done():
-            future.add_done_callback(_forget)
+            future.add_done_callback(_log_late_failure)
         elif future.exception() is None:
             confirmed[index] = _position(future)
     if isinstance(error, MessageSizeTooLargeError):
@@ -132,8 +132,8 @@ def _failure(error: BaseException | None, sent: Sequence["asyncio.Future[Any]"])
     return BrokerUnavailable(f"Kafka did not confirm the write ({reason})", confirmed)
 
 
-def _forget(future: "asyncio.Future[Any]") -> None:
-    """The caller has been told already; the outcome that comes late is only taken note of."""
+def _log_late_failure(future: "asyncio.Future[Any]") -> None:
+    """The caller has its error already; a failure that comes later is only logged."""
     if not future.cancelled() and future.exception() is not None:
         log.debug("late failure of a write", error=str(future.exception()))
 

@@ -87,7 +87,7 @@ class EmbeddedKafka:
         properties: Mapping[str, str] | None = None,
         format_options: Sequence[str] = (),
     ) -> None:
-        """`max_record_bytes` is the largest record any topic may allow; `progress` is told how the jars come in.
+        """`max_record_bytes` is the largest record any topic may allow; `progress` is called as the jars come in.
 
         `properties` are further ones for the broker, such as listeners; `format_options` go to `kafka-storage format`.
         """
@@ -175,7 +175,7 @@ class EmbeddedKafka:
             raise BrokerCrashed(f"Kafka ended unexpectedly ({exit_text(code)}).\n{self.log_tail()}")
 
     def log_tail(self, lines: int = 15) -> str:
-        """The end of what the broker said since its start, and where the rest stands."""
+        """The end of what the broker said since its start, and where all of it is."""
         said = [file_tail(self.log_file, lines, start=self._log_start), self._running_child().output_tail(lines)]
         return "\n".join(["The end of its log:", *filter(None, said), f"(all of it: {self.log_file})"])
 

@@ -1,4 +1,4 @@
-"""Dead letters: records that no retry can help, kept as they came, with what was wrong in their headers.
+"""Dead letters: records that no retry can help, unchanged, with what was wrong in their headers.
 
 The headers are those of `schemas.dead_letters`. There is no stack trace and no part of a document in them.
 """
@@ -44,7 +44,7 @@ class DeadLetter:
         stage: Stage,
         error: Exception,
     ) -> "DeadLetter":
-        """Our own errors' messages are fit to be read; of others only the kind is told: they may quote the document."""
+        """Of an error that is not ours only the class is named: its message may quote the document."""
         kind = f"{type(error).__module__}.{type(error).__qualname__}"
         if isinstance(error, MalformedEvent):
             reason, message = error.reason, str(error)
@@ -54,13 +54,13 @@ class DeadLetter:
 
 
 def letter_headers(letter: DeadLetter) -> list[tuple[str, bytes]]:
-    """The original headers, without those of an earlier burial, and what became of the record."""
-    kept = [
+    """The original headers, without those of an earlier dead letter, and those of this error."""
+    original = [
         (name, value)
         for name, value in letter.headers
         if not name.startswith(CONNECT_PREFIX) and name not in (REASON_HEADER, OMITTED_HEADER)
     ]
-    told = {
+    error = {
         "topic": letter.topic,
         "partition": str(letter.partition),
         "offset": str(letter.offset),
@@ -71,8 +71,8 @@ def letter_headers(letter: DeadLetter) -> list[tuple[str, bytes]]:
         "exception.class.name": letter.exception,
         "exception.message": letter.message[:MAX_MESSAGE_CHARACTERS],
     }
-    encoded = [(CONNECT_PREFIX + name, text.encode("utf-8", "replace")) for name, text in told.items()]
-    return [*kept, *encoded, (REASON_HEADER, letter.reason.encode("utf-8", "replace"))]
+    encoded = [(CONNECT_PREFIX + name, text.encode("utf-8", "replace")) for name, text in error.items()]
+    return [*original, *encoded, (REASON_HEADER, letter.reason.encode("utf-8", "replace"))]
 
 
 def omitted_headers(letter: DeadLetter) -> list[tuple[str, bytes]]:
@@ -82,5 +82,5 @@ def omitted_headers(letter: DeadLetter) -> list[tuple[str, bytes]]:
     """
     size = len(letter.value or b"")
     ours = (CONNECT_PREFIX, REASON_HEADER)
-    told = [(name, value) for name, value in letter_headers(letter) if name.startswith(ours)]
-    return [*told, (OMITTED_HEADER, f"{size} bytes".encode())]
+    headers = [(name, value) for name, value in letter_headers(letter) if name.startswith(ours)]
+    return [*headers, (OMITTED_HEADER, f"{size} bytes".encode())]

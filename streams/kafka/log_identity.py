@@ -1,6 +1,6 @@
 """Which log the stores are a view of: topics are known by the cluster's own ids, for a name can come again.
 
-A topic that was deleted and made again, or that of another cluster, starts its offsets anew. Positions of the old one
+A topic that was deleted and made again, or that of another cluster, starts its offsets from 0. Positions of the old one
 mean nothing there: records would be taken for known, and tokens for covered.
 """
 

@@ -1,5 +1,5 @@
 """What Faust reads the log through: committed records only; a partition that meets an unreadable batch stops alone; and
-where nothing that counts stands between two offsets, the agents are told of the gap, so that stored positions pass it.
+where nothing that counts stands between two offsets, the agents get a gap, so that stored positions pass it.
 """
 
 import time
@@ -29,7 +29,7 @@ RETRY_SECONDS = 2.0
 
 
 class LogTransport(Transport):
-    """`unreadable` is kept up with the batches that partitions stand before; `skip` says which to pass by."""
+    """Keeps `unreadable` up to date with the batches at which partitions stopped; `skip` says which to pass by."""
 
     Consumer: ClassVar[Any]
 
@@ -46,7 +46,7 @@ class _ConsumerThread(AIOKafkaConsumerThread):
         super().__post_init__()
         transport = cast("LogTransport", self.transport)
         self._skip, self._unreadable = transport.skip, transport.unreadable
-        self._handed_out: dict[KafkaPartition, int] = {}  # the offset behind what the agents got or were told of
+        self._handed_out: dict[KafkaPartition, int] = {}  # the offset behind what the agents got, gaps included
         self._standing: dict[KafkaPartition, tuple[UnreadableBatch, float]] = {}  # and when to try again
 
     def _create_worker_consumer(self, transport: Any) -> Any:
