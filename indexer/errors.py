@@ -84,4 +84,4 @@ class UnparsableDocument(MalformedEvent):
 
 
 class MalformedCursor(ValueError):
-    """A list cursor that no page gave out: leave it away to start from the first page."""
+    """Not a cursor of a list: omit it to start from the first page."""

@@ -4,8 +4,8 @@ To add a media type to a format that is here, add it to its `media_types`. To ad
 of this package, a function from `str` or `bytes` to `ParsedDocument`, and add one `Format` below; nothing else lists
 formats. `parse`, the HTTP API, `GET /v1/formats`, `thalweg load` and error messages all read this registry.
 
-The limits refuse a document before it costs time or memory. The sandboxed child process (`indexer.sandbox`) stands
-behind them and ends whatever they do not foresee.
+The limits refuse a document before it costs time or memory. The sandboxed child process (`indexer.sandbox`) enforces
+general limits on everything else.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""The documents of the stores as envelopes: what can be published again where no log holds them any more.
+"""Exports the stored documents as envelopes, to publish them again if the log is lost.
 
-The stores hold what parsing made of a document: its text with its headings, title, metadata. The bytes it came as, its
-formatting and its links are in the log alone. So each comes back as HTML, whose headings and texts need no guessing.
+The stores contain a document's parsed text with headings, title and metadata; its original bytes, formatting and links
+are in the log alone. So each document becomes HTML, whose headings are unambiguous.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ DEEPEST_HEADING = 6
 
 
 def exported(data_dir: Path) -> tuple[int, Iterator[bytes]]:
-    """How many live documents the current generation has, and each as an envelope in JSON, in no order.
+    """(number of live documents in the current generation, each as a JSON envelope, in no order).
 
     Raises IncompatibleGeneration where there are no stores, TransientStoreError when they cannot be read.
     """
@@ -39,20 +39,20 @@ def exported(data_dir: Path) -> tuple[int, Iterator[bytes]]:
     def envelopes() -> Iterator[bytes]:
         for start in range(0, len(keys), BATCH_DOCUMENTS):
             batch = keys[start : start + BATCH_DOCUMENTS]
-            held: dict[str, list[PassageRow]] = {key: [] for key in batch}
+            by_key: dict[str, list[PassageRow]] = {key: [] for key in batch}
             for table in rows_with(passages, "key", batch, PASSAGE_COLUMNS):
                 for passage in passage_rows(table):
-                    held[str(passage.key)].append(passage)
+                    by_key[str(passage.key)].append(passage)
             for table in rows_with(documents, "key", batch, None):
                 for row in document_rows(table):
-                    current = [each for each in held[str(row.key)] if each.revision == row.revision]
+                    current = [each for each in by_key[str(row.key)] if each.revision == row.revision]
                     yield msgspec.json.encode(envelope_of(row, current))
 
     return len(keys), envelopes()
 
 
 def envelope_of(row: DocumentRow, passages: Sequence[PassageRow]) -> Envelope:
-    """A document as its row and its passages, in any order, tell it."""
+    """A document from its row and its passages, in any order."""
     return Envelope(
         id=row.key.document_id,
         collection=row.key.collection,
@@ -66,7 +66,7 @@ def envelope_of(row: DocumentRow, passages: Sequence[PassageRow]) -> Envelope:
 
 
 def html_of(passages: Sequence[PassageRow]) -> str:
-    """The text of passages, in order, under their headings; what a passage repeats of the one before is left out."""
+    """The text of ordered passages under their headings, without their overlap."""
     parts: list[str] = []
     section: list[str] = []
     end = 0
@@ -82,7 +82,7 @@ def html_of(passages: Sequence[PassageRow]) -> str:
 
 
 def _headings(before: Sequence[str], now: Sequence[str]) -> Iterator[str]:
-    """The headings of a section that were not the last ones already."""
+    """The headings of a section that differ from those before."""
     shared = 0
     while shared < min(len(before), len(now)) and before[shared] == now[shared]:
         shared += 1

@@ -1,4 +1,4 @@
-"""Rows by the values of an indexed column."""
+"""Look-ups of rows by the values of an indexed column."""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -69,14 +69,14 @@ def vector_matrix(table: pa.Table) -> NDArray[np.float32]:
 
 
 class DocumentLookup:
-    """Rows of documents, one at a time, in the stores of a data directory: for commands, which read few."""
+    """Looks up documents one at a time in a data directory, for commands."""
 
     def __init__(self, documents: Table | None) -> None:
         self._documents = documents
 
     @classmethod
     def open(cls, data_dir: Path) -> Self:
-        """Where there are no stores, every document is unknown. Raises TransientStoreError when they cannot be read."""
+        """Without stores every document is unknown. Raises TransientStoreError when they cannot be read."""
         generation = current_generation(data_dir)
         if generation is None or not generation.lance_dir.is_dir():
             return cls(None)
@@ -86,7 +86,7 @@ class DocumentLookup:
             return cls(connection.open_table(DOCUMENTS) if made else None)
 
     def find(self, key: DocumentKey) -> DocumentRow | None:
-        """The newest row of the document, also that of a deleted one; None for an unknown one."""
+        """The row of a document, or of its tombstone; None if unknown."""
         if self._documents is None:
             return None
         checkout_latest(self._documents)

@@ -1,4 +1,4 @@
-"""What readers of the tables get: passages and chunks as stored, and those a search found."""
+"""Rows as readers get them: passages and chunks as stored, and as found by a search."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What was retrieved, and what people said of it: always the newest state, read in batches of a few columns."""
+"""Usage records: retrievals and feedback in their newest state, read in batches of a few columns."""
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,13 +21,13 @@ from schemas.provenance import Feedback, Retrieval, decode_provenance, decode_re
 BATCH_ROWS = 4_096
 _UNKNOWN: list[int | None] = [None]
 
-Place = tuple[int, str]  # (at_ms, retrieval_id): where a retrieval stands in time
+TimePosition = tuple[int, str]  # (at_ms, retrieval_id), the sort key of retrievals
 
 
 @dataclass(frozen=True, slots=True)
 class ShownChunk:
-    """A chunk among the hits of a batch of retrievals: `count` times, `ranked` of them with a known rank, which add up
-    to `rank_sum`; last at `last_ms`."""
+    """A chunk among the hits of a batch of retrievals: `count` times, `ranked` of them with a known rank, whose sum is
+    `rank_sum`; last at `last_ms`."""
 
     chunk_id: str
     count: int
@@ -37,7 +37,7 @@ class ShownChunk:
 
 
 class LoggedSearch(NamedTuple):
-    """`offset` counts the hits passed over; `seconds` is None for a retrieval recorded by an earlier program."""
+    """`offset`: hits skipped by pagination; `seconds` is None for retrievals recorded by an earlier program."""
 
     query: str
     mode: str
@@ -50,22 +50,22 @@ class LoggedSearch(NamedTuple):
 
 
 class UsageTables:
-    """Reads the `retrievals` and `feedback` tables, which are no part of a snapshot: they grow behind the answers.
+    """Reads the `retrievals` and `feedback` tables, which are not part of a snapshot.
 
-    Memory is that of one batch, whatever the tables hold. Thread-safe. Everything raises TransientStoreError when the
-    store cannot be read just now.
+    Needs the memory of one batch, whatever the size of the tables. Thread-safe. All methods raise TransientStoreError.
     """
 
     def __init__(self, connection: DBConnection) -> None:
         self._connection = connection
 
-    def newest(self, collection: str | None, since_ms: int | None, before: Place | None, limit: int) -> list[Retrieval]:
-        """The newest retrievals of searches in this collection (of all for None), those older than `before`; newest
-        first, ties by id."""
-        newest: list[Place] = []
+    def newest(
+        self, collection: str | None, since_ms: int | None, before: TimePosition | None, limit: int
+    ) -> list[Retrieval]:
+        """The newest retrievals older than `before`, of one collection or (None) of all; newest first, ties by id."""
+        newest: list[TimePosition] = []
         for batch in self._retrievals(["retrieval_id", "at_ms"], collection, since_ms, before and before[0]):
-            places = zip(batch["at_ms"].to_pylist(), batch["retrieval_id"].to_pylist(), strict=True)
-            newest = heapq.nlargest(limit, [*newest, *(place for place in places if before is None or place < before)])
+            positions = zip(batch["at_ms"].to_pylist(), batch["retrieval_id"].to_pylist(), strict=True)
+            newest = heapq.nlargest(limit, [*newest, *(each for each in positions if before is None or each < before)])
         with store_errors("read the retrievals"):
             table = self._connection.open_table(RETRIEVALS)
         rows = rows_with(table, "retrieval_id", [identifier for _, identifier in newest], ["retrieval_id", "body"])
@@ -74,7 +74,7 @@ class UsageTables:
         return [found[identifier] for _, identifier in newest if identifier in found]
 
     def shown_chunks(self, since_ms: int | None, chunk_id: str | None = None) -> Iterator[list[ShownChunk]]:
-        """The chunks that were hits, batch by batch; with `chunk_id` that one only."""
+        """The chunks among the hits, batch by batch; with `chunk_id` that one only."""
         columns = ["chunk_ids", "ranks", "at_ms"]
         for batch in self._retrievals(columns, None, since_ms, None, chunk_id=chunk_id):
             yield _shown(batch, chunk_id)
@@ -92,21 +92,21 @@ class UsageTables:
             ]
 
     def feedback_on_retrieval(self, retrieval_id: str) -> list[Feedback]:
-        """All that was said of its hits, in the order of time."""
+        """The feedback on its hits, by time."""
         return self._feedback("retrieval_id", [retrieval_id])
 
     def feedback_on_chunks(self, chunk_ids: Sequence[str]) -> list[Feedback]:
-        """All that was said of these chunks, in the order of time."""
+        """The feedback on these chunks, by time."""
         return self._feedback("chunk_id", chunk_ids)
 
     def _feedback(self, column: str, values: Iterable[str]) -> list[Feedback]:
         table = self._feedback_table()
         rows = [] if table is None else rows_with(table, column, values, ["feedback_id", "body"])
-        said = [decode_provenance(body) for part in rows for body in part["body"].to_pylist()]
-        return sorted((each for each in said if isinstance(each, Feedback)), key=lambda each: each.at_ms)
+        records = [decode_provenance(body) for part in rows for body in part["body"].to_pylist()]
+        return sorted((each for each in records if isinstance(each, Feedback)), key=lambda each: each.at_ms)
 
     def _feedback_table(self) -> Table | None:
-        """None in a generation of an earlier program, until the worker has made it."""
+        """None in a generation of an earlier program, until the worker has created it."""
         with store_errors("open the feedback"), suppress(ValueError):
             return self._connection.open_table(FEEDBACK)
         return None
@@ -120,7 +120,7 @@ class UsageTables:
         *,
         chunk_id: str | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Those that fit: the one chunk, or else what the other three say."""
+        """The retrievals with `chunk_id` among their hits, if given; else those that match the other conditions."""
         conditions: list[Any] = []
         if since_ms is not None:
             conditions.append(col("at_ms") >= lit(since_ms))
@@ -160,6 +160,6 @@ def _shown(batch: pa.RecordBatch, chunk_id: str | None) -> list[ShownChunk]:
 
 
 def _ranks(batch: pa.RecordBatch) -> Iterator[tuple[list[int] | None, int]]:
-    """The ranks of each retrieval's hits, None where they were not recorded, and how many hits it has."""
+    """(ranks of a retrieval's hits, None if not recorded; number of hits) of each retrieval."""
     counts = pa.compute.list_value_length(batch["chunk_ids"]).to_pylist()
     return zip(batch["ranks"].to_pylist(), counts, strict=True)
