@@ -43,7 +43,7 @@ class HeadRefused(Exception):
 
 
 class ProblemProtocol(HttpToolsProtocol):
-    """One connection. An address or headers are refused as soon as they are too long, however much is to come."""
+    """Refuses an address or headers as soon as they are too long."""
 
     url = b""
     refusal = NO_HTTP
@@ -53,7 +53,7 @@ class ProblemProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.in_head and not self.transport.is_closing():  # what came is of the head alone, or began with its end
+        if self.in_head and not self.transport.is_closing():  # all of it is of the head
             self.head_bytes += len(data)
             if self.head_bytes > MAX_HEAD_BYTES:
                 self.refuse(HEAD_TOO_LARGE)
@@ -80,12 +80,12 @@ class ProblemProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """uvicorn's answer to what it could not parse, in the place of which this stands; it closes the connection."""
+        """Overrides uvicorn's answer to what it could not parse."""
         del msg
         self.refuse(self.refusal)
 
     def refuse(self, problem: ApiProblem) -> None:
-        """Answer with this, in the place of the app, and close the connection."""
+        """Answer with the problem instead of the app, and close the connection."""
         body = msgspec.json.encode(problem.body())
         head = (
             f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n"
@@ -96,9 +96,9 @@ class ProblemProtocol(HttpToolsProtocol):
 
 
 class ServiceProtocol(ProblemProtocol):
-    """A whole head is to come within `request_seconds` of the connection or of its first byte, then each part of the
-    body within as long. What is written is to be taken within `send_seconds`, or some of it; nothing more is written
-    meanwhile, so that a client which does not read costs one frame or one answer.
+    """Timeouts: `request_seconds` for the whole head, from the connection or its first byte, and then for each part of
+    the body; `send_seconds` for the client to read any of what was written. Nothing more is written meanwhile, so that
+    a client which does not read costs one frame or one answer.
     """
 
     def __init__(self, *, request_seconds: float, send_seconds: float, **of_uvicorn: Any) -> None:
@@ -119,7 +119,7 @@ class ServiceProtocol(ProblemProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._request_timer is None:  # blank lines before a request are not the beginning of a message
+        if self._request_timer is None:  # blank lines may precede a request
             self._start_request_timer()
         super().data_received(data)
 
@@ -161,7 +161,7 @@ class ServiceProtocol(ProblemProtocol):
         cycle = self.cycle
         answering = cycle is not None and not cycle.response_complete
         if self.flow.read_paused or (answering and not cycle.more_body):
-            self._start_request_timer()  # what was sent waits for the app, not the other way round
+            self._start_request_timer()  # the app is the slow side
         elif self.scope is None or (answering and cycle.response_started):
             self.transport.abort()
         else:

@@ -56,11 +56,11 @@ def serve(settings: ServiceSettings, log_level: str) -> None:
 
 
 def server_config(app: ASGIApp, send_seconds: float, request_seconds: float = REQUEST_SECONDS) -> uvicorn.Config:
-    """With the times that `ServiceProtocol` gives clients."""
+    """With the timeouts of `ServiceProtocol`."""
     protocol = partial(ServiceProtocol, send_seconds=send_seconds, request_seconds=request_seconds)
     return uvicorn.Config(
         app,
-        http=cast("type[asyncio.Protocol]", protocol),  # which is called, nothing else
+        http=cast("type[asyncio.Protocol]", protocol),  # only called
         log_config=None,
         access_log=False,
         server_header=False,

@@ -83,8 +83,8 @@ async def get_chunking(collection: CollectionInPath, service: ServiceOf) -> Coll
 
 @router.put(CHUNKING_PATH, status_code=202, summary="Choose how a collection is cut")
 async def put_chunking(collection: CollectionInPath, choice: ChunkingChoice, service: ServiceOf) -> SettingAccepted:
-    """In the place of what was chosen before; what is left out is the default. It counts for every document that is
-    sent after this answer; documents sent before keep their chunks until they are sent again."""
+    """Replaces an earlier choice; what is left out is the default. It applies to every document that is sent after this
+    answer; documents sent before keep their chunks until they are sent again."""
     try:
         _defaults(service).with_choice(choice)
     except ValueError as error:
@@ -205,8 +205,8 @@ async def get_linking(collection: CollectionInPath, service: ServiceOf) -> Colle
 
 @router.put(LINKING_PATH, status_code=202, summary="Choose how a collection is linked")
 async def put_linking(collection: CollectionInPath, choice: LinkingChoice, service: ServiceOf) -> SettingAccepted:
-    """In the place of what was chosen before; what is left out is the default. It counts for documents that are indexed
-    after this answer; `relink` applies it to the others."""
+    """Replaces an earlier choice; what is left out is the default. It applies to documents that are indexed after this
+    answer; `relink` applies it to the others."""
     position = await publish(service, _checked_key(linking_key, collection), encode_choice(choice))
     return SettingAccepted(position=position, documents=documents_in(service, collection))
 

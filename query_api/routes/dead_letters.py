@@ -1,4 +1,4 @@
-"""`/v1/dead-letters`: what could not be indexed, newest first, with its bytes and what was wrong."""
+"""`/v1/dead-letters`: records that could not be indexed, newest first, with their bytes and reasons."""
 
 import asyncio
 from collections.abc import AsyncIterator

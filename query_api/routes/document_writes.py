@@ -1,4 +1,4 @@
-"""Writes to `/v1/documents`: they go to the log, and are answered with a token once the log has them."""
+"""Writes to `/v1/documents`: published to the log, answered with a token once it has confirmed them."""
 
 import asyncio
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Reads of `/v1/documents`: what is indexed, and what became of the last write.
+"""Reads of `/v1/documents`: the indexed documents, and the status of the last write.
 
 An id may hold slashes. In a path they may stand as they are (`/v1/documents/guides/setup.md`) or percent-encoded
 (`guides%2Fsetup.md`). A path that ends in a literal `/status` asks for the status; the document whose own id ends so is

@@ -1,4 +1,4 @@
-"""`/v1/evaluations`: labelled questions about documents that are here, put to this service by itself."""
+"""`/v1/evaluations`: the service evaluates itself on labelled questions about its documents."""
 
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +32,7 @@ ServiceOf = Annotated[Service, Depends(service_of)]
 
 
 async def evaluations_of(request: Request) -> Evaluations:
-    """Those of the app a request came to."""
+    """Those of the request's app."""
     evaluations: Evaluations = request.app.state.evaluations
     return evaluations
 
@@ -41,7 +41,7 @@ EvaluationsOf = Annotated[Evaluations, Depends(evaluations_of)]
 
 
 def create_evaluations(service: Service) -> Evaluations:
-    """An app's evaluations, by the engine its searches are answered by."""
+    """An app's evaluations, by its own search engine."""
 
     def search(request: SearchRequest, threads: ThreadPoolExecutor) -> AsyncGenerator[SearchFrame, None]:
         encoder = service.model.encoder

@@ -32,8 +32,8 @@ async def livez() -> str:
     responses={503: {"model": Readiness, "description": "Not yet; `reasons` say why."}},
 )
 async def readyz(service: ServiceOf) -> Response:
-    """Stores open, model loaded, and lag under THALWEG_SERVICE__MAX_LAG_SECONDS where that is set. An unavailable Kafka
-    does not make it unready: searches go on."""
+    """Stores open, model loaded, and lag under THALWEG_SERVICE__MAX_LAG_SECONDS where that is set. It stays ready while
+    Kafka is unavailable: searches go on."""
     state = readiness(service)
     return JSONResponse(state.model_dump(), 200 if state.ready else 503)
 
@@ -128,11 +128,11 @@ def _partitions(service: Service, topic: str, reached: dict[int, int], lags: dic
 
 @router.get("/v1/cache", summary="The cache of results")
 async def cache_statistics(service: ServiceOf) -> CacheStatistics:
-    """How full it is, and how often it had the answer."""
+    """Size, hits and misses."""
     return service.cache.statistics()
 
 
 @router.delete("/v1/cache", summary="Clear the cache of results")
 async def clear_cache(service: ServiceOf) -> CacheCleared:
-    """It is never stale, so this is for measuring, not for correctness."""
+    """For measurements; the cache is never stale."""
     return CacheCleared(removed=service.cache.clear())

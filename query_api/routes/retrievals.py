@@ -1,4 +1,4 @@
-"""`/v1/retrievals`: what searches looked at and why they answered so, and what people say of their hits."""
+"""`/v1/retrievals`: the provenance of searches, and feedback on their hits."""
 
 import base64
 import binascii
@@ -41,7 +41,7 @@ async def list_retrievals(
     cursor: Annotated[str | None, Query(max_length=8192, description="The `next_cursor` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> RetrievalPage:
-    """Newest first, as far as the provenance topic has been taken in: a moment behind the answers."""
+    """Newest first, as far as the provenance topic is indexed: a moment behind the answers."""
     from_ms = first_ms(since)
     try:
         before = _position_of(cursor) if cursor else None
@@ -73,7 +73,7 @@ async def get_retrieval(retrieval_id: str, service: ServiceOf) -> RetrievalDetai
     responses=problem_responses(404),
 )
 async def give_feedback(retrieval_id: str, feedback: FeedbackRequest, service: ServiceOf) -> JSONResponse:
-    """Goes to the provenance topic. What the same caller says of the same hit later takes its place."""
+    """Goes to the provenance topic. Later feedback by the same caller on the same hit replaces it."""
     hit = _hit(await _retrieval(service, retrieval_id), feedback)
     event = Feedback(
         retrieval_id=retrieval_id,
