@@ -74,7 +74,7 @@ class WorkerBlock(BaseModel):
     )
     graph_batch_records: int = Field(500, ge=1, le=10_000, description="Most contributions in one graph transaction.")
     commit_interval_seconds: float = Field(
-        1.0, gt=0, le=60, description="How often Kafka is told what is done. A restart repeats so much, harmlessly."
+        1.0, gt=0, le=60, description="How often offsets are committed to Kafka. A restart repeats so much, harmlessly."
     )
     broker_wait_seconds: float = Field(
         60.0, ge=0, description="How long a start waits for the first broker to answer before it gives up."

@@ -213,7 +213,7 @@ class Batch:
         }
 
     def advanced(self, graph_offsets: Mapping[DocumentKey, int]) -> dict[int, StoredPosition]:
-        """The positions reached with this slice; they never go back."""
+        """The positions reached with this batch; they never go back."""
         advanced: dict[int, StoredPosition] = {}
         for record in self.records:
             before = advanced.get(record.partition) or self.reached.get(record.partition, NOTHING_STORED)
@@ -229,7 +229,7 @@ class Batch:
     def receipts(
         self, graph_offsets: Mapping[DocumentKey, int], seconds: Mapping[str, float], now_ms: int
     ) -> list[Receipt]:
-        """One receipt for each record, in the order of the log. `seconds` by stage are the whole slice's."""
+        """One receipt for each record, in the order of the log. `seconds` by stage are the whole batch's."""
         receipts = [
             self._receipt(record, "dead_lettered", reason=letter.reason, message=letter.message)
             for record, letter in self.refused.values()

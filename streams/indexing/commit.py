@@ -177,7 +177,7 @@ class DocumentIndexer:
             await self._build(batch)  # 2, 3, 4, 5
             watch = batch.watch
             await self._producer.send_to_dlq(batch.letters())
-            watch.lap("bury")
+            watch.lap("dead_letters")
             rows = batch.rows_to_store()
             if rows:
                 await self._thread.run(self._writer.replace, rows)  # 6

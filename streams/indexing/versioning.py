@@ -1,15 +1,14 @@
-"""Which event of a document wins: versions and positions that guard, as pure arithmetic.
+"""Which event of a document wins, by version and position; pure arithmetic.
 
-What a document's row holds is the fold of its events, in the order of the log, over what the row held before. The fold
-gives the same state however the sequence of events is cut into batches, and however often a part of it is repeated.
+A document's state is the fold of its events, in log order, over its stored state. The result does not depend on how the
+events are cut into batches, or how often a part of them is repeated.
 
-Rules, for an event and the state held:
-- An event that the stores' watermark has passed was considered before. Where it is not the one held, it lost or became
-  a dead letter then, and that is final: readers follow the stores by what lies behind the watermark.
-- Same partition: an event below the held offset was considered before. At the held offset it is the one held: done if
-  the watermark has passed it, else to be done again, since a crash may have come between two stores.
-- Both carry a version: the higher wins. At the same version the later wins over a live document, and none over a
-  tombstone.
+Rules, for an event and the stored state:
+- An event at or below the stores' watermark was considered before. Unless it is the stored one, it lost or became a dead
+  letter then, and that is final.
+- Same partition: an event below the stored offset was considered before. At the stored offset it is the stored one:
+  done if the watermark has passed it, else to be repeated, since a crash may have come between two stores.
+- Both carry a version: the higher wins. At the same version the later wins over a live document, none over a tombstone.
 - Else the later wins: by offset within a partition, by record time and then partition number across partitions.
 - An event without a version keeps the highest version seen, as a floor for those that carry one.
 """
@@ -24,7 +23,7 @@ Verdict = Literal["wins", "repeats", "superseded"]
 
 
 class Ordered(Protocol):
-    """What ordering has to know of an event. `timestamp_ms` is the record's."""
+    """What versioning needs of an event. `timestamp_ms` is the record's."""
 
     @property
     def position(self) -> Position: ...
@@ -38,7 +37,7 @@ class Ordered(Protocol):
 
 @dataclass(frozen=True)
 class DocumentState:
-    """What is known of a document. `version` is a floor: the highest version ever applied, None before the first."""
+    """The stored state of a document. `version` is the highest ever applied, None before the first."""
 
     position: Position
     timestamp_ms: int
@@ -51,7 +50,7 @@ Event = TypeVar("Event", bound=Ordered)
 
 @dataclass(frozen=True)
 class Folded(Generic[Event]):
-    """What became of a document's events. `winner` is None where the document stays as it was held."""
+    """The outcome of a document's events. `winner` is None where the stored state stays."""
 
     state: DocumentState | None
     winner: Event | None
@@ -59,12 +58,12 @@ class Folded(Generic[Event]):
     repeated: tuple[Event, ...]
 
 
-def fold(held: DocumentState | None, events: Iterable[Event], watermarks: Mapping[int, int]) -> Folded[Event]:
-    """Apply a document's events, in the order they came, to what is held.
+def fold(stored: DocumentState | None, events: Iterable[Event], watermarks: Mapping[int, int]) -> Folded[Event]:
+    """Apply a document's events, in log order, to its stored state.
 
-    `watermarks` are the offsets, by partition, up to which every store is known to agree; -1 or missing for none.
+    `watermarks` are the offsets, by partition, up to which all stores agree; -1 or missing for none.
     """
-    state = held
+    state = stored
     winner: Event | None = None
     superseded: list[Event] = []
     repeated: list[Event] = []
@@ -82,30 +81,30 @@ def fold(held: DocumentState | None, events: Iterable[Event], watermarks: Mappin
     return Folded(state, winner, tuple(superseded), tuple(repeated))
 
 
-def judge(held: DocumentState | None, event: Ordered, watermarks: Mapping[int, int]) -> Verdict:
+def judge(stored: DocumentState | None, event: Ordered, watermarks: Mapping[int, int]) -> Verdict:
     partition, offset = event.position
     if offset <= watermarks.get(partition, -1):
-        return "repeats" if held is not None and held.position == event.position else "superseded"
-    if held is None or held.position == event.position:
+        return "repeats" if stored is not None and stored.position == event.position else "superseded"
+    if stored is None or stored.position == event.position:
         return "wins"
-    if partition == held.position.partition and offset < held.position.offset:
+    if partition == stored.position.partition and offset < stored.position.offset:
         return "superseded"
-    if event.version is not None and held.version is not None:
-        if event.version != held.version:
-            return "wins" if event.version > held.version else "superseded"
-        if held.deleted:
+    if event.version is not None and stored.version is not None:
+        if event.version != stored.version:
+            return "wins" if event.version > stored.version else "superseded"
+        if stored.deleted:
             return "superseded"
-    return "wins" if _is_later(event, held) else "superseded"
+    return "wins" if _is_later(event, stored) else "superseded"
 
 
-def advance(held: DocumentState | None, event: Ordered) -> DocumentState:
+def advance(stored: DocumentState | None, event: Ordered) -> DocumentState:
     """The state after an event that wins."""
-    floor = held.version if held is not None else None
+    floor = stored.version if stored is not None else None
     version = event.version if event.version is not None else floor
     return DocumentState(event.position, event.timestamp_ms, version, event.deletes)
 
 
-def _is_later(event: Ordered, held: DocumentState) -> bool:
-    if event.position.partition == held.position.partition:
-        return event.position.offset > held.position.offset
-    return (event.timestamp_ms, event.position.partition) > (held.timestamp_ms, held.position.partition)
+def _is_later(event: Ordered, stored: DocumentState) -> bool:
+    if event.position.partition == stored.position.partition:
+        return event.position.offset > stored.position.offset
+    return (event.timestamp_ms, event.position.partition) > (stored.timestamp_ms, stored.position.partition)

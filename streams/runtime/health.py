@@ -165,7 +165,7 @@ class Heartbeat:
         except OSError as error:
             if self._could_write:
                 structlog.get_logger("thalweg.worker").warning(
-                    "the worker's state cannot be written; the query service cannot tell it", error=str(error)
+                    "the worker's state cannot be written, so the query service cannot report it", error=str(error)
                 )
             self._could_write = False
         else:
