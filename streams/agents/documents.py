@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from streams.agents.batching import CommitPace, Taken, mark_done, mark_in_flight
@@ -22,6 +22,7 @@ class _InFlight:
     events: Sequence[Any]
     records: Sequence[SourceRecord]
     preparing: asyncio.Task[Batch | None] | None
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ class DocumentsAgent:
     async def _prepare(
         self, taken: Taken, batches: asyncio.Queue[_InFlight | None], preparing: set[asyncio.Task[Batch | None]]
     ) -> None:
-        """Outside a backlog, where what was taken does not fill a commit, more is taken only when that is committed: so
-        the next commit grows meanwhile."""
+        """More is taken when the last batch is being committed; outside a backlog, where what was taken does not fill a
+        commit, when that is committed. So the next batches grow meanwhile."""
         async for events in taken:
             records = mark_in_flight(self.progress, STAGE, self.topic, events)
             parts = list(split(records, max_records=self.commit_documents, max_bytes=self.commit_bytes))
@@ -69,15 +70,16 @@ class DocumentsAgent:
                     task = asyncio.create_task(self.indexer.prepare(part))
                     preparing.add(task)
                     task.add_done_callback(preparing.discard)
-                await batches.put(_InFlight(events[start : start + len(part)], part, task))
+                batch = _InFlight(events[start : start + len(part)], part, task)
+                await batches.put(batch)
                 start += len(part)
-            if not is_backlog:
-                await batches.join()
+            await (batch.begun.wait() if is_backlog else batches.join())
         await batches.put(None)
 
     async def _commit(self, batches: asyncio.Queue[_InFlight | None]) -> None:
         """Steps 1 to 7 are `DocumentIndexer.index`; step 8, and only then, acknowledges."""
         while (batch := await batches.get()) is not None:
+            batch.begun.set()
             began = time.monotonic()
             if batch.preparing is None:
                 await self.indexer.index(batch.records)

@@ -4,8 +4,8 @@ A document's state is the fold of its events, in log order, over its stored stat
 events are cut into batches, or how often a part of them is repeated.
 
 Rules, for an event and the stored state:
-- An event at or below the stores' watermark was considered before. Unless it is the stored one, it lost or became a dead
-  letter then, and that is final.
+- An event at or below the stores' watermark was considered before. Unless it is the stored one, it lost or became a
+  dead letter then, and that is final.
 - Same partition: an event below the stored offset was considered before. At the stored offset it is the stored one:
   done if the watermark has passed it, else to be repeated, since a crash may have come between two stores.
 - Both carry a version: the higher wins. At the same version the later wins over a live document, none over a tombstone.
