@@ -27,7 +27,7 @@ GC_THRESHOLDS = (50_000, 20, 100)
 _CHATTY = {
     "aiokafka": logging.ERROR,
     "kafka": logging.ERROR,
-    **dict.fromkeys(("faust", "mode", "streams.kafka.transport", "httpx", "httpx2", "openai"), logging.WARNING),
+    **dict.fromkeys(("faust", "mode", "streams.kafka.transport", "httpx"), logging.WARNING),
 }
 
 
