@@ -20,6 +20,7 @@ from starlette.types import ASGIApp
 
 from indexer.runtime.logs import configure_logging
 from indexer.runtime.resources import limit_malloc_arenas
+from kafka_client.security import tls_context
 from query_api.cli.http_protocol import REQUEST_SECONDS, ServiceProtocol
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.errors import InUse, NoAccess, WrongSetting
@@ -38,6 +39,7 @@ def serve(settings: ServiceSettings, log_level: str) -> None:
     configure_logging(log_level, chatty=dict.fromkeys(_CHATTY, logging.ERROR))
     limit_malloc_arenas()
     check_data_dir(settings)
+    tls_context(settings.kafka)  # raises where its files cannot be used
     _limit_blas_threads()
     from query_api.app import create_app  # imports numpy and the stores, which takes seconds
 

@@ -8,9 +8,12 @@ from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.errors import GroupLoadInProgressError, NotCoordinatorForGroupError
 from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.structs import OffsetAndMetadata
+from faust.transport.drivers.aiokafka import credentials_to_aiokafka_auth
 
+from kafka_client.security import aiokafka_options
+from schemas.kafka_connection import KafkaConnection
 from streams.kafka.source_record import GAP_HEADERS
-from streams.kafka.transport import _Consumer, _ConsumerThread, raise_group_errors
+from streams.kafka.transport import _Consumer, _ConsumerThread, credentials, raise_group_errors
 
 PLACE = TopicPartition("t", 0)
 
@@ -80,6 +83,12 @@ def test_the_group_is_told_of_the_last_record_that_was_acknowledged_whatever_is_
     assert consumer._new_offset(PLACE) is None
 
 
+PASSWORD = {"sasl_username": "alice", "sasl_password": "opensesame"}
+CLIENT = {
+    "sasl_oauthbearer_token_endpoint_url": "https://tokens.example.org/token",
+    "sasl_oauthbearer_client_id": "thalweg",
+    "sasl_oauthbearer_client_secret": "opensesame",
+}
 PARTITION = TopicPartition("documents", 2)
 SEND = GroupCoordinator._send_req
 BROKER_TAKES = {OffsetFetchRequest.API_KEY: (1, 9)}  # Kafka 4
@@ -132,3 +141,24 @@ async def test_a_coordinator_that_cannot_tell_yet_is_asked_again(monkeypatch: py
     assert await fetched(coordinator) == {PARTITION: OffsetAndMetadata(42, "")}
     assert coordinator.looked_for == 1
     assert coordinator.errors == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"security_protocol": "SSL"},
+        {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-512", **PASSWORD},
+        {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", **PASSWORD},
+        {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER", **CLIENT},
+        {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "OAUTHBEARER", **CLIENT},
+    ],
+)
+def test_faust_makes_its_clients_as_ours_are_made(settings: dict[str, str]) -> None:
+    connection = KafkaConnection.model_validate({"bootstrap_servers": "broker:9092"} | settings)
+    by_faust = credentials_to_aiokafka_auth(credentials(connection))
+    ours = aiokafka_options(connection)
+    assert by_faust.keys() - {"ssl_context"} == ours.keys() - {"ssl_context", "bootstrap_servers"}
+    compared = by_faust.keys() - {"ssl_context", "sasl_oauth_token_provider"}
+    assert {name: by_faust[name] for name in compared} == {name: ours[name] for name in compared}
+    assert type(by_faust.get("ssl_context")) is type(ours["ssl_context"])
