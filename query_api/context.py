@@ -51,7 +51,7 @@ R = TypeVar("R")
 PRUNE_SECONDS = 5.0
 SEARCHES_A_PROCESS = 2  # one computes while the other waits for a thread
 WITHOUT_A_MODEL = "Searches that need no vector (`mode=keyword`, `mode=structured`) are answered."
-GRAPH_MODES: frozenset[Mode] = frozenset({"hybrid", "graph", "rerank"})
+GRAPH_MODES: frozenset[Mode] = frozenset({"hybrid", "graph", "graph_rerank"})
 
 
 @dataclass

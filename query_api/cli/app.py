@@ -61,7 +61,7 @@ def serve(
 def search(
     query: Annotated[str, typer.Argument(help="The question, in plain words.")],
     k: Annotated[int, typer.Option("-k", "--k", min=1, help="Hits.")] = 10,
-    mode: Annotated[str, typer.Option(help="hybrid, vector, keyword, structured, graph or rerank.")] = "hybrid",
+    mode: Annotated[str, typer.Option(help="hybrid, vector, keyword, structured, graph or graph_rerank.")] = "hybrid",
     collection: Annotated[str | None, typer.Option(help="This collection only.")] = None,
     group: Annotated[str, typer.Option(help="One hit a passage, chunk or document.")] = "passage",
     filters: Annotated[

@@ -69,9 +69,9 @@ _KNOWN = (
         needs=("graph",),
     ),
     Approach(
-        "rerank",
+        "graph_rerank",
         "what the vector channel finds, put into another order by the graph",
-        {"mode": "rerank"},
+        {"mode": "graph_rerank"},
         needs=("graph",),
     ),
     Approach(

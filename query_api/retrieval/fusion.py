@@ -212,7 +212,7 @@ def _first(units: Mapping[str, Sequence[_Unit]], depth: int | None) -> dict[str,
 
 def _used(mode: Mode, found: ChannelResults) -> list[str]:
     """The channels that decide in this mode."""
-    if mode not in ("hybrid", "rerank"):
+    if mode not in ("hybrid", "graph_rerank"):
         return [mode]
     names = ["vector", "keyword"] if mode == "hybrid" else ["vector"]
     return [
@@ -227,7 +227,7 @@ def _fused(
 ) -> dict[str, float]:
     """The scores of one block of candidates."""
     graph_weight = weights.graph * found.gate
-    if mode == "rerank":
+    if mode == "graph_rerank":
         return weighted_sum(
             [lists["vector"], {unit: lists["graph"].get(unit, 0.0) for unit in lists["vector"]}], [1.0, graph_weight]
         )

@@ -154,7 +154,7 @@ async def retrieve(
 
 def _require_an_answer(context: SearchContext, diagnostics: Diagnostics, graph: GraphResults) -> None:
     needed = context.channels - {"graph", "structured"} or context.channels - {"graph"} or context.channels
-    reached = graph.scores if context.request.mode != "rerank" else {}
+    reached = graph.scores if context.request.mode != "graph_rerank" else {}
     if needed <= diagnostics.failed.keys() and not reached:
         raise SearchFailed(" ".join(f"{name}: {reason}." for name, reason in sorted(diagnostics.failed.items())))
 

@@ -176,7 +176,7 @@ class Retriever:
                 async for part in parts:
                     if isinstance(part, Done):
                         part.next_cursor = next_cursor(request, snapshot, part.next_offset, self._pinned)
-                        part.notes += _empty_notes(page, snapshot, part)
+                        part.notes += [*request.deprecations, *_empty_notes(page, snapshot, part)]
                         part.notes += [*_confidence_notes(page, part), *_unknown_name_notes(page, retrieved.meta)]
                     retrieved.add(part)
                     if key is not None and known is None and retrieved.done and not retrieved.done.failed_channels:

@@ -107,7 +107,7 @@ class SearchContext:
         match self.request.mode:
             case "hybrid":
                 return frozenset(self.request.channels or ALL_CHANNELS)
-            case "rerank":
+            case "graph_rerank":
                 return frozenset({"vector", "graph"})
             case mode:
                 return frozenset({mode})

@@ -67,7 +67,7 @@ WAYS: Mapping[str, tuple[Mode, bool]] = {
     "keyword": ("keyword", True),
     "graph": ("graph", True),
     f"graph_{WITHOUT_MEANING}": ("graph", False),
-    "rerank": ("rerank", True),
+    "graph_rerank": ("graph_rerank", True),
 }
 
 

@@ -122,10 +122,10 @@ def test_weighted_sums_what_min_max_makes_of_each_list() -> None:
 
 def test_rerank_orders_what_the_vector_channel_found_by_the_graph() -> None:
     what = ChannelResults(VECTOR, KEYWORD, {"b": 0.4, "z": 0.7}, gate=0.5)
-    assert fuse(what, mode="rerank") == [("b", pytest.approx(1.0)), ("a", pytest.approx(0.9))]
-    first = placed(what, mode="rerank")[0]
+    assert fuse(what, mode="graph_rerank") == [("b", pytest.approx(1.0)), ("a", pytest.approx(0.9))]
+    first = placed(what, mode="graph_rerank")[0]
     assert (first.scores, first.ranks) == ({"vector": 0.8, "graph": 0.4}, {"vector": 2, "graph": 2})
-    assert fuse(what._replace(gate=0.0), mode="rerank") == [("a", 0.9), ("b", 0.8)]
+    assert fuse(what._replace(gate=0.0), mode="graph_rerank") == [("a", 0.9), ("b", 0.8)]
 
 
 def test_one_channel_alone_keeps_its_order_and_scores() -> None:

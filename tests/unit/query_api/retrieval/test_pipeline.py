@@ -135,12 +135,12 @@ async def test_only_the_channels_that_are_asked_for_work(executor: Executor) -> 
 
 async def test_reranking_shows_what_the_vector_channel_found_and_fails_with_it(executor: Executor) -> None:
     made = world(PAGES)
-    answer = await ask(made, executor, mode="rerank", collection="wiki")
+    answer = await ask(made, executor, mode="graph_rerank", collection="wiki")
     assert set(answer.stages) == {"embed", "vector", "graph"}
     assert sorted(answer.titles) == sorted((await ask(made, executor, mode="vector", collection="wiki")).titles)
     made[1].broken.add("vector_search")
     with pytest.raises(SearchFailed, match="vector: Could not vector_search"):
-        await ask(made, executor, mode="rerank", collection="wiki")
+        await ask(made, executor, mode="graph_rerank", collection="wiki")
 
 
 async def test_the_same_search_gives_the_same_hits(executor: Executor) -> None:

@@ -33,7 +33,7 @@ def lines_at(width: int, found: Evaluation) -> list[str]:
 
 @pytest.mark.parametrize(
     ("width", "measures", "intervals", "told"),
-    [(200, 3, 3, False), (80, 3, 2, True), (60, 3, 1, True), (44, 3, 0, True), (30, 1, 0, True)],
+    [(200, 3, 3, False), (80, 3, 2, True), (60, 3, 1, True), (48, 3, 0, True), (30, 1, 0, True)],
 )
 def test_what_has_no_room_is_left_out_and_nothing_is_cut(
     found: Evaluation, width: int, measures: int, intervals: int, told: bool

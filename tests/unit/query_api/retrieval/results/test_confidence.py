@@ -104,7 +104,7 @@ def test_another_embedding_model_leaves_only_what_does_not_look_at_cosines() -> 
 def test_the_numbers_that_come_with_the_program_keep_what_they_promise() -> None:
     judge = fitted_judge()
     assert set(judge.ways) == set(judge.calibration)
-    assert {"hybrid", "vector", "keyword", "graph", "rerank"} <= set(judge.ways)
+    assert {"hybrid", "vector", "keyword", "graph", "graph_rerank"} <= set(judge.ways)
     for name, way in judge.ways.items():
         assert set(way.coefficients) == set(FEATURES), name
         assert judge.calibration[name]["all"] <= 0.05, name
