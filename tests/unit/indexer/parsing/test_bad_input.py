@@ -51,7 +51,7 @@ def test_a_pdf_may_have_something_before_its_header() -> None:
 @pytest.mark.parametrize(
     ("content", "content_type", "sentence"),
     [
-        (b'{"content": "x",}', "application/json", "The content is not JSON: line 1, column 16 breaks its rules."),
+        (b'{"content": x}', "application/json", "The content is not JSON: line 1, column 13 breaks its rules."),
         (b'{"content": "\\ud800"}', "application/json", "The content is not JSON"),
         (b"Some words.", "application/json", "The content is not JSON"),
         (b"<a>\n<b></a>", "application/xml", "The content is not XML: line 2"),
