@@ -125,8 +125,8 @@ class SearchRequest(StrictNumbers):
     )
     graph_method: GraphMethod = Field(
         "hop",
-        description="How the graph channel goes on from its parents: one bounded hop (`hop`), two steps both ways "
-        "(`expansion`), a personalised PageRank (`pagerank`).",
+        description="How the graph channel goes on from its seed passages: one bounded hop (`hop`), two steps both "
+        "ways (`expansion`), a personalised PageRank (`pagerank`).",
     )
     mode: Mode = Field(
         "hybrid",

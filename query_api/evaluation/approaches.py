@@ -58,13 +58,13 @@ _KNOWN = (
     ),
     Approach(
         "expansion",
-        "the full engine, its graph channel by expanding two steps around the parents",
+        "the full engine, its graph channel by expanding two steps around the seed passages",
         {"mode": "hybrid", "graph_method": "expansion"},
         needs=("graph",),
     ),
     Approach(
         "pagerank",
-        "the full engine, its graph channel by personalised PageRank from the parents",
+        "the full engine, its graph channel by personalised PageRank from the seed passages",
         {"mode": "hybrid", "graph_method": "pagerank"},
         needs=("graph",),
     ),
