@@ -20,8 +20,7 @@ from rich.console import Console
 from indexer.embedding.model_files import PACKAGED_MODEL, packaged_model
 from indexer.runtime.user_cache import user_cache_dir
 from schemas.errors import plain_failures
-from streams.embedded_kafka.download_progress import JarProgress
-from streams.embedded_kafka.jars import ensure_jars
+from streams.embedded_kafka.jars import JarProgress, ensure_jars
 
 SAMPLE = Path(__file__).parent / "samples" / "peps.jsonl.xz"
 READY_SECONDS = 180.0

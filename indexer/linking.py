@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.documents import PreparedDocument, Section, Statement
-from schemas.contributions import (
+from schemas.curation import LinkingChoice
+from schemas.graph_delta import (
     AboutEdge,
     ChunkEdge,
     ChunkNode,
@@ -22,7 +23,6 @@ from schemas.contributions import (
     SectionNode,
     StatementNode,
 )
-from schemas.curation import LinkingChoice
 from schemas.ids import DocumentKey, section_id, statement_id
 
 # Weights of structural edges, which readers of the graph derive from the node lists.

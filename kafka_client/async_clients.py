@@ -11,7 +11,7 @@ from aiokafka.errors import KafkaConnectionError
 
 from kafka_client.security import aiokafka_options, require_access
 from kafka_client.unreadable_batches import GuardedFetcher, Skip, UnreadableBatch, skip_none
-from schemas.kafka_connection import KafkaConnection
+from schemas.settings import KafkaConnection
 
 READ_COMMITTED = "read_committed"
 _POLL_MS = 200

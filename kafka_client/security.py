@@ -21,7 +21,7 @@ from aiokafka.errors import (
 from aiokafka.protocol.metadata import MetadataRequest
 
 from schemas.errors import NoAccess, Unreachable, WrongSetting
-from schemas.kafka_connection import KafkaConnection
+from schemas.settings import KafkaConnection
 
 PROBE_SECONDS = 10.0
 TOKEN_SECONDS = 10.0

@@ -11,7 +11,7 @@ from aiokafka.errors import KafkaError
 from kafka_client.async_clients import open_consumer, read_range
 from kafka_client.unreadable_batches import UnreadableBatch, skip_all
 from schemas.dead_letters import Extent, decode_skip
-from schemas.kafka_connection import KafkaConnection
+from schemas.settings import KafkaConnection
 
 log = structlog.get_logger(__name__)
 

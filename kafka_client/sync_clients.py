@@ -10,7 +10,7 @@ from kafka.errors import KafkaError
 from kafka.net.inet import KafkaNetSocket
 
 from kafka_client.security import kafka_python_options, require_access_blocking
-from schemas.kafka_connection import KafkaConnection
+from schemas.settings import KafkaConnection
 
 CLIENT_ID = "thalweg"
 CONNECT_MS = 10_000

@@ -38,10 +38,10 @@ from query_api.settings import ServiceSettings
 from query_api.sse.replay import ReplayBuffer
 from query_api.sse.stream import SearchStreams
 from schemas.errors import MalformedToken
-from schemas.kafka_connection import KafkaConnection
+from schemas.receipts import parse_token
 from schemas.runtime import find_running
 from schemas.search import Mode, SearchRequest
-from schemas.tokens import parse_token
+from schemas.settings import KafkaConnection
 from schemas.topics import TopicNames
 
 log = structlog.get_logger(__name__)

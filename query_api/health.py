@@ -7,7 +7,7 @@ from prometheus_client.core import Metric
 from query_api.context import Service
 from query_api.index.lag import too_late
 from query_api.metrics import counter, gauge, labelled_gauge
-from schemas.status import Readiness
+from schemas.api import Readiness
 
 OPEN_TRANSACTION_SECONDS = 10.0  # a shorter one is not worth a note
 

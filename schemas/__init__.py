@@ -1,1 +1,1 @@
-"""What crosses a process border: ids, events, topics, contributions, frames, API models, settings blocks."""
+"""What crosses a process border: ids, events, topics, graph contributions, frames, API models, settings blocks."""

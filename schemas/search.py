@@ -17,8 +17,8 @@ from pydantic import (
     model_validator,
 )
 
-from schemas import tokens
 from schemas.filters import MAX_FILTER_CHARACTERS, MAX_FILTERS, MAX_HITS, Condition, Group, parse_condition
+from schemas.receipts import TOKEN_PATTERN
 
 Mode = Literal["hybrid", "vector", "keyword", "structured", "graph", "graph_rerank"]
 Fusion = Literal["adaptive", "rrf", "weighted"]
@@ -212,7 +212,7 @@ class SearchRequest(StrictNumbers):
         max_length=4096,
         description="A token from a write: the answer shows at least that write, or a 503 says it is not there yet.",
         examples=["3:1042"],
-        json_schema_extra={"pattern": tokens.TOKEN_PATTERN},
+        json_schema_extra={"pattern": TOKEN_PATTERN},
     )
     wait_seconds: float = Field(10.0, ge=0, le=60, description="How long to wait for `after`.")
     cursor: str | None = Field(

@@ -43,15 +43,13 @@ from streams.indexing.embed import PROBE, EncoderThread
 from streams.indexing.missed_deletes import MissedDeletes
 from streams.indexing.prepare import DocumentBuilder, Parsers, Preparer
 from streams.indexing.relink import GraphTopic, Relinker
-from streams.kafka.log_identity import topics_of_generation
+from streams.kafka.log_identity import reconcile, topics_of_generation
 from streams.kafka.partition_reader import AWAY, PartitionReader, SettingsTopic
-from streams.kafka.partitioner import murmur2_partition, watch_partitions
 from streams.kafka.producer import ConfirmedProducer
-from streams.kafka.topics import TopicReport
+from streams.kafka.topics import TopicReport, murmur2_partition, watch_partitions
 from streams.metrics import WorkerMetrics
 from streams.runtime.health import Health, HealthServer, Heartbeat
 from streams.runtime.maintenance import maintain_tables, record_checksums
-from streams.runtime.positions import reconcile
 from streams.runtime.progress import Progress, TopicPartition
 from streams.runtime.retry import Retrier, retry_for
 from streams.runtime.snapshots import Snapshots, SnapshotSchedule

@@ -11,8 +11,7 @@ from typing import Any
 import faust
 
 from kafka_client.unreadable_batches import Skip
-from schemas.kafka_connection import KafkaConnection
-from schemas.settings import MIB
+from schemas.settings import MIB, KafkaConnection
 from streams.agents.batching import Taken, gathered, no_pause
 from streams.kafka.transport import LogTransport, credentials
 from streams.runtime.progress import Unreadable

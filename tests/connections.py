@@ -1,6 +1,6 @@
 """Connections to the brokers that tests start."""
 
-from schemas.kafka_connection import KafkaConnection
+from schemas.settings import KafkaConnection
 
 
 def plaintext(bootstrap_servers: str) -> KafkaConnection:

@@ -23,8 +23,8 @@ from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
 from query_api.index.text.snapshot import TextReader, TextSnapshot
-from schemas.contributions import Contribution
 from schemas.events import DocumentUpsert
+from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval
 

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from pydantic import SecretStr
 
-from schemas.kafka_connection import KafkaConnection
+from schemas.settings import KafkaConnection
 from streams.embedded_kafka.broker import EmbeddedKafka
 from streams.ports import LOOPBACK, free_port
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from schemas.contributions import ChunkNode, RoleEdge, StatementNode
+from schemas.graph_delta import ChunkNode, RoleEdge, StatementNode
 from schemas.ids import normalise_name, statement_id
 
 

@@ -35,7 +35,7 @@ from indexer.integrity.files import CLOSED, damaged_graph, file_checksum
 from indexer.read.kuzu import POINTER, SUFFIX, SnapshotFile, description_of, newest_intact_snapshot
 from indexer.write.kuzu_compaction import compact, needs_compaction
 from indexer.write.kuzu_rows import GraphRows, arrow_rows
-from schemas.contributions import Contribution
+from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey, document_node_id
 
 NAMES = {"Entity": "name", "DocumentName": "document_id"}

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from indexer.graph_schema import NODE_TABLES, RELATIONSHIP_TABLES, columns_of
-from schemas.contributions import Contribution, StatementNode
+from schemas.graph_delta import Contribution, StatementNode
 from schemas.ids import DocumentKey, document_node_id, entity_id
 
 Row = tuple[Any, ...]

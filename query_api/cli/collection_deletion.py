@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 from query_api.client import ServiceClient, document_positions
 from schemas.api import describe_collections
 from schemas.errors import Failure, WrongSetting
-from schemas.tokens import Token, merge_tokens, parse_token
+from schemas.receipts import Token, merge_tokens, parse_token
 
 THREADS = 16
 PAUSE_SECONDS = 0.25

@@ -18,7 +18,7 @@ from query_api.evaluation.datasets import LabelledCollection, LabelledDocument
 from query_api.evaluation.results import Loaded
 from schemas.errors import Failure, MalformedEvent, WrongSetting
 from schemas.ids import MAX_COLLECTION_CHARACTERS, DocumentKey
-from schemas.tokens import Token, merge_tokens
+from schemas.receipts import Token, merge_tokens
 
 CONTENT_TYPE = "text/plain"
 HASH_DIGITS = 12

@@ -26,7 +26,7 @@ from query_api.evaluation.approaches import WITHOUT_RERANKER, Approach
 from query_api.evaluation.datasets import KIND, LabelledCollection, LabelledDocument, Question
 from query_api.evaluation.results import Answer, Evaluation, Loaded, ServiceFacts
 from query_api.evaluation.statistics import LEVEL, RESAMPLES
-from schemas.evaluations import EvaluationRequest, EvaluationState
+from schemas.analytics import EvaluationRequest, EvaluationState
 from schemas.frames import Done, SearchFrame
 from schemas.hits import Hit
 from schemas.ids import sha256_hex

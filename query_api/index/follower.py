@@ -11,7 +11,7 @@ from aiokafka.errors import KafkaError
 from kafka_client.async_clients import LogConsumer, open_consumer
 from kafka_client.security import AccessDenied
 from kafka_client.unreadable_batches import Skip, UnreadableBatch, skip_none
-from schemas.kafka_connection import KafkaConnection
+from schemas.settings import KafkaConnection
 
 log = structlog.get_logger(__name__)
 

@@ -17,8 +17,8 @@ from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.index.stores import GraphFile, Stores
 from query_api.index.text.snapshot import TextReader
-from schemas.contributions import Contribution, decode_contribution
 from schemas.errors import MalformedEvent
+from schemas.graph_delta import Contribution, decode_contribution
 from schemas.ids import DocumentKey
 from schemas.settings import MIB, KafkaSettings
 from schemas.topics import TopicNames

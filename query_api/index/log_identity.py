@@ -10,8 +10,8 @@ from indexer.generations import Manifest
 from kafka_client.sync_clients import AdminClient, id_of
 from query_api.index.follower import LocateBroker
 from schemas.errors import Failure
-from schemas.kafka_connection import KafkaConnection
-from schemas.tokens import Token, log_name
+from schemas.receipts import Token, log_name
+from schemas.settings import KafkaConnection
 
 log = structlog.get_logger(__name__)
 

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from schemas.api import WorkerStatus
 from schemas.runtime import WorkerState, read_state
-from schemas.status import WorkerStatus
 
 LOOK_SECONDS = 1.0
 SILENT_SECONDS = 10.0

@@ -11,7 +11,7 @@ from kafka_client.async_clients import open_producer
 from kafka_client.security import AccessDenied
 from query_api.index.follower import LocateBroker
 from schemas.ids import Position
-from schemas.kafka_connection import KafkaConnection
+from schemas.settings import KafkaConnection
 
 log = structlog.get_logger(__name__)
 

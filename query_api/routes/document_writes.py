@@ -18,7 +18,7 @@ from query_api.settings import ServiceSettings
 from schemas.api import AcceptedMember, BatchAccepted, WriteAccepted
 from schemas.events import DocumentDelete, DocumentEvent
 from schemas.ids import DocumentKey, Position
-from schemas.tokens import format_token
+from schemas.receipts import format_token
 from schemas.tracing import TRACEPARENT, well_formed
 
 router = APIRouter(tags=["documents"])

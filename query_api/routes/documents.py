@@ -18,11 +18,11 @@ from query_api.ingest import intake
 from query_api.routes.parameters import Collection, DocumentId
 from query_api.sse.document_progress import FINAL, last_stage, stages, stream_id_of
 from query_api.sse.stream import MEDIA_TYPE, accepts_events
-from schemas import tokens
 from schemas.api import DocumentDetail, DocumentPage, DocumentStatus, DocumentSummary, FormatInfo, PassageText
 from schemas.clock import rfc3339
 from schemas.ids import DocumentKey
 from schemas.limits import MAX_LINK_CHARACTERS, MAX_LINKS, MAX_TITLE_CHARACTERS, MAX_URI_CHARACTERS
+from schemas.receipts import TOKEN_PATTERN
 
 if TYPE_CHECKING:
     from indexer.read.rows import PassageRow
@@ -86,7 +86,7 @@ async def get_document(
         Query(
             max_length=64,
             description="With /status: the token of the write that is asked about.",
-            json_schema_extra={"pattern": tokens.TOKEN_PATTERN},
+            json_schema_extra={"pattern": TOKEN_PATTERN},
         ),
     ] = None,
     last_event_id: Annotated[

@@ -17,8 +17,8 @@ from query_api.evaluation.results import ServiceFacts
 from query_api.middleware.body_size import LargeModelRoute
 from query_api.rerankers.port import HOW_TO_CONFIGURE
 from query_api.sse.replay import new_retrieval_id
+from schemas.analytics import EvaluationList, EvaluationRequest, EvaluationState
 from schemas.errors import WrongSetting
-from schemas.evaluations import EvaluationList, EvaluationRequest, EvaluationState
 from schemas.frames import SearchFrame
 from schemas.search import SearchRequest
 

@@ -12,8 +12,15 @@ from query_api.health import readiness
 from query_api.index.lag import Lag
 from query_api.index.manager import reached_token
 from query_api.metrics import CONTENT_TYPE
-from schemas.api import CacheCleared, CacheStatistics
-from schemas.status import OpenTransaction, PartitionLag, Readiness, ServiceStatus, UnreadableBatchStatus
+from schemas.api import (
+    CacheCleared,
+    CacheStatistics,
+    OpenTransaction,
+    PartitionLag,
+    Readiness,
+    ServiceStatus,
+    UnreadableBatchStatus,
+)
 
 router = APIRouter(tags=["operations"])
 

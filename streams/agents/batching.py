@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import SourceRecord
 from streams.runtime.progress import Progress
 
 BURST = 30  # commits that go at once after a quiet spell

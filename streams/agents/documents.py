@@ -9,7 +9,7 @@ from typing import Any
 from streams.agents.batching import CommitPace, Taken, mark_done, mark_in_flight
 from streams.indexing.batch import Batch, split
 from streams.indexing.commit import DocumentIndexer
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import SourceRecord
 from streams.runtime.progress import Progress
 
 STAGE = "text"

@@ -8,16 +8,15 @@ from typing import Protocol
 import structlog
 
 from indexer.runtime.resources import trim_memory
-from schemas.contributions import Contribution, decode_contribution
 from schemas.errors import MalformedEvent
+from schemas.graph_delta import Contribution, decode_contribution
 from schemas.ids import DocumentKey
 from streams.agents.batching import MOST_GATHER_SECONDS, Taken, process
-from streams.kafka.dead_letters import DeadLetter
 from streams.kafka.producer import ConfirmedProducer
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import DeadLetter, SourceRecord
 from streams.metrics import Stopwatch, WorkerMetrics
-from streams.runtime.bisection import bisect
 from streams.runtime.progress import Progress
+from streams.runtime.retry import bisect
 from streams.runtime.snapshots import SnapshotSchedule
 from streams.runtime.store_thread import DATA_ERRORS, StoreThread
 

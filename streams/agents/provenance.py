@@ -7,11 +7,10 @@ from typing import Protocol
 from schemas.errors import MalformedEvent
 from schemas.provenance import Feedback, Retrieval, decode_provenance
 from streams.agents.batching import CommitPace, Taken, process
-from streams.kafka.dead_letters import DeadLetter
 from streams.kafka.producer import ConfirmedProducer
-from streams.kafka.source_record import SourceRecord
-from streams.runtime.bisection import bisect
+from streams.kafka.records import DeadLetter, SourceRecord
 from streams.runtime.progress import Progress
+from streams.runtime.retry import bisect
 from streams.runtime.store_thread import DATA_ERRORS, StoreThread
 
 STAGE = "provenance"

@@ -54,7 +54,7 @@ def up(
     import asyncio
 
     from schemas.runtime import Running
-    from streams.embedded_kafka.download_progress import JarProgress
+    from streams.embedded_kafka.jars import JarProgress
     from streams.supervisor.data_directory import make_directory, set_umask
     from streams.supervisor.supervisor import Supervisor, UpSettings
 
@@ -92,7 +92,7 @@ def up(
 def kafka(data_dir: DataDir = None, kafka_port: KafkaPort = None) -> None:
     """Run only the embedded Kafka, in the foreground. Ctrl-C ends it."""
     from streams.embedded_kafka.broker import EmbeddedKafka
-    from streams.embedded_kafka.download_progress import JarProgress
+    from streams.embedded_kafka.jars import JarProgress
     from streams.supervisor.data_directory import make_directory, set_umask
     from streams.supervisor.supervisor import UpSettings, choose_kafka_port, largest_record
 

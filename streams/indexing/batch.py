@@ -19,8 +19,7 @@ from schemas.settings import LimitSettings
 from schemas.tracing import traceparent_in
 from streams.indexing.prepare import BuiltDocument, DecodedEvent, EmbeddedDocument, Refused
 from streams.indexing.versioning import DocumentState, Folded, fold
-from streams.kafka.dead_letters import DeadLetter, Stage
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import DeadLetter, SourceRecord, Stage
 from streams.metrics import Stopwatch
 
 NOTHING_STORED = StoredPosition(-1, -1)

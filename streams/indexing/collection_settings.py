@@ -9,9 +9,8 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import DEFAULT_RULES, LinkingRules
 from schemas.curation import ChunkingEvent, LinkingEvent, RelinkEvent, decode_curation
 from schemas.errors import MalformedEvent
-from streams.kafka.dead_letters import DeadLetter
 from streams.kafka.producer import ConfirmedProducer
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import DeadLetter, SourceRecord
 from streams.runtime.retry import Retrier
 
 

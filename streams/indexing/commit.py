@@ -21,9 +21,9 @@ from streams.indexing.batch import Batch, PartitionOf, unknown_partition
 from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.prepare import DocumentBuilder, Refused, VectorLookup
 from streams.kafka.producer import ConfirmedProducer
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import SourceRecord
 from streams.metrics import WorkerMetrics
-from streams.runtime.bisection import bisect
+from streams.runtime.retry import bisect
 from streams.runtime.store_thread import StoreThread
 
 LOGGED_TRACES = 20  # of one batch; the receipts have all

@@ -12,9 +12,8 @@ from indexer.embedding.encoder import Encoder
 from indexer.errors import EncoderBusy, EncoderFailure, EncoderUnavailable
 from schemas.errors import MalformedEvent
 from streams.metrics import WorkerMetrics
-from streams.runtime.bisection import bisect
 from streams.runtime.progress import Progress
-from streams.runtime.retry import Retrier
+from streams.runtime.retry import Retrier, bisect
 
 Result = TypeVar("Result")
 

@@ -22,14 +22,13 @@ from indexer.linking import DEFAULT_RULES, LinkingRules, contribution
 from indexer.pipeline import decode_prepared, decode_sentences, encode_sentences_task, encode_task, revision_of
 from indexer.runtime.resources import usable_processors
 from indexer.sandbox.sandbox import Sandbox, SandboxFailure, SandboxLimits
-from schemas.contributions import encode_contribution
 from schemas.errors import MalformedEvent
 from schemas.events import DEFAULT_CONTENT_TYPE, DocumentDelete, DocumentEvent, DocumentUpsert
+from schemas.graph_delta import encode_contribution
 from schemas.ids import DocumentKey, Position
 from streams.errors import ParserFailure
 from streams.indexing.embed import EncoderThread, WithoutVector
-from streams.kafka.dead_letters import Stage
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import SourceRecord, Stage
 from streams.metrics import Stopwatch
 from streams.runtime.store_thread import StoreThread
 from streams.settings import WorkerSettings

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from indexer.linking import LinkingRules, chunk_edges
 from indexer.schema import DocumentRow
-from schemas.contributions import Contribution, decode_contribution, encode_contribution
 from schemas.curation import RelinkEvent, Relinking, encode_choice, relink_key
+from schemas.graph_delta import Contribution, decode_contribution, encode_contribution
 from schemas.ids import DocumentKey
 from streams.indexing.collection_settings import CollectionSettings
 from streams.kafka.partition_reader import PartitionReader
 from streams.kafka.producer import ConfirmedProducer
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier
 from streams.runtime.store_thread import StoreThread
 

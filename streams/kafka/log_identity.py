@@ -1,8 +1,18 @@
-"""Which log the stores are a view of: topics are known by the cluster's own ids, for a name can come again.
+"""Whether the stores are a view of this log: by the cluster's own ids of its topics, and by offsets.
 
 A topic that was deleted and made again, or that of another cluster, starts its offsets from 0. Positions of the old one
 mean nothing there: records would be taken for known, and tokens for covered.
+
+The stores' own positions are the truth, the group's committed offsets follow. Where a store was deleted, or restored
+from an older copy, the group's offsets are set back before the consumers start, so that it is rebuilt from the log.
 """
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import structlog
+from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.errors import KafkaError
 
 from indexer.generations import (
     Generation,
@@ -12,11 +22,13 @@ from indexer.generations import (
     record_log,
     republish_advice,
 )
+from kafka_client.async_clients import LogConsumer, open_consumer
 from schemas.errors import Failure
-from schemas.kafka_connection import KafkaConnection
-from schemas.settings import KafkaSettings
+from schemas.settings import KafkaConnection, KafkaSettings
 from schemas.topics import TopicNames, graph_topic_spec, topic_specs
 from streams.kafka.topics import TopicReport, ensure_topics, grow_topics, inspect_topics
+from streams.runtime.progress import TopicPartition
+from streams.runtime.retry import retry_for
 
 
 class AnotherLog(Failure):
@@ -72,3 +84,88 @@ def _differ(recorded: str, found: str) -> bool:
 
 def _described(report: TopicReport) -> str:
     return "is missing" if report.outcome == "missing" else f"has the id {report.topic_id or 'unknown'}"
+
+
+_GROUP_WAIT_SECONDS = 45.0
+_RETRY_SECONDS = 0.5
+
+
+class StoresAheadOfLog(Failure):
+    """The stores hold records the log does not have: they belong to another cluster, or its topics were deleted."""
+
+
+@dataclass(frozen=True)
+class LogState:
+    """A partition at the broker: `end` is the offset after the last record, `committed` the group's, None for never."""
+
+    end: int
+    committed: int | None
+
+
+def set_back(
+    stored: Mapping[TopicPartition, int | None], log: Mapping[TopicPartition, LogState], advice: str
+) -> dict[TopicPartition, int]:
+    """The offsets to commit, by partition, where the group is ahead of the store.
+
+    `stored` are the last offsets the stores hold, -1 for none; None where the group's offsets count. A group
+    that is behind stays there: records it reads again are known and only get their receipts again.
+    Raises StoresAheadOfLog, whose message ends with `advice`.
+    """
+    resets: dict[TopicPartition, int] = {}
+    for partition, state in log.items():
+        position = stored[partition]
+        if position is None:
+            continue
+        if position >= state.end:
+            raise StoresAheadOfLog(
+                f"The stores hold {partition.topic} partition {partition.partition} up to offset {position}, but the "
+                f"topic ends at {state.end}: the log was cut off, or this is not the cluster they were filled from "
+                f"(see THALWEG_KAFKA__BOOTSTRAP_SERVERS and THALWEG_KAFKA__TOPIC_PREFIX). {advice}"
+            )
+        if state.committed is not None and state.committed > position + 1:
+            resets[partition] = position + 1
+    return resets
+
+
+async def reconcile(
+    connection: KafkaConnection, group: str, stored: Mapping[TopicPartition, int | None], advice: str
+) -> dict[TopicPartition, LogState]:
+    """Set the group's offsets back where the stores need it; returns the state of the log after that.
+
+    Waits for the sessions of stopped workers to expire, ten seconds after their last heartbeat.
+    Raises StoresAheadOfLog, and Failure when the group is still in use after 45 s.
+    """
+    log = structlog.get_logger("thalweg.worker")
+    partitions = {partition: KafkaPartition(*partition) for partition in stored}
+    consumer = await open_consumer(connection, group_id=group)
+    try:
+        consumer.assign(list(partitions.values()))
+        ends = await consumer.end_offsets(list(partitions.values()))
+        states = {
+            partition: LogState(ends[kafka], await consumer.committed(kafka)) for partition, kafka in partitions.items()
+        }
+        resets = set_back(stored, states, advice)
+        if resets:
+            log.warning(
+                "the group was ahead of the stores; reading again",
+                offsets={f"{partition.topic}:{partition.partition}": offset for partition, offset in resets.items()},
+            )
+            await _commit(consumer, {partitions[partition]: offset for partition, offset in resets.items()}, group)
+        return {
+            partition: LogState(state.end, resets.get(partition, state.committed))
+            for partition, state in states.items()
+        }
+    finally:
+        await consumer.stop()
+
+
+async def _commit(consumer: LogConsumer, offsets: Mapping[KafkaPartition, int], group: str) -> None:
+    try:
+        await retry_for(
+            _GROUP_WAIT_SECONDS, lambda: consumer.commit(dict(offsets)), KafkaError, every_seconds=_RETRY_SECONDS
+        )
+    except KafkaError as error:
+        raise Failure(
+            f"The consumer group {group} is in use, so its offsets cannot be set back to what the stores hold. "
+            f"Stop every other worker of this installation and start again. ({type(error).__name__})"
+        ) from error

@@ -8,8 +8,8 @@ from aiokafka.errors import KafkaError
 
 from kafka_client.async_clients import LogConsumer, open_consumer, read_range
 from kafka_client.unreadable_batches import Skip, skip_none
-from schemas.kafka_connection import KafkaConnection
-from streams.kafka.source_record import SourceRecord
+from schemas.settings import KafkaConnection
+from streams.kafka.records import SourceRecord
 from streams.runtime.progress import TopicPartition as Place
 from streams.runtime.progress import Unreadable
 

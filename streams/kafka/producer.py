@@ -11,7 +11,7 @@ from faust.exceptions import NotReady, ProducerSendError
 from schemas.receipts import Receipt, encode_receipt
 from schemas.topics import TopicNames
 from streams.errors import BrokerRefused
-from streams.kafka.dead_letters import DeadLetter, letter_headers, omitted_headers
+from streams.kafka.records import DeadLetter, letter_headers, omitted_headers
 from streams.metrics import WorkerMetrics
 from streams.runtime.progress import Progress
 from streams.runtime.retry import Retrier

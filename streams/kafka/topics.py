@@ -1,4 +1,4 @@
-"""The topics on a cluster: missing ones are created, and where one is not as wanted, that is reported.
+"""The topics on a cluster: creating missing ones, comparing settings, the default partitioner, added partitions.
 
 An existing topic keeps its settings. Only partitions are added, where `grow_topics` is asked to.
 """
@@ -7,16 +7,19 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeVar
 
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, TopicAlreadyExistsError, for_code
+from kafka.partitioner.default import murmur2
 
 from kafka_client.security import require_answer
 from kafka_client.sync_clients import AdminClient, id_of
 from schemas.errors import Failure, Unreachable
-from schemas.kafka_connection import KafkaConnection
+from schemas.settings import KafkaConnection
 from schemas.topics import DELETE_RETENTION, TopicSpec
+from streams.errors import RestartNeeded
 
 _MOST_REPLICAS = 3
 _ADVICE = "Start one with `thalweg up` or `thalweg kafka`, or set THALWEG_KAFKA__BOOTSTRAP_SERVERS."
@@ -188,3 +191,37 @@ def differences_of(spec: TopicSpec, partitions: int, config: Mapping[str, str]) 
         if set(found.split(",")) != set(wanted.split(",")):
             differences.append(Difference(setting, found, wanted))
     return tuple(differences)
+
+
+LOOK_SECONDS = 10.0
+_REMEMBERED_KEYS = 4_096
+
+
+class PartitionsAdded(RestartNeeded):
+    """The documents topic has more partitions than when the worker started: it follows them from its next start on."""
+
+
+def murmur2_partition(partitions: int) -> Callable[[bytes], int]:
+    """The partition of each key in a topic of so many: murmur2 without its sign, modulo the number, as the Java client,
+    kafka-python and aiokafka have it by default."""
+
+    @lru_cache(_REMEMBERED_KEYS)
+    def partition_of(key: bytes) -> int:
+        return int(murmur2(key) & 0x7FFFFFFF) % partitions
+
+    return partition_of
+
+
+async def watch_partitions(connection: KafkaConnection, topic: str, partitions: int) -> None:
+    """Look for ever; a broker that is away is asked again. Raises PartitionsAdded."""
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        try:
+            (report,) = await inspect_topics(connection, [TopicSpec(topic, partitions, {})])
+        except Failure:
+            continue
+        if report.partitions > partitions:
+            raise PartitionsAdded(
+                f"{topic} now has {report.partitions} partitions and had {partitions}: the worker starts again to "
+                "follow them."
+            )

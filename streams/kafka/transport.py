@@ -19,8 +19,8 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, T
 from kafka_client.async_clients import READ_COMMITTED
 from kafka_client.security import aiokafka_options
 from kafka_client.unreadable_batches import GuardedFetcher, Skip, UnreadableBatch
-from schemas.kafka_connection import KafkaConnection
-from streams.kafka.source_record import GAP_HEADERS
+from schemas.settings import KafkaConnection
+from streams.kafka.records import GAP_HEADERS
 from streams.runtime.progress import TopicPartition, Unreadable
 
 log = structlog.get_logger("thalweg.worker")

@@ -14,12 +14,11 @@ from typing import Protocol
 
 from schemas.errors import Failure, MalformedEvent, Unreachable, WrongSetting
 from schemas.ids import DocumentKey
-from schemas.kafka_connection import KafkaConnection
 from schemas.runtime import find_running
+from schemas.settings import KafkaConnection
 from schemas.terminal import plain
 from schemas.topics import TopicNames, TopicSpec
-from streams.kafka.partitioner import murmur2_partition
-from streams.kafka.topics import inspect_topics
+from streams.kafka.topics import inspect_topics, murmur2_partition
 from streams.loader.publishing import ABSENT, Followed, Published, follow, open_producer, open_receipts, publish
 from streams.loader.sources import (
     Record,

@@ -15,10 +15,8 @@ from kafka_client import sync_clients
 from kafka_client.security import require_answer
 from schemas.errors import Failure, Unreachable, complain
 from schemas.ids import Position, format_positions
-from schemas.kafka_connection import KafkaConnection
-from schemas.receipts import NOTHING_DELETED, Receipt, decode_receipt
-from schemas.settings import KafkaSettings
-from schemas.tokens import format_token
+from schemas.receipts import NOTHING_DELETED, Receipt, decode_receipt, format_token
+from schemas.settings import KafkaConnection, KafkaSettings
 from schemas.topics import TopicNames
 from streams.loader.sources import Record
 

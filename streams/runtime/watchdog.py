@@ -13,7 +13,7 @@ from aiokafka.errors import KafkaError
 
 from kafka_client.async_clients import LogConsumer, open_consumer
 from schemas.arrivals import Arrivals
-from schemas.kafka_connection import KafkaConnection
+from schemas.settings import KafkaConnection
 from streams.errors import WorkerStuck
 from streams.metrics import WorkerMetrics
 from streams.runtime.health import Health

@@ -23,8 +23,7 @@ from streams.kafka.topics import ensure_topics
 from streams.ports import free_port, is_free, require_free
 from streams.settings import WorkerSettings
 from streams.supervisor import data_directory
-from streams.supervisor.part_logs import follow, keep_trimmed
-from streams.supervisor.parts import KafkaPart, Part, PartRunner, ProcessPart, Say
+from streams.supervisor.parts import KafkaPart, Part, PartRunner, ProcessPart, Say, follow, keep_trimmed
 
 DEFAULT_KAFKA_PORT = 9092
 DEFAULT_SERVICE_PORT = 8420

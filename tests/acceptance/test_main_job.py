@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-from schemas.tokens import format_token
+from schemas.receipts import format_token
 from tests.installation import Installation
 from tests.waiting import wait_until
 

@@ -21,7 +21,7 @@ from pydantic import SecretStr
 from kafka_client import async_clients, sync_clients
 from kafka_client.security import AccessDenied, WrongCertificate, require_answer
 from schemas.errors import Exit, Unreachable
-from schemas.kafka_connection import KafkaConnection
+from schemas.settings import KafkaConnection
 from schemas.topics import TopicSpec
 from streams.kafka.topics import ensure_topics
 from tests.installation import installation

@@ -8,7 +8,7 @@ from indexer.generations import Generation
 from indexer.read.kuzu import read_graph
 from indexer.write.kuzu import GraphWriter
 from query_api.index.graph.view import GraphView
-from schemas.contributions import Contribution
+from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
 from tests.unit.query_api.graph_histories import Batch, everything, histories
 

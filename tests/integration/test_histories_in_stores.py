@@ -16,7 +16,7 @@ from indexer.verify import VerifyReport, verify
 from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import LanceWriter
 from streams.agents.graph import decode_change
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import SourceRecord
 from tests.effort import examples
 from tests.unit.streams.delivering import countdown, deliver
 from tests.unit.streams.log_histories import Crash, History, Outcome, histories

@@ -13,8 +13,7 @@ from indexer.generations import current_generation, read_manifest
 from schemas.receipts import decode_receipt
 from schemas.topics import TopicNames
 from streams.errors import WorkerExit
-from streams.kafka.partitioner import murmur2_partition
-from streams.kafka.topics import topic_id
+from streams.kafka.topics import murmur2_partition, topic_id
 from tests.connections import plaintext
 from tests.integration.worker_process import PARTITIONS, WorkerProcess, client, running_worker, wait_for
 from tests.waiting import wait_until

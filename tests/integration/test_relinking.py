@@ -12,7 +12,6 @@ from query_api.index.snapshot import Snapshot
 from query_api.index.text.snapshot import TextReader
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.stages import SearchSettings
-from schemas.contributions import Contribution, decode_contribution
 from schemas.curation import (
     LinkingChoice,
     RelinkEvent,
@@ -22,6 +21,7 @@ from schemas.curation import (
     linking_key,
     relink_key,
 )
+from schemas.graph_delta import Contribution, decode_contribution
 from schemas.hits import Hit
 from schemas.search import SearchRequest
 from schemas.settings import EmbeddingSettings

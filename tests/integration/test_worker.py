@@ -11,7 +11,7 @@ from indexer.read.kuzu import GraphTables, latest_snapshot, read_graph
 from indexer.schema import DocumentRow
 from indexer.verify import verify_when_complete
 from query_api.index.text.snapshot import TextReader
-from schemas.contributions import decode_contribution
+from schemas.graph_delta import decode_contribution
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, encode_retrieval
 from tests.integration.worker_process import WorkerProcess, client, partition_of, running_worker, wait_for

@@ -19,7 +19,7 @@ from schemas.events import DocumentDelete, DocumentUpsert, decode_document_event
 from schemas.search import SearchRequest
 from schemas.settings import KafkaSettings, LimitSettings
 from schemas.topics import TopicNames
-from streams.kafka.dead_letters import Stage
+from streams.kafka.records import Stage
 from tests.settings_table import PAGE as CONFIGURATION
 from tests.settings_table import rows, table
 from thalweg import app

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from indexer.read.kuzu import GraphTables
 from query_api.index.graph.identifiers import Keys, document_key_of, entity_key_of, halves, key_of, link_name_of
-from schemas.contributions import Contribution
+from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
 
 CHUNK_EDGE_KINDS = ("next_chunk", "similar_to", "related_to")

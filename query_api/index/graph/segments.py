@@ -24,7 +24,7 @@ from query_api.index.graph.edges import (
 )
 from query_api.index.graph.identifiers import MISSING, Keys, document_key_of
 from query_api.index.graph.segment import Deleted, Segment, merged
-from schemas.contributions import Contribution
+from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
 
 

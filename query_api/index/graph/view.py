@@ -41,7 +41,7 @@ from query_api.index.graph.segments import (
     names,
     neighbourhoods,
 )
-from schemas.contributions import Contribution
+from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
 
 NO_POSITION = -1

@@ -7,7 +7,7 @@ from indexer.generations import Generation
 from indexer.read.kuzu import GraphTables, read_graph
 from indexer.verify import graph_digest
 from indexer.write.kuzu import GraphWriter
-from schemas.contributions import (
+from schemas.graph_delta import (
     AboutEdge,
     ChunkEdge,
     ChunkNode,

@@ -26,8 +26,8 @@ from query_api.app import create_app
 from query_api.cli.http_protocol import ProblemProtocol
 from query_api.health import readiness
 from query_api.settings import RerankerSettings, ServiceSettings
-from schemas.contributions import encode_contribution
 from schemas.events import DocumentUpsert, decode_document_event
+from schemas.graph_delta import encode_contribution
 from schemas.receipts import Receipt, encode_receipt
 from schemas.settings import LimitSettings
 from schemas.topics import TopicNames, topic_specs

@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaProducer
 from query_api.dead_letters import topic_reader
 from schemas.errors import MalformedEvent
 from schemas.topics import TopicNames, topic_specs
-from streams.kafka.dead_letters import DeadLetter, letter_headers, omitted_headers
+from streams.kafka.records import DeadLetter, letter_headers, omitted_headers
 from streams.kafka.topics import ensure_topics
 from tests.connections import plaintext
 from tests.integration.query_service.stage import serving, settings_for

@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaProducer
 
 from indexer.generations import LogIdentity
 from schemas.ids import DocumentKey
-from schemas.tokens import parse_token
+from schemas.receipts import parse_token
 from schemas.topics import topic_specs
 from streams.kafka.topics import ensure_topics, topic_id
 from tests.connections import plaintext

@@ -16,8 +16,8 @@ from indexer.documents import (
     Statement,
 )
 from indexer.linking import LinkingRules, chunk_edges, contribution
-from schemas.contributions import AboutEdge, ChunkEdge, LinkEdge, MentionEdge, decode_contribution, encode_contribution
 from schemas.curation import LinkingChoice
+from schemas.graph_delta import AboutEdge, ChunkEdge, LinkEdge, MentionEdge, decode_contribution, encode_contribution
 from schemas.ids import DocumentKey, section_id, statement_id
 
 KEY = DocumentKey("d", "n.md")

@@ -6,7 +6,7 @@ name, names have 17 characters in 2.6 words, and one word of seven is new.
 
 import random
 
-from schemas.contributions import AboutEdge, ChunkEdge, ChunkNode, Contribution, LinkEdge, MentionEdge
+from schemas.graph_delta import AboutEdge, ChunkEdge, ChunkNode, Contribution, LinkEdge, MentionEdge
 from schemas.ids import DocumentKey, chunk_id, passage_id
 from tests.statements import statement
 

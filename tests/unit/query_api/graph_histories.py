@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from query_api.index.graph.identifiers import entity_key_of
 from query_api.index.graph.view import GraphView
-from schemas.contributions import (
+from schemas.graph_delta import (
     AboutEdge,
     ChunkEdge,
     ChunkNode,

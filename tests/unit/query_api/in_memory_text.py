@@ -21,7 +21,7 @@ from query_api.index.snapshot import Snapshot
 from query_api.index.text.filters import DocumentColumns, DocumentIndex
 from query_api.index.text.inverted import ComparedRows
 from query_api.index.text.segments import EVERYTHING, Scope, Segment, Segments
-from schemas.contributions import (
+from schemas.graph_delta import (
     AboutEdge,
     ChunkEdge,
     ChunkNode,

@@ -25,8 +25,8 @@ from query_api.retrieval.rerank import asks_reranker
 from query_api.retrieval.results.confidence import Judge, fitted_judge
 from query_api.retrieval.stages import SearchSettings
 from query_api.settings import ServiceSettings
-from schemas.contributions import Contribution
 from schemas.frames import Done, Meta, SearchFrame, Stage
+from schemas.graph_delta import Contribution
 from schemas.hits import Hit
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import SourceRecord
 from tests.unit.streams.log_histories import PARTITIONS, Crash, Take
 from tests.unit.streams.worker_doubles import PowerCut
 

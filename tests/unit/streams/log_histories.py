@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 from hypothesis import strategies as st
 
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import SourceRecord
 
 PARTITIONS = 3
 DOCUMENTS = tuple(f"notes/{letter}" for letter in "abcde")

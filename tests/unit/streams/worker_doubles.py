@@ -19,7 +19,7 @@ from indexer.linking import DEFAULT_RULES, LinkingRules
 from indexer.pipeline import prepare
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.write.lance_rows import IndexedRows
-from schemas.contributions import Contribution
+from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, decode_receipt
 from schemas.settings import LimitSettings
@@ -29,7 +29,7 @@ from streams.indexing.commit import DocumentIndexer
 from streams.indexing.embed import EncoderThread
 from streams.indexing.prepare import DecodedEvent, DocumentBuilder
 from streams.kafka.producer import ConfirmedProducer
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import SourceRecord
 from streams.metrics import WorkerMetrics
 from streams.runtime.progress import Progress
 from streams.runtime.store_thread import StoreThread

@@ -25,7 +25,7 @@ from query_api.retrieval.retrievers.graph_edges import (
 )
 from query_api.retrieval.retrievers.graph_scoring import MAX_REACHED, GraphResults
 from query_api.retrieval.retrievers.graph_seeds import SeedSet
-from schemas.contributions import predicate_strength
+from schemas.graph_delta import predicate_strength
 
 
 def steps_from(

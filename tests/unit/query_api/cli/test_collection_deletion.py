@@ -11,7 +11,7 @@ from query_api.cli.collection_deletion import (
     token_of,
 )
 from schemas.errors import Failure, WrongSetting
-from schemas.tokens import Token
+from schemas.receipts import Token
 from tests.unit.query_api.cli.holding_service import HoldingService
 
 AWKWARD = ["a/b.md", "..", "c?d=é#", "reports/status", "100%"]

@@ -14,7 +14,7 @@ from query_api.index.manager import NotYetIndexed, ServiceStopping, SnapshotMana
 from query_api.index.stores import GraphFile
 from query_api.metrics import ServiceMetrics
 from query_api.settings import ServiceBlock, ServiceSettings
-from schemas.contributions import MentionEdge, encode_contribution
+from schemas.graph_delta import MentionEdge, encode_contribution
 from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, encode_receipt
 from schemas.settings import StorageSettings

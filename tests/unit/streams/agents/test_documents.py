@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from streams.agents.batching import CommitPace
 from streams.agents.documents import DocumentsAgent
 from streams.errors import StoreFailure
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import SourceRecord
 from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, delete, upsert
 from tests.waiting import eventually, wait_until
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from indexer.read.kuzu import SnapshotFile
-from schemas.contributions import Contribution, encode_contribution
+from schemas.graph_delta import Contribution, encode_contribution
 from schemas.ids import DocumentKey
 from streams.agents.graph import BUSY_PAUSE_SECONDS, BUSY_WITHIN_SECONDS, GraphAgent
 from streams.errors import StoreFailure
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import SourceRecord
 from streams.runtime.snapshots import Snapshots, SnapshotSchedule
 from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, contribution_of, disk_full, gap
 

@@ -8,7 +8,7 @@ import pytest
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import LinkingRules
 from streams.indexing.collection_settings import CollectionSettings
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier
 from tests.unit.streams.worker_doubles import NAMES, Bench
 

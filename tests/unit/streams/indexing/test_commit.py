@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from indexer.chunking.splitter import ChunkingParameters
-from schemas.contributions import decode_contribution
+from schemas.graph_delta import decode_contribution
 from schemas.ids import DocumentKey
 from schemas.receipts import NOTHING_DELETED
 from streams.errors import StoreFailure
 from streams.indexing.batch import split
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import SourceRecord
 from tests.unit.streams.worker_doubles import (
     NAMES,
     Bench,

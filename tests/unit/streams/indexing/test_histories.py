@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import SourceRecord
 from tests.effort import examples
 from tests.unit.streams.delivering import countdown, deliver
 from tests.unit.streams.log_histories import BAD, Crash, History, Outcome, histories

@@ -10,7 +10,7 @@ from indexer.schema import StoredPosition
 from schemas.ids import DocumentKey
 from streams.indexing.missed_deletes import MissedDeletes, may_have_missed_deletes
 from streams.kafka.partition_reader import AWAY
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier
 from tests.unit.streams.worker_doubles import Bench, upsert
 

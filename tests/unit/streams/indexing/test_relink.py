@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from indexer.linking import DEFAULT_RULES, LinkingRules
-from schemas.contributions import decode_contribution
 from schemas.curation import RelinkEvent, Relinking, decode_curation
+from schemas.graph_delta import decode_contribution
 from streams.indexing.relink import Relinker
-from streams.kafka.source_record import SourceRecord
+from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier
 from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, InMemoryBroker, PowerCut, delete, upsert
 

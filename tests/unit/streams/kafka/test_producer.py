@@ -10,7 +10,7 @@ from faust.exceptions import ProducerSendError
 from schemas.errors import MalformedEvent
 from schemas.receipts import Receipt
 from streams.errors import BrokerRefused
-from streams.kafka.dead_letters import DeadLetter
+from streams.kafka.records import DeadLetter
 from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench
 
 

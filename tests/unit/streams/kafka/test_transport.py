@@ -11,8 +11,8 @@ from aiokafka.structs import OffsetAndMetadata
 from faust.transport.drivers.aiokafka import credentials_to_aiokafka_auth
 
 from kafka_client.security import aiokafka_options
-from schemas.kafka_connection import KafkaConnection
-from streams.kafka.source_record import GAP_HEADERS
+from schemas.settings import KafkaConnection
+from streams.kafka.records import GAP_HEADERS
 from streams.kafka.transport import _Consumer, _ConsumerThread, credentials, raise_group_errors
 
 PLACE = TopicPartition("t", 0)

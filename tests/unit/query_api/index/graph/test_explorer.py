@@ -5,7 +5,7 @@ import pytest
 from query_api.index.graph.explorer import Explorer
 from query_api.index.graph.view import GraphView
 from schemas.api import GraphEdge
-from schemas.contributions import ChunkEdge, ChunkNode, Contribution
+from schemas.graph_delta import ChunkEdge, ChunkNode, Contribution
 from schemas.ids import DocumentKey, chunk_id, passage_id
 
 KEY = DocumentKey("a", "long.md")

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from query_api.index.graph.identifiers import entity_key_of
 from query_api.index.graph.view import GraphView
-from schemas.contributions import AboutEdge, ChunkNode, Contribution, LinkEdge, MentionEdge
+from schemas.graph_delta import AboutEdge, ChunkNode, Contribution, LinkEdge, MentionEdge
 from schemas.ids import DocumentKey, chunk_id, passage_id
 from tests.unit.query_api.encyclopedia import encyclopedia
 from tests.unit.query_api.graph_histories import Batch, everything, histories

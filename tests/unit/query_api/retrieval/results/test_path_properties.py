@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from query_api.index.graph.builder import CHUNK_EDGE_KINDS
 from query_api.query.analysis import normalise_text, question_of
 from query_api.retrieval.results.paths import WITHIN_DOCUMENT
-from schemas.contributions import ChunkEdge
+from schemas.graph_delta import ChunkEdge
 from schemas.hits import Hit
 from schemas.search import GraphMethod
 from tests.unit.query_api.in_memory_text import Page, world

@@ -7,7 +7,7 @@ from query_api.index.graph.view import GraphView
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Activation
 from query_api.retrieval.retrievers.walks.steps import steps_from
-from schemas.contributions import ChunkEdge
+from schemas.graph_delta import ChunkEdge
 from tests.unit.query_api.in_memory_text import Page
 from tests.unit.query_api.retrieval.results.test_path_properties import pages
 from tests.unit.query_api.retrieval.retrievers.small_world import seed_of, view_of

@@ -1,7 +1,7 @@
 import pytest
 
 from schemas.errors import MalformedToken
-from schemas.tokens import Token, format_token, log_name, merge_tokens, parse_token
+from schemas.receipts import Token, format_token, log_name, merge_tokens, parse_token
 
 TOPIC = "5f3a9c1e" + "0" * 24
 

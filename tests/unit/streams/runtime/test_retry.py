@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from streams.runtime.bisection import bisect
+from streams.runtime.retry import bisect
 
 
 class Work:

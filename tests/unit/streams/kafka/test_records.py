@@ -1,7 +1,7 @@
 """What a dead letter tells."""
 
 from schemas.errors import MalformedEvent
-from streams.kafka.dead_letters import DeadLetter, letter_headers, omitted_headers
+from streams.kafka.records import DeadLetter, letter_headers, omitted_headers
 
 
 def letter(error: Exception, headers: tuple[tuple[str, bytes], ...] = (), value: bytes | None = b"bytes") -> DeadLetter:

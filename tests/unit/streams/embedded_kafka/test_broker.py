@@ -3,7 +3,7 @@
 import xml.etree.ElementTree as ET
 
 from schemas.settings import MIB
-from streams.embedded_kafka.broker_config import log4j_configuration, server_properties
+from streams.embedded_kafka.broker import log4j_configuration, server_properties
 
 
 def settings(port: int = 9092, controller_port: int = 9093, max_record_bytes: int = 64 * MIB) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streams.runtime.positions import LogState, StoresAheadOfLog, set_back
+from streams.kafka.log_identity import LogState, StoresAheadOfLog, set_back
 from streams.runtime.progress import TopicPartition
 
 ADVICE = "Do this."

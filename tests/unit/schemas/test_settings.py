@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import WrongSetting
-from schemas.kafka_connection import KafkaConnection
+from schemas.settings import KafkaConnection
 from streams.settings import WorkerSettings
 
 PASSWORD = {"sasl_username": "alice", "sasl_password": "opensesame"}
