@@ -17,7 +17,7 @@ from indexer.runtime.resources import trim_memory_periodically
 from kafka_client.skipped_batches import SkippedBatches
 from query_api.admission import SearchAdmission
 from query_api.circuit_breaker import RESET_SECONDS
-from query_api.dead_letters.topic_reader import DeadLetterReader, RecentDeadLetters
+from query_api.dead_letters import DeadLetterReader, RecentDeadLetters
 from query_api.encoder import LoadEncoder, ServedModel, load_encoder
 from query_api.errors import ApiProblem
 from query_api.index.lag import LagMonitor, UnreadableBatchMonitor

@@ -70,7 +70,7 @@ class ApiProblem(Exception):
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The problems a route can answer with, as its `responses`; `query_api/openapi.py` says what they hold."""
+    """The problems a route can answer with, as its `responses`; `query_api/app.py` says what they hold."""
     return {status: {"description": PROBLEM} for status in statuses}
 
 

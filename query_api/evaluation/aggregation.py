@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from query_api.evaluation.approaches import Approach
-from query_api.evaluation.calibration import Prediction, calibrate, recalibrated
 from query_api.evaluation.datasets import KIND, LabelledCollection, Question
 from query_api.evaluation.metrics import diversity, latencies, measure_rankings, thresholds
 from query_api.evaluation.results import (
@@ -21,7 +20,7 @@ from query_api.evaluation.results import (
     Loaded,
     QuestionResult,
 )
-from query_api.evaluation.statistics import bootstrap, compare, holm
+from query_api.evaluation.statistics import Prediction, bootstrap, calibrate, compare, holm, recalibrated
 from schemas.errors import Failure
 
 COMPARED = ("nDCG@10", "R@5", "AllGold@5", "MRR@10")

@@ -19,12 +19,11 @@ from indexer.errors import DamagedStore
 from indexer.generations import Generation, current_generation
 from kafka_client.unreadable_batches import Skip, skip_all, skip_none
 from query_api.index.collection_settings import LinkingChoices
+from query_api.index.document_status import IndexFreshness, RecentReceipts
 from query_api.index.follower import FollowedRecord, LocateBroker, Span, TopicFollower
 from query_api.index.generation import OpenedGeneration, ServedGeneration
-from query_api.index.integrity_check import IntegrityMonitor
-from query_api.index.receipts import IndexFreshness, RecentReceipts
 from query_api.index.snapshot import Snapshot
-from query_api.index.stores import Stores
+from query_api.index.stores import IntegrityMonitor, Stores
 from query_api.metrics import ServiceMetrics
 from query_api.settings import ServiceSettings
 from schemas.ids import format_positions

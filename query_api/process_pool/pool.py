@@ -19,8 +19,7 @@ import structlog
 from indexer.runtime.resources import usable_processors
 from query_api.encoder import ServedEncoder
 from query_api.index.snapshot import Snapshot
-from query_api.process_pool.child_process import Answer
-from query_api.process_pool.worker import WorkerLost, WorkerProcess
+from query_api.process_pool.worker import Answer, WorkerLost, WorkerProcess
 from query_api.settings import ServiceBlock
 from schemas.frames import NAMES, SearchFrame, identity
 from schemas.search import SearchRequest

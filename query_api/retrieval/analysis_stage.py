@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import NamedTuple
 
-from query_api.index.text.dates import Span
+from query_api.index.text.fields import Span
 from query_api.index.text.phrases import words_of
 from query_api.query.dates import EARLIEST, LATEST, RelativeTime, asks_for_newest, relative_time
 from query_api.query.entity_linking import LinkedNames, names_in, shown_names

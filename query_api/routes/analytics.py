@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 
 from query_api.analytics import (
     chunk_impressions,
@@ -11,14 +11,12 @@ from query_api.analytics import (
     popular_chunks,
     query_analytics,
 )
-from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, problem_responses
-from query_api.routes.parameters import Since, first_ms
+from query_api.routes.parameters import ServiceOf, Since, first_ms
 from schemas.analytics import ChunkStatistics, PopularChunks, QueryAnalytics
 
 router = APIRouter(prefix="/v1/analytics", tags=["analytics"])
 
-ServiceOf = Annotated[Service, Depends(service_of)]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 
 SHOWN_FEEDBACK = 20

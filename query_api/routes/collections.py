@@ -6,17 +6,17 @@ from typing import Annotated
 from uuid import uuid4
 
 from aiokafka.errors import KafkaError
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Path
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import DEFAULT_RULES
-from query_api.context import Service, service_of
+from query_api.context import Service
 from query_api.errors import ApiProblem, log_unavailable, problem_responses, refused_event
 from query_api.index.collection_settings import NewestRecord, SettingsReader
 from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord
-from query_api.middleware.body_size import ModelRoute
-from query_api.routes.parameters import DOCUMENT_ID, CollectionInPath
+from query_api.middleware import ModelRoute
+from query_api.routes.parameters import DOCUMENT_ID, CollectionInPath, ServiceOf
 from schemas.api import CollectionList, CollectionSummary, describe_collections
 from schemas.curation import (
     ChunkingChoice,
@@ -39,7 +39,6 @@ from schemas.errors import MalformedEvent
 
 router = APIRouter(tags=["collections"], route_class=ModelRoute)
 
-ServiceOf = Annotated[Service, Depends(service_of)]
 
 UNREADABLE = (KafkaError, LogUnavailable, TimeoutError, OSError)  # what SettingsReader raises
 CHUNKING_PATH = "/v1/collections/{collection}/chunking"

@@ -7,23 +7,20 @@ from typing import Annotated
 
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 
-from query_api.context import Service, service_of
-from query_api.dead_letters.description import LetterRecord, detail
-from query_api.dead_letters.skip import NothingToSkip, skip_batch
+from query_api.dead_letters import LetterRecord, NothingToSkip, detail, skip_batch
 from query_api.errors import ApiProblem, log_unavailable, problem_responses
 from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable
-from query_api.middleware.body_size import ModelRoute
-from query_api.routes.parameters import Since, first_ms
+from query_api.middleware import ModelRoute
+from query_api.routes.parameters import ServiceOf, Since, first_ms
 from schemas.dead_letters import DeadLetterDetail, DeadLetterPage, SkipOrder, SkippedBatch
 from schemas.errors import MalformedToken
 from schemas.ids import Position, parse_positions
 
 router = APIRouter(tags=["dead letters"], route_class=ModelRoute)
 
-ServiceOf = Annotated[Service, Depends(service_of)]
 
 BYTES_TYPE = "application/octet-stream"
 

@@ -4,16 +4,16 @@ import asyncio
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from indexer.parsing import formats
-from query_api.context import Service, service_of
+from query_api.context import Service
 from query_api.errors import ApiProblem, log_unavailable, problem_responses
 from query_api.ingest import intake
-from query_api.ingest.batch import Batch, Refusal, prepared
+from query_api.ingest.intake import Batch, Refusal, prepared
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
-from query_api.routes.parameters import Collection, DocumentId
+from query_api.routes.parameters import Collection, DocumentId, ServiceOf
 from query_api.settings import ServiceSettings
 from schemas.api import AcceptedMember, BatchAccepted, WriteAccepted
 from schemas.events import DocumentDelete, DocumentEvent
@@ -23,7 +23,6 @@ from schemas.tracing import TRACEPARENT, well_formed
 
 router = APIRouter(tags=["documents"])
 
-ServiceOf = Annotated[Service, Depends(service_of)]
 
 ENVELOPE_EXAMPLE = {
     "id": "notes/today.md",

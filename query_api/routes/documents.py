@@ -7,15 +7,15 @@ reached with its slash percent-encoded (`/v1/documents/reports%2Fstatus`).
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 
 from indexer.errors import MalformedCursor
 from indexer.parsing import formats
-from query_api.context import Service, service_of
+from query_api.context import Service
 from query_api.errors import ApiProblem, problem_responses
 from query_api.index.document_status import document_status
 from query_api.ingest import intake
-from query_api.routes.parameters import Collection, DocumentId
+from query_api.routes.parameters import Collection, DocumentId, ServiceOf
 from query_api.sse.document_progress import FINAL, last_stage, stages, stream_id_of
 from query_api.sse.stream import MEDIA_TYPE, accepts_events
 from schemas.api import DocumentDetail, DocumentPage, DocumentStatus, DocumentSummary, FormatInfo, PassageText
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["documents"])
 
-ServiceOf = Annotated[Service, Depends(service_of)]
 
 STATUS_SUFFIX = b"/status"
 GRAPH_WAIT_SECONDS = 2.0

@@ -7,15 +7,16 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import ValidationError
 
-from query_api.context import Service, not_ready, service_of
+from query_api.context import Service, not_ready
 from query_api.errors import ApiProblem, problem_responses
 from query_api.evaluation.approaches import Approach, approaches_named
 from query_api.evaluation.datasets import LabelledDocument
 from query_api.evaluation.in_process import EvaluationRunning, Evaluations, search_request
 from query_api.evaluation.metrics import require_ir_measures
 from query_api.evaluation.results import ServiceFacts
-from query_api.middleware.body_size import LargeModelRoute
+from query_api.middleware import LargeModelRoute
 from query_api.rerankers.port import HOW_TO_CONFIGURE
+from query_api.routes.parameters import ServiceOf
 from query_api.sse.replay import new_retrieval_id
 from schemas.analytics import EvaluationList, EvaluationRequest, EvaluationState
 from schemas.errors import WrongSetting
@@ -27,8 +28,6 @@ router = APIRouter(tags=["evaluations"], route_class=LargeModelRoute)
 PAGE_DOCUMENTS = 1_000
 MAX_DOCUMENTS = 200_000
 SHOWN = 3
-
-ServiceOf = Annotated[Service, Depends(service_of)]
 
 
 async def evaluations_of(request: Request) -> Evaluations:

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from pydantic import BeforeValidator
 
-from query_api.context import Service, service_of
+from query_api.context import Service
 from query_api.errors import ApiProblem, problem_responses
 from query_api.index.graph.explorer import Explorer, NodeRef
+from query_api.routes.parameters import ServiceOf
 from schemas.api import ChunkDetail, EdgeKind, NodeDetail, Subgraph
 from schemas.search import split_list
 
@@ -20,7 +21,6 @@ NODE_IS = (
     "or in `collection` a document's id or an entity's name"
 )
 
-ServiceOf = Annotated[Service, Depends(service_of)]
 Collection = Annotated[str, Query(max_length=128, description="Where an id or a name alone is looked up.")]
 Kinds = Annotated[
     list[EdgeKind] | None,

@@ -1,17 +1,17 @@
 """`/livez`, `/readyz`, `/metrics`, `/v1/status`, `/v1/cache`: the state of the service."""
 
 from dataclasses import asdict
-from typing import Annotated
 
 import psutil
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
-from query_api.context import Service, service_of
+from query_api.context import Service
 from query_api.health import readiness
 from query_api.index.lag import Lag
 from query_api.index.manager import reached_token
 from query_api.metrics import CONTENT_TYPE
+from query_api.routes.parameters import ServiceOf
 from schemas.api import (
     CacheCleared,
     CacheStatistics,
@@ -23,8 +23,6 @@ from schemas.api import (
 )
 
 router = APIRouter(tags=["operations"])
-
-ServiceOf = Annotated[Service, Depends(service_of)]
 
 
 @router.get("/livez", summary="The process is alive", response_class=PlainTextResponse)

@@ -4,21 +4,22 @@ Patterns stand there for those who write requests. What does not fit is refused 
 more than a pattern.
 """
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import Path, Query, Request
+from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel
 
+from query_api.context import Service, service_of
 from query_api.errors import ApiProblem, unknown_parameter
+from schemas.clock import SINCE_PATTERN, since_ms
 
 if TYPE_CHECKING:
     from fastapi._compat import ModelField
-if TYPE_CHECKING:
     from fastapi.dependencies.models import Dependant
-import time
 
-from schemas.clock import SINCE_PATTERN, since_ms
+ServiceOf = Annotated[Service, Depends(service_of)]
 
 COLLECTION = {"minLength": 1, "maxLength": 128, "pattern": r"^[^/\x00-\x1f\x7f]+$"}
 DOCUMENT_ID = {"minLength": 1, "maxLength": 2048, "pattern": r"^[^\x00-\x1f\x7f]+$"}

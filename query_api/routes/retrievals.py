@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from indexer.errors import MalformedCursor
 from query_api.analytics import feedback_shown
-from query_api.context import Service, service_of
+from query_api.context import Service
 from query_api.errors import ApiProblem, log_unavailable, problem_responses
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
-from query_api.middleware.body_size import ModelRoute
-from query_api.routes.parameters import Since, first_ms
+from query_api.middleware import ModelRoute
+from query_api.routes.parameters import ServiceOf, Since, first_ms
 from schemas.analytics import (
     FeedbackAccepted,
     FeedbackRequest,
@@ -29,8 +29,6 @@ from schemas.clock import rfc3339
 from schemas.provenance import Feedback, Retrieval, RetrievedHit, encode_feedback
 
 router = APIRouter(tags=["retrievals"], route_class=ModelRoute)
-
-ServiceOf = Annotated[Service, Depends(service_of)]
 
 
 @router.get("/v1/retrievals", summary="List retrievals")

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from query_api.admission import Turn, caller_of
-from query_api.context import Service, service_of
+from query_api.context import Service
 from query_api.errors import ApiProblem, problem_responses
-from query_api.middleware.body_size import ModelRoute
+from query_api.middleware import ModelRoute
 from query_api.rerankers.port import HOW_TO_CONFIGURE
 from query_api.retrieval.retrievers.graph_edges import check_edges
 from query_api.retrieval.stages import SearchFailed
+from query_api.routes.parameters import ServiceOf
 from query_api.sse.replay import new_retrieval_id
 from query_api.sse.stream import MEDIA_TYPE, accepts_events
 from schemas.errors import MalformedFilter
@@ -57,7 +58,6 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     **problem_responses(410, 429),
 }
 
-ServiceOf = Annotated[Service, Depends(service_of)]
 LastEventId = Annotated[
     str | None, Header(description="The id of the last frame that came: the stream goes on after it.")
 ]

@@ -23,10 +23,10 @@ from query_api.evaluation.aggregation import BASELINE_MEASURES
 from query_api.evaluation.approaches import APPROACHES
 from query_api.evaluation.datasets import LabelledCollection, Question, spread_out
 from query_api.evaluation.metrics import measure_rankings
-from query_api.evaluation.report.tables import NON_INFERIORITY_MARGIN
+from query_api.evaluation.report_tables import NON_INFERIORITY_MARGIN
 from query_api.retrieval import fusion
 from query_api.retrieval.pipeline import search
-from query_api.retrieval.retrievers import graph_gate
+from query_api.retrieval.retrievers import graph_scoring
 from query_api.retrieval.retrievers.graph import TermWeights
 from query_api.retrieval.stages import SearchSettings
 from schemas.hits import Hit
@@ -78,7 +78,7 @@ def without_name_use() -> Iterator[None]:
 @contextmanager
 def without_web() -> Iterator[None]:
     """Only a name opens the gate."""
-    with patch.object(graph_gate, "WEB", 0.0):
+    with patch.object(graph_scoring, "WEB", 0.0):
         yield
 
 

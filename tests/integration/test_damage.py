@@ -19,7 +19,7 @@ from indexer.write.file_checksums import ChecksumRecorder
 from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import LanceWriter
 from query_api.app import create_app
-from query_api.index import integrity_check
+from query_api.index import stores as integrity_check
 from query_api.index.generation import OpenedGeneration
 from query_api.index.stores import Stores
 from query_api.index.text.snapshot import TextReader

@@ -1,12 +1,19 @@
-"""Compressed sparse rows (Saad 2003, section 3.4): entries sorted by row, and pointers to where each row begins."""
+"""Compact columns: compressed sparse rows (Saad 2003, section 3.4), and dictionary-encoded strings.
+
+Entries are sorted by row; pointers say where each row begins.
+"""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from query_api.index.graph.identifiers import MISSING, find
+from query_api.index.strings import Strings
 
 Indices = NDArray[np.int32]
 Positions = NDArray[np.int64]
@@ -113,3 +120,71 @@ class Edges:
     def ends(self) -> tuple[Positions, Positions]:
         """The source and the target of every edge."""
         return self.by_source.of_entries(np.arange(len(self))), self.targets.astype(np.int64)
+
+
+SmallIntegers = NDArray[np.unsignedinteger[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedStrings:
+    """A column of few distinct strings: each once, and a code for each row."""
+
+    values: tuple[str, ...]
+    codes: SmallIntegers
+
+    @classmethod
+    def build(cls, texts: pa.Array, order: NDArray[np.int64]) -> Self:
+        """The texts of these rows, in this order."""
+        encoded = pc.dictionary_encode(texts)
+        codes = encoded.indices.to_numpy(zero_copy_only=False)
+        return cls(tuple(encoded.dictionary.to_pylist()), smallest_integers(codes[order]))
+
+    @property
+    def nbytes(self) -> int:
+        return self.codes.nbytes
+
+    def __getitem__(self, row: int) -> str:
+        return self.values[int(self.codes[row])]
+
+    def of(self, rows: NDArray[np.integer[Any]]) -> list[str]:
+        return [self.values[code] for code in self.codes[rows].tolist()]
+
+    def texts(self, rows: NDArray[np.integer[Any]]) -> pa.Array:
+        return pa.array(self.values, pa.string()).take(pa.array(self.codes[rows]))
+
+
+@dataclass(frozen=True, slots=True)
+class WordEncodedStrings:
+    """A column of strings whose words recur: each word once, and the codes of each row's words."""
+
+    words: Strings
+    pointers: Indices  # of rows
+    codes: SmallIntegers
+
+    @classmethod
+    def build(cls, texts: pa.Array) -> Self:
+        words = pc.split_pattern(texts, " ")
+        encoded = pc.dictionary_encode(pc.list_flatten(words))
+        counts = pc.list_value_length(words).to_numpy(zero_copy_only=False)
+        codes = encoded.indices.to_numpy(zero_copy_only=False)
+        return cls(Strings(encoded.dictionary), row_pointers(counts), smallest_integers(codes))
+
+    @property
+    def nbytes(self) -> int:
+        return self.words.nbytes + self.pointers.nbytes + self.codes.nbytes
+
+    def of(self, rows: NDArray[np.integer[Any]]) -> list[str]:
+        _, entries = entries_of(self.pointers, rows)
+        words = self.words.of(self.codes[entries].astype(np.int64))
+        ends = np.cumsum(self.pointers[rows + 1] - self.pointers[rows]).tolist()
+        return [" ".join(words[begin:end]) for begin, end in pairwise([0, *ends])]
+
+    def texts(self, rows: NDArray[np.integer[Any]]) -> pa.Array:
+        return pa.array(self.of(rows), pa.string())
+
+
+def smallest_integers(numbers: NDArray[np.integer[Any]]) -> SmallIntegers:
+    """Raises ValueError for a negative one."""
+    if (smallest := int(numbers.min(initial=0))) < 0:
+        raise ValueError(f"Counts and numbers of sentences are 0 or more, not {smallest}.")
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))

@@ -14,8 +14,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from query_api.index.graph.builder import GraphColumns, concatenated
-from query_api.index.graph.csr import CompressedRows, Edges, Indices, Positions, row_pointers
-from query_api.index.graph.dictionaries import EncodedStrings, SmallIntegers, WordEncodedStrings, smallest_integers
+from query_api.index.graph.csr import (
+    CompressedRows,
+    Edges,
+    EncodedStrings,
+    Indices,
+    Positions,
+    SmallIntegers,
+    WordEncodedStrings,
+    row_pointers,
+    smallest_integers,
+)
 from query_api.index.graph.identifiers import MISSING, Identifiers, KeyIndex, Keys, find, find_all
 from query_api.index.strings import Strings
 

@@ -22,9 +22,8 @@ from indexer.read.usage import UsageTables
 from indexer.schema import CHUNKS, DOCUMENTS, INDEX_CACHE_BYTES, PASSAGES, DocumentRow, StoredPosition
 from indexer.text_analysis import query_terms, terms_of
 from query_api.index.text.filters import DocumentIndex
-from query_api.index.text.in_memory import MAX_TEXT_BYTES, MAX_VECTORS, InMemoryIndex
+from query_api.index.text.in_memory import MAX_TEXT_BYTES, MAX_VECTORS, InMemoryIndex, chunks_of
 from query_api.index.text.inverted import ComparedRows
-from query_api.index.text.passages import chunks_of
 from query_api.index.text.segments import EVERYTHING, Scope, Segments
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval

@@ -14,7 +14,7 @@ from query_api.query.analysis import Question, normalise_text, question_of
 from query_api.query.entity_linking import QueryLink
 from query_api.retrieval.retrievers.graph_edges import Reason, Seed
 from query_api.retrieval.retrievers.graph_scoring import GraphResults
-from query_api.retrieval.retrievers.residual_queries import residual_query
+from query_api.retrieval.retrievers.graph_seeds import residual_query
 from schemas.hits import PathEdge, StepBy
 
 QUESTION = "question"

@@ -20,21 +20,21 @@ from query_api.query.entity_linking import LinkedNames
 from query_api.retrieval.comparison import Compared, Comparer
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Activation, follows, looks_at
-from query_api.retrieval.retrievers.graph_gate import connected_share, name_use, opening
 from query_api.retrieval.retrievers.graph_scoring import (
     MAX_BESIDE,
     MAX_REACHED,
     NOTHING,
     GraphResults,
     GraphScores,
+    connected_share,
+    name_use,
     open_shares,
+    opening,
     reached_passages,
 )
-from query_api.retrieval.retrievers.graph_seeds import PassageNumbers, SeedSet, choose_seeds, read_seeds
-from query_api.retrieval.retrievers.residual_queries import residual_hop
-from query_api.retrieval.retrievers.walks.expansion import expansion, similar_across
-from query_api.retrieval.retrievers.walks.personalised_pagerank import personalised_pagerank
-from query_api.retrieval.retrievers.walks.steps import WalkStart
+from query_api.retrieval.retrievers.graph_seeds import PassageNumbers, SeedSet, choose_seeds, read_seeds, residual_hop
+from query_api.retrieval.retrievers.personalised_pagerank import personalised_pagerank
+from query_api.retrieval.retrievers.walks import WalkStart, expansion, similar_across
 from schemas.search import MAX_HOPS, GraphMethod
 
 

@@ -23,7 +23,7 @@ from indexer.schema import DocumentRow, StoredPosition
 from indexer.write.lance import LanceWriter
 from indexer.write.lance_rows import IndexedRows
 from query_api.app import create_app
-from query_api.cli.http_protocol import ProblemProtocol
+from query_api.cli.server import ProblemProtocol
 from query_api.health import readiness
 from query_api.settings import RerankerSettings, ServiceSettings
 from schemas.events import DocumentUpsert, decode_document_event

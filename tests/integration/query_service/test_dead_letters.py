@@ -10,7 +10,7 @@ import httpx
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from query_api.dead_letters import topic_reader
+from query_api import dead_letters
 from schemas.errors import MalformedEvent
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.records import DeadLetter, letter_headers, omitted_headers
@@ -74,7 +74,7 @@ async def burials(kafka: str, topic_prefix: str, tmp_path: Path) -> AsyncIterato
 async def test_they_are_listed_newest_first_page_by_page_whatever_the_partition(
     burials: Burials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(topic_reader, "WINDOW_RECORDS", 3)
+    monkeypatch.setattr(dead_letters, "WINDOW_RECORDS", 3)
     assert await burials.page() == {"dead_letters": [], "next_cursor": None, "looked_at": 0}
     for number in range(20):
         await burials.bury(number, "bad_key" if number % 5 == 0 else "not_json")
@@ -103,8 +103,8 @@ async def test_they_are_found_by_reason_and_by_time(burials: Burials, monkeypatc
     weeks = int(time.time() - BEGAN_MS / 1000) // (7 * 24 * 60 * 60)
     assert await burials.keys(since=f"{weeks}w") == []
     assert len(await burials.keys(since=f"{weeks + 1}w")) == 12
-    monkeypatch.setattr(topic_reader, "LOOKED_AT_MOST", 4)
-    monkeypatch.setattr(topic_reader, "WINDOW_RECORDS", 2)
+    monkeypatch.setattr(dead_letters, "LOOKED_AT_MOST", 4)
+    monkeypatch.setattr(dead_letters, "WINDOW_RECORDS", 2)
     page = await burials.page(reason="unheard_of")
     assert (page["dead_letters"], page["looked_at"], page["next_cursor"]) == ([], 4, "0:4,1:4")
 
@@ -112,7 +112,7 @@ async def test_they_are_found_by_reason_and_by_time(burials: Burials, monkeypatc
 async def test_those_of_a_time_are_counted_without_being_read(burials: Burials, kafka: str) -> None:
     for number in range(5):
         await burials.bury(number)
-    reader = topic_reader.DeadLetterReader(lambda: plaintext(kafka), burials.topic)
+    reader = dead_letters.DeadLetterReader(lambda: plaintext(kafka), burials.topic)
     assert [await reader.count_since(BEGAN_MS + 1_000 * number) for number in (-9, 0, 1, 3, 5)] == [5, 5, 4, 2, 0]
 
 

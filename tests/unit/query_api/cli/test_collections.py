@@ -8,9 +8,17 @@ import typer
 from typer.testing import CliRunner
 
 from query_api.cli import app as base_commands
-from query_api.cli import collection_deletion, collections
+from query_api.cli import collections
 from query_api.cli.app import app as query_commands
-from schemas.errors import Exit
+from query_api.cli.collections import (
+    CollectionDeleted,
+    documents_of,
+    follow_tombstones,
+    publish_tombstones,
+    token_of,
+)
+from schemas.errors import Exit, Failure, WrongSetting
+from schemas.receipts import Token
 from tests.unit.query_api.cli.holding_service import HoldingService
 
 LISTED = [
@@ -100,8 +108,8 @@ def delete(
     held = service or HoldingService("a", "b", "c")
     monkeypatch.setattr(collections, "service_client", lambda url, data_dir: held.client)
     monkeypatch.setattr(collections, "is_interactive", lambda: answer is not None)
-    monkeypatch.setattr(collection_deletion, "PAUSE_SECONDS", 0)
-    monkeypatch.setattr(collection_deletion, "THREADS", 1)
+    monkeypatch.setattr(collections, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(collections, "THREADS", 1)
     return CliRunner().invoke(collections.app, ["collections", "delete", *arguments], input=answer), held
 
 
@@ -133,3 +141,65 @@ def test_a_misspelt_collection_is_no_order_to_delete(monkeypatch: pytest.MonkeyP
     assert (result.exit_code, service.published) == (Exit.USAGE, [])
     assert "There are documents in made, notes." in result.output
     assert delete(monkeypatch, "a/b", "--yes")[0].exit_code == Exit.USAGE
+
+
+AWKWARD = ["a/b.md", "..", "c?d=é#", "reports/status", "100%"]
+
+
+@pytest.fixture(autouse=True)
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collections, "THREADS", 1)
+
+
+def no_pause(seconds: float) -> None:
+    """Time goes on by looks at the state."""
+
+
+def test_every_document_gets_a_tombstone_whatever_its_id() -> None:
+    service, done = HoldingService(*AWKWARD), []
+    positions = publish_tombstones(service.client, "made", AWKWARD, lambda: done.append(1))
+    assert service.published == [("made", document_id) for document_id in AWKWARD]
+    assert positions["c?d=é#"] == Token({0: 101})
+    assert len(done) == 5
+    assert token_of(positions) == "0:102,1:101"
+
+
+def test_it_is_followed_until_the_newest_tombstone_of_each_partition_counts() -> None:
+    service, done = HoldingService(*AWKWARD), []
+    positions = publish_tombstones(service.client, "made", AWKWARD)
+    follow_tombstones(service.client, "made", positions, lambda: done.append(1), timeout_seconds=1, sleep=no_pause)
+    assert service.reached == {0: 102, 1: 102}
+    assert service.held == {}
+    assert len(done) == 5
+
+
+def test_where_nothing_moves_it_says_that_nothing_is_lost() -> None:
+    service = HoldingService("a", "b")
+    positions = publish_tombstones(service.client, "made", ["a", "b"])
+    service.stuck = True
+    clock = iter(range(0, 1_000, 50))
+    with pytest.raises(Failure, match=r"for 120 s, 0 of 2 documents are\. The tombstones are safe in Kafka"):
+        follow_tombstones(
+            service.client,
+            "made",
+            positions,
+            timeout_seconds=120,
+            sleep=no_pause,
+            now_seconds=lambda: next(clock),
+        )
+
+
+def test_a_collection_that_is_not_there_is_refused_with_those_that_are() -> None:
+    with pytest.raises(WrongSetting, match=r"collection 'mde', .* There are documents in made, notes\."):
+        documents_of(HoldingService("a").client, "mde")
+
+
+def test_what_was_sent_again_and_what_stays_chosen_is_told() -> None:
+    told = collections.summary_of(
+        CollectionDeleted("made", 1_200, 1, "0:1"), {"chunking": {"method": "semantic"}, "linking": None}
+    )
+    assert told == [
+        "1,199 documents of made deleted.",
+        "1 were sent again meanwhile, and are there.",
+        "Its chunking stays chosen; 'thalweg collections chunking made --reset' takes it back.",
+    ]

@@ -2,19 +2,21 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
 from query_api.evaluation.aggregation import comparisons
-from query_api.evaluation.approaches import approaches_named
+from query_api.evaluation.approaches import APPROACHES, approaches_named
 from query_api.evaluation.datasets import read_folder
-from query_api.evaluation.report.tables import facts, p_text
-from query_api.evaluation.report.text import as_json_text, write_reports
+from query_api.evaluation.report import as_json_text, write_reports
+from query_api.evaluation.report_tables import facts, p_text
 from query_api.evaluation.results import CollectionResult, Evaluation
 from query_api.evaluation.runner import Plan, evaluate
 from schemas.errors import Failure, WrongSetting
+from schemas.search import Mode, SearchRequest
 from tests.unit.query_api.evaluation.folders import write_folder
 from tests.unit.query_api.evaluation.pretend_service import PretendService
 
@@ -229,3 +231,21 @@ def test_the_other_sets_teach_what_a_confidence_is_worth(service: PretendService
     left_out = found.collections[0].approaches[0].left_out_calibration
     assert left_out is not None
     assert (left_out.hits, left_out.expected_error) == (1, 0.5)
+
+
+def test_all_are_taken_where_none_is_named_else_those_in_order() -> None:
+    assert [each.name for each in approaches_named([])] == list(APPROACHES)
+    assert [each.name for each in approaches_named(["graph", "vector", "graph"])] == ["graph", "vector"]
+
+
+def test_an_unknown_one_is_refused_with_those_there_are() -> None:
+    with pytest.raises(WrongSetting, match="no approach 'magic'; choose --approach from hybrid, vector"):
+        approaches_named(["magic"])
+
+
+@pytest.mark.parametrize("name", APPROACHES)
+def test_each_is_a_search_the_service_takes(name: str) -> None:
+    parameters = APPROACHES[name].parameters
+    if parameters.keys() - SearchRequest.model_fields.keys() or parameters["mode"] not in get_args(Mode):
+        pytest.skip(f"this service does not offer {name}: an evaluation says so and leaves it out")
+    SearchRequest.model_validate({"q": "?", **parameters})

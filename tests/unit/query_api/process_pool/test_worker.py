@@ -12,10 +12,24 @@ import pytest
 
 from query_api.process_pool import worker as fork_module
 from query_api.process_pool.pool import search_process_count
-from query_api.process_pool.worker import WorkerLost, WorkerProcess
+from query_api.process_pool.worker import (
+    Ask,
+    Ended,
+    Stop,
+    WorkerLost,
+    WorkerProcess,
+    decode_frame,
+    decode_request,
+    encode_ask,
+    encode_failure,
+    encode_frame,
+    encode_stop,
+)
 from query_api.retrieval.stages import SearchFailed
-from schemas.frames import Done, SearchFrame, Stage
+from schemas.frames import Done, Meta, SearchFrame, Stage
+from schemas.hits import SnapshotInfo
 from schemas.search import SearchRequest
+from tests.unit.query_api.scripted_engine import make_hit
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.skipif(search_process_count(2) < 2, reason="processes are not copied on this system")
@@ -253,3 +267,43 @@ def exists(pid: int | None) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+SNAPSHOT = SnapshotInfo(generation="g1", graph_position=3, table_versions={"chunks": 2}, positions="0:4", as_of="now")
+PARTS: list[SearchFrame] = [
+    Meta(retrieval_id="r", query="a b\nc", mode="hybrid", collection=None, snapshot=SNAPSHOT, budget_seconds=1 / 3),
+    Stage(name="vector", seconds=0.1, candidates=7, error="no answer within 2 s"),
+    make_hit(2, "Two lines\nand a line separator \u2028 and 🐟."),
+    Done(retrieval_id="r", hits=1, timings={"total": 0.1 + 0.2}, next_offset=None, notes=["nothing"]),
+]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: type(part).__name__)
+def test_every_part_of_an_answer_arrives_as_it_was_in_one_line(part: SearchFrame) -> None:
+    line = encode_frame(12, part)
+
+    assert line.count(b"\n") == 1
+    assert decode_frame(line) == (12, part)
+
+
+def test_a_request_arrives_with_all_its_parameters() -> None:
+    request = SearchRequest.model_validate(
+        {"q": "Who?\nAnd when?", "k": 3, "filter": ["status=Final|Active"], "channels": "vector,keyword", "explain": 1}
+    )
+
+    arrived = decode_request(encode_ask(Ask(7, "r_1", request)))
+
+    assert arrived == Ask(7, "r_1", request)
+    assert isinstance(arrived, Ask)
+    assert arrived.request.conditions == request.conditions
+
+
+def test_a_search_that_nobody_waits_for_is_named() -> None:
+    assert decode_request(encode_stop(7)) == Stop(7)
+
+
+def test_how_a_search_failed_is_told_in_one_line() -> None:
+    line = encode_failure(3, Ended("no disk:\n  gone \udc80"))
+
+    assert line.count(b"\n") == 1
+    assert decode_frame(line) == (3, Ended("no disk: gone ?"))

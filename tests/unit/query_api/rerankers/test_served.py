@@ -7,13 +7,7 @@ from typing import Any
 
 import pytest
 
-from query_api.rerankers.port import (
-    Reranker,
-    RerankerFailure,
-    RerankerRefused,
-    RerankerUnavailable,
-    TextsNotScored,
-)
+from query_api.rerankers.port import Reranker, RerankerFailure, RerankerRefused, RerankerUnavailable, TextsNotScored
 from query_api.rerankers.served import ServedReranker
 from query_api.settings import RerankerSettings
 from tests.unit.query_api.rerankers.stub_reranker import StubReranker, served

@@ -10,7 +10,7 @@ from indexer.errors import TransientStoreError
 from query_api.query.field_constraints import recognise
 from query_api.retrieval import analysis_stage, graph_stage
 from query_api.retrieval.retrievers import graph, structured
-from query_api.retrieval.retrievers.walks.expansion import expansion
+from query_api.retrieval.retrievers.walks import expansion
 from schemas.frames import Meta
 from schemas.hits import Understanding
 from schemas.ids import entity_id

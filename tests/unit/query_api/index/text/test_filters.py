@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.schema import DocumentRow, documents_table
-from query_api.index.text.dates import Span, date_span
+from query_api.index.text.fields import Span, date_span
 from query_api.index.text.filters import DocumentColumns, DocumentIndex
 from query_api.index.text.segments import Scope, Segment, Segments
 from schemas.errors import MalformedFilter

@@ -12,7 +12,7 @@ from query_api.index.graph.view import GraphView
 from query_api.query.entity_linking import MAX_TARGETS
 from query_api.retrieval.retrievers.graph_edges import MAX_SHARED, MIN_SHARED, follows, looks_at, strongest
 from query_api.retrieval.retrievers.graph_scoring import GraphResults
-from query_api.retrieval.retrievers.walks.steps import WalkStart
+from query_api.retrieval.retrievers.walks import WalkStart
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from query_api.index.text.dates import date_span
+from query_api.index.text.fields import date_span
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from query_api.evaluation.approaches import APPROACHES, approaches_named
 from query_api.evaluation.datasets import read_folder
-from query_api.evaluation.report.text import show_summary
+from query_api.evaluation.report import show_summary
 from query_api.evaluation.results import Evaluation
 from query_api.evaluation.runner import Plan, evaluate
 from tests.unit.query_api.evaluation.folders import write_folder

@@ -1,22 +1,132 @@
-"""Dead letters read from the end of their topic, a window at a time: however many there are, few are in memory."""
+"""Dead letters for people: read from the end of their topic a window at a time, escaped for a terminal, and the order
+to skip an unreadable batch."""
 
 import asyncio
+import codecs
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from kafka_client.async_clients import read_range
-from kafka_client.unreadable_batches import skip_all
-from query_api.dead_letters.description import LetterRecord, reason_of, summary
+from kafka_client.async_clients import read_range, unreadable_at
+from kafka_client.skipped_batches import SkippedBatches
+from kafka_client.unreadable_batches import UnreadableBatch, skip_all
 from query_api.index.follower import LocateBroker, LogUnavailable, Span, connect, spans_of
-from schemas.dead_letters import DeadLetterPage, DeadLetterSummary
+from query_api.ingest.producer import LogWriter, OutgoingRecord
+from schemas.clock import rfc3339
+from schemas.dead_letters import (
+    CONNECT_PREFIX,
+    LAST_OFFSET,
+    OMITTED_HEADER,
+    REASON_HEADER,
+    DeadLetterDetail,
+    DeadLetterPage,
+    DeadLetterSource,
+    DeadLetterSummary,
+    Extent,
+    SkippedBatch,
+    encode_skip,
+    skip_key,
+    skipped_batch_headers,
+)
+from schemas.errors import MalformedEvent
+from schemas.events import DocumentUpsert, decode_document_event
 from schemas.ids import Position, format_positions
+from schemas.settings import LimitSettings
+from schemas.topics import TopicNames
+
+NO_LIMITS = LimitSettings(max_document_bytes=2**62, max_metadata_bytes=2**62)
+PREVIEW_BYTES = 2_000
+KEY_BYTES = 300
+
+
+class LetterRecord(NamedTuple):
+    """A record of the topic, undecoded."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes]]
+
+    @property
+    def omitted(self) -> bool:
+        return any(name == OMITTED_HEADER for name, _ in self.headers)
+
+
+def reason_of(record: LetterRecord) -> str:
+    """As a summary tells it, without reading the value."""
+    return next((escaped(text, PREVIEW_BYTES) for name, text in record.headers if name == REASON_HEADER), "unknown")
+
+
+def summary(record: LetterRecord) -> DeadLetterSummary:
+    return DeadLetterSummary(**_summary(record))
+
+
+def detail(record: LetterRecord) -> DeadLetterDetail:
+    value = record.value or b""
+    own = [(name, text) for name, text in record.headers if not _is_error_header(name)]
+    return DeadLetterDetail(
+        **_summary(record),
+        headers={name: escaped(text, KEY_BYTES) for name, text in own},
+        preview=escaped(value, PREVIEW_BYTES, keep="\n\t"),
+        preview_is_all=len(value) <= PREVIEW_BYTES and not record.omitted,
+    )
+
+
+def escaped(content: bytes, most_bytes: int, keep: str = "") -> str:
+    """The beginning as text. What is no UTF-8, and every character that does not print, is escaped, but for `keep`."""
+    is_all = len(content) <= most_bytes
+    text = codecs.getincrementaldecoder("utf-8")("backslashreplace").decode(content[:most_bytes], final=is_all)
+    return "".join(each if each.isprintable() or each in keep else ascii(each)[1:-1] for each in text)
+
+
+def _summary(record: LetterRecord) -> dict[str, Any]:
+    error = {name: escaped(text or b"", PREVIEW_BYTES) for name, text in record.headers if _is_error_header(name)}
+    return {
+        "position": f"{record.partition}:{record.offset}",
+        "key": None if record.key is None else escaped(record.key, KEY_BYTES),
+        "source": _source(error),
+        "stage": error.get(CONNECT_PREFIX + "stage", "unknown"),
+        "reason": reason_of(record),
+        "message": error.get(CONNECT_PREFIX + "exception.message", ""),
+        "at": rfc3339(record.timestamp_ms),
+        "bytes": None if record.value is None else len(record.value),
+        "content_bytes": None if record.omitted else _content_bytes(record),
+        "omitted": error.get(OMITTED_HEADER),
+    }
+
+
+def _content_bytes(record: LetterRecord) -> int | None:
+    try:
+        event = decode_document_event(record.key, record.value, record.headers, NO_LIMITS)
+    except MalformedEvent:
+        return None
+    return len(event.content) if isinstance(event, DocumentUpsert) else None
+
+
+def _is_error_header(name: str) -> bool:
+    return name.startswith(CONNECT_PREFIX) or name in (REASON_HEADER, OMITTED_HEADER)
+
+
+def _source(error: Mapping[str, str]) -> DeadLetterSource | None:
+    topic, partition, offset = (error.get(CONNECT_PREFIX + name, "") for name in ("topic", "partition", "offset"))
+    if not (topic and partition.isdecimal() and offset.isdecimal()):
+        return None
+    last = error.get(CONNECT_PREFIX + LAST_OFFSET, "")
+    return DeadLetterSource(
+        topic=topic,
+        partition=int(partition),
+        offset=int(offset),
+        last_offset=int(last) if last.isdecimal() else None,
+    )
+
 
 WINDOW_RECORDS = 50
 LOOKED_AT_MOST = 5_000
@@ -169,3 +279,50 @@ class RecentDeadLetters:
             return []
         records = "1 record" if self.count == 1 else f"{self.count:,} records"
         return [f"{records} became dead letters within a day: 'thalweg dead-letters list' says which, and why."]
+
+
+SKIP_SECONDS = 10.0
+SPAN_BYTES = 1024 * 1024
+
+
+class NothingToSkip(Exception):
+    """There is no unreadable batch at that offset; the message says what is."""
+
+
+async def skip_batch(
+    topics: TopicNames, place: TopicPartition, offset: int, locate_broker: LocateBroker, writer: LogWriter
+) -> SkippedBatch:
+    """Order all readers to go on behind the unreadable batch that holds the offset. May be repeated: one letter, one
+    order.
+
+    Raises NothingToSkip; LogUnavailable, KafkaError, OSError or TimeoutError where the log cannot be read, and
+    BrokerUnavailable where it did not confirm.
+    """
+    servers = locate_broker()
+    if servers is None:
+        raise LogUnavailable("no Kafka is known")
+    consumer = await connect(servers, SPAN_BYTES)
+    try:
+        partitions = len(await spans_of(consumer, place.topic))
+    finally:
+        await consumer.stop()
+    if place.partition >= partitions:
+        raise NothingToSkip(f"{place.topic} has the partitions 0 to {partitions - 1}.")
+    found = await unreadable_at(servers, place, offset, seconds=SKIP_SECONDS)
+    if found is None or not found.first <= offset <= found.last:
+        raise NothingToSkip(f"{place.topic} partition {place.partition} holds no unreadable batch at offset {offset}.")
+    ordered = SkippedBatches(locate_broker, topics.curation)
+    await ordered.refresh()
+    if not ordered.includes(found):
+        await writer.publish(topics.dead_letters, [_letter(found)])
+        extent = Extent(found.topic, found.partition, found.first, found.last)
+        await writer.publish(topics.curation, [OutgoingRecord(skip_key(extent), encode_skip(extent, found.fault))])
+    return SkippedBatch(
+        topic=found.topic, partition=found.partition, first=found.first, last=found.last, fault=found.fault
+    )
+
+
+def _letter(found: UnreadableBatch) -> OutgoingRecord:
+    """Without key and bytes: nobody can read them. (aiokafka sends no record that has neither key nor value.)"""
+    headers = skipped_batch_headers(found.topic, found.partition, found.first, found.last, found.fault)
+    return OutgoingRecord(None, b"", headers)

@@ -1,6 +1,6 @@
 """Recent receipts: what became of records, and how long they took to become searchable."""
 
-from query_api.index.receipts import MAX_SNAPSHOTS, MAX_WAITING_RECEIPTS, IndexFreshness, RecentReceipts
+from query_api.index.document_status import MAX_SNAPSHOTS, MAX_WAITING_RECEIPTS, IndexFreshness, RecentReceipts
 from schemas.receipts import Outcome, Receipt
 
 

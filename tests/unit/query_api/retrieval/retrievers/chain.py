@@ -9,7 +9,7 @@ from query_api.index.text.segments import Scope
 from query_api.query.analysis import Question
 from query_api.retrieval.comparison import Compared, Comparer
 from query_api.retrieval.retrievers.graph_seeds import SeedSet
-from query_api.retrieval.retrievers.walks.steps import WalkStart
+from query_api.retrieval.retrievers.walks import WalkStart
 from tests.unit.query_api.in_memory_text import Page, world
 from tests.unit.query_api.retrieval.retrievers.small_world import seed_of
 

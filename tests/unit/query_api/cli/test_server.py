@@ -16,8 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from uvicorn.server import ServerState
 
-from query_api.cli.http_protocol import MAX_URL_BYTES, ProblemProtocol
-from query_api.cli.server import SEND_BUFFER_BYTES, bind, server_config
+from query_api.cli.server import MAX_URL_BYTES, SEND_BUFFER_BYTES, ProblemProtocol, bind, server_config
 from query_api.settings import ServiceBlock
 from tests.waiting import eventually
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from query_api.ingest import intake
-from query_api.ingest.batch import Named, lost_to, prepared
+from query_api.ingest.intake import Named, lost_to, prepared
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
 from schemas.settings import KafkaSettings, LimitSettings

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from query_api.middleware import body_size as module
-from query_api.middleware.body_size import BodyBudget, JsonSize, OverBudget, json_size
+from query_api import middleware as module
+from query_api.middleware import BodyBudget, JsonSize, OverBudget, json_size
 from tests.unit.query_api.running_service import Running, problem, service_over
 from tests.unit.query_api.scripted_engine import ScriptedEngine
 

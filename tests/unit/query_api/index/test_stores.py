@@ -9,7 +9,7 @@ import pytest
 
 from indexer.generations import Generation
 from indexer.integrity.files import Damage
-from query_api.index.integrity_check import IntegrityMonitor
+from query_api.index.stores import IntegrityMonitor
 from tests.unit.query_api.scripted_engine import ScriptedEngine
 from tests.waiting import eventually
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from query_api.index.graph.view import GraphView
 from query_api.index.text.segments import Scope
 from query_api.retrieval.retrievers.graph_edges import MAX_SHARED
-from query_api.retrieval.retrievers.walks.personalised_pagerank import (
+from query_api.retrieval.retrievers.personalised_pagerank import (
     EPSILON,
     LEAST_WEIGHT,
     RESTART,
@@ -23,7 +23,7 @@ from query_api.retrieval.retrievers.walks.personalised_pagerank import (
     push,
 )
 from tests.unit.query_api.in_memory_text import Page, world
-from tests.unit.query_api.retrieval.retrievers.walks.chain import ALPHA, CHAIN, JANE, LISBON, beginning_at, passage
+from tests.unit.query_api.retrieval.retrievers.chain import ALPHA, CHAIN, JANE, LISBON, beginning_at, passage
 
 
 class Matrix:

@@ -1,1 +1,0 @@
-"""What an evaluation found, for machines (JSON), for text (Markdown) and for the eye (one HTML page with plots)."""

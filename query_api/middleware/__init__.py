@@ -1,1 +1,0 @@
-"""ASGI middleware: API key, hosts and origins; sizes of request bodies."""
