@@ -184,8 +184,9 @@ async def require_access(connection: KafkaConnection) -> None:
 
 
 def require_access_blocking(connection: KafkaConnection) -> None:
-    """The same for threads without an event loop."""
-    asyncio.run(require_access(connection))
+    """The same, blocking; over TLS or SASL only in a thread without an event loop."""
+    if connection.security_protocol != "PLAINTEXT":
+        asyncio.run(_probe(connection))
 
 
 def require_answer(connection: KafkaConnection, advice: str, *, seconds: float = PROBE_SECONDS) -> None:

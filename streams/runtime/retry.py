@@ -107,7 +107,11 @@ async def retry_for(
         stop=stop_after_delay(seconds),
         reraise=True,
     )
-    return await attempts(work)
+
+    async def attempt() -> Result:  # tenacity awaits what coroutine functions return, and of a lambda it is unaware
+        return await work()
+
+    return await attempts(attempt)
 
 
 async def bisect(

@@ -1,10 +1,10 @@
-"""A failing batch is bisected until the poison stands alone."""
+"""A failing batch is bisected until the poison stands alone; a failing call is repeated."""
 
 from collections.abc import Sequence
 
 import pytest
 
-from streams.runtime.retry import bisect
+from streams.runtime.retry import bisect, retry_for
 
 
 class Work:
@@ -56,3 +56,16 @@ async def test_a_failure_without_any_item_is_raised() -> None:
 
     with pytest.raises(ValueError, match="nothing to blame"):
         await bisect([], fail, Work().reject, name="numbers")
+
+
+async def test_a_call_that_is_no_coroutine_function_is_awaited_and_repeated() -> None:
+    calls: list[int] = []
+
+    async def fails_once(number: int) -> int:
+        calls.append(number)
+        if len(calls) == 1:
+            raise OSError("away")
+        return number
+
+    assert await retry_for(5, lambda: fails_once(7), OSError, every_seconds=0) == 7
+    assert calls == [7, 7]
