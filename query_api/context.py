@@ -243,14 +243,16 @@ class Service:
         ApiProblem."""
         if search.needs_vector and (problem := self.model.problem(self.manifest)):
             raise not_ready(f"{problem} {WITHOUT_A_MODEL}")
-        asked = None if search.after is None else self.positions_of(search.after)
+        positions = None if search.after is None else self.positions_of(search.after)
         graph = search.mode in GRAPH_MODES
         if search.cursor is None:
-            return self.snapshot() if asked is None else await self.reach(asked, search.wait_seconds, graph=graph)
+            return (
+                self.snapshot() if positions is None else await self.reach(positions, search.wait_seconds, graph=graph)
+            )
         snapshot = snapshot_of_page(search, search.cursor, self.pinned, self.snapshot().generation)
         if reads_tables(search, snapshot) and not await self.read(snapshot.text.is_kept):
             raise snapshot_gone()
-        if asked is not None and not covers(snapshot, asked, graph=graph):
+        if positions is not None and not covers(snapshot, positions, graph=graph):
             raise ApiProblem(
                 400,
                 "Snapshot too old",
@@ -258,15 +260,15 @@ class Service:
             )
         return snapshot
 
-    async def reach(self, asked: dict[int, int], wait_seconds: float, *, graph: bool) -> Snapshot:
+    async def reach(self, positions: dict[int, int], wait_seconds: float, *, graph: bool) -> Snapshot:
         """A snapshot that shows these positions. Raises ApiProblem 503 with what has been reached."""
         try:
-            return await self.snapshots.wait_for(asked, graph=graph, seconds=wait_seconds)
+            return await self.snapshots.wait_for(positions, graph=graph, seconds=wait_seconds)
         except ServiceStopping as error:
             raise ApiProblem(503, "Stopping", str(error), retry_after_seconds=5) from error
         except NotYetIndexed as error:
             raise ApiProblem(
-                503, "Not there yet", str(error), retry_after_seconds=1, members={"reached": error.reached}
+                503, "Not yet indexed", str(error), retry_after_seconds=1, members={"reached": error.reached}
             ) from error
 
     def positions_of(self, token: str) -> dict[int, int]:
@@ -279,14 +281,14 @@ class Service:
             refusal = self.log_identity.refusal(parsed, self.manifest)
             if refusal is not None:
                 raise ApiProblem(409, "Token of another log", refusal)
-        asked = parsed.positions
+        positions = parsed.positions
         count = self.log_watch.partition_count(self.topics.documents)
-        beyond = max(asked)
+        beyond = max(positions)
         if count is not None and beyond >= count:
             raise ApiProblem(
                 400, "Malformed token", f"There is no partition {beyond}: the documents topic has 0 to {count - 1}."
             )
-        return asked
+        return positions
 
     async def _load_reranker(self) -> None:
         """After the encoder, which searches cannot do without: beside it, each would keep the other waiting."""
@@ -304,7 +306,7 @@ class Service:
 
 
 async def service_of(request: Request) -> Service:
-    """The service of the app a request came to; a FastAPI dependency, async so that no thread is asked for it."""
+    """The service of the app a request came to; a FastAPI dependency, async, so it needs no thread."""
     service: Service = request.app.state.service
     return service
 

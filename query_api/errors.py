@@ -123,7 +123,7 @@ async def _on_invalid_request(request: Request, error: Exception) -> Response:
     detail = " ".join(_sentence(problem, request) for problem in problems[:MAX_SENTENCES])
     if len(problems) > MAX_SENTENCES:
         detail += f" And {len(problems) - MAX_SENTENCES:,} more."
-    return ApiProblem(422, "Request does not fit", detail).response()
+    return ApiProblem(422, "Invalid request", detail).response()
 
 
 async def _on_http_error(request: Request, error: Exception) -> Response:

@@ -78,7 +78,7 @@ def gauges(service: Service) -> Iterator[Metric]:
     yield counter("thalweg_search_cache_hits", "Searches answered from the cache of results.", cache.hits)
     yield counter("thalweg_search_cache_misses", "Searches not found in the cache of results.", cache.misses)
     yield counter("thalweg_search_cache_evictions", "Answers that had to make room.", cache.evictions)
-    yield gauge("thalweg_search_copies", "Processes that search beside the service's own.", service.searches.copies)
+    yield gauge("thalweg_search_copies", "Processes that search beside the service's own.", service.searches.workers)
     yield counter("thalweg_searches_in_copies", "Searches begun in a process beside it.", service.searches.forked)
     yield gauge("thalweg_search_queue_length", "Searches that wait for their turn.", service.admission.waiting)
     yield gauge("thalweg_searches_running", "Searches that run now.", service.admission.running)

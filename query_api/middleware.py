@@ -354,7 +354,7 @@ class ModelRoute(APIRoute):
             check_members(size, self.max_members)
             if size.top > MAX_FIELDS:
                 raise ApiProblem(
-                    422, "Request does not fit", f"The body has {size.top:,} fields; no route takes over {MAX_FIELDS}."
+                    422, "Invalid request", f"The body has {size.top:,} fields; no route takes over {MAX_FIELDS}."
                 )
             return await handle(request)
 

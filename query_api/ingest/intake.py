@@ -93,7 +93,7 @@ def split_json(body: bytes | bytearray, max_documents: int) -> list[msgspec.Raw]
             members = batch.documents
     except msgspec.ValidationError as error:
         raise ApiProblem(
-            422, "Request does not fit", f'Send one envelope, a list of them, or {{"documents": […]}}: {error}.'
+            422, "Invalid request", f'Send one envelope, a list of them, or {{"documents": […]}}: {error}.'
         ) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ApiProblem(400, "Not JSON", f"The body is not JSON: {error}.") from error
@@ -105,7 +105,7 @@ def split_json(body: bytes | bytearray, max_documents: int) -> list[msgspec.Raw]
 def _not_a_batch(found: int, max_documents: int) -> ApiProblem:
     return ApiProblem(
         422,
-        "Request does not fit",
+        "Invalid request",
         f"A batch has 1 to {max_documents:,} documents; this one has {'more' if found else 'none'}.",
     )
 
@@ -201,11 +201,11 @@ def from_form(form: FormData, limits: LimitSettings) -> Iterator[Candidate]:
     unknown = fields.keys() - {"collection", "id", "title", "uri"}
     if unknown:
         raise ApiProblem(
-            422, "Request does not fit", f"There is no field {min(unknown)[:80]!r}; known: collection, id, title, uri."
+            422, "Invalid request", f"There is no field {min(unknown)[:80]!r}; known: collection, id, title, uri."
         )
     single = fields.keys() & {"id", "title", "uri"}
     if len(files) > 1 and single:
-        raise ApiProblem(422, "Request does not fit", f"The field {min(single)!r} can go with one file only.")
+        raise ApiProblem(422, "Invalid request", f"The field {min(single)!r} can go with one file only.")
     for file in files:
         document_id = fields.get("id") or file.filename or ""
         content_type = media_type_of(file.filename or "") or file.content_type or "application/octet-stream"

@@ -1,1 +1,1 @@
-"""Searches in copies of this process, when several come at once: one interpreter runs one of them at a time."""
+"""Searches in worker processes, when several come at once: one interpreter runs one of them at a time."""

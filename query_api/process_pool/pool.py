@@ -1,8 +1,8 @@
-"""Which searches run here, and which in copies of this process.
+"""Which searches run here, and which in worker processes, which are forks of this one.
 
-While one search is under way, a further one may go to a copy that was forked from the same snapshot. It is found out by
-use whether copies are worth having: they are made when searches keep meeting each other on a snapshot that lasts, and
-end when nobody needs them or the snapshot is another. A search that a copy does not finish is done here.
+While one search is under way, a further one may go to a worker that was forked from the same snapshot. Workers are made
+when searches keep meeting each other on a snapshot that lasts, and end when they are idle or the snapshot is another. A
+search that a worker does not finish is done here.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ Search = Callable[[SearchRequest, str, Snapshot, ServedEncoder, Executor], Async
 
 
 class SearchPool:
-    """Searches, each by `search` here or in a copy of this process. Used on the event loop."""
+    """Searches, each by `search` here or in a worker process. Used on the event loop."""
 
     def __init__(self, search: Search, executor: Executor, block: ServiceBlock) -> None:
         self.forked = 0  # searches so far
@@ -52,7 +52,7 @@ class SearchPool:
         self._threads = block.search_threads
         self._most_workers = search_process_count(block.search_processes) - 1
         self._silence_seconds = sum(block.budgets.model_dump().values()) + SILENCE_SECONDS
-        self.under_way = 0  # here; copies count theirs
+        self.under_way = 0  # here; workers count theirs
         self._overlaps: deque[float] = deque(maxlen=CROWD_SEARCHES)
         self._searched: tuple[Snapshot | None, float] = (None, 0.0)
         self._of: Snapshot | None = None
@@ -62,7 +62,7 @@ class SearchPool:
         self._no_fork_before = 0.0
 
     @property
-    def copies(self) -> int:
+    def workers(self) -> int:
         """How many processes beside this one search now."""
         return len(self._workers)
 
@@ -98,7 +98,7 @@ class SearchPool:
             self.under_way -= 1
 
     def prune(self, current: Snapshot | None) -> None:
-        """End copies that nobody needs, or that are of another snapshot than the current one."""
+        """End workers that are idle, or of another snapshot than the current one."""
         idle_since = time.monotonic() - IDLE_SECONDS
         if self._searched[0] is not current:
             self._searched = (None, 0.0)
@@ -123,10 +123,10 @@ class SearchPool:
     def _idlest_worker(
         self, request: SearchRequest, snapshot: Snapshot, encoder: ServedEncoder
     ) -> WorkerProcess | None:
-        """The copy with the fewest searches under way, if there is one of this snapshot; if not, there may soon be."""
+        """The worker with the fewest searches under way, if this snapshot has one; if not, it may soon."""
         usable = [worker for worker in self._workers if worker.lost is None] if self._of is snapshot else []
         if len(usable) < self._most_workers and self._making is None and self._is_crowded(snapshot):
-            self._making = asyncio.create_task(self._make(request, snapshot, encoder), name="copy of this process")
+            self._making = asyncio.create_task(self._make(request, snapshot, encoder), name="new search worker")
             self._making.add_done_callback(self._made)
         return min(usable, key=lambda worker: worker.under_way, default=None)
 
@@ -140,12 +140,12 @@ class SearchPool:
         return crowded and now - self._searched[1] >= STEADY_SECONDS and now >= self._no_fork_before
 
     async def _make(self, request: SearchRequest, snapshot: Snapshot, encoder: ServedEncoder) -> None:
-        """One more copy. The question that asked for it shows whether it is of use, by all channels: a request may be
+        """One more worker. The question that asked for it shows whether it is of use, by all channels: a request may be
         malformed, or need no vector."""
         if self._of is not snapshot:
             self._retire()
             self._of = snapshot
-        worker = await WorkerProcess.made(partial(self._parts_of_a_copy, snapshot, encoder), self._silence_seconds)
+        worker = await WorkerProcess.made(partial(self._parts_in_worker, snapshot, encoder), self._silence_seconds)
         self._no_fork_before = time.monotonic() + max(SHORTEST_PAUSE_SECONDS, PAUSE_FACTOR * worker.fork_seconds)
         try:
             async with aclosing(worker.search(SearchRequest(q=request.q), "first")) as parts:
@@ -155,7 +155,7 @@ class SearchPool:
                 raise WorkerLost(worker.lost)
         except BaseException as error:
             self._no_fork_before = time.monotonic() + PAUSE_AFTER_LOSS_SECONDS
-            log.warning("a copy of this process is of no use", error=str(error))
+            log.warning("a search worker is of no use", error=str(error))
             self._end(worker)
             if not isinstance(error, Exception):
                 raise
@@ -169,10 +169,10 @@ class SearchPool:
             return
         if isinstance(error, OSError):
             self._no_fork_before = time.monotonic() + PAUSE_AFTER_REFUSAL_SECONDS
-            log.warning("the system allows no copy of this process: it searches alone for an hour", error=str(error))
+            log.warning("no search worker can be forked; the service searches alone for an hour", error=str(error))
         else:
             self._most_workers = 0
-            log.error("this process cannot be copied: it searches alone", exc_info=error)
+            log.error("no search worker can be forked; the service searches alone", exc_info=error)
 
     def _retire(self) -> None:
         retired, self._workers, self._of = self._workers, [], None
@@ -180,11 +180,11 @@ class SearchPool:
             self._end(worker)
 
     def _end(self, worker: WorkerProcess) -> None:
-        ending = asyncio.create_task(worker.close(), name="end of a copy of this process")
+        ending = asyncio.create_task(worker.close(), name="end of a search worker")
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
 
-    def _parts_of_a_copy(self, snapshot: Snapshot, encoder: ServedEncoder) -> Answer:
+    def _parts_in_worker(self, snapshot: Snapshot, encoder: ServedEncoder) -> Answer:
         return self._parts(snapshot, encoder, ThreadPoolExecutor(self._threads, thread_name_prefix="search"))
 
     def _parts(self, snapshot: Snapshot, encoder: ServedEncoder, executor: Executor) -> Answer:

@@ -30,7 +30,7 @@ _KINDS = {name.encode(): part for name, part in PARTS.items()}
 
 
 class Ask(NamedTuple):
-    """Search. `number` tells the searches of one copy apart."""
+    """Search. `number` tells the searches of one worker apart."""
 
     number: int
     retrieval_id: str
@@ -90,20 +90,20 @@ def open_files() -> frozenset[int]:
     return frozenset(int(each.name) for each in Path("/proc/self/fd").iterdir())
 
 
-def run_copy(connection: socket.socket, inherited: frozenset[int], parts_of: Callable[[], Answer]) -> None:
+def run_worker(connection: socket.socket, inherited: frozenset[int], parts_of: Callable[[], Answer]) -> None:
     """Serve until the other end of the connection is closed. To be called in a process that was just forked.
 
     Nothing of what the service holds is let go of here: no file is closed that it shares, no object collected.
-    `inherited` are the files that the service had open: what was opened since is the copy's own, by libraries that
+    `inherited` are the files that the service had open: what was opened since is the worker's own, by libraries that
     begin anew after a fork. `parts_of` makes what searches, with threads of its own.
     """
     gc.freeze()  # nothing of before is looked at again, so that it stays shared; and garbage of before closes no file
     signal.set_wakeup_fd(-1)  # it is the service's event loop that was to be woken
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is sent to the copies too, which end after the service
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is sent to the workers too, which end after the service
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_SIGNAL_AT_PARENTS_DEATH, signal.SIGKILL)
-    with suppress(OSError):  # where memory runs out, a copy is to go before the service, which can do without
+    with suppress(OSError):  # where memory runs out, end the worker before the service, which can do without it
         Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_GO, encoding="ascii")
     _let_go_of_files(inherited - {connection.fileno()})
     asyncio.run(_Answering(parts_of()).run(connection))
@@ -148,17 +148,17 @@ class _Answering:
 
 
 ENDS_WITHIN_SECONDS = 5.0
-BEGINS_WITHIN_SECONDS = 5.0  # the first part waits for no step: a copy that does not tell it runs no more
+BEGINS_WITHIN_SECONDS = 5.0  # the first part waits for no step: a worker that does not send it is stuck
 
 
 class WorkerLost(Exception):
-    """The copy did not finish this search: it is gone, stuck, or failed. Here it can be done all the same."""
+    """The worker did not finish this search: it is gone, stuck, or failed. Here it can be done all the same."""
 
 
 class WorkerProcess:
-    """A process that answers searches as this one did when it was copied. Made and used on the event loop.
+    """A process that answers searches as this one did when it was forked. Made and used on the event loop.
 
-    Threads are not copied. A lock that another thread held at that moment stays locked in the copy, so the first
+    Threads are not copied. A lock that another thread held at that moment stays locked in the worker, so the first
     search it is sent shows whether it is of use. One in which a step fails, that does not begin
     an answer soon, or that says nothing for `silence_seconds`, is ended.
     """
@@ -181,18 +181,18 @@ class WorkerProcess:
         self._silence_seconds = silence_seconds
         self._waiting: dict[int, asyncio.Queue[SearchFrame | Ended | None]] = {}
         self._asked = 0
-        self._listening = asyncio.create_task(self._listen(reader), name="searches in a copy of this process")
+        self._listening = asyncio.create_task(self._listen(reader), name="searches in a worker")
 
     @classmethod
     async def made(cls, parts_of: Callable[[], Answer], silence_seconds: float) -> "WorkerProcess":
-        """A copy of this process as it is now, which searches with what `parts_of` makes there.
+        """A fork of this process as it is now, which searches with what `parts_of` makes there.
 
         Raises OSError where the system refuses it; `multiprocessing` then leaves four files open.
         """
         here, there = socket.socketpair()
         try:
             given = (there, open_files(), parts_of)
-            process = get_context("fork").Process(target=run_copy, args=given, name="searches", daemon=True)
+            process = get_context("fork").Process(target=run_worker, args=given, name="searches", daemon=True)
             began = time.perf_counter()
             with warnings.catch_warnings():  # of a fork beside threads, which is what this class is careful about
                 warnings.simplefilter("ignore")
@@ -247,7 +247,7 @@ class WorkerProcess:
         await asyncio.gather(self._listening, return_exceptions=True)
 
     def _look_for_failure(self, part: SearchFrame) -> None:
-        """All that a copy reads is in its memory: a step that failed there met a lock that nobody opens. Raises
+        """All that a worker reads is in its memory: a step that failed there met a lock that nobody opens. Raises
         WorkerLost; an answer that was told up to Done is left as it is."""
         match part:
             case Stage(name=name, error=str(error)):

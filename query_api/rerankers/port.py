@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 HOW_TO_CONFIGURE = (
-    "No re-ranker is configured: set THALWEG_RERANKER__PROVIDER to `cross-encoder` or `endpoint` (see the README) and "
-    "start the service again, or leave `reranker` out."
+    "No re-ranker is configured: set THALWEG_RERANKER__PROVIDER to `cross-encoder` or `endpoint` (see docs/models.md) "
+    "and start the service again, or leave `reranker` out."
 )
 
 

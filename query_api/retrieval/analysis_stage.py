@@ -16,7 +16,7 @@ from query_api.query.dates import EARLIEST, LATEST, RelativeTime, asks_for_newes
 from query_api.query.entity_linking import LinkedNames, names_in, shown_names
 from query_api.query.field_constraints import FieldCues, Recognised, shown_fields
 from query_api.retrieval.fusion import DEPTH, RankedPassage
-from query_api.retrieval.retrievers.structured import recognised_fields
+from query_api.retrieval.retrievers.text import recognised_fields
 from query_api.retrieval.stages import SearchContext, within
 from schemas.hits import FieldInQuestion, NamedInQuestion, PeriodInQuestion
 

@@ -43,7 +43,7 @@ class Limit(NamedTuple):
         return cls(most, lambda key: (key,))
 
 
-def at_most(
+def within_limits(
     limits: Sequence[Limit], order: Sequence[T], key_of: Callable[[T], DocumentKey], first: int | None = None
 ) -> list[T]:
     """The first of the order, or all for None, without those that would be one too many for any of the limits."""
@@ -125,7 +125,7 @@ class ChannelResults(NamedTuple):
     idf: NDArray[np.float64] = np.zeros(0)
 
 
-def places(
+def rank_passages(
     found: ChannelResults,
     document_of: Callable[[str], DocumentKey],
     *,
@@ -180,7 +180,7 @@ def places(
 
     order = in_blocks(blocks, ties)
     if limits:
-        kept = set(at_most(limits, order, key_of, max(first, len(blocks[0]))))
+        kept = set(within_limits(limits, order, key_of, max(first, len(blocks[0]))))
         order = [unit for unit in order if unit in kept]
     if mode == "hybrid" and fusion == "adaptive" and found.gate and found.conclusiveness < 1:
         pool = sum(unit in blocks[0] for unit in order[:COVERAGE_POOL])

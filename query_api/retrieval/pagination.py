@@ -123,7 +123,7 @@ def snapshot_of_page(request: SearchRequest, cursor: str, pinned: PinnedSnapshot
     """The snapshot that a cursor's page is read from. Raises ApiProblem: 400 for a cursor that does not fit, 410 for
     one whose snapshot is gone, also with the generation it was of."""
     if request.offset:
-        raise ApiProblem(422, "Request does not fit", "Give `cursor` or `offset`, not both: a cursor holds its offset.")
+        raise ApiProblem(422, "Invalid request", "Give `cursor` or `offset`, not both: a cursor holds its offset.")
     try:
         asked = read_cursor(cursor)
     except MalformedCursor as error:

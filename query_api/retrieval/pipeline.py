@@ -19,7 +19,7 @@ from query_api.retrieval.page import batches, hits_at
 from query_api.retrieval.ranking import Ranking, Retrieved, rank
 from query_api.retrieval.rerank import asks_reranker, reranked, scored
 from query_api.retrieval.retrievers.graph_scoring import NOTHING, GraphResults
-from query_api.retrieval.retrievers.structured import Structured
+from query_api.retrieval.retrievers.text import Structured
 from query_api.retrieval.stages import (
     ALL_CHANNELS,
     Diagnostics,

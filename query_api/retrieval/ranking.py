@@ -10,7 +10,7 @@ import numpy as np
 
 from indexer.text_analysis import query_terms
 from query_api.retrieval.analysis_stage import Analysis, newest_first
-from query_api.retrieval.fusion import DEPTH, ChannelResults, FusionWeights, RankedPassage, places
+from query_api.retrieval.fusion import DEPTH, ChannelResults, FusionWeights, RankedPassage, rank_passages
 from query_api.retrieval.graph_stage import Comparison, compare_rest
 from query_api.retrieval.results.confidence import TOGETHER, Evidence, with_confidence
 from query_api.retrieval.results.dedup import distinct
@@ -114,7 +114,7 @@ async def without_duplicates(
 def _fused(retrieved: Retrieved, first: int) -> list[RankedPassage]:
     context, text, found = retrieved.context, retrieved.text, retrieved.graph
     request, graph, comparison = context.request, context.snapshot.graph, retrieved.comparison
-    return places(
+    return rank_passages(
         ChannelResults(
             text.vector or [],
             text.keyword or [],

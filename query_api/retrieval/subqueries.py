@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from query_api.retrieval.fusion import DEEPER, DEPTH, RankedPassage, at_most
+from query_api.retrieval.fusion import DEEPER, DEPTH, RankedPassage, within_limits
 from query_api.retrieval.ranking import Ranking, Retrieved, rank, without_duplicates
 from query_api.retrieval.scoring import in_blocks, reciprocal_rank_fusion
 from query_api.retrieval.stages import Diagnostics, SearchContext, together
@@ -132,7 +132,7 @@ async def rank_together(context: SearchContext, retrieved: Sequence[Retrieved], 
         rankings = await together(rank(each, depth) for each in retrieved)
         retrieved = [ranking.retrieved for ranking in rankings]
         found = merged([ranking.places[:depth] for ranking in rankings])
-        kept = at_most(context.limits, [one.place for one in found], lambda place: place.key)
+        kept = within_limits(context.limits, [one.place for one in found], lambda place: place.key)
         chosen = await without_duplicates(context, kept, Diagnostics())
         if len(chosen) >= needed or all(len(ranking.places) < depth for ranking in rankings):
             return MergedRanking(chosen, rankings, {one.place.passage_id: one for one in found})

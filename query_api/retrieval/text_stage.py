@@ -14,8 +14,13 @@ from numpy.typing import NDArray
 from query_api.index.snapshot import Candidate
 from query_api.retrieval.analysis_stage import Analysis
 from query_api.retrieval.fusion import DEEPER, DEPTH
-from query_api.retrieval.retrievers.structured import NOTHING_ASKED, Structured, structured_channel
-from query_api.retrieval.retrievers.text import keyword_channel, vector_channel
+from query_api.retrieval.retrievers.text import (
+    NOTHING_ASKED,
+    Structured,
+    keyword_channel,
+    structured_channel,
+    vector_channel,
+)
 from query_api.retrieval.stages import Diagnostics, Outcome, SearchContext, within
 from schemas.filters import MAX_HITS
 

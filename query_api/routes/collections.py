@@ -87,7 +87,7 @@ async def put_chunking(collection: CollectionInPath, choice: ChunkingChoice, ser
     try:
         _defaults(service).with_choice(choice)
     except ValueError as error:
-        raise ApiProblem(422, "Request does not fit", str(error), members={"reason": "bad_setting"}) from error
+        raise ApiProblem(422, "Invalid request", str(error), members={"reason": "bad_setting"}) from error
     position = await publish(service, _checked_key(chunking_key, collection), encode_choice(choice))
     return SettingAccepted(position=position, documents=documents_in(service, collection))
 

@@ -84,7 +84,7 @@ async def publish_documents(
         return await _publish_batch(service, batch)
     if document_id is None:
         intake.check_media_type(media_type)
-        raise ApiProblem(422, "Request does not fit", "A raw body needs `?id=<document id>`.")
+        raise ApiProblem(422, "Invalid request", "A raw body needs `?id=<document id>`.")
     key = intake.document_key(collection, document_id)
     body = await _body_of(request)
     event = await asyncio.to_thread(

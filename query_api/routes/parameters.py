@@ -42,7 +42,7 @@ async def refuse_unknown_parameters(request: Request) -> None:
         return  # a model, which refuses them itself
     unknown = next((name for name in request.query_params if name not in {field.alias for field in fields}), None)
     if unknown is not None:
-        raise ApiProblem(422, "Request does not fit", unknown_parameter(unknown, request))
+        raise ApiProblem(422, "Invalid request", unknown_parameter(unknown, request))
 
 
 def _query_fields(dependant: "Dependant") -> "Iterator[ModelField]":
@@ -68,4 +68,4 @@ def first_ms(since: str | None) -> int | None:
     try:
         return since_ms(since, time.time_ns() // 1_000_000)
     except ValueError as error:
-        raise ApiProblem(422, "Request does not fit", f"`since`: {error}") from error
+        raise ApiProblem(422, "Invalid request", f"`since`: {error}") from error

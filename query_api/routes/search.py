@@ -132,7 +132,7 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
     """The snapshot to read, once the search is admitted. Raises ApiProblem where the request names fields, edges or a
     re-ranker that there are not."""
     if search.reranker and service.reranker is None:
-        raise ApiProblem(422, "Request does not fit", HOW_TO_CONFIGURE)
+        raise ApiProblem(422, "Invalid request", HOW_TO_CONFIGURE)
     if search.after is not None:
         await service.snapshot_for(search)
     await turn.begin()
@@ -148,7 +148,7 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
         try:
             await service.read(look_at_names)
         except MalformedFilter as error:
-            raise ApiProblem(422, "Request does not fit", str(error)) from error
+            raise ApiProblem(422, "Invalid request", str(error)) from error
     return snapshot
 
 

@@ -42,7 +42,7 @@ def residual_hop(
     """Of the seed with this index; None where nothing but itself is found. Raises TransientStoreError."""
     query = residual_query(question, seed, view.title(seed.document))
     found = keyword_channel(text, query, RESIDUAL_HITS, scope) if query else []
-    return hop_of(at, view.passage_id(seed.passage), query, found)
+    return residual_hits(at, view.passage_id(seed.passage), query, found)
 
 
 def residual_query(question: Question, seed: Seed, title: str) -> str:
@@ -60,7 +60,7 @@ def residual_query(question: Question, seed: Seed, title: str) -> str:
     return " ".join([*open_words, *list(names)[:MAX_NAMES]]) if names else ""
 
 
-def hop_of(seed: int, passage_id: str, query: str, found: Sequence[Candidate]) -> ResidualHits | None:
+def residual_hits(seed: int, passage_id: str, query: str, found: Sequence[Candidate]) -> ResidualHits | None:
     """None where nothing but the seed itself was found."""
     scores = {each.passage_id: each.score for each in found if each.passage_id != passage_id}
     if not scores:

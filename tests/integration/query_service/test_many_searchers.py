@@ -12,7 +12,7 @@ SUBJECTS = ["gauge", "ferry", "lock", "weir", "bridge", "mill"]
 async def crowd(stage: Stage, seconds: float = 30.0) -> None:
     """Searchers who ask until a copy of the process takes part."""
     async with asyncio.timeout(seconds):
-        while not stage.service.searches.copies:
+        while not stage.service.searches.workers:
             await asyncio.gather(*(stage.search(f"the {each}", cache=False) for each in SUBJECTS))
 
 
@@ -43,4 +43,4 @@ async def test_answers_are_the_same_whichever_process_gives_them_and_never_older
     answers = await asyncio.gather(*(stage.search("the gauge", after=token, cache=False) for _ in range(12)))
     assert {answer["hits"][0]["text"] for answer in answers} == {"The gauge was washed away."}
 
-    await eventually(lambda: not stage.service.searches.copies, 30)  # a snapshot that is gone is not kept for copies
+    await eventually(lambda: not stage.service.searches.workers, 30)  # a snapshot that is gone is not kept for copies

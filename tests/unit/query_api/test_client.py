@@ -44,10 +44,10 @@ def test_a_stream_is_handed_on_frame_by_frame_with_the_key() -> None:
 )
 def test_a_problem_is_told_in_its_own_words(status: int, failure: type[Failure]) -> None:
     def answer(request: httpx.Request) -> httpx.Response:
-        return httpx.Response(status, json={"title": "Not there yet", "detail": "It reached 0:7."})
+        return httpx.Response(status, json={"title": "Not yet indexed", "detail": "It reached 0:7."})
 
     for ask in (lambda: client(answer).get("/v1/status"), lambda: list(client(answer).events("/v1/search", {}))):
-        with pytest.raises(failure, match=r"Not there yet: It reached 0:7\.") as caught:
+        with pytest.raises(failure, match=r"Not yet indexed: It reached 0:7\.") as caught:
             ask()
         assert type(caught.value) is failure
 

@@ -56,7 +56,7 @@ class PretendService:
     def _after(self, asked: dict[str, str]) -> httpx.Response:
         if self.behind is None or self.behind > 0:
             self.behind = None if self.behind is None else self.behind - 1
-            return httpx.Response(503, json={"title": "Not there yet", "detail": f"{asked['after']} is not."})
+            return httpx.Response(503, json={"title": "Not yet indexed", "detail": f"{asked['after']} is not."})
         for offset, document in enumerate(self.published):
             if document["id"] not in self.never_indexed:
                 self.searchable[document["id"]] = document | {"position": f"0:{offset}"}
@@ -73,7 +73,7 @@ class PretendService:
 
     def _stream(self, asked: dict[str, str]) -> httpx.Response:
         if asked["mode"] in self.refused_modes:
-            return httpx.Response(422, json={"title": "Request does not fit", "detail": f"No mode {asked['mode']}."})
+            return httpx.Response(422, json={"title": "Invalid request", "detail": f"No mode {asked['mode']}."})
         if asked["reranker"] == "true" and not self.has_reranker:
             return httpx.Response(422, json={"title": "No re-ranker", "detail": "Configure one."})
         self.asked.append(asked)

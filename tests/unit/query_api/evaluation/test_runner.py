@@ -162,7 +162,7 @@ def test_an_approach_the_service_refuses_is_told_and_left_out(service: PretendSe
     service.refused_modes = {"keyword"}
     found = only(evaluate(plan, service.client))
     assert [approach.name for approach in found.approaches] == ["hybrid"]
-    assert found.not_offered == {"keyword": "Request does not fit: No mode keyword."}
+    assert found.not_offered == {"keyword": "Invalid request: No mode keyword."}
     service.refused_modes = {"hybrid", "keyword"}
     with pytest.raises(WrongSetting, match="offers none of these approaches"):
         evaluate(plan, service.client)

@@ -129,7 +129,7 @@ def process_of(parts: list[SearchFrame]) -> int:
 async def test_searches_that_meet_are_shared_with_a_copy_and_answers_are_the_same(crowd: Crowd) -> None:
     alone = await crowd.ask("who")
     await crowd.gather()
-    await eventually(lambda: crowd.searches.copies)
+    await eventually(lambda: crowd.searches.workers)
 
     beside = await crowd.beside_another("who")
 
@@ -142,7 +142,7 @@ async def test_searches_that_meet_are_shared_with_a_copy_and_answers_are_the_sam
 
 async def test_a_search_alone_stays_here(crowd: Crowd) -> None:
     await crowd.gather()
-    await eventually(lambda: crowd.searches.copies)
+    await eventually(lambda: crowd.searches.workers)
 
     assert process_of(await crowd.ask("who")) == os.getpid()
 
@@ -167,14 +167,14 @@ async def test_a_snapshot_that_has_just_come_is_not_worth_a_copy(
 
 async def test_a_copy_of_an_older_snapshot_answers_nothing_any_more(crowd: Crowd) -> None:
     await crowd.gather()
-    await eventually(lambda: crowd.searches.copies)
+    await eventually(lambda: crowd.searches.workers)
     newer = replace(crowd.snapshot, generation="g2")
 
     answer = await crowd.beside_another("who", snapshot=newer)
 
     assert process_of(answer) == os.getpid()
     crowd.searches.prune(newer)
-    assert not crowd.searches.copies
+    assert not crowd.searches.workers
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ async def test_a_search_that_may_read_a_table_or_an_older_snapshot_stays_here(
     crowd: Crowd, parameters: dict[str, Any]
 ) -> None:
     await crowd.gather()
-    await eventually(lambda: crowd.searches.copies)
+    await eventually(lambda: crowd.searches.workers)
 
     assert process_of(await crowd.beside_another("who", **parameters)) == os.getpid()
 
@@ -209,7 +209,7 @@ async def test_an_encoder_that_asks_something_outside_is_asked_from_here(crowd: 
 
 async def test_a_search_that_asks_a_re_ranker_stays_here(crowd: Crowd) -> None:
     await crowd.gather()
-    await eventually(lambda: crowd.searches.copies)
+    await eventually(lambda: crowd.searches.workers)
 
     assert process_of(await crowd.beside_another("who")) != os.getpid()
     assert process_of(await crowd.beside_another("who", reranked=True)) == os.getpid()
@@ -225,34 +225,34 @@ async def test_one_process_where_one_is_wanted(tmp_path: Path, monkeypatch: pyte
 
 async def test_a_search_whose_copy_dies_is_finished_here_and_nothing_is_told_twice(crowd: Crowd) -> None:
     await crowd.gather()
-    await eventually(lambda: crowd.searches.copies)
+    await eventually(lambda: crowd.searches.workers)
 
     answer = await crowd.beside_another("die")
 
     assert [type(part) for part in answer] == [Meta, Stage, *[Hit] * len(HITS), Done]
     assert [part for part in answer if isinstance(part, Hit)] == HITS
     crowd.searches.prune(crowd.snapshot)
-    assert not crowd.searches.copies
+    assert not crowd.searches.workers
     await crowd.gather()
-    await eventually(lambda: crowd.searches.copies)
+    await eventually(lambda: crowd.searches.workers)
 
 
 async def test_after_the_loss_of_a_copy_none_is_made_for_a_while(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "PAUSE_AFTER_LOSS_SECONDS", 3600)
     await crowd.gather()
-    await eventually(lambda: crowd.searches.copies)
+    await eventually(lambda: crowd.searches.workers)
     await crowd.beside_another("die")
     crowd.searches.prune(crowd.snapshot)
 
     await crowd.gather()
 
-    assert not crowd.searches.copies
+    assert not crowd.searches.workers
     await eventually(lambda: not active_children())
 
 
 async def test_a_step_that_a_copy_could_not_do_is_done_here(crowd: Crowd) -> None:
     await crowd.gather()
-    await eventually(lambda: crowd.searches.copies)
+    await eventually(lambda: crowd.searches.workers)
 
     answer = await crowd.beside_another("locked")
 
@@ -272,7 +272,7 @@ async def test_a_copy_is_tried_by_all_channels_whatever_the_crowd_asks(
     await crowd.gather(mode="keyword")
     await tried.wait()
 
-    assert not crowd.searches.copies
+    assert not crowd.searches.workers
 
 
 async def test_malformed_requests_keep_no_copy_away(crowd: Crowd) -> None:
@@ -281,21 +281,21 @@ async def test_malformed_requests_keep_no_copy_away(crowd: Crowd) -> None:
     for _ in range(pool.CROWD_SEARCHES):
         with pytest.raises(MalformedFilter):
             await crowd.ask("who", filter=["status=Final"])
-    await eventually(lambda: crowd.searches.copies)
+    await eventually(lambda: crowd.searches.workers)
     crowd.gate.touch()
     await held
 
 
 async def test_copies_that_nobody_has_needed_for_long_end(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
     await crowd.gather()
-    await eventually(lambda: crowd.searches.copies)
+    await eventually(lambda: crowd.searches.workers)
     crowd.searches.prune(crowd.snapshot)
-    assert crowd.searches.copies
+    assert crowd.searches.workers
 
     monkeypatch.setattr(pool, "IDLE_SECONDS", -1.0)
     crowd.searches.prune(crowd.snapshot)
 
-    assert not crowd.searches.copies
+    assert not crowd.searches.workers
 
 
 async def test_a_copy_that_cannot_answer_its_first_search_is_never_used(
@@ -310,13 +310,13 @@ async def test_a_copy_that_cannot_answer_its_first_search_is_never_used(
 
     made = asyncio.Event()
     tried = crowd.searches._made
-    monkeypatch.setattr(crowd.searches, "_parts_of_a_copy", of_no_use)
+    monkeypatch.setattr(crowd.searches, "_parts_in_worker", of_no_use)
     monkeypatch.setattr(crowd.searches, "_made", lambda task: (tried(task), made.set()))
 
     await crowd.gather()
     await made.wait()
 
-    assert not crowd.searches.copies
+    assert not crowd.searches.workers
     assert process_of(await crowd.beside_another("who")) == os.getpid()
 
 
@@ -336,7 +336,7 @@ async def test_a_fork_that_the_system_refuses_is_tried_again_later(
 
     monkeypatch.setattr(crowd.searches, "_no_fork_before", 0.0)
     await crowd.gather()
-    await eventually(lambda: crowd.searches.copies)
+    await eventually(lambda: crowd.searches.workers)
 
 
 def test_as_many_processes_as_cores_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,15 @@ import pytest
 
 from query_api.index.snapshot import Candidate
 from query_api.retrieval.comparison import Compared
-from query_api.retrieval.fusion import DEPTH, ChannelResults, FusionWeights, Limit, RankedPassage, at_most, places
+from query_api.retrieval.fusion import (
+    DEPTH,
+    ChannelResults,
+    FusionWeights,
+    Limit,
+    RankedPassage,
+    rank_passages,
+    within_limits,
+)
 from schemas.filters import Group
 from schemas.ids import DocumentKey
 from schemas.search import Fusion, Mode
@@ -42,7 +50,9 @@ def placed(
         return DocumentKey("c", passage)
 
     limits = [Limit.per_document(1)] if group == "document" else []
-    return places(what, document_of, mode=mode, group=group, fusion=fusion, weights=weights, first=first, limits=limits)
+    return rank_passages(
+        what, document_of, mode=mode, group=group, fusion=fusion, weights=weights, first=first, limits=limits
+    )
 
 
 def fuse(what: ChannelResults, **how: object) -> list[tuple[str, float]]:
@@ -251,7 +261,7 @@ PER_AUTHOR = Limit(2, lambda key: AUTHORS[key.document_id])
 
 
 def kept(order: str, *limits: Limit, first: int | None = None) -> str:
-    return "".join(at_most(limits, order, lambda name: DocumentKey("c", name), first))
+    return "".join(within_limits(limits, order, lambda name: DocumentKey("c", name), first))
 
 
 def test_the_first_of_those_that_share_a_value_stay() -> None:

@@ -127,7 +127,7 @@ async def test_a_search_after_a_token_waits_until_it_is_reached(running: Running
 async def test_a_token_that_is_not_reached_in_time_is_an_honest_503(running: Running) -> None:
     response = await running.get("/v1/search", q="river", after="0:99", wait_seconds=0.05)
     body = problem(response)
-    assert (body["status"], body["title"], body["reached"]) == (503, "Not there yet", "0:7")
+    assert (body["status"], body["title"], body["reached"]) == (503, "Not yet indexed", "0:7")
     assert response.headers["retry-after"]
     headers = {"Accept": "text/event-stream"}
     params: dict[str, Any] = {"q": "river", "after": "0:99", "wait_seconds": 0.01}

@@ -17,8 +17,8 @@ from query_api.retrieval.retrievers.graph_seeds import (
     ResidualHits,
     along,
     choose_seeds,
-    hop_of,
     read_seeds,
+    residual_hits,
     residual_query,
 )
 from schemas.ids import DocumentKey
@@ -262,15 +262,17 @@ def test_without_a_new_name_nothing_is_asked() -> None:
 
 def test_a_hop_knows_its_best_but_for_the_seed_itself() -> None:
     scores = {f"p{at:02}": 30.0 - at for at in range(27)}
-    hop = hop_of(2, "p00", "asked", found(scores))
+    hop = residual_hits(2, "p00", "asked", found(scores))
     assert hop is not None
     assert hop == ResidualHits(2, "asked", 29.0, tuple(scores)[1:])
 
 
 def test_equal_passages_are_in_the_order_of_their_names_and_a_hop_that_finds_its_seed_alone_is_none() -> None:
-    assert hop_of(0, "p", "asked", found({"p": 9.0, "z": 3.0, "a": 3.0})) == ResidualHits(0, "asked", 3.0, ("a", "z"))
-    assert hop_of(0, "p", "asked", found({"p": 9.0})) is None
-    assert hop_of(0, "p", "asked", []) is None
+    assert residual_hits(0, "p", "asked", found({"p": 9.0, "z": 3.0, "a": 3.0})) == ResidualHits(
+        0, "asked", 3.0, ("a", "z")
+    )
+    assert residual_hits(0, "p", "asked", found({"p": 9.0})) is None
+    assert residual_hits(0, "p", "asked", []) is None
 
 
 def test_passages_continue_a_hop_by_their_share_of_its_best() -> None:

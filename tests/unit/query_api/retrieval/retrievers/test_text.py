@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from query_api.index.text.segments import EVERYTHING, Scope
-from query_api.retrieval.retrievers.structured import Structured, structured_channel
+from query_api.retrieval.retrievers.text import Structured, structured_channel
 from schemas.ids import DocumentKey
 from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts
 
