@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from indexer.errors import TransientStoreError
 from query_api.query.field_constraints import recognise
 from query_api.retrieval import analysis_stage, graph_stage
-from query_api.retrieval.retrievers import graph, structured
+from query_api.retrieval.retrievers import graph
+from query_api.retrieval.retrievers import text as text_retrievers
 from query_api.retrieval.retrievers.walks import expansion
 from schemas.frames import Meta
 from schemas.hits import Understanding
@@ -105,7 +106,7 @@ async def test_fields_are_looked_for_once_and_only_where_their_channel_is_asked(
 ) -> None:
     looked: list[str] = []
     monkeypatch.setattr(
-        structured, "recognise", lambda question, *more: looked.append(question) or recognise(question, *more)
+        text_retrievers, "recognise", lambda question, *more: looked.append(question) or recognise(question, *more)
     )
     assert understood(await ask(world(PROPOSALS), executor, "pep-2", mode="keyword")).fields == ()
     assert looked == []
@@ -125,7 +126,7 @@ async def test_no_name_is_looked_up_where_the_graph_is_not_asked(executor: Execu
     [
         ({}, ("vector", "keyword", "structured", "graph")),
         ({"channels": ["graph", "keyword"]}, ("keyword", "graph")),
-        ({"mode": "rerank"}, ("vector", "graph")),
+        ({"mode": "graph_rerank"}, ("vector", "graph")),
     ],
 )
 async def test_the_channels_that_are_asked_are_told(
