@@ -197,7 +197,7 @@ def test_bad_requests_are_answered_with_what_to_do(thalweg: Installation) -> Non
 def test_a_stale_answer_is_never_called_fresh(thalweg: Installation) -> None:
     later = httpx.get(f"{thalweg.url}/v1/search", params={"q": "x", "after": "0:999999999", "wait_seconds": 0.2})
     assert later.status_code == 503
-    assert "not there yet" in later.json()["title"].lower()
+    assert "not yet indexed" in later.json()["title"].lower()
 
 
 def test_200_writes_are_each_read_back(thalweg: Installation) -> None:
