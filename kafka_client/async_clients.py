@@ -18,11 +18,10 @@ _POLL_MS = 200
 
 
 class LogConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka is not typed
-    """Records of open and of aborted transactions are not handed out, and `end_offsets` is where the first open
-    transaction of a partition begins, or its end. No offset is committed unasked.
+    """Reads committed records only; `end_offsets` is the last stable offset of each partition. No automatic commits.
 
-    `getmany` raises UnreadableBatch where a batch cannot be read that `skip` does not pass by: what stands before it
-    was handed out, other partitions lose nothing, and the next call meets it again.
+    `getmany` raises UnreadableBatch at an unreadable batch that is not skipped: records before it have been returned,
+    other partitions lose nothing, and the next call raises again.
     """
 
     def __init__(self, *topics: str, connection: KafkaConnection, skip: Skip = skip_none, **settings: Any) -> None:
@@ -42,7 +41,7 @@ class LogConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka is not ty
         GuardedFetcher.guard(self, self._skip)
 
     async def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """The offset behind the last record, be its transaction still open."""
+        """The offset after the last record, also of an open transaction."""
         fetcher = copy.copy(self._fetcher)
         fetcher._isolation_level = READ_UNCOMMITTED  # noqa: SLF001 -- aiokafka asks in one way for all
         found: Mapping[TopicPartition, int] = await fetcher.end_offsets(partitions, None)

@@ -1,4 +1,4 @@
-"""Which unreadable batches people decided to pass by: records of the curation topic, read when one is met."""
+"""Which unreadable batches operators decided to skip: records of the curation topic, read when one is met."""
 
 import asyncio
 import time
@@ -64,7 +64,7 @@ class SkippedBatches:
         try:
             await self.refresh()
         except (KafkaError, OSError, TimeoutError) as error:
-            log.warning("cannot ask which batches to pass by", error=f"{type(error).__name__}: {error}")
+            log.warning("cannot read which batches to skip", error=f"{type(error).__name__}: {error}")
         finally:
             self._looked_at = time.monotonic()
 

@@ -1,9 +1,9 @@
 """Batches of a log that cannot be read: a wrong checksum, an unknown codec, bytes that are no records.
 
-aiokafka raises in the middle of handing out records, and does not say which offsets to seek past
+aiokafka raises while it returns records, and does not say which offsets to seek past
 (https://github.com/aio-libs/aiokafka/issues/321): what it had decoded of the same partition before is lost, and so is
-what it had taken from other partitions. Here each batch is decoded before any of it is handed out. Records before an
-unreadable batch come as ever; then the partition stops, with an error that says where.
+what it had taken from other partitions. Here each batch is decoded before any of it is returned. Records before an
+unreadable batch come as usual; then the partition stops, with an error that says where.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,12 +26,12 @@ _FAULTS: dict[Fault, str] = {
 
 
 class UnreadableBatch(KafkaError):  # type: ignore[misc]  # aiokafka is not typed
-    """No client can read the batch at these offsets, both inclusive; nothing behind it is read until it is skipped."""
+    """No client can read the batch at these offsets, both inclusive; nothing after it is read until it is skipped."""
 
     def __init__(self, topic: str, partition: int, first: int, last: int, fault: Fault) -> None:
         super().__init__(
             f"{topic} partition {partition}, offsets {first} to {last}: a batch cannot be read: {_FAULTS[fault]}. "
-            "What comes after it in this partition waits. Send again what it held, if you know it, and pass it by "
+            "What comes after it in this partition waits. Send again what it held, if you know it, and skip it "
             f"with: thalweg dead-letters skip {topic} {partition}:{first}"
         )
         self.topic = topic
@@ -45,7 +45,7 @@ class UnreadableBatch(KafkaError):  # type: ignore[misc]  # aiokafka is not type
 
 
 Skip = Callable[[UnreadableBatch], bool]
-"""Whether to read on behind this batch. Asked at each fetch that meets it, so it has to answer at once."""
+"""Whether to skip this batch. Called at each fetch that meets it, so it must not block."""
 
 
 def skip_none(_batch: UnreadableBatch) -> bool:
@@ -53,7 +53,7 @@ def skip_none(_batch: UnreadableBatch) -> bool:
 
 
 def skip_all(_batch: UnreadableBatch) -> bool:
-    """For readers of what may stand behind it, and counts without it."""
+    """For readers that can do without the batch."""
     return True
 
 
@@ -103,7 +103,7 @@ class ReadableBatches:
         return decoded
 
     def pass_by(self) -> None:
-        """Read on behind the unreadable batch."""
+        """Continue after the unreadable batch."""
         self.unreadable = None
 
     def _decode_next(self) -> None:
@@ -133,7 +133,7 @@ class ReadableBatches:
         return self._batches.next_batch() if self._batches.has_next() else None
 
     def _extent(self, batch: Any) -> tuple[int, int]:
-        """Its first and last offset: up to the batch behind it, where that came with the same fetch, else as its own
+        """Its first and last offset: up to the next batch, where that came with the same fetch, else as its own
         header has it, else the first alone."""
         first = getattr(batch, "base_offset", self._following)
         if not 0 <= first < self._end:
@@ -150,7 +150,7 @@ class ReadableBatches:
 
 
 class GuardedFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is not typed
-    """A fetcher that hands out whole batches only, and stops a partition where one cannot be read."""
+    """A fetcher that returns whole batches only, and stops a partition where one cannot be read."""
 
     skip: Skip
 
@@ -180,7 +180,7 @@ class GuardedFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is not typed
                 del self._records[place]
                 self._set_error(place, found)
                 return
-            log.warning("an unreadable batch is passed by, as ordered", batch=str(found))
+            log.warning("an unreadable batch is skipped, as ordered", batch=str(found))
             records.next_fetch_offset = found.last + 1
             state.consumed_to(found.last + 1)
             batches.pass_by()

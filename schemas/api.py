@@ -320,7 +320,7 @@ class ServiceStatus(BaseModel):
     dead_letters_last_day: int | None = Field(description="Null while Kafka is away.")
     disk_free_bytes: int | None = Field(description="Of the data directory.")
     unreadable_batches: list[UnreadableBatchStatus] = Field(
-        description="What stands in the way of a reader until a person passes it by."
+        description="Batches at which readers stop until a person skips them."
     )
     open_transactions: list[OpenTransaction]
     damage: list[str] = Field(

@@ -33,7 +33,7 @@ class DeadLetterSource(BaseModel):
 
 
 class SkipOrder(BaseModel):
-    """Which batch to pass by: any offset of it will do."""
+    """Which batch to skip, by any offset of it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -55,7 +55,7 @@ class SkippedBatch(BaseModel):
 def skipped_batch_headers(
     topic: str, partition: int, first: int, last: int, fault: str
 ) -> tuple[tuple[str, bytes], ...]:
-    """Those of the dead letter for a batch that was passed by; it has no key, and an empty value."""
+    """Those of the dead letter for a batch that was skipped; it has no key, and an empty value."""
     values = {
         "topic": topic,
         "partition": str(partition),
@@ -66,7 +66,7 @@ def skipped_batch_headers(
         "stage": "read",
         "class.name": "thalweg.read",
         "exception.class.name": "kafka_client.unreadable_batches.UnreadableBatch",
-        "exception.message": f"The batch at offsets {first} to {last} could not be read ({fault}) and was passed by.",
+        "exception.message": f"The batch at offsets {first} to {last} could not be read ({fault}) and was skipped.",
     }
     headers = tuple((CONNECT_PREFIX + name, text.encode()) for name, text in values.items())
     return (*headers, (REASON_HEADER, UNREADABLE_BATCH.encode()))

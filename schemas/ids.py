@@ -98,7 +98,7 @@ def digest(*parts: str) -> str:
 
 
 def _framed(parts: Iterable[str]) -> bytes:
-    """Each part in UTF-8 behind its length in 8 bytes."""
+    """Each part in UTF-8 after its length in 8 bytes."""
     encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
     return b"".join([piece for part in encoded for piece in (len(part).to_bytes(8, "big"), part)])
 

@@ -166,7 +166,7 @@ class SearchRequest(StrictNumbers):
     decompose: bool = Field(
         False,
         description="Search each part of a question that compares two things or has several sentences by itself, and "
-        "merge what is found by rank. A question of one piece is searched as ever.",
+        "merge what is found by rank. A question of one piece is searched as usual.",
     )
     group: Group = Field(
         "passage", description="One hit for each parent passage, chunk, or document (its best passage)."

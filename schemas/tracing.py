@@ -1,4 +1,4 @@
-"""W3C Trace Context (https://www.w3.org/TR/trace-context/): the `traceparent` of a caller, carried on as it came.
+"""W3C Trace Context (https://www.w3.org/TR/trace-context/): the `traceparent` of a caller, passed on unchanged.
 
 Thalweg makes no spans of its own.
 """

@@ -1,5 +1,13 @@
-"""Child processes that end with their parent, however it ends."""
+"""Child processes that the kernel ends when their parent dies.
 
+Run as a script, `child_processes.py PARENT_PID PROGRAM [ARGUMENT…]` asks the kernel for the signal and becomes the
+program: the process id stays the same. `preexec_fn` may deadlock in a process with threads.
+
+Linux only. Elsewhere children outlive a `kill -9` of `thalweg up` and must be ended by hand; the next `up` says which
+port or directory they still hold.
+"""
+
+import ctypes
 import os
 import signal
 import subprocess
@@ -8,14 +16,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_TETHER = Path(__file__).with_name("tether.py")
+_PR_SET_PDEATHSIG = 1
 
 
 class Child:
-    """A running program, tethered to this process (see `tether.py`) and in a session of its own.
+    """A running program that dies with this process, in a session of its own.
 
-    Its own session keeps a Ctrl-C in the terminal from reaching it: its owner ends it, in his own order.
-    The kernel ties the child to the *thread* that started it, so each child has one that lives as long as it does.
+    Its own session keeps a Ctrl-C in the terminal from reaching it: its owner ends it, in order.
+    The kernel binds the child to the *thread* that started it, so each child has one that lives as long as it does.
     """
 
     def __init__(
@@ -33,7 +41,7 @@ class Child:
         self._started = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._failure: OSError | None = None
-        arguments = [sys.executable, "-I", "-S", str(_TETHER), str(os.getpid()), *command]
+        arguments = [sys.executable, "-I", "-S", __file__, str(os.getpid()), *command]
         self._thread = threading.Thread(
             target=self._run, args=(arguments, cwd, env, append), name=f"child {output.stem}", daemon=True
         )
@@ -131,3 +139,17 @@ def file_tail(path: Path, lines: int, start: int = 0) -> str:
     except FileNotFoundError:
         return ""
     return "\n".join(text.splitlines()[-lines:])
+
+
+def _become_program(arguments: list[str]) -> None:
+    """Returns only by an exception."""
+    parent, program = int(arguments[0]), arguments[1:]
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # it died before the call
+            raise SystemExit(1)
+    os.execvp(program[0], program)  # noqa: S606 - it becomes the program that was asked for
+
+
+if __name__ == "__main__":
+    _become_program(sys.argv[1:])

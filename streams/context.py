@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -115,7 +115,9 @@ class WorkerContext:
         self._cleanup.push_async_callback(app.stop)
         self._run(snapshots.run())
         self._run(self._watchdog().run())
-        self._run(maintain_tables(stores.vectors, self._store_thread("lance upkeep"), self._metrics, self._settings))
+        self._run(
+            maintain_tables(stores.vectors, self._store_thread("lance maintenance"), self._metrics, self._settings)
+        )
         self._run(record_checksums(stores.vectors, self._store_thread("checksums")))
         partitions = topics[self._names.documents].partitions
         self._run(watch_partitions(self._settings.kafka, self._names.documents, partitions))
@@ -239,61 +241,23 @@ class WorkerContext:
         parsers: Parsers,
         encoder: Encoder,
     ) -> None:
-        names, worker, documents_topic = self._names, self._settings.worker, topics[self._names.documents]
+        names, worker = self._names, self._settings.worker
         graph_topic = names.graph(generation.name)
         producer = ConfirmedProducer(app.producer, names, generation.name, self._metrics, self._progress)
         collection_settings = self._collection_settings(producer)
-        indexer = DocumentIndexer(
-            topic=names.documents,
-            generation=generation.name,
-            limits=self._settings.limits,
-            writer=stores.vectors,
-            thread=stores.lance,
-            builder=self._builder(parsers, encoder, stores, collection_settings),
-            producer=producer,
-            metrics=self._metrics,
-            collection_settings=collection_settings,
-            reached=stores.reached,
-            commit_lock=self._commit_lock,
-            partition_of=murmur2_partition(documents_topic.partitions),
-        )
-        missed_deletes = MissedDeletes(
-            open_partition=lambda partition: self._partition_reader(names.documents, partition),
-            documents=stores.vectors,
-            thread=stores.lance,
-            producer=producer,
-            retrier=self._retrier("kafka", *AWAY),
-            commit_lock=self._commit_lock,
-            to_check=generation.missed_deletes_path,
-        )
-        await missed_deletes.find(stores.reached, documents_topic.delete_retention_ms)
-        relinker = Relinker(
-            collection_settings=collection_settings,
-            graph_topic=GraphTopic(self._partition_reader(graph_topic, 0)),
-            writer=stores.vectors,
-            thread=stores.lance,
-            producer=producer,
-            retrier=self._retrier("kafka", *AWAY),
-            commit_lock=self._commit_lock,
-            max_contribution_bytes=self._max_contribution_bytes,
-        )
+        builder = self._builder(parsers, encoder, stores, collection_settings)
+        partition_of = murmur2_partition(topics[names.documents].partitions)
+        indexer = self._indexer(generation, stores, producer, collection_settings, builder, partition_of)
+        missed_deletes = self._missed_deletes(generation, stores, producer)
+        await missed_deletes.find(stores.reached, topics[names.documents].delete_retention_ms)
         self._run(missed_deletes.delete())
-        self._run(relinker.run())
+        self._run(self._relinker(graph_topic, stores, producer, collection_settings).run())
 
         pace = CommitPace(worker.gather_seconds)
         documents_agent = DocumentsAgent(
             names.documents, indexer, self._progress, worker.commit_documents, worker.commit_bytes, pace
         )
-        graph_agent = GraphAgent(
-            topic=graph_topic,
-            writer=stores.graph,
-            thread=stores.kuzu,
-            producer=producer,
-            schedule=snapshots.schedule,
-            progress=self._progress,
-            metrics=self._metrics,
-            feeding_stage=documents.STAGE,
-        )
+        graph_agent = self._graph_agent(graph_topic, stores, producer, snapshots.schedule)
         provenance_agent = ProvenanceAgent(
             topic=names.provenance,
             writer=stores.vectors,
@@ -303,10 +267,73 @@ class WorkerContext:
         )
         attach = partial(attach_agent, app, fail=self._fail)
         quick, slow = worker.batch_wait_seconds, worker.later_batch_wait_seconds
-        attach("documents", names.documents, documents_agent.run, worker.batch_records, quick, pause=pace.turn)
+        attach("documents", names.documents, documents_agent.run, worker.batch_records, quick, pause=pace.wait)
         attach("graph", graph_topic, graph_agent.run, worker.graph_batch_records, slow)
         attach("provenance", names.provenance, provenance_agent.run, worker.batch_records, slow)
         app.on_partitions_assigned.connect(self._on_assigned, weak=False)  # type: ignore[arg-type]  # Faust's own stub
+
+    def _indexer(
+        self,
+        generation: Generation,
+        stores: _Stores,
+        producer: ConfirmedProducer,
+        collection_settings: CollectionSettings,
+        builder: DocumentBuilder,
+        partition_of: Callable[[bytes], int],
+    ) -> DocumentIndexer:
+        return DocumentIndexer(
+            topic=self._names.documents,
+            generation=generation.name,
+            limits=self._settings.limits,
+            writer=stores.vectors,
+            thread=stores.lance,
+            builder=builder,
+            producer=producer,
+            metrics=self._metrics,
+            collection_settings=collection_settings,
+            reached=stores.reached,
+            commit_lock=self._commit_lock,
+            partition_of=partition_of,
+        )
+
+    def _missed_deletes(self, generation: Generation, stores: _Stores, producer: ConfirmedProducer) -> MissedDeletes:
+        return MissedDeletes(
+            open_partition=lambda partition: self._partition_reader(self._names.documents, partition),
+            documents=stores.vectors,
+            thread=stores.lance,
+            producer=producer,
+            retrier=self._retrier("kafka", *AWAY),
+            commit_lock=self._commit_lock,
+            to_check=generation.missed_deletes_path,
+        )
+
+    def _relinker(
+        self, graph_topic: str, stores: _Stores, producer: ConfirmedProducer, collection_settings: CollectionSettings
+    ) -> Relinker:
+        return Relinker(
+            collection_settings=collection_settings,
+            graph_topic=GraphTopic(self._partition_reader(graph_topic, 0)),
+            writer=stores.vectors,
+            thread=stores.lance,
+            producer=producer,
+            retrier=self._retrier("kafka", *AWAY),
+            commit_lock=self._commit_lock,
+            max_contribution_bytes=self._max_contribution_bytes,
+        )
+
+    def _graph_agent(
+        self, topic: str, stores: _Stores, producer: ConfirmedProducer, schedule: SnapshotSchedule
+    ) -> GraphAgent:
+        return GraphAgent(
+            topic=topic,
+            writer=stores.graph,
+            thread=stores.kuzu,
+            producer=producer,
+            schedule=schedule,
+            progress=self._progress,
+            metrics=self._metrics,
+            feeding_stage=documents.STAGE,
+        )
 
     def _builder(
         self, parsers: Parsers, encoder: Encoder, stores: _Stores, collection_settings: CollectionSettings
@@ -348,7 +375,7 @@ class WorkerContext:
             self._progress,
             self._metrics,
             self._health,
-            patience_seconds=self._settings.worker.watchdog_seconds,
+            timeout_seconds=self._settings.worker.watchdog_seconds,
         )
 
     def _retrier(self, target: str, *errors: type[Exception]) -> Retrier:

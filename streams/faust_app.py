@@ -23,7 +23,7 @@ _REQUEST_SECONDS = 40.0
 _DAY_SECONDS = 24 * 60 * 60.0
 _BUFFERED_RECORDS = 1_000
 _CRASH_POLL_SECONDS = 0.25
-# What one fetch brings of a partition, or one record where that is larger. A client hands out all it has fetched of one
+# What one fetch brings of a partition, or one record where that is larger. A client returns all it has fetched of one
 # partition before it turns to the next, so with megabytes of small documents buffered the graph waited for minutes.
 _FETCH_BYTES = 64 * 1024
 # A contribution fills the 16 KiB a client sends at once by itself: a slice of documents then took dozens of requests,

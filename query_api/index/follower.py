@@ -61,7 +61,7 @@ class TopicFollower:
     def __init__(
         self, topic: str, locate_broker: LocateBroker, begin: Begin, take: Take, *, record_bytes: int, skip: Skip
     ) -> None:
-        """A batch that cannot be read, and that `skip` does not pass by, is a `problem`: what is behind it waits."""
+        """A batch that cannot be read, and that is not skipped, is a `problem`: what comes after it waits."""
         self.topic = topic
         self.problem: str | None = "not connected yet"
         self._locate_broker = locate_broker

@@ -17,7 +17,7 @@ from aiokafka.errors import KafkaError
 from kafka_client.async_clients import unreadable_at
 from kafka_client.unreadable_batches import Skip, UnreadableBatch
 from query_api.index.follower import LocateBroker, LogUnavailable, Span, connect, missing, spans_by_topic
-from schemas.arrivals import Arrivals
+from schemas.clock import Arrivals
 
 log = structlog.get_logger(__name__)
 

@@ -68,7 +68,7 @@ class SnapshotManager:
         metrics: ServiceMetrics,
         skip: Skip = skip_none,
     ) -> None:
-        """`skip` says which unreadable batches of the graph topic to pass by; receipts do without theirs."""
+        """`skip` says which unreadable batches of the graph topic to skip; receipts do without theirs."""
         self.current: Snapshot | None = None
         self.served: ServedGeneration | None = None
         self.problem: str | None = "The stores are being opened."

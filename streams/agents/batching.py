@@ -109,7 +109,7 @@ class CommitPace:
         self._sleep = sleep
         self._spent_until = float("-inf")
 
-    async def turn(self) -> None:
+    async def wait(self) -> None:
         """Returns when a commit may begin; what comes until then is part of it."""
         wait_seconds = self._spent_until - BURST * self._seconds - self._clock()
         if wait_seconds > 0:

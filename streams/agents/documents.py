@@ -39,7 +39,7 @@ class DocumentsAgent:
     async def run(self, taken: Taken) -> None:
         """Prepare and commit, as two stages with a bounded queue between them.
 
-        In a backlog one batch is committed while the next is embedded and the one behind it parsed.
+        In a backlog one batch is committed while the next is embedded and the one after that parsed.
         """
         batches: asyncio.Queue[_InFlight | None] = asyncio.Queue(maxsize=1)
         preparing: set[asyncio.Task[Batch | None]] = set()

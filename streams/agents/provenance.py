@@ -50,7 +50,7 @@ class ProvenanceAgent:
 
     async def run(self, batches: Taken) -> None:
         """Store each batch, then acknowledge it."""
-        await process(batches, self.store, self._progress, STAGE, self._topic, self._pace.turn)
+        await process(batches, self.store, self._progress, STAGE, self._topic, self._pace.wait)
 
     async def store(self, records: Sequence[SourceRecord]) -> None:
         """May be called again with the same records; each is stored once.

@@ -1,4 +1,4 @@
-"""What collections have chosen for themselves, and what was ordered for them: the curation topic, folded."""
+"""Settings of collections and relink orders: the curation topic, reduced to the newest record of each key."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -17,19 +17,19 @@ from streams.runtime.retry import Retrier
 class SettingsLog(Protocol):
     """The curation topic. Both may be called again after they failed."""
 
-    async def news(self) -> Sequence[SourceRecord]:
+    async def new_records(self) -> Sequence[SourceRecord]:
         """The records appended since the last call that returned, up to what is there now; at first, all."""
         ...
 
-    async def judged_up_to(self) -> int:
-        """The offset from which on records may still have to be refused, as it was last kept; 0 for never."""
+    async def checked_offset(self) -> int:
+        """The first offset whose record was not checked before, as last stored; 0 for none."""
         ...
 
-    async def keep_judged(self, offset: int) -> None: ...
+    async def store_checked_offset(self, offset: int) -> None: ...
 
 
 class CollectionSettings:
-    """Chunking and linking of collections that have chosen their own, and orders. The newest record of a key counts."""
+    """Chunking and linking of collections that have settings of their own, and relink orders."""
 
     def __init__(
         self,
@@ -51,22 +51,22 @@ class CollectionSettings:
 
     @property
     def known(self) -> Mapping[str, ChunkingParameters]:
-        """As they were when last asked for."""
+        """As of the last call of `current`."""
         return dict(self._chosen)
 
     @property
     def orders(self) -> Sequence[RelinkEvent]:
-        """Those that are not done, in the order of the log; as last asked for."""
+        """Those that are not done, in the order of the log, as of the last call of `current`."""
         return list(self._orders.values())
 
     def linking_of(self, collection: str) -> LinkingRules:
-        """As it was when last asked for."""
+        """As of the last call of `current`."""
         return self._linking.get(collection, DEFAULT_RULES)
 
     async def current(self) -> Mapping[str, ChunkingParameters]:
-        """As the topic states them now: whatever was confirmed before this call is in it. Waits for a broker that is
-        away. What is malformed goes to dead letters, confirmed, and leaves the collection as it was."""
-        records = await self._retrier.retry_forever(self._settings_log.news)
+        """Read the topic to its end; waits for a broker that is away. Malformed records become dead letters and change
+        nothing."""
+        records = await self._retrier.retry_forever(self._settings_log.new_records)
         letters = []
         for record in records:
             try:
@@ -88,7 +88,7 @@ class CollectionSettings:
             self._take_chunking(event, record)
 
     def _take_order(self, event: RelinkEvent) -> None:
-        """An order that was begun and not done is still one: it is carried out again from its start."""
+        """An order that was begun and not done starts again."""
         if event.state is None or event.state.state == "done":
             self._orders.pop((event.collection, event.id), None)
         else:
@@ -105,9 +105,9 @@ class CollectionSettings:
         self._log.info("a collection's chunking changed", position=str(record.position), reset=event.choice is None)
 
     async def _send_to_dlq(self, letters: Sequence[tuple[int, DeadLetter]]) -> None:
-        """Once, though every start reads the topic from its beginning: what was judged before is passed over."""
-        judged = await self._retrier.retry_forever(self._settings_log.judged_up_to)
-        fresh = [letter for offset, letter in letters if offset >= judged]
+        """Once: every start reads the whole topic, and letters below the checked offset were sent before."""
+        checked = await self._retrier.retry_forever(self._settings_log.checked_offset)
+        fresh = [letter for offset, letter in letters if offset >= checked]
         await self._producer.send_to_dlq(fresh)
         if fresh:
-            await self._retrier.retry_forever(lambda: self._settings_log.keep_judged(letters[-1][0] + 1))
+            await self._retrier.retry_forever(lambda: self._settings_log.store_checked_offset(letters[-1][0] + 1))

@@ -65,7 +65,7 @@ class EncoderThread:
            first, the encoder was away: back to 1. An encoder that goes away with the same batch three times is taken
            for one that the batch brings down.
         3. Where the probe succeeds at once, the batch is bisected.
-        4. A text that fails alone gets its error; but while the encoder is only busy, it is retried for ever.
+        4. A text that fails alone gets its error; but while the encoder is only busy, it is retried without limit.
         """
         size = self._encoder.batch_texts or max(1, len(texts))
         encoded: list[NDArray[np.float32] | Exception] = []

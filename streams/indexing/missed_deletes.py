@@ -2,7 +2,7 @@
 
 A compacted topic keeps a tombstone for `delete.retention.ms` only. Stores that were offline for longer, or restored
 from an old copy, continue at their position and never see what was deleted in between. So at the start each partition
-is checked behind the stored position: where offsets are missing that are old enough for a tombstone to be gone, the
+is checked after the stored position: where offsets are missing that are old enough for a tombstone to be gone, the
 partition's documents are compared with the live keys of the log, and those that are not among them are deleted.
 """
 
@@ -38,7 +38,7 @@ class StoredDocuments(Protocol):
 
 
 async def may_have_missed_deletes(log: PartitionReader, stored: StoredPosition, horizon_ms: int) -> bool:
-    """Whether a tombstone behind the stored position may be gone from the partition.
+    """Whether a tombstone after the stored position may be gone from the partition.
 
     `horizon_ms` is the time before which tombstones may be gone: now less the topic's `delete.retention.ms`. Missing
     offsets were written after the record before them; where that is younger, their tombstones would still be there.

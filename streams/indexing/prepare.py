@@ -157,10 +157,10 @@ class Parsers:
         return decode_sentences(await self._run(encode_sentences_task(upsert, chunking)))
 
     async def prepare(
-        self, upsert: DocumentUpsert, chunking: ChunkingParameters, revision: str | None, turns: Sequence[int]
+        self, upsert: DocumentUpsert, chunking: ChunkingParameters, revision: str | None, boundaries: Sequence[int]
     ) -> PreparedDocument:
         return decode_prepared(
-            await self._run(encode_task(upsert, chunking, revision, turns, self._max_metadata_bytes))
+            await self._run(encode_task(upsert, chunking, revision, boundaries, self._max_metadata_bytes))
         )
 
     async def _run(self, task: bytes) -> bytes:
@@ -266,7 +266,7 @@ class DocumentBuilder:
         return embedded
 
     async def _parse(self, events: Sequence[DecodedEvent], groups: asyncio.Queue[_Group | None]) -> None:
-        """Put the events in groups, in their order, and None behind the last."""
+        """Put the events in groups, in their order, and None after the last."""
         tasks = [asyncio.create_task(self._parsed(event)) for event in events]
         try:
             documents: list[tuple[DecodedEvent, PreparedDocument, tuple[str, ...]]] = []

@@ -88,7 +88,7 @@ class Relinker:
         self._log = structlog.get_logger("thalweg.worker")
 
     async def run(self) -> None:
-        """Carry out orders for ever."""
+        """Carry out orders until cancelled."""
         while True:
             await self.process_orders()
             await asyncio.sleep(POLL_SECONDS)

@@ -108,7 +108,7 @@ def set_back(
     """The offsets to commit, by partition, where the group is ahead of the store.
 
     `stored` are the last offsets the stores hold, -1 for none; None where the group's offsets count. A group
-    that is behind stays there: records it reads again are known and only get their receipts again.
+    that lags behind stays there: records it reads again are known and only get their receipts again.
     Raises StoresAheadOfLog, whose message ends with `advice`.
     """
     resets: dict[TopicPartition, int] = {}

@@ -17,10 +17,10 @@ AWAY = (KafkaError, OSError, TimeoutError)
 
 
 class PartitionReader:
-    """Reads one partition; only committed records are seen. Its methods raise one of AWAY while the broker does not
-    answer, and may be called again.
+    """Reads committed records of one partition. Methods raise one of AWAY while the broker does not answer, and may be
+    called again.
 
-    A batch that cannot be read stands in `unreadable` until `skip` passes it by.
+    A batch that cannot be read stands in `unreadable` until it is skipped.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class SettingsTopic(PartitionReader):
         self._reading: LogConsumer | None = None
         self._next = 0
 
-    async def news(self) -> list[SourceRecord]:
+    async def new_records(self) -> list[SourceRecord]:
         """The records since the last call that returned, up to the end as it is now. One request, if there are none."""
         try:
             if self._reading is None:
@@ -99,12 +99,12 @@ class SettingsTopic(PartitionReader):
         self._next = end
         return records
 
-    async def judged_up_to(self) -> int:
+    async def checked_offset(self) -> int:
         async with self._consumer(self._group) as consumer:
             consumer.assign([self._partition])
             return await consumer.committed(self._partition) or 0
 
-    async def keep_judged(self, offset: int) -> None:
+    async def store_checked_offset(self, offset: int) -> None:
         async with self._consumer(self._group) as consumer:
             consumer.assign([self._partition])
             await consumer.commit({self._partition: offset})

@@ -94,7 +94,7 @@ GAP_HEADERS: Final = (("", b""),)
 @dataclass(frozen=True)
 class SourceRecord:
     """A record of one topic, undecoded; or a gap: there is nothing between the record before and this offset, itself
-    included, but aborted transactions, their marks, what compaction took, and batches that were passed by."""
+    included, but aborted transactions, their marks, what compaction took, and skipped batches."""
 
     partition: int
     offset: int

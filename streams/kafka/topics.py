@@ -213,7 +213,7 @@ def murmur2_partition(partitions: int) -> Callable[[bytes], int]:
 
 
 async def watch_partitions(connection: KafkaConnection, topic: str, partitions: int) -> None:
-    """Look for ever; a broker that is away is asked again. Raises PartitionsAdded."""
+    """Poll until cancelled, also while the broker is away. Raises PartitionsAdded."""
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         try:

@@ -29,7 +29,7 @@ RETRY_SECONDS = 2.0
 
 
 class LogTransport(Transport):
-    """Keeps `unreadable` up to date with the batches at which partitions stopped; `skip` says which to pass by."""
+    """Keeps `unreadable` up to date with the batches at which partitions stopped; `skip` says which to skip."""
 
     Consumer: ClassVar[Any]
 
@@ -46,7 +46,7 @@ class _ConsumerThread(AIOKafkaConsumerThread):
         super().__post_init__()
         transport = cast("LogTransport", self.transport)
         self._skip, self._unreadable = transport.skip, transport.unreadable
-        self._handed_out: dict[KafkaPartition, int] = {}  # the offset behind what the agents got, gaps included
+        self._delivered: dict[KafkaPartition, int] = {}  # the offset after what the agents got, gaps included
         self._standing: dict[KafkaPartition, tuple[UnreadableBatch, float]] = {}  # and when to try again
 
     def _create_worker_consumer(self, transport: Any) -> Any:
@@ -75,18 +75,18 @@ class _ConsumerThread(AIOKafkaConsumerThread):
     def _with_gaps(
         self, before: Mapping[Any, int], after: Mapping[Any, int], records: Mapping[Any, Collection[Any]]
     ) -> Mapping[Any, Collection[Any]]:
-        """The records, and behind those of a partition a gap, where its position went further than they reach."""
+        """The records, and after those of a partition a gap, where its position went further than they reach."""
         whole = dict(records)
         for place, position in after.items():
-            reached = self._handed_out.get(place, before.get(place, position))
+            reached = self._delivered.get(place, before.get(place, position))
             if before.get(place, position) < reached:  # set back meanwhile
                 reached = before[place]
             for record in records.get(place, ()):
                 reached = record.offset + 1
             if reached < position:
                 whole[place] = [*records.get(place, ()), _gap(place, position - 1)]
-            self._handed_out[place] = position
-        self._handed_out = {place: self._handed_out[place] for place in after}
+            self._delivered[place] = position
+        self._delivered = {place: self._delivered[place] for place in after}
         return whole
 
     def _stop_at(self, consumer: Any, found: UnreadableBatch) -> None:
@@ -115,7 +115,7 @@ class _Consumer(Consumer):
 
     def _new_offset(self, tp: Any) -> int | None:
         """The agents acknowledge the records of a partition in their order, so the last one says how far it is. (Faust
-        looks for offsets that are missing, and waits for ever for those that the log does not have:
+        looks for offsets that are missing, and waits without end for those that the log does not have:
         https://github.com/faust-streaming/faust/issues/378.)"""
         acked = self._acked[tp]
         if not acked:

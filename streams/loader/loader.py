@@ -165,14 +165,14 @@ class Loader:
     settings: WorkerSettings
     connection: KafkaConnection
     wait: bool
-    patience_seconds: float
+    timeout_seconds: float
     quiet: bool
 
     @classmethod
-    def of(cls, data_dir: Path | None, *, wait: bool, patience_seconds: float, quiet: bool) -> "Loader":
+    def of(cls, data_dir: Path | None, *, wait: bool, timeout_seconds: float, quiet: bool) -> "Loader":
         """Raises Unreachable when nothing runs there."""
         settings = settings_for(data_dir)
-        return cls(settings, settings.kafka.at(bootstrap_servers(settings)), wait, patience_seconds, quiet)
+        return cls(settings, settings.kafka.at(bootstrap_servers(settings)), wait, timeout_seconds, quiet)
 
     def load(self, paths: Sequence[str], selection: Selection) -> Loaded:
         """Every document the paths hold. What would end as a dead letter is not published but listed as refused.
@@ -238,7 +238,7 @@ class Loader:
                     receipts,
                     published,
                     lambda _receipt: searchable.advance(),
-                    patience_seconds=self.patience_seconds,
+                    timeout_seconds=self.timeout_seconds,
                 )
             seconds = time.monotonic() - began
         refused += [
@@ -250,7 +250,7 @@ class Loader:
 
 
 def with_repeated_tombstones(records: Iterable[Record], data_dir: Path, partitions: int) -> Iterator[Record]:
-    """The records, and behind each tombstone one for every other partition in which its document was seen.
+    """The records, and after each tombstone one for every other partition in which its document was seen.
 
     A tombstone removes the records of its own partition only: others would bring the document back when the stores are
     rebuilt. Which these are is known where the stores are on this machine.

@@ -205,15 +205,15 @@ def follow(
     published: Published,
     advance: Callable[[Receipt], None] = lambda _receipt: None,
     *,
-    patience_seconds: float = 60.0,
+    timeout_seconds: float = 60.0,
 ) -> Followed:
     """Read receipts until there is one for everything published.
 
-    Raises Failure when no receipt comes for `patience_seconds`.
+    Raises Failure when no receipt comes for `timeout_seconds`.
     """
     followed = Followed()
     missing = dict(published.reached)
-    deadline = time.monotonic() + patience_seconds
+    deadline = time.monotonic() + timeout_seconds
     while missing:
         try:
             batch = receipts.poll(timeout_ms=_POLL_MS)
@@ -225,7 +225,7 @@ def follow(
         for messages in batch.values():
             for message in messages:
                 receipt = decode_receipt(message.value)
-                deadline = time.monotonic() + patience_seconds
+                deadline = time.monotonic() + timeout_seconds
                 first = published.first.get(receipt.partition, receipt.offset + 1)
                 if not first <= receipt.offset <= published.reached.get(receipt.partition, -1):
                     continue
@@ -238,7 +238,7 @@ def follow(
                     advance(receipt)
         if missing and time.monotonic() > deadline:
             raise Failure(
-                f"Nothing was indexed for {patience_seconds:.0f} s (waiting for {format_positions(missing)}). "
+                f"Nothing was indexed for {timeout_seconds:.0f} s (waiting for {format_positions(missing)}). "
                 "The records are safe in Kafka; is a worker running? See 'thalweg status'."
             )
     followed.settle()

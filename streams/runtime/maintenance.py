@@ -1,4 +1,4 @@
-"""Background care of the vector tables, in threads beside the writer's: maintenance, retention, checksums of files."""
+"""Background maintenance of the vector tables in threads beside the writer's: compaction, retention, checksums."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ class MaintainedWriter(Protocol):
     """The methods may run beside the writer's others."""
 
     def maintain(self) -> MaintenanceReport:
-        """Does what pays now, and reports it."""
+        """Does the maintenance that is due, and reports it."""
         ...
 
     def forget(self, before_ms: int) -> int:
@@ -37,7 +37,7 @@ class MaintainedWriter(Protocol):
 async def maintain_tables(
     writer: MaintainedWriter, thread: StoreThread, metrics: WorkerMetrics, settings: WorkerSettings
 ) -> None:
-    """For ever; at once again after something was done, since more may be due."""
+    """Until cancelled; at once again after something was done, since more may be due."""
     log = structlog.get_logger("thalweg.worker")
     retention = Retention(writer, thread, settings.kafka.provenance_days)
     while True:
@@ -80,7 +80,7 @@ class Retention:
 
 
 async def record_checksums(writer: MaintainedWriter, thread: StoreThread) -> None:
-    """For ever: a file is recorded about a second after it was written."""
+    """Until cancelled: a file is recorded about a second after it was written."""
     while True:
         await thread.run(writer.record_checksums)
         await asyncio.sleep(CHECKSUM_SECONDS)

@@ -138,7 +138,7 @@ class Snapshots:
         metrics.snapshot_age.set_function(self._age_seconds)
 
     async def run(self) -> None:
-        """Make snapshots for ever."""
+        """Make snapshots until cancelled."""
         while True:
             await self.schedule.until_due()
             await self.make()

@@ -12,7 +12,7 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
 from kafka_client.async_clients import LogConsumer, open_consumer
-from schemas.arrivals import Arrivals
+from schemas.clock import Arrivals
 from schemas.settings import KafkaConnection
 from streams.errors import WorkerStuck
 from streams.metrics import WorkerMetrics
@@ -36,7 +36,7 @@ class Log(Protocol):
     """What the broker reports of partitions, over a connection of its own: so a consumer that hangs is noticed."""
 
     async def ends(self) -> Mapping[TopicPartition, int] | None:
-        """The offset after the last committed record of each partition, and the marks behind it; None when the broker
+        """The offset after the last committed record of each partition, and the markers after it; None when the broker
         does not answer. What follows the beginning of an open transaction nobody may read yet."""
         ...
 
@@ -128,7 +128,7 @@ class Watchdog:
         metrics: WorkerMetrics,
         health: Health,
         *,
-        patience_seconds: float,
+        timeout_seconds: float,
         every_seconds: float = 2.0,
         clock: Callable[[], float] = time.monotonic,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
@@ -137,7 +137,7 @@ class Watchdog:
         self._health = health
         self._progress = progress
         self._metrics = metrics
-        self._patience_seconds = patience_seconds
+        self._timeout_seconds = timeout_seconds
         self._every_seconds = every_seconds
         self._clock = clock
         self._now_ms = now_ms
@@ -208,7 +208,7 @@ class Watchdog:
             self._excused_partitions[partition] = now
         excused_at = max(self._excused_at, self._excused_partitions.get(partition, self._excused_at))
         still_seconds = now - max(reached.moved_at, excused_at)
-        if still_seconds > self._patience_seconds:
+        if still_seconds > self._timeout_seconds:
             raise WorkerStuck(
                 f"{partition.topic} partition {partition.partition} has {lag} records waiting and made no progress "
                 f"for {still_seconds:.0f} s."

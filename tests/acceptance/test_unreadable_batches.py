@@ -1,4 +1,4 @@
-"""Batches that nobody can read: the rest goes on, everybody says what and where, and a person passes them by."""
+"""Batches that nobody can read: the rest goes on, everybody says what and where, and a person skips them."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -76,13 +76,13 @@ async def test_the_topic_is_read_to_its_end_whenever_asked_and_keeps_what_was_ju
     try:
         for value in (b"1", b"2"):
             await producer.send_and_wait(name, value, key=b"k", partition=0)
-        assert [record.value for record in await topic.news()] == [b"1", b"2"]
-        assert await topic.news() == []
+        assert [record.value for record in await topic.new_records()] == [b"1", b"2"]
+        assert await topic.new_records() == []
         await producer.send_and_wait(name, None, key=b"k", partition=0)
-        assert [(record.offset, record.value) for record in await topic.news()] == [(2, None)]
-        assert await topic.judged_up_to() == 0
-        await topic.keep_judged(2)
-        assert await topic.judged_up_to() == 2
+        assert [(record.offset, record.value) for record in await topic.new_records()] == [(2, None)]
+        assert await topic.checked_offset() == 0
+        await topic.store_checked_offset(2)
+        assert await topic.checked_offset() == 2
     finally:
         await topic.close()
         await producer.stop()

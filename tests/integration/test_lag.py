@@ -50,7 +50,7 @@ async def of_the_worker(kafka: str, topic: str, applied: Mapping[int, int]) -> t
         progress.expect("text", topic, partition, offset)
     log = KafkaLog(plaintext(kafka), [TopicPartition(topic, partition) for partition in applied])
     try:
-        await Watchdog(log, progress, metrics, Health([]), patience_seconds=300).check()
+        await Watchdog(log, progress, metrics, Health([]), timeout_seconds=300).check()
     finally:
         await log.close()
     samples = [

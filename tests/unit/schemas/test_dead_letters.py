@@ -1,4 +1,4 @@
-"""Orders to pass by a batch."""
+"""Orders to skip a batch."""
 
 import pytest
 

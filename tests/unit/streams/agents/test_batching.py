@@ -101,7 +101,7 @@ async def commits_of(pace: CommitPace, clock: Clock, seconds: float, *, rate: fl
     """How many commits there are while updates come at a rate: each takes what has come since the one before."""
     until, taken, commits = clock.now + seconds, clock.now, 0
     while clock.now < until:
-        await pace.turn()
+        await pace.wait()
         if clock.now - taken < 1 / rate:
             clock.now = taken + 1 / rate
         taken = clock.now
@@ -181,5 +181,5 @@ async def test_many_commits_that_did_not_wait_make_the_next_one_wait_no_longer()
     for _ in range(200):
         clock.now += 0.1
         pace.committed(0.06)
-    await pace.turn()
+    await pace.wait()
     assert clock.slept == [1.0]

@@ -27,17 +27,17 @@ class CurationInMemory:
     def state(self, key: str, value: bytes | None) -> None:
         self.records.append(SourceRecord(0, len(self.records), 1_000, key.encode(), value))
 
-    async def news(self) -> list[SourceRecord]:
+    async def new_records(self) -> list[SourceRecord]:
         if self.failures:
             self.failures -= 1
             raise OSError("the broker is away")
         fresh, self.read = self.records[self.read :], len(self.records)
         return fresh
 
-    async def judged_up_to(self) -> int:
+    async def checked_offset(self) -> int:
         return self.judged
 
-    async def keep_judged(self, offset: int) -> None:
+    async def store_checked_offset(self, offset: int) -> None:
         self.judged = offset
 
 

@@ -29,7 +29,7 @@ class At:
 
 def thread() -> Any:
     made = _ConsumerThread.__new__(_ConsumerThread)
-    made._handed_out = {}
+    made._delivered = {}
     return made
 
 

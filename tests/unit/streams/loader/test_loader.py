@@ -42,7 +42,7 @@ def test_an_interrupted_load_says_how_to_go_on(tmp_path: Path) -> None:
     for name in ("a.md", "b.md"):
         (tmp_path / name).write_text("# Words")
     settings = WorkerSettings(storage=StorageSettings(data_dir=tmp_path / "data"))
-    loader = InterruptedLoader(settings, "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    loader = InterruptedLoader(settings, "127.0.0.1:1", wait=True, timeout_seconds=1, quiet=True)
     with pytest.raises(Failure, match=r"at least 1 records are in the log\. To go on, do the same again"):
         loader.load([str(tmp_path)], Selection())
 
@@ -50,7 +50,7 @@ def test_an_interrupted_load_says_how_to_go_on(tmp_path: Path) -> None:
 def test_folders_in_which_nothing_is_selected_are_refused_before_kafka_is_asked(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# Words")
     (tmp_path / ".hidden.md").write_text("# Words")
-    loader = InterruptedLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    loader = InterruptedLoader(WorkerSettings(), "127.0.0.1:1", wait=True, timeout_seconds=1, quiet=True)
     with pytest.raises(WrongSetting, match=r"Nothing to load: no file in .* matches with --include '\*\.zzz'\."):
         loader.load([str(tmp_path)], Selection(include=["*.zzz"]))
     with pytest.raises(WrongSetting, match=r"matches with --exclude 'a\.\*'\. Hidden files are left out"):
@@ -59,7 +59,7 @@ def test_folders_in_which_nothing_is_selected_are_refused_before_kafka_is_asked(
 
 def test_an_input_that_holds_no_line_today_is_no_mistake(tmp_path: Path) -> None:
     (tmp_path / "changed.jsonl").write_text("")
-    loader = QuietLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    loader = QuietLoader(WorkerSettings(), "127.0.0.1:1", wait=True, timeout_seconds=1, quiet=True)
     for path in (tmp_path, tmp_path / "changed.jsonl"):
         assert loader.load([str(path)], Selection()).published == 0
 
@@ -67,13 +67,13 @@ def test_an_input_that_holds_no_line_today_is_no_mistake(tmp_path: Path) -> None
 def test_the_record_that_is_looked_at_first_is_sent_too(tmp_path: Path) -> None:
     for name in ("a.md", "b.md"):
         (tmp_path / name).write_text("# Words")
-    loader = QuietLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    loader = QuietLoader(WorkerSettings(), "127.0.0.1:1", wait=True, timeout_seconds=1, quiet=True)
     assert loader.load([str(tmp_path)], Selection()).published == 2
 
 
 def test_a_name_that_no_collection_can_have_is_said_once_and_not_for_each_file(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# Words")
-    loader = InterruptedLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    loader = InterruptedLoader(WorkerSettings(), "127.0.0.1:1", wait=True, timeout_seconds=1, quiet=True)
     with pytest.raises(WrongSetting, match="holds a slash"):
         loader.load([str(tmp_path)], Selection("a/b"))
 
@@ -130,7 +130,7 @@ def test_the_command_that_deletes_says_so_beside_what_it_prints(monkeypatch: pyt
     def deletes(_loader: Loader, collection: str, ids: Sequence[str]) -> Loaded:
         return Loaded(1, "0:7", {ABSENT: 1}, [], 0.1, [f"{collection}/{id_}" for id_ in ids])
 
-    nobody = QuietLoader(WorkerSettings(), "127.0.0.1:1", wait=True, patience_seconds=1, quiet=True)
+    nobody = QuietLoader(WorkerSettings(), "127.0.0.1:1", wait=True, timeout_seconds=1, quiet=True)
     monkeypatch.setattr(Loader, "of", lambda *_, **__: nobody)
     monkeypatch.setattr(Loader, "delete", deletes)
     told = CliRunner().invoke(app, ["delete", "notes/bees.md", "--json"])

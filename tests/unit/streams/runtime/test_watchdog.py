@@ -49,7 +49,7 @@ class Scene:
             self.progress,
             self.metrics,
             self.health,
-            patience_seconds=300,
+            timeout_seconds=300,
             clock=lambda: self.now,
             now_ms=lambda: int(self.now * 1000),
         )
@@ -133,7 +133,7 @@ async def test_a_partition_that_stands_still_in_spite_of_lag_ends_the_worker() -
         await scene.after(2)
 
 
-async def test_progress_resets_the_patience() -> None:
+async def test_progress_resets_the_timeout() -> None:
     scene = Scene()
     scene.log.end = 10
     await scene.after(299)
