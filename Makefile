@@ -10,10 +10,10 @@ UPGRADE ?= --upgrade
 BYTECODE := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c 'import query_api.app, streams.app'
 
 .DEFAULT_GOAL := help
-.PHONY: help install setup demo up test lint format bench lock clean
+.PHONY: help install setup demo up test test-all lint format bench lock clean
 
 help: ## Say what each target does.
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: .venv/installed ## Make .venv with what Thalweg runs on (demo and up call this).
 
@@ -44,8 +44,21 @@ demo: install ## Publish a real stream of documents and watch it become searchab
 up: install ## Run everything for one machine: Kafka, topics, worker, query service.
 	@$(BIN)/thalweg up
 
-test: setup ## All tests: unit, integration (real Kafka, real stores), acceptance (both processes).
-	@$(BIN)/python -m pytest
+# Unit tests run in parallel; what starts brokers, workers and services follows in one process, also after a failure.
+PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadscope
+define run-tests
+@failed=0; \
+$(BIN)/python -m pytest $(PARALLEL) -m 'not serial$(1)' tests/unit || failed=1; \
+$(BIN)/python -m pytest -m 'serial$(1)' || failed=1; \
+exit $$failed
+endef
+
+test: setup ## Unit tests, integration (real Kafka, real stores), acceptance (both processes); not the nightly ones.
+	$(call run-tests, and not nightly)
+
+test-all: export THOROUGH ?= 0.05
+test-all: setup ## All tests with more of the randomised ones: THOROUGH=1 for a night of them.
+	$(call run-tests)
 
 lint: setup ## Formatting, rules, types, and which layer may import which.
 	$(BIN)/ruff format --check .

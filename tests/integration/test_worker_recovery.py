@@ -69,7 +69,7 @@ async def digest_after(
         return await digest_of(data_dir)
 
 
-@pytest.mark.parametrize("done_before", [30, 400])
+@pytest.mark.parametrize("done_before", [pytest.param(30, marks=pytest.mark.nightly), 400])
 async def test_after_a_kill_in_the_middle_of_a_load_nothing_is_lost_and_nothing_is_double(
     kafka: str, topic_prefix: str, tmp_path: Path, undisturbed: str, done_before: int
 ) -> None:

@@ -16,6 +16,7 @@ from tests.integration.graph_store.sample_graph import digest_after, digest_of, 
 
 ROOT = Path(__file__).parents[3]
 SECONDS = 120
+EVERY_RUN = "not committed"  # the other points are for `make test-all`
 
 
 def run_writer(folder: Path, point: str) -> subprocess.CompletedProcess[str]:
@@ -43,7 +44,9 @@ def digest_when_carried_on(generation: Generation) -> str:
         writer.close()
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(
+    "point", [pytest.param(each, marks=() if each == EVERY_RUN else pytest.mark.nightly) for each in POINTS]
+)
 def test_killed_anywhere_it_ends_as_if_undisturbed(point: str, tmp_path: Path, undisturbed: dict[int, str]) -> None:
     generation = generation_in(tmp_path)
 

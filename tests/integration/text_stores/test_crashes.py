@@ -30,6 +30,7 @@ LAST_COMMIT = {
     5: "stale chunks are deleted",
     6: "positions are stored",
 }
+EVERY_RUN = 5  # the others are for `make test-all`
 
 FULL_DISK = """
 import resource, signal, sys
@@ -58,7 +59,13 @@ def undisturbed(folder: Path) -> dict[str, list[dict[str, object]]]:
     return contents(generation)
 
 
-@pytest.mark.parametrize("commit", LAST_COMMIT, ids=[f"before {what}" for what in LAST_COMMIT.values()])
+@pytest.mark.parametrize(
+    "commit",
+    [
+        pytest.param(commit, id=f"before {what}", marks=() if commit == EVERY_RUN else pytest.mark.nightly)
+        for commit, what in LAST_COMMIT.items()
+    ],
+)
 def test_killed_before_a_commit_and_applied_again(generation: Generation, tmp_path: Path, commit: int) -> None:
     killed = subprocess.run(
         [*CRASHING_WRITER, str(generation.data_dir), str(commit)], cwd=ROOT, timeout=DEADLINE_SECONDS, check=False

@@ -21,6 +21,7 @@ from query_api.index.snapshot import Snapshot
 from query_api.index.text.filters import DocumentColumns, DocumentIndex
 from query_api.index.text.inverted import ComparedRows
 from query_api.index.text.segments import EVERYTHING, Scope, Segment, Segments
+from query_api.retrieval.stages import SearchBudgets
 from schemas.graph_delta import (
     AboutEdge,
     ChunkEdge,
@@ -31,6 +32,8 @@ from schemas.graph_delta import (
 )
 from schemas.ids import DocumentKey, chunk_id, normalise_name, passage_id
 from tests.statements import statement
+
+PATIENT = SearchBudgets(60, 60, 60, 60, 60, 60)  # for what is judged by its answer on a machine with other work
 
 
 @dataclass(frozen=True)

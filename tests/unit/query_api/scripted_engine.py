@@ -32,7 +32,7 @@ from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval
 from schemas.search import SearchRequest
 from schemas.settings import EmbeddingSettings
-from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts
+from tests.unit.query_api.in_memory_text import PATIENT, InMemoryText, Page, WordCounts
 from tests.unit.query_api.in_memory_usage import InMemoryUsage
 
 FIRST = "g0001"
@@ -247,7 +247,7 @@ class SearchingEngine(ScriptedEngine):
         executor: Executor,
     ) -> AsyncGenerator[SearchFrame, None]:
         self.started += 1
-        settings = SearchSettings(reranker=self.reranker, judge=self.judge)
+        settings = SearchSettings(budgets=PATIENT, reranker=self.reranker, judge=self.judge)
         async for part in search(request, retrieval_id, snapshot, encoder, executor, settings):
             yield part
 

@@ -11,6 +11,7 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.errors import UnparsableDocument
 from indexer.parsing import formats
 from indexer.pipeline import decode_prepared, encode_task
+from indexer.sandbox.child import SandboxLimits
 from indexer.sandbox.sandbox import Sandbox
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
@@ -24,12 +25,13 @@ REASONS = {
     "parser_limit",
 }  # fmt: skip
 KEY = DocumentKey("default", "any")
+LIMITS = SandboxLimits(wall_seconds=280)  # judged by processor time
 PARAMETERS = ChunkingParameters(passage_characters=400, chunk_characters=100, chunk_overlap=20)
 
 
 @pytest.fixture
 async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox("indexer.pipeline:prepare_bytes") as opened:
+    async with Sandbox("indexer.pipeline:prepare_bytes", LIMITS) as opened:
         yield opened
 
 
@@ -56,7 +58,7 @@ async def test_any_input_is_prepared_or_refused_with_a_reason(
     contents: list[bytes] = []
 
     @settings(
-        max_examples=examples(300, 10_000),
+        max_examples=examples(100, 10_000),
         deadline=None,
         database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],

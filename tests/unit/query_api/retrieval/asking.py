@@ -10,7 +10,7 @@ from query_api.retrieval.stages import SearchSettings
 from schemas.frames import Done, Stage
 from schemas.hits import Hit
 from schemas.search import SearchRequest
-from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts
+from tests.unit.query_api.in_memory_text import PATIENT, InMemoryText, Page, WordCounts
 
 PAGES = [
     Page(
@@ -72,5 +72,7 @@ async def ask(
     **request: Any,
 ) -> Answer:
     snapshot, _, encoder = made
-    parts = search(SearchRequest(q=q, **request), "r1", snapshot, encoder, executor, settings or SearchSettings())
+    parts = search(
+        SearchRequest(q=q, **request), "r1", snapshot, encoder, executor, settings or SearchSettings(budgets=PATIENT)
+    )
     return await Answer().filled(parts)

@@ -9,9 +9,9 @@ import pytest
 from query_api.rerankers.port import RerankerUnavailable
 from query_api.rerankers.served import ServedReranker
 from query_api.retrieval.rerank import asks_reranker
-from query_api.retrieval.stages import SearchBudgets, SearchSettings
+from query_api.retrieval.stages import SearchSettings
 from schemas.search import SearchRequest
-from tests.unit.query_api.in_memory_text import Page, world
+from tests.unit.query_api.in_memory_text import PATIENT, Page, world
 from tests.unit.query_api.rerankers.stub_reranker import StubReranker, served
 from tests.unit.query_api.retrieval.asking import Answer, ask
 
@@ -24,7 +24,7 @@ DEPTH = 10
 
 
 def settings(reranker: ServedReranker | None) -> SearchSettings:
-    return SearchSettings(reranker=reranker)
+    return SearchSettings(budgets=PATIENT, reranker=reranker)
 
 
 def last_first(question: str, text: str) -> float:
@@ -213,7 +213,7 @@ async def test_it_is_used_where_there_is_one_unless_the_request_says_otherwise(e
     for wanted, used in ((None, True), (True, True), (False, False)):
         answer = await asked(executor, reranker, reranker=wanted)
         assert ("rerank" in answer.stages) is used
-        assert answer.parts[0].budget_seconds == SearchBudgets().total_seconds + (7.0 if used else 0.0)
+        assert answer.parts[0].budget_seconds == PATIENT.total_seconds + (7.0 if used else 0.0)
     assert [hit.model_dump() for hit in answer.hits] == [hit.model_dump() for hit in plain.hits]
 
 

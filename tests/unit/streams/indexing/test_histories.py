@@ -42,7 +42,7 @@ def content(bench: Bench) -> dict[str, Any]:
 
 
 @settings(
-    max_examples=examples(300, 5_000), deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=False
+    max_examples=examples(150, 5_000), deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=False
 )
 @given(histories)
 async def test_any_delivery_leaves_what_the_log_says(history: History) -> None:

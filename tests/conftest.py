@@ -1,0 +1,50 @@
+"""What all tests share: which of them run alone, one Kafka for a run, and durations by folder at its end."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from hypothesis import settings
+
+from streams.embedded_kafka.broker import EmbeddedKafka
+
+TESTS = Path(__file__).parent
+SLOWEST_FOLDERS = 10
+
+settings.register_profile("outcome", deadline=None)  # a loaded machine fails no test
+settings.load_profile("outcome")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that start processes and brokers of their own would starve one another: they are `serial`."""
+    for item in items:
+        if item.path.is_relative_to(TESTS / "integration") or item.path.is_relative_to(TESTS / "acceptance"):
+            item.add_marker("serial")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    seconds: Counter[str] = Counter()
+    tests: Counter[str] = Counter()
+    for report in (each for reports in terminalreporter.stats.values() for each in reports):
+        if isinstance(report, pytest.TestReport):
+            folder = str(Path(report.nodeid.partition("::")[0]).parent)
+            seconds[folder] += report.duration
+            tests[folder] += report.when == "call"
+    terminalreporter.section("slowest folders")
+    for folder, spent in seconds.most_common(SLOWEST_FOLDERS):
+        terminalreporter.write_line(f"{spent:7.1f} s {tests[folder]:5} tests  {folder}")
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The bootstrap servers of one embedded broker for the whole run; topic prefixes keep tests apart."""
+    with EmbeddedKafka(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker.bootstrap_servers
+
+
+@pytest.fixture
+def topic_prefix() -> str:
+    """A prefix nobody else uses, so that no test sees another one's records."""
+    return f"test-{uuid4().hex[:12]}."
