@@ -248,7 +248,7 @@ class WorkerProcess:
 
     def _look_for_failure(self, part: SearchFrame) -> None:
         """All that a worker reads is in its memory: a step that failed there met a lock that nobody opens. Raises
-        WorkerLost; an answer that was told up to Done is left as it is."""
+        WorkerLost; an answer that is complete is left as it is."""
         match part:
             case Stage(name=name, error=str(error)):
                 self._end(f"the step {name} failed in it: {error}")

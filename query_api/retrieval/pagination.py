@@ -79,7 +79,7 @@ class PinnedSnapshots:
     the event loop only.
 
     The time counts from when the snapshot was the current one, so that it ends before the worker removes the versions
-    of the tables it is pinned to; further pages do not prolong it. LinkedNames cannot be guessed, and none is given out
+    of the tables it is pinned to; further pages do not prolong it. Names cannot be guessed, and none is given out
     twice, so a cursor of an earlier process finds nothing rather than something else.
     """
 

@@ -1,6 +1,6 @@
 """The first places put into another order by a model that reads the question with each of their texts.
 
-Not the mode `rerank`, in which the graph re-orders what the vector channel finds. The model reads the same places
+Not the mode `graph_rerank`, in which the graph re-orders what the vector channel finds. The model reads the same places
 whatever the page, so pages agree; what stands behind them stays where it was. A model that is late or broken leaves the
 order as it was, and the answer says why.
 """

@@ -84,11 +84,6 @@ class GraphView:
         return type(self)(self._segments.compacted(), self.position)
 
     @property
-    def overlay_documents(self) -> int:
-        """Documents in newer segments: when they are many, a new base makes searches cheaper."""
-        return sum(part.segment.n_documents for part in self._segments[1:])
-
-    @property
     def n_documents(self) -> int:
         return sum(part.segment.n_documents - part.n_deleted for part in self._segments)
 
@@ -148,10 +143,6 @@ class GraphView:
     def document_of_passage(self, passage: int) -> int:
         part = self._segments.of(passage, "passages")
         return int(part.segment.passage_documents[passage - part.passages]) + part.documents
-
-    def collection_of_passage(self, passage: int) -> str:
-        part = self._segments.of(passage, "passages")
-        return part.segment.collections[part.segment.passage_documents[passage - part.passages]]
 
     def documents_of_passages(self, passages: Numbers) -> Numbers:
         """(n_passages,) the document of each."""

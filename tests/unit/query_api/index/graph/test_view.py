@@ -63,7 +63,7 @@ def test_many_single_changes_leave_few_segments_and_the_same_base() -> None:
         view = view.with_changes([(DocumentKey("a", f"d{number}"), change)], number + 1)
     assert view._segments[0].segment is base
     assert len(view._segments) <= 9
-    assert view.overlay_documents == 100
+    assert view.n_documents == 150
     assert view.passage_frequencies(np.array([entity_key_of("a", "x")], dtype=np.uint64)).tolist() == [150]
 
 

@@ -1,4 +1,4 @@
-"""PassageTexts over segments: whatever history the segments have, a passage reads as it was stored."""
+"""Passages over segments: whatever history the segments have, a passage reads as it was stored."""
 
 from typing import Any
 
