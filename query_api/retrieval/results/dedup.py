@@ -38,8 +38,8 @@ def without_duplicates(
 ) -> list[RankedPassage]:
     """The places that say something new; each with the duplicates that were left out for it.
 
-    `said` is {index in `places`: what stands there}; a place of which nothing is known stays. Texts are the same if they
-    differ by blanks and case only. With a `threshold`, chunks of that cosine and above are duplicates too;
+    `said` is {index in `places`: what stands there}; a place of which nothing is known stays. Texts are the same if
+    they differ by blanks and case only. With a `threshold`, chunks of that cosine and above are duplicates too;
     `vectors`, {chunk id: (dimension,) float32, L2-normalised}, may lack some.
     """
     kept: list[int] = []
