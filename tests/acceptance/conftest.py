@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.installation import Installation, installation
+from tests.support.processes.installation import Installation, installation
 
 
 @pytest.fixture(scope="session")

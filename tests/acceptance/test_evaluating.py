@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.installation import Installation, installation
-from tests.waiting import wait_until
+from tests.support.processes.installation import Installation, installation
+from tests.support.waiting import wait_until
 
 SUBJECTS = ["heron", "otter", "badger", "falcon", "beaver", "lynx", "salmon", "viper", "marten", "raven"]
 

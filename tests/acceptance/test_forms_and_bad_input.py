@@ -15,9 +15,9 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
 from schemas.receipts import Receipt, decode_receipt
-from tests.installation import Installation
-from tests.unit.indexer.parsing.made_documents import pdf
-from tests.waiting import wait_until
+from tests.support.fixtures.office_files import pdf
+from tests.support.processes.installation import Installation
+from tests.support.waiting import wait_until
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 OTHER_TRACE = "00-11111111111111111111111111111111-2222222222222222-00"

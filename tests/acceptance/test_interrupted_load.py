@@ -7,8 +7,8 @@ from pathlib import Path
 
 import httpx
 
-from tests.installation import Installation, installation
-from tests.waiting import wait_until
+from tests.support.processes.installation import Installation, installation
+from tests.support.waiting import wait_until
 
 FILES = 3_000
 

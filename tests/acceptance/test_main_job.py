@@ -10,8 +10,8 @@ import httpx
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from schemas.receipts import format_token
-from tests.installation import Installation
-from tests.waiting import wait_until
+from tests.support.processes.installation import Installation
+from tests.support.waiting import wait_until
 
 
 def frames_of(lines: list[str]) -> list[tuple[str, str, dict[str, Any]]]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import httpx
 
-from tests.installation import free_port, installation
-from tests.waiting import wait_until
+from tests.support.processes.installation import free_port, installation
+from tests.support.waiting import wait_until
 
 HASHING = {"THALWEG_EMBEDDING__PROVIDER": "hashing"}
 TEXTS = {"weir.md": "# Weir\n\nA weir holds the river back.", "dam.md": "# Dam\n\nA dam closes the valley of Basel."}

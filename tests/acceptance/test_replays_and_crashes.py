@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.installation import ROOT, Installation, installation
-from tests.waiting import wait_until
+from tests.support.processes.installation import ROOT, Installation, installation
+from tests.support.waiting import wait_until
 
 SAMPLE = ROOT / "deploy" / "samples" / "peps.jsonl.xz"
 HASHING = {"THALWEG_EMBEDDING__PROVIDER": "hashing"}

@@ -24,8 +24,8 @@ from schemas.errors import Exit, Unreachable
 from schemas.settings import KafkaConnection
 from schemas.topics import TopicSpec
 from streams.kafka.topics import ensure_topics
-from tests.installation import installation
-from tests.secured_broker import (
+from tests.support.processes.installation import installation
+from tests.support.processes.secured_kafka import (
     CLIENT_SECRET,
     KEY_PASSWORD,
     PASSWORD,

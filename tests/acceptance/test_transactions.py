@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import Message, Producer
 
 from schemas.topics import TopicNames
-from tests.installation import Installation, installation
-from tests.waiting import wait_until
+from tests.support.processes.installation import Installation, installation
+from tests.support.waiting import wait_until
 
 DOCUMENTS = TopicNames("thalweg.").documents
 SECONDS = 30

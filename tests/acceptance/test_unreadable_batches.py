@@ -9,9 +9,9 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from schemas.topics import TopicNames
-from tests.damaged_log import Damage, damage_batch
-from tests.installation import Installation, installation
-from tests.waiting import wait_until
+from tests.support.kafka import Damage, damage_batch
+from tests.support.processes.installation import Installation, installation
+from tests.support.waiting import wait_until
 
 NAMES = TopicNames("thalweg.")
 DAMAGES: dict[int, Damage] = {1: "checksum", 2: "codec", 3: "content"}

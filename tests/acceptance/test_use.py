@@ -4,8 +4,8 @@ from typing import Any
 
 import httpx
 
-from tests.installation import Installation
-from tests.waiting import wait_until
+from tests.support.processes.installation import Installation
+from tests.support.waiting import wait_until
 
 QUESTION: dict[str, Any] = {"q": "the mill by the weir", "collection": "mills", "k": 2}
 

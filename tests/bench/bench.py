@@ -38,8 +38,8 @@ from indexer.pipeline import prepare
 from schemas.events import DocumentUpsert
 from schemas.settings import EmbeddingSettings
 from tests.bench.corpora import BenchCorpus, markdown_sample, read_corpus
-from tests.installation import Installation, installation
-from tests.waiting import wait_until
+from tests.support.processes.installation import Installation, installation
+from tests.support.waiting import wait_until
 
 MODEL_CHUNKS = 3_000
 SEARCH_CHUNKS = 10_000

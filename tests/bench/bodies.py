@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.bench.bench import commit, machine, say
-from tests.service_process import MIB, Probe, ServiceProcess, service_process
+from tests.support.processes.query_service import MIB, Probe, ServiceProcess, service_process
 
 QUIET_SECONDS = 10
 JSON = {"Content-Type": "application/json"}

@@ -17,7 +17,7 @@ import structlog
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.damaging import Experiment, Tally, is_live, kinds_of, make_stores, summary
+from tests.support.oracles.corruption import Experiment, Tally, is_live, kinds_of, make_stores, summary
 
 OF_OTHERS = 3
 HARMLESS = {"lance hint"}  # where Lance begins to look for the newest version; a wrong one changes nothing

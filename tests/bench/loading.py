@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.bench.bench import commit, machine, say
 from tests.bench.poison import TEXT, Sent, publish
-from tests.installation import Installation, installation
+from tests.support.processes.installation import Installation, installation
 
 ROUNDS = ("load0", "load1")
 

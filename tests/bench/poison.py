@@ -25,8 +25,8 @@ from schemas.settings import KafkaSettings
 from schemas.topics import TopicNames
 from streams.loader.publishing import Published, follow, open_producer, open_receipts
 from tests.bench.bench import commit, machine, say
-from tests.connections import plaintext
-from tests.installation import Installation, installation
+from tests.support.kafka import plaintext
+from tests.support.processes.installation import Installation, installation
 
 NAMES = TopicNames(KafkaSettings().topic_prefix)
 ROUNDS = ("clean", "poisoned", "poisoned", "clean") * 4

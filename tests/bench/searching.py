@@ -18,8 +18,8 @@ from lancedb.rerankers import RRFReranker
 from indexer.embedding.encoder import Encoder
 from indexer.generations import Generation
 from tests.bench.bench import timed
-from tests.installation import free_port
-from tests.waiting import wait_until
+from tests.support.processes.installation import free_port
+from tests.support.waiting import wait_until
 
 WARMING = 10
 K = 10

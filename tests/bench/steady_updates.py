@@ -25,7 +25,7 @@ from aiokafka import AIOKafkaProducer
 
 from schemas.topics import TopicNames
 from tests.bench.bench import commit, machine, say, spread
-from tests.installation import Installation, installation
+from tests.support.processes.installation import Installation, installation
 
 DOCUMENTS = 300
 SAMPLE_SECONDS = 10.0

@@ -20,8 +20,8 @@ from schemas.topics import TopicSpec, topic_specs
 from streams.embedded_kafka.broker import BrokerCrashed, BrokerSettings, EmbeddedKafka
 from streams.kafka.topics import Difference, ensure_topics, inspect_topics
 from streams.ports import free_port
-from tests.connections import plaintext
-from tests.waiting import wait_until
+from tests.support.kafka import plaintext
+from tests.support.waiting import wait_until
 
 
 async def send(bootstrap_servers: str, topic: str, values: list[bytes], largest: int = MIB) -> None:

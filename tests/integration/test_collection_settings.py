@@ -22,8 +22,8 @@ from schemas.topics import TopicSpec
 from streams.kafka.partition_reader import SettingsTopic
 from streams.kafka.topics import ensure_topics
 from streams.runtime.progress import Unreadable
-from tests.connections import plaintext
-from tests.integration.worker_process import Client, client, running_worker
+from tests.support.kafka import plaintext
+from tests.support.processes.worker import Client, client, running_worker
 
 TEXT = " ".join(f"Sentence {number} says that river {number} flows to the sea in its bed." for number in range(12))
 

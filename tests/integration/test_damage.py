@@ -24,7 +24,7 @@ from query_api.index.generation import OpenedGeneration
 from query_api.index.stores import Stores
 from query_api.index.text.snapshot import TextReader
 from query_api.settings import ServiceSettings
-from tests.damaging import (
+from tests.support.oracles.corruption import (
     Experiment,
     Tally,
     changed,
@@ -35,7 +35,7 @@ from tests.damaging import (
     text_answers,
     written_document,
 )
-from tests.waiting import eventually
+from tests.support.waiting import eventually
 
 SEED = 14
 HARMLESS = "lance hint"  # Lance takes a wrong one for none

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.foreign_clients import CLIENTS, CODECS, Sent
-from tests.integration.worker_process import WorkerProcess, client, running_worker
+from tests.support.processes.producers import CLIENTS, CODECS, Sent
+from tests.support.processes.worker import WorkerProcess, client, running_worker
 
 TEXT = "The Rhine flows past Basel. Basel lies in Switzerland."
 

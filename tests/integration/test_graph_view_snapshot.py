@@ -10,7 +10,7 @@ from indexer.write.kuzu import GraphWriter
 from query_api.index.graph.view import GraphView
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
-from tests.unit.query_api.graph_histories import Batch, everything, histories
+from tests.support.oracles.graph_views import Batch, everything, histories
 
 
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -17,10 +17,9 @@ from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import LanceWriter
 from streams.agents.graph import decode_change
 from streams.kafka.records import SourceRecord
-from tests.effort import examples
-from tests.unit.streams.delivering import countdown, deliver
-from tests.unit.streams.log_histories import Crash, History, Outcome, histories
-from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, InMemoryBroker, upsert
+from tests.support.effort import examples
+from tests.support.fakes.worker import GENERATION, NAMES, Bench, InMemoryBroker, upsert
+from tests.support.oracles.document_log import Crash, History, Outcome, countdown, deliver, histories
 
 TOPICS = {NAMES.graph(GENERATION): "graph", NAMES.indexed: "indexed", NAMES.dead_letters: "dead-letters"}
 

@@ -15,8 +15,8 @@ from streams.metrics import WorkerMetrics
 from streams.runtime.health import Health
 from streams.runtime.progress import Progress, TopicPartition
 from streams.runtime.watchdog import KafkaLog, Watchdog
-from tests.connections import plaintext
-from tests.waiting import eventually
+from tests.support.kafka import plaintext
+from tests.support.waiting import eventually
 
 TOLERANCE_SECONDS = 5.0
 

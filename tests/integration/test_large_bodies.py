@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from tests.bench.bodies import JSON, empty_objects, envelope_of_empty_lists, full_batch, metadata_of_empty_lists
-from tests.service_process import MIB, Probe, ServiceProcess, service_process
-from tests.waiting import wait_until
+from tests.support.processes.query_service import MIB, Probe, ServiceProcess, service_process
+from tests.support.waiting import wait_until
 
 OTHERS_WAIT_SECONDS = 8.0  # a busy machine takes two
 KEPT_BYTES = 100 * MIB

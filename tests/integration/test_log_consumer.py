@@ -17,8 +17,7 @@ from schemas.dead_letters import Extent, encode_skip, skip_key
 from schemas.topics import TopicSpec
 from streams.embedded_kafka.broker import EmbeddedKafka
 from streams.kafka.topics import ensure_topics
-from tests.connections import plaintext
-from tests.damaged_log import Damage, damage_batch
+from tests.support.kafka import Damage, damage_batch, plaintext
 
 
 class Broker(NamedTuple):

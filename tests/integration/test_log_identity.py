@@ -14,9 +14,9 @@ from schemas.receipts import decode_receipt
 from schemas.topics import TopicNames
 from streams.errors import WorkerExit
 from streams.kafka.topics import murmur2_partition, topic_id
-from tests.connections import plaintext
-from tests.integration.worker_process import PARTITIONS, WorkerProcess, client, running_worker, wait_for
-from tests.waiting import wait_until
+from tests.support.kafka import plaintext
+from tests.support.processes.worker import PARTITIONS, WorkerProcess, client, running_worker, wait_for
+from tests.support.waiting import wait_until
 
 
 async def administer(kafka: str, *, delete: Sequence[str] = (), partitions: tuple[str, int] | None = None) -> None:

@@ -25,7 +25,7 @@ from schemas.graph_delta import Contribution, decode_contribution
 from schemas.hits import Hit
 from schemas.search import SearchRequest
 from schemas.settings import EmbeddingSettings
-from tests.integration.worker_process import Client, WorkerProcess, client, running_worker, wait_for
+from tests.support.processes.worker import Client, WorkerProcess, client, running_worker, wait_for
 
 TEXT = " ".join(f"Sentence {number} says that river {number} flows to the sea in its bed." for number in range(60))
 

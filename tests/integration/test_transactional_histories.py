@@ -20,9 +20,9 @@ from schemas.ids import DocumentKey
 from schemas.topics import TopicNames, TopicSpec
 from streams.faust_app import group_name
 from streams.kafka.topics import ensure_topics
-from tests.connections import plaintext
-from tests.effort import examples
-from tests.integration.worker_process import (
+from tests.support.effort import examples
+from tests.support.kafka import plaintext
+from tests.support.processes.worker import (
     PARTITIONS,
     Client,
     WorkerProcess,

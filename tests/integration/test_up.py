@@ -20,8 +20,8 @@ from schemas.settings import KafkaSettings
 from schemas.topics import topic_specs
 from streams.kafka.topics import inspect_topics
 from streams.ports import free_port
-from tests.connections import plaintext
-from tests.waiting import wait_until
+from tests.support.kafka import plaintext
+from tests.support.waiting import wait_until
 
 STAND_IN = '''
 """Answers /readyz like the worker or the service; a file `<part>.fails` holds the code it is to end with at once."""

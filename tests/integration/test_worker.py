@@ -14,7 +14,7 @@ from query_api.index.text.snapshot import TextReader
 from schemas.graph_delta import decode_contribution
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, encode_retrieval
-from tests.integration.worker_process import WorkerProcess, client, partition_of, running_worker, wait_for
+from tests.support.processes.worker import WorkerProcess, client, partition_of, running_worker, wait_for
 
 TEXT = "The Rhine flows past Basel. Basel lies in Switzerland. The Rhine is a river of Europe."
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from query_api.index.worker_state import WorkerMonitor
 from schemas.errors import Exit
 from schemas.runtime import read_state
-from tests.integration.worker_process import WorkerProcess, client, running_worker, wait_for
+from tests.support.processes.worker import WorkerProcess, client, running_worker, wait_for
 
 
 def private(path: Path) -> bool:

@@ -12,7 +12,7 @@ from indexer.verify import verify_when_complete
 from schemas.errors import Exit
 from streams.embedded_kafka.broker import BrokerSettings, EmbeddedKafka
 from streams.ports import free_port
-from tests.integration.worker_process import Client, WorkerProcess, client, running_worker, wait_for
+from tests.support.processes.worker import Client, WorkerProcess, client, running_worker, wait_for
 
 DOCUMENTS = 250
 PLACES = ("Basel", "Mainz", "Cologne", "Rotterdam", "Vienna", "Budapest", "Belgrade")

@@ -10,9 +10,8 @@ import pytest
 
 from indexer.generations import current_generation, read_manifest
 from schemas.errors import Exit
-from tests.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint
-from tests.integration.worker_process import client, running_worker, wait_for
-from tests.local_endpoint import BROKEN, Answer, busy
+from tests.support.fakes.model_endpoints import BROKEN, Answer, EmbeddingsEndpoint, busy, embeddings_endpoint
+from tests.support.processes.worker import client, running_worker, wait_for
 
 SECRET = "sk-very-secret-0123456789"
 

@@ -7,7 +7,7 @@ import pytest
 
 from indexer.generations import Generation
 from indexer.write.kuzu import GraphWriter
-from tests.integration.graph_store.sample_graph import generation_in
+from tests.support.fixtures.graph import generation_in
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from indexer.errors import StoreInDoubt
 from indexer.generations import Generation
 from indexer.write import kuzu, kuzu_compaction
 from indexer.write.kuzu import GraphWriter
-from tests.integration.graph_store.sample_graph import generation_in, story
+from tests.support.fixtures.graph import generation_in, story
 
 SNAPSHOT_AFTER = 2
 POINTS = (

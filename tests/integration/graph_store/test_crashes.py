@@ -12,7 +12,7 @@ from indexer.read.kuzu import POINTER, SnapshotFile, latest_snapshot, read_graph
 from indexer.verify import graph_digest
 from indexer.write.kuzu import GraphWriter
 from tests.integration.graph_store.crashing_writer import POINTS, SNAPSHOT_AFTER
-from tests.integration.graph_store.sample_graph import digest_after, digest_of, document, generation_in, story
+from tests.support.fixtures.graph import digest_after, digest_of, document, generation_in, story
 
 ROOT = Path(__file__).parents[3]
 SECONDS = 120

@@ -11,7 +11,7 @@ from indexer.errors import StoreInUse
 from indexer.generations import Generation
 from indexer.write import kuzu_compaction
 from indexer.write.kuzu import GraphWriter
-from tests.integration.graph_store.sample_graph import (
+from tests.support.fixtures.graph import (
     Change,
     digest_after,
     digest_of,

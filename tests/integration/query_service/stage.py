@@ -32,8 +32,8 @@ from schemas.receipts import Receipt, encode_receipt
 from schemas.settings import LimitSettings
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
-from tests.connections import plaintext
-from tests.waiting import eventually
+from tests.support.kafka import plaintext
+from tests.support.waiting import eventually
 
 EVENTS = {"Accept": "text/event-stream"}
 

@@ -15,8 +15,8 @@ from schemas.errors import MalformedEvent
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.records import DeadLetter, letter_headers, omitted_headers
 from streams.kafka.topics import ensure_topics
-from tests.connections import plaintext
 from tests.integration.query_service.stage import serving, settings_for
+from tests.support.kafka import plaintext
 
 BEGAN_MS = 1_790_000_000_000
 POISON = b'\x1b[31m{"id": \x00\xff "caf\xc3\xa9"\n'

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from tests.integration.query_service.stage import EVENTS, Stage, frames_of
-from tests.waiting import eventually
+from tests.support.waiting import eventually
 
 SUBJECTS = ["gauge", "ferry", "lock", "weir", "bridge", "mill"]
 

@@ -10,9 +10,9 @@ import pytest
 from query_api.health import readiness
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
-from tests.connections import plaintext
 from tests.integration.query_service.stage import GENERATION, Stage, make_generation, serving, settings_for, working
-from tests.waiting import eventually
+from tests.support.kafka import plaintext
+from tests.support.waiting import eventually
 
 SEED = 20261123
 EXAMPLES = 6  # for each operation, beside those made of its parameters' bounds

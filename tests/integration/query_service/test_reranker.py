@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.integration.query_service.stage import EVENTS, Stage, frames_of, on_stage
-from tests.local_endpoint import BROKEN
-from tests.reranking_endpoint import reranking_endpoint
-from tests.waiting import eventually
+from tests.support.fakes.model_endpoints import BROKEN, reranking_endpoint
+from tests.support.waiting import eventually
 
 DEPTH = 6
 QUESTION = "which mill grinds rye and barley by the river"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from schemas.errors import Exit
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 
 def test_each_line_is_json_where_it_is_no_terminal(tmp_path: Path) -> None:

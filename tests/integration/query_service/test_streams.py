@@ -21,9 +21,9 @@ from tests.integration.query_service.stage import (
     serving,
     settings_for,
 )
-from tests.unit.query_api.scripted_engine import ScriptedEngine, make_hit
-from tests.unit.query_api.scripted_engine import make_generation as make_scripted_generation
-from tests.waiting import eventually
+from tests.support.fakes.engine import ScriptedEngine, make_hit
+from tests.support.fakes.engine import make_generation as make_scripted_generation
+from tests.support.waiting import eventually
 
 
 async def test_a_stream_that_is_cut_off_goes_on_where_it_stopped(stage: Stage) -> None:

@@ -9,14 +9,14 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from query_api.health import readiness
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
-from tests.connections import plaintext
 from tests.integration.query_service.stage import (
     Stage,
     on_stage,
     serving,
     settings_for,
 )
-from tests.waiting import eventually
+from tests.support.kafka import plaintext
+from tests.support.waiting import eventually
 
 
 async def test_lag_is_told_against_the_end_of_the_log(stage: Stage) -> None:

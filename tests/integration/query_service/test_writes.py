@@ -12,7 +12,6 @@ from schemas.ids import DocumentKey
 from schemas.receipts import parse_token
 from schemas.topics import topic_specs
 from streams.kafka.topics import ensure_topics, topic_id
-from tests.connections import plaintext
 from tests.integration.query_service.stage import (
     EVENTS,
     Stage,
@@ -20,6 +19,7 @@ from tests.integration.query_service.stage import (
     serving,
     settings_for,
 )
+from tests.support.kafka import plaintext
 
 
 async def test_every_search_after_a_write_shows_that_write(stage: Stage) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from indexer.generations import Generation
 from indexer.write.lance import LanceWriter
-from tests.integration.text_stores.sample_rows import DIMENSION, generation_in
+from tests.support.fixtures.text_rows import DIMENSION, generation_in
 
 
 @pytest.fixture

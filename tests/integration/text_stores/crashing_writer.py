@@ -14,7 +14,7 @@ from pathlib import Path
 
 from indexer.schema import StoredPosition
 from indexer.write.lance import LanceWriter
-from tests.integration.text_stores.sample_rows import DIMENSION, generation_in, story
+from tests.support.fixtures.text_rows import DIMENSION, generation_in, story
 
 
 class FatalCommits:

@@ -9,7 +9,7 @@ import pytest
 from indexer.generations import Generation
 from indexer.write.lance import LanceWriter
 from query_api.index.text.snapshot import TextReader
-from tests.integration.text_stores.sample_rows import (
+from tests.support.fixtures.text_rows import (
     DIMENSION,
     contents,
     expected_rows,
@@ -37,7 +37,7 @@ import resource, signal, sys
 from pathlib import Path
 from indexer.errors import TransientStoreError
 from indexer.write.lance import LanceWriter
-from tests.integration.text_stores.sample_rows import DIMENSION, generation_in, story
+from tests.support.fixtures.text_rows import DIMENSION, generation_in, story
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 writer = LanceWriter.open(generation_in(Path(sys.argv[1])), DIMENSION)

@@ -18,7 +18,7 @@ from indexer.write.lance_rows import IndexedRows
 from query_api.index.text.segments import Scope
 from query_api.index.text.snapshot import TextReader, TextSnapshot
 from schemas.filters import parse_condition
-from tests.integration.text_stores.sample_rows import (
+from tests.support.fixtures.text_rows import (
     DIMENSION,
     document,
     generation_in,

@@ -9,7 +9,7 @@ from indexer.write import lance
 from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters
 from query_api.index.text.snapshot import TextReader
-from tests.integration.text_stores.sample_rows import DIMENSION, document
+from tests.support.fixtures.text_rows import DIMENSION, document
 
 
 def test_many_small_commits_end_in_few_files_and_full_indexes(generation: Generation) -> None:

@@ -14,7 +14,7 @@ from query_api.index.text.segments import Scope
 from query_api.index.text.snapshot import TextReader
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, RetrievedHit
-from tests.integration.text_stores.sample_rows import (
+from tests.support.fixtures.text_rows import (
     DIMENSION,
     contents,
     document,

@@ -12,7 +12,7 @@ from indexer.write.lance_rows import IndexedRows
 from query_api.index.text.segments import Scope
 from query_api.index.text.snapshot import TextReader, TextSnapshot
 from schemas.ids import DocumentKey
-from tests.integration.text_stores.sample_rows import DIMENSION, document, tombstone, vector_of
+from tests.support.fixtures.text_rows import DIMENSION, document, tombstone, vector_of
 
 
 def snapshot_with(generation: Generation, writer: LanceWriter, *documents: IndexedRows) -> TextSnapshot:

@@ -15,7 +15,7 @@ from indexer.write.lance_maintenance import MaintenanceParameters
 from indexer.write.lance_rows import IndexedRows
 from query_api.index.text.snapshot import TextReader, TextSnapshot
 from schemas.ids import DocumentKey
-from tests.integration.text_stores.sample_rows import (
+from tests.support.fixtures.text_rows import (
     DIMENSION,
     document,
     expected_rows,

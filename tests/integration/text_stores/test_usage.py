@@ -13,8 +13,8 @@ from indexer.schema import RETRIEVALS, RETRIEVALS_SCHEMA
 from indexer.write.lance import LanceWriter
 from query_api.index.text.snapshot import TextReader
 from schemas.provenance import Retrieval, encode_retrieval
-from tests.integration.text_stores.sample_rows import DIMENSION
-from tests.unit.query_api.in_memory_usage import made_feedback, made_retrieval
+from tests.support.fakes.usage import made_feedback, made_retrieval
+from tests.support.fixtures.text_rows import DIMENSION
 
 LATER = ("ranks", "seconds", "outcome", "cached", "offset")
 

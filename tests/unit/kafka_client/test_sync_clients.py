@@ -9,7 +9,7 @@ from kafka.errors import KafkaError
 
 from kafka_client.sync_clients import AdminClient
 from streams.ports import free_port
-from tests.connections import plaintext
+from tests.support.kafka import plaintext
 
 
 def open_sockets() -> set[str]:

@@ -8,7 +8,7 @@ import random
 
 from schemas.graph_delta import AboutEdge, ChunkEdge, ChunkNode, Contribution, LinkEdge, MentionEdge
 from schemas.ids import DocumentKey, chunk_id, passage_id
-from tests.statements import statement
+from tests.support.fixtures.graph import statement
 
 COLLECTION = "encyclopedia"
 CHUNKS, MENTIONS_OF_CHUNK, LINKS, STATEMENTS = 7, 6, 26, 2

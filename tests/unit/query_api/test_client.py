@@ -16,7 +16,7 @@ from query_api.cli.display import show_end, show_hit, snippet
 from query_api.client import DEFAULT_URL, ServiceBusy, ServiceClient, ServiceUnavailable, locate_service, parse_events
 from schemas.errors import Exit, Failure, Unreachable, WrongSetting
 from schemas.runtime import Running, announce
-from tests.unit.query_api.scripted_engine import make_hit
+from tests.support.fakes.engine import make_hit
 
 
 def client(answer: Callable[[httpx.Request], httpx.Response], key: str | None = None) -> ServiceClient:

@@ -11,7 +11,7 @@ from query_api import dead_letters
 from query_api.dead_letters import PREVIEW_BYTES, DeadLetterReader, LetterRecord, detail, escaped, summary
 from query_api.index.follower import Span
 from schemas.dead_letters import OMITTED_HEADER, DeadLetterSummary
-from tests.connections import plaintext
+from tests.support.kafka import plaintext
 
 
 class OneLetter:

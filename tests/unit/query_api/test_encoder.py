@@ -15,8 +15,8 @@ from indexer.errors import EncoderBusy, EncoderFailure, EncoderRefused, EncoderU
 from indexer.generations import open_generation
 from query_api.encoder import GuardedEncoder, load_encoder
 from schemas.settings import EmbeddingSettings
-from tests.embeddings_endpoint import embeddings_endpoint
-from tests.unit.query_api.scripted_engine import MANIFEST
+from tests.support.fakes.engine import MANIFEST
+from tests.support.fakes.model_endpoints import embeddings_endpoint
 
 
 class FailingEncoder(HashingEncoder):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from query_api import middleware as module
 from query_api.middleware import BodyBudget, JsonSize, OverBudget, json_size
-from tests.unit.query_api.running_service import Running, problem, service_over
-from tests.unit.query_api.scripted_engine import ScriptedEngine
+from tests.support.fakes.engine import ScriptedEngine
+from tests.support.fakes.service import Running, problem, service_over
 
 TEXT = {"Content-Type": "text/plain"}
 

@@ -11,7 +11,7 @@ from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordR
 from query_api.provenance import ProvenanceQueue
 from schemas.ids import Position
 from schemas.provenance import Retrieval, decode_retrieval
-from tests.waiting import eventually
+from tests.support.waiting import eventually
 
 
 class FlakyWriter:

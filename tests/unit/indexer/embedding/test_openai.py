@@ -21,8 +21,17 @@ from indexer.errors import (
     TextNotEncoded,
 )
 from schemas.settings import EmbeddingSettings
-from tests.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint
-from tests.local_endpoint import BREAKING_OFF, BROKEN, CUT, HANGING, Answer, Rows, busy
+from tests.support.fakes.model_endpoints import (
+    BREAKING_OFF,
+    BROKEN,
+    CUT,
+    HANGING,
+    Answer,
+    EmbeddingsEndpoint,
+    Rows,
+    busy,
+    embeddings_endpoint,
+)
 
 SECRET = "sk-very-secret-0123456789"
 DIARY = "my private diary"

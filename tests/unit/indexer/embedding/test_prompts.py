@@ -13,7 +13,7 @@ from indexer.embedding.model_files import model_folder
 from indexer.embedding.onnx_encoder import open_bert
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingSettings
-from tests.embeddings_endpoint import embeddings_endpoint
+from tests.support.fakes.model_endpoints import embeddings_endpoint
 from tests.unit.indexer.embedding.tiny_bert import WIDTH, write_model
 
 E5 = {"prompts": {"query": "river ", "passage": "sea "}, "default_prompt_name": None}

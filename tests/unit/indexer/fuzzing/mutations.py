@@ -6,7 +6,7 @@ from zipfile import ZipFile
 
 from hypothesis import strategies as st
 
-from tests.unit.indexer.parsing.made_documents import archive, docx, pdf
+from tests.support.fixtures.office_files import archive, docx, pdf
 from tests.unit.indexer.parsing.test_eight_formats import DOCUMENTS
 
 MOST_CHANGES = 8

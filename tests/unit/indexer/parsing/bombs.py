@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
-from tests.unit.indexer.parsing.made_documents import archive, docx_parts, pdf, pdf_file
+from tests.support.fixtures.office_files import archive, docx_parts, pdf, pdf_file
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 CSV = "text/csv"

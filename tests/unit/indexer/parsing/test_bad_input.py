@@ -6,7 +6,7 @@ import pytest
 
 from indexer.errors import UnparsableDocument
 from indexer.parsing import formats, media_type_of, parse
-from tests.unit.indexer.parsing.made_documents import archive, docx, docx_parts, pdf
+from tests.support.fixtures.office_files import archive, docx, docx_parts, pdf
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 HTML = b"<!DOCTYPE html><html><body><h1>Rivers</h1></body></html>"

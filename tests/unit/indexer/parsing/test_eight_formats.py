@@ -10,7 +10,7 @@ from indexer.chunking.splitter import ChunkingParameters, chunk
 from indexer.documents import ChunkedDocument, ParsedDocument
 from indexer.parsing import media_type_of, parse
 from schemas.ids import DocumentKey
-from tests.unit.indexer.parsing.made_documents import Blocks, docx, pdf
+from tests.support.fixtures.office_files import Blocks, docx, pdf
 
 KEY = DocumentKey("default", "rivers")
 FLOW = (

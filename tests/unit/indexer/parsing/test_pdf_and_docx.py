@@ -6,7 +6,7 @@ from indexer.parsing import parse
 from indexer.pipeline import prepare
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
-from tests.unit.indexer.parsing.made_documents import Blocks, archive, docx, docx_parts, pdf
+from tests.support.fixtures.office_files import Blocks, archive, docx, docx_parts, pdf
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 LONG = "The current is fastest in the thalweg of a river, and boats going down the river keep to it wherever they can. "

@@ -6,7 +6,7 @@ import pytest
 from indexer.graph_schema import NODE_TABLES, RELATIONSHIP_TABLES, columns_of, statements_that_create
 from indexer.write.kuzu_rows import GraphRows, arrow_rows
 from schemas.graph_delta import Contribution
-from tests.integration.graph_store.sample_graph import document
+from tests.support.fixtures.graph import document
 
 
 def contribution(number: int) -> Contribution:

@@ -10,7 +10,7 @@ from indexer.schema import PASSAGES_SCHEMA, chunks_schema, decompress_body
 from indexer.text_analysis import terms_of
 from indexer.write.lance_rows import IndexedRows, chunks_table, passages_table, retrievals_table
 from schemas.provenance import Retrieval, RetrievedHit, decode_retrieval, encode_retrieval
-from tests.integration.text_stores.sample_rows import DIMENSION, document, tombstone
+from tests.support.fixtures.text_rows import DIMENSION, document, tombstone
 
 
 def test_each_chunk_is_a_row_with_its_vector_and_hash() -> None:

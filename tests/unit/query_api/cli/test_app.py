@@ -16,7 +16,7 @@ from query_api.client import ServerSentEvent
 from query_api.settings import ServiceBlock, ServiceSettings
 from schemas.errors import Exit, InUse, WrongSetting
 from schemas.settings import StorageSettings
-from tests.unit.query_api.scripted_engine import make_hit
+from tests.support.fakes.engine import make_hit
 
 HIT = json.loads(make_hit(1).model_dump_json(by_alias=True))
 META = {"snapshot": {"positions": "0:7", "generation": "g0001"}}

@@ -18,7 +18,7 @@ from uvicorn.server import ServerState
 
 from query_api.cli.server import MAX_URL_BYTES, SEND_BUFFER_BYTES, ProblemProtocol, bind, server_config
 from query_api.settings import ServiceBlock
-from tests.waiting import eventually
+from tests.support.waiting import eventually
 
 
 class Connection:

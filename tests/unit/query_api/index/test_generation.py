@@ -3,7 +3,7 @@
 from query_api.index.generation import GraphChange, LiveGraph
 from query_api.index.graph.view import GraphView
 from schemas.ids import DocumentKey
-from tests.unit.query_api.in_memory_text import Page
+from tests.support.fakes.text_stores import Page
 
 
 def page(name: str, text: str = "It is here.") -> Page:

@@ -18,9 +18,9 @@ from schemas.graph_delta import MentionEdge, encode_contribution
 from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, encode_receipt
 from schemas.settings import StorageSettings
-from tests.unit.query_api.in_memory_text import Page
-from tests.unit.query_api.scripted_engine import Reader, ScriptedEngine, make_generation
-from tests.waiting import eventually
+from tests.support.fakes.engine import Reader, ScriptedEngine, make_generation
+from tests.support.fakes.text_stores import Page
+from tests.support.waiting import eventually
 
 ONE = Page("one", "One", [["It is here."]], collection="wiki")
 

@@ -10,8 +10,8 @@ import pytest
 from indexer.generations import Generation
 from indexer.integrity.files import Damage
 from query_api.index.stores import IntegrityMonitor
-from tests.unit.query_api.scripted_engine import ScriptedEngine
-from tests.waiting import eventually
+from tests.support.fakes.engine import ScriptedEngine
+from tests.support.waiting import eventually
 
 TABLE = Damage("lance/chunks.lance/data/a.lance", "does not match its checksum")
 SNAPSHOT = Damage("snapshots/1.kuzu", "does not match its checksum")

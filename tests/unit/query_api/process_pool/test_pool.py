@@ -25,8 +25,8 @@ from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.hits import Hit
 from schemas.search import SearchRequest
-from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_generation, make_hit
-from tests.waiting import eventually
+from tests.support.fakes.engine import ScriptedEngine, Words, make_generation, make_hit
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.skipif(search_process_count(2) < 2, reason="processes are not copied on this system")
 

@@ -29,8 +29,8 @@ from query_api.retrieval.stages import SearchFailed
 from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.hits import SnapshotInfo
 from schemas.search import SearchRequest
-from tests.unit.query_api.scripted_engine import make_hit
-from tests.waiting import eventually
+from tests.support.fakes.engine import make_hit
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.skipif(search_process_count(2) < 2, reason="processes are not copied on this system")
 

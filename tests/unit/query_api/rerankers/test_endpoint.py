@@ -11,8 +11,17 @@ from query_api.rerankers import endpoint as module
 from query_api.rerankers.endpoint import EndpointReranker
 from query_api.rerankers.port import RerankerFailure, RerankerRefused, RerankerUnavailable, TextsNotScored
 from query_api.settings import RerankerSettings
-from tests.local_endpoint import BREAKING_OFF, BROKEN, CUT, HANGING, Answer, Rows, busy
-from tests.reranking_endpoint import RerankingEndpoint, reranking_endpoint
+from tests.support.fakes.model_endpoints import (
+    BREAKING_OFF,
+    BROKEN,
+    CUT,
+    HANGING,
+    Answer,
+    RerankingEndpoint,
+    Rows,
+    busy,
+    reranking_endpoint,
+)
 
 SECRET = "sk-very-secret-0123456789"
 DIARY = "my private diary"

@@ -10,8 +10,8 @@ import pytest
 from query_api.rerankers.port import Reranker, RerankerFailure, RerankerRefused, RerankerUnavailable, TextsNotScored
 from query_api.rerankers.served import ServedReranker
 from query_api.settings import RerankerSettings
-from tests.unit.query_api.rerankers.stub_reranker import StubReranker, served
-from tests.waiting import eventually
+from tests.support.fakes.reranker import StubReranker, served
+from tests.support.waiting import eventually
 
 SETTINGS = RerankerSettings(provider="cross-encoder", model="stub")
 

@@ -10,7 +10,7 @@ from query_api.retrieval.stages import SearchSettings
 from schemas.frames import Done, Stage
 from schemas.hits import Hit
 from schemas.search import SearchRequest
-from tests.unit.query_api.in_memory_text import PATIENT, InMemoryText, Page, WordCounts
+from tests.support.fakes.text_stores import PATIENT, InMemoryText, Page, WordCounts
 
 PAGES = [
     Page(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.unit.query_api.in_memory_text import Page
+from tests.support.fakes.text_stores import Page
 
 
 def _page(name: str, title: str, text: str, **front_matter: Any) -> Page:

@@ -16,7 +16,7 @@ from schemas.frames import Meta
 from schemas.hits import Understanding
 from schemas.ids import entity_id
 from schemas.search import SearchRequest
-from tests.unit.query_api.in_memory_text import Page, world
+from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.asking import PAGES, QUESTION, Answer, ask
 
 

@@ -5,7 +5,7 @@ from datetime import date
 from query_api.retrieval.cache import AnswerKey, ResultCache, SnapshotIdentity, replay_answer
 from schemas.frames import Done, Meta, SearchFrame
 from schemas.hits import SnapshotInfo
-from tests.unit.query_api.scripted_engine import make_hit
+from tests.support.fakes.engine import make_hit
 
 INFO = SnapshotInfo(generation="g0001", graph_position=1, table_versions={}, positions="0:7", as_of="now")
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from query_api.retrieval.results.confidence import FEATURES
 from query_api.retrieval.stages import SearchSettings
 from schemas.errors import MalformedFilter
-from tests.unit.query_api.in_memory_text import Page, world
+from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.asking import PAGES, ask
 
 COPIES = [

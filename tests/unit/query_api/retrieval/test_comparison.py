@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from query_api.retrieval.comparison import Compared, Comparer
-from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts, world
+from tests.support.fakes.text_stores import InMemoryText, Page, WordCounts, world
 
 RIVER = Page("river", "River", [["The river is high.", "Boats wait."]])
 LAKE = Page("lake", "Lake", [["The lake is calm."]])

@@ -4,7 +4,7 @@ from concurrent.futures import Executor
 
 import pytest
 
-from tests.unit.query_api.in_memory_text import world
+from tests.support.fakes.text_stores import world
 from tests.unit.query_api.retrieval.asking import ask
 from tests.unit.query_api.retrieval.documentation_site import SITE
 

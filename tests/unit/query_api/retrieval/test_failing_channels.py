@@ -11,7 +11,7 @@ from query_api.retrieval.pipeline import search
 from query_api.retrieval.stages import SearchBudgets, SearchFailed, SearchSettings
 from schemas.frames import Meta, Stage
 from schemas.search import SearchRequest
-from tests.unit.query_api.in_memory_text import InMemoryText, Page, world
+from tests.support.fakes.text_stores import InMemoryText, Page, world
 from tests.unit.query_api.retrieval.asking import PAGES, QUESTION, SIDE_BY_SIDE, ask
 
 

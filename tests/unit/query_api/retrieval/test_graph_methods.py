@@ -7,7 +7,7 @@ import pytest
 
 from schemas.errors import MalformedFilter
 from schemas.search import GraphMethod
-from tests.unit.query_api.in_memory_text import Page, world
+from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.asking import PAGES, ask
 
 METHODS = get_args(GraphMethod)

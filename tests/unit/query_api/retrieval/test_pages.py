@@ -4,7 +4,7 @@ from concurrent.futures import Executor
 
 import pytest
 
-from tests.unit.query_api.in_memory_text import Page, world
+from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.asking import ask
 
 MANY = [

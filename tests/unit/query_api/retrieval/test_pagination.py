@@ -9,7 +9,7 @@ from query_api.index.snapshot import Snapshot
 from query_api.retrieval.cache import question_of
 from query_api.retrieval.pagination import Cursor, PinnedSnapshots, read_cursor, write_cursor
 from schemas.search import SearchRequest
-from tests.unit.query_api.in_memory_text import InMemoryText, WordCounts, world
+from tests.support.fakes.text_stores import InMemoryText, WordCounts, world
 
 CURSOR = Cursor("a-snapshot", "a-question", 40)
 

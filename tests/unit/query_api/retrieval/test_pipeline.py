@@ -7,7 +7,7 @@ import pytest
 from query_api.retrieval.stages import SearchFailed
 from schemas.errors import MalformedFilter
 from schemas.frames import Meta
-from tests.unit.query_api.in_memory_text import Page, world
+from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.asking import PAGES, SIDE_BY_SIDE, ask
 
 

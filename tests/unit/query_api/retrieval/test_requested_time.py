@@ -9,7 +9,7 @@ import pytest
 from query_api.retrieval.stages import SearchSettings
 from schemas.frames import Meta
 from schemas.hits import PeriodInQuestion
-from tests.unit.query_api.in_memory_text import Page, world
+from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.asking import Answer, ask
 
 NOW = datetime(2026, 5, 14, 15, 30, tzinfo=UTC)

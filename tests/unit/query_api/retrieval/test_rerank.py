@@ -11,8 +11,8 @@ from query_api.rerankers.served import ServedReranker
 from query_api.retrieval.rerank import asks_reranker
 from query_api.retrieval.stages import SearchSettings
 from schemas.search import SearchRequest
-from tests.unit.query_api.in_memory_text import PATIENT, Page, world
-from tests.unit.query_api.rerankers.stub_reranker import StubReranker, served
+from tests.support.fakes.reranker import StubReranker, served
+from tests.support.fakes.text_stores import PATIENT, Page, world
 from tests.unit.query_api.retrieval.asking import Answer, ask
 
 RIVERS = [

@@ -12,7 +12,7 @@ from query_api.retrieval.subqueries import merged, parts_to_search
 from schemas.frames import Meta
 from schemas.ids import DocumentKey
 from schemas.search import SearchRequest
-from tests.unit.query_api.in_memory_text import Page, world
+from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.asking import PAGES, ask
 
 WATERS = [

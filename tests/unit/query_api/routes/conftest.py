@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from query_api.index.stores import GraphFile
-from tests.unit.query_api.running_service import PAGES, Running, service_over
-from tests.unit.query_api.scripted_engine import ScriptedEngine, make_generation, make_hit
+from tests.support.fakes.engine import ScriptedEngine, make_generation, make_hit
+from tests.support.fakes.service import PAGES, Running, service_over
 
 
 @pytest.fixture

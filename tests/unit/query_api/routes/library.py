@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.unit.query_api.in_memory_text import Page
-from tests.unit.query_api.running_service import Running, service_over
-from tests.unit.query_api.scripted_engine import SearchingEngine, make_generation
-from tests.waiting import eventually
+from tests.support.fakes.engine import SearchingEngine, make_generation
+from tests.support.fakes.service import Running, service_over
+from tests.support.fakes.text_stores import Page
+from tests.support.waiting import eventually
 
 
 def note(number: int, text: str = "The river is high.", collection: str = "a") -> Page:

@@ -1,7 +1,7 @@
 """`/v1/analytics`: counted over what was recorded."""
 
-from tests.unit.query_api.in_memory_usage import made_feedback, made_retrieval
-from tests.unit.query_api.running_service import PAGES, Running, problem
+from tests.support.fakes.service import PAGES, Running, problem
+from tests.support.fakes.usage import made_feedback, made_retrieval
 
 RIVER, MEASURED, FELL = (chunk for chunk, _, _ in PAGES[0].chunks())
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.query_api.running_service import Running, problem, service_over
-from tests.unit.query_api.scripted_engine import ScriptedEngine, make_generation
+from tests.support.fakes.engine import ScriptedEngine, make_generation
+from tests.support.fakes.service import Running, problem, service_over
 
 
 async def test_a_body_without_length_is_cut_off_at_the_limit(running: Running) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.fakes.service import Running, problem
 from tests.unit.query_api.routes.library import library
-from tests.unit.query_api.running_service import Running, problem
 
 
 @pytest.fixture

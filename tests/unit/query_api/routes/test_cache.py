@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from indexer.errors import EncoderUnavailable
-from tests.unit.query_api.in_memory_text import Page
+from tests.support.fakes.service import Running, events
+from tests.support.fakes.text_stores import Page
 from tests.unit.query_api.routes.library import change, found, library, note
-from tests.unit.query_api.running_service import Running, events
 
 
 async def statistics(running: Running) -> dict[str, Any]:

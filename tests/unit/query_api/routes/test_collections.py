@@ -9,7 +9,7 @@ from query_api.ingest.producer import OutgoingRecord
 from query_api.routes import collections
 from schemas.curation import ChunkingChoice, ChunkingEvent, LinkingChoice, LinkingEvent
 from schemas.ids import Position
-from tests.unit.query_api.running_service import Running, problem
+from tests.support.fakes.service import Running, problem
 
 PATH = "/v1/collections/notes/chunking"
 

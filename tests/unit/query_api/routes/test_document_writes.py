@@ -9,8 +9,8 @@ import pytest
 from query_api.ingest.producer import OutgoingRecord
 from query_api.settings import ServiceSettings
 from schemas.ids import Position
-from tests.unit.query_api.running_service import Running, problem
-from tests.unit.query_api.scripted_engine import ScriptedEngine, app_over
+from tests.support.fakes.engine import ScriptedEngine, app_over
+from tests.support.fakes.service import Running, problem
 
 
 async def test_writes_are_refused_while_kafka_is_away_and_searches_go_on(running: Running) -> None:

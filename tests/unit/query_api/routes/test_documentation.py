@@ -9,7 +9,7 @@ import pytest
 from query_api.app import create_app
 from query_api.settings import ServiceSettings
 from schemas.settings import StorageSettings
-from tests.unit.query_api.running_service import Running, problem
+from tests.support.fakes.service import Running, problem
 
 
 async def test_the_page_loads_all_it_needs_from_the_service_itself(running: Running) -> None:

@@ -7,9 +7,9 @@ from query_api.index.follower import FollowedRecord
 from query_api.index.manager import reached_token
 from schemas.ids import DocumentKey
 from schemas.receipts import Receipt, encode_receipt
-from tests.unit.query_api.in_memory_text import Page
-from tests.unit.query_api.running_service import Running, events, problem
-from tests.waiting import eventually
+from tests.support.fakes.service import Running, events, problem
+from tests.support.fakes.text_stores import Page
+from tests.support.waiting import eventually
 
 
 async def test_a_document_is_shown_with_its_text(running: Running) -> None:

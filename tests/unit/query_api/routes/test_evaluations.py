@@ -7,8 +7,8 @@ import pytest
 from query_api.evaluation import metrics
 from query_api.evaluation.in_process import Evaluations
 from query_api.retrieval.stages import SearchFailed
-from tests.unit.query_api.running_service import Running
-from tests.waiting import eventually
+from tests.support.fakes.service import Running
+from tests.support.waiting import eventually
 
 QUESTIONS = [
     {"id": "q1", "text": "river", "relevant": {"notes/river.md": 1, "ada": 0}, "kind": "exact"},

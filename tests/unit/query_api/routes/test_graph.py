@@ -1,7 +1,7 @@
 """`/v1/chunks`, `/v1/nodes` and `/v1/graph`: the graph walked by hand."""
 
 from schemas.ids import entity_id
-from tests.unit.query_api.running_service import PAGES, Running
+from tests.support.fakes.service import PAGES, Running
 
 
 async def test_a_chunk_is_shown_with_its_passage_and_without_its_vector(running: Running) -> None:

@@ -10,9 +10,9 @@ from query_api.health import readiness
 from query_api.index.follower import Span
 from query_api.index.lag import LagMonitor
 from schemas.runtime import WorkerState, write_state
-from tests.unit.query_api.running_service import PAGES, Running, problem, service_over
-from tests.unit.query_api.scripted_engine import ScriptedEngine, SearchingEngine, Words, make_generation
-from tests.waiting import eventually
+from tests.support.fakes.engine import ScriptedEngine, SearchingEngine, Words, make_generation
+from tests.support.fakes.service import PAGES, Running, problem, service_over
+from tests.support.waiting import eventually
 
 
 async def test_the_service_is_alive_before_it_is_ready_and_says_what_is_missing(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from query_api.admission import FIRST_GUESS_SECONDS
-from tests.unit.query_api.running_service import PAGES, Running, events, problem, service_over
-from tests.unit.query_api.scripted_engine import ScriptedEngine, make_generation, make_hit
-from tests.waiting import eventually
+from tests.support.fakes.engine import ScriptedEngine, make_generation, make_hit
+from tests.support.fakes.service import PAGES, Running, events, problem, service_over
+from tests.support.waiting import eventually
 
 EVENTS = {"Accept": "text/event-stream"}
 AT_ONCE = 4

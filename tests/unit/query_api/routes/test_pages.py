@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.fakes.engine import Tables
+from tests.support.fakes.service import events, problem
 from tests.unit.query_api.routes.library import change, found, library, note
-from tests.unit.query_api.running_service import events, problem
-from tests.unit.query_api.scripted_engine import Tables
 
 KEYWORD: dict[str, Any] = {"q": "river", "mode": "keyword", "k": 3}
 

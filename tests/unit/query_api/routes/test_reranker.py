@@ -12,12 +12,12 @@ from query_api.health import readiness
 from query_api.rerankers.port import RerankerRefused
 from query_api.rerankers.served import ServedReranker
 from query_api.settings import RerankerSettings
-from tests.reranking_endpoint import RerankingEndpoint, reranking_endpoint
-from tests.unit.query_api.rerankers.stub_reranker import StubReranker
+from tests.support.fakes.engine import SearchingEngine, make_generation
+from tests.support.fakes.model_endpoints import RerankingEndpoint, reranking_endpoint
+from tests.support.fakes.reranker import StubReranker
+from tests.support.fakes.service import Running, events, problem, service_over
+from tests.support.waiting import eventually
 from tests.unit.query_api.routes.library import found, library, note
-from tests.unit.query_api.running_service import Running, events, problem, service_over
-from tests.unit.query_api.scripted_engine import SearchingEngine, make_generation
-from tests.waiting import eventually
 
 NOTES = [note(1, "The river is high."), note(2, "River, river, river."), note(3, "High water in the river is high.")]
 

@@ -7,8 +7,8 @@ import pytest
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord
 from schemas.ids import Position
 from schemas.provenance import Feedback, decode_provenance
-from tests.unit.query_api.in_memory_usage import made_feedback, made_retrieval
-from tests.unit.query_api.running_service import Running, problem
+from tests.support.fakes.service import Running, problem
+from tests.support.fakes.usage import made_feedback, made_retrieval
 
 
 class Log:

@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 
 from indexer.errors import TransientStoreError
 from query_api.retrieval.stages import SearchFailed
-from tests.unit.query_api.running_service import Running, events, problem
-from tests.waiting import eventually
+from tests.support.fakes.service import Running, events, problem
+from tests.support.waiting import eventually
 
 
 async def test_a_search_is_answered_as_json_with_its_snapshot_and_its_paths(running: Running) -> None:

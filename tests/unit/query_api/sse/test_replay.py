@@ -9,7 +9,7 @@ import pytest
 from query_api.sse.replay import EventId, RecordedStream, ReplayBuffer, encode_frame, new_retrieval_id
 from schemas.frames import Done, Stage, StreamError
 from schemas.search import SearchRequest
-from tests.unit.query_api.scripted_engine import make_hit
+from tests.support.fakes.engine import make_hit
 
 REQUEST = SearchRequest(q="the river")
 

@@ -14,9 +14,9 @@ from query_api.settings import ServiceBlock
 from query_api.sse.replay import RecordedStream, ReplayBuffer
 from query_api.sse.stream import SearchStreams, accepts_events
 from schemas.search import SearchRequest
-from tests.unit.query_api.in_memory_text import world
-from tests.unit.query_api.scripted_engine import ScriptedEngine, Words, make_hit
-from tests.waiting import eventually
+from tests.support.fakes.engine import ScriptedEngine, Words, make_hit
+from tests.support.fakes.text_stores import world
+from tests.support.waiting import eventually
 
 REQUEST = SearchRequest(q="the river")
 SNAPSHOT = world([])[0]

@@ -7,7 +7,7 @@ from contextlib import aclosing
 import pytest
 
 from streams.agents.batching import BURST, CommitPace, gathered
-from tests.waiting import eventually
+from tests.support.waiting import eventually
 
 A_MOMENT = 0.001
 FOR_EVER = 3600.0

@@ -16,8 +16,8 @@ from streams.agents.batching import CommitPace
 from streams.agents.documents import DocumentsAgent
 from streams.errors import StoreFailure
 from streams.kafka.records import SourceRecord
-from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, delete, upsert
-from tests.waiting import eventually, wait_until
+from tests.support.fakes.worker import GENERATION, NAMES, Bench, delete, upsert
+from tests.support.waiting import eventually, wait_until
 
 AT_ONCE = CommitPace(0.0)
 

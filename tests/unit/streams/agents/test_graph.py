@@ -12,7 +12,7 @@ from streams.agents.graph import BUSY_PAUSE_SECONDS, BUSY_WITHIN_SECONDS, GraphA
 from streams.errors import StoreFailure
 from streams.kafka.records import SourceRecord
 from streams.runtime.snapshots import Snapshots, SnapshotSchedule
-from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, contribution_of, disk_full, gap
+from tests.support.fakes.worker import GENERATION, NAMES, Bench, contribution_of, disk_full, gap
 
 TOPIC = NAMES.graph(GENERATION)
 

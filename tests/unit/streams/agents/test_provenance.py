@@ -7,7 +7,7 @@ import pytest
 from schemas.provenance import Feedback, Retrieval, encode_feedback, encode_retrieval
 from streams.agents.provenance import ProvenanceAgent
 from streams.kafka.records import SourceRecord
-from tests.unit.streams.worker_doubles import NAMES, Bench
+from tests.support.fakes.worker import NAMES, Bench
 
 
 class InMemoryRetrievals:

@@ -10,7 +10,7 @@ from indexer.linking import LinkingRules
 from streams.indexing.collection_settings import CollectionSettings
 from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier
-from tests.unit.streams.worker_doubles import NAMES, Bench
+from tests.support.fakes.worker import NAMES, Bench
 
 DEFAULTS = ChunkingParameters()
 

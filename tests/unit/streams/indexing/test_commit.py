@@ -15,7 +15,7 @@ from schemas.receipts import NOTHING_DELETED
 from streams.errors import StoreFailure
 from streams.indexing.batch import split
 from streams.kafka.records import SourceRecord
-from tests.unit.streams.worker_doubles import (
+from tests.support.fakes.worker import (
     NAMES,
     Bench,
     PowerCut,

@@ -16,10 +16,9 @@ from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
 from streams.indexing.embed import PROBE, EncoderThread
 from streams.metrics import WorkerMetrics
 from streams.runtime.progress import Progress
-from tests.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint
-from tests.local_endpoint import BROKEN, CUT, Answer, busy
-from tests.unit.streams.worker_doubles import Bench, upsert
-from tests.waiting import eventually
+from tests.support.fakes.model_endpoints import BROKEN, CUT, Answer, EmbeddingsEndpoint, busy, embeddings_endpoint
+from tests.support.fakes.worker import Bench, upsert
+from tests.support.waiting import eventually
 
 TEXTS = [f"text {number}" for number in range(6)]
 

@@ -7,10 +7,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 
 from streams.kafka.records import SourceRecord
-from tests.effort import examples
-from tests.unit.streams.delivering import countdown, deliver
-from tests.unit.streams.log_histories import BAD, Crash, History, Outcome, histories
-from tests.unit.streams.worker_doubles import NAMES, Bench, upsert
+from tests.support.effort import examples
+from tests.support.fakes.worker import NAMES, Bench, upsert
+from tests.support.oracles.document_log import BAD, Crash, History, Outcome, countdown, deliver, histories
 
 TOPICS = {NAMES.graph("g0001"): "graph", NAMES.indexed: "indexed", NAMES.dead_letters: "dead-letters"}
 

@@ -12,7 +12,7 @@ from streams.indexing.missed_deletes import MissedDeletes, may_have_missed_delet
 from streams.kafka.partition_reader import AWAY
 from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier
-from tests.unit.streams.worker_doubles import Bench, upsert
+from tests.support.fakes.worker import Bench, upsert
 
 DAY_MS = 86_400_000
 RETENTION_MS = 90 * DAY_MS

@@ -13,7 +13,7 @@ from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
 from streams.indexing.embed import WithoutVector
 from streams.indexing.prepare import DecodedEvent, Preparer
-from tests.unit.streams.worker_doubles import Bench, upsert
+from tests.support.fakes.worker import Bench, upsert
 
 SEMANTIC = ChunkingParameters(method="semantic")
 TEXT = (

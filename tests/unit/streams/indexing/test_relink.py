@@ -12,7 +12,7 @@ from schemas.graph_delta import decode_contribution
 from streams.indexing.relink import Relinker
 from streams.kafka.records import SourceRecord
 from streams.runtime.retry import Retrier
-from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench, InMemoryBroker, PowerCut, delete, upsert
+from tests.support.fakes.worker import GENERATION, NAMES, Bench, InMemoryBroker, PowerCut, delete, upsert
 
 EVERYTHING_ALIKE = LinkingRules(similar_above=0.0, similar=0.5)
 TEXT = " ".join(f"Sentence {number} says that the river {number} flows to the sea in its bed." for number in range(30))

@@ -11,7 +11,7 @@ from schemas.errors import MalformedEvent
 from schemas.receipts import Receipt
 from streams.errors import BrokerRefused
 from streams.kafka.records import DeadLetter
-from tests.unit.streams.worker_doubles import GENERATION, NAMES, Bench
+from tests.support.fakes.worker import GENERATION, NAMES, Bench
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import pytest
 
 from streams.loader.publishing import announcing_a_wait
-from tests.connections import plaintext
-from tests.waiting import wait_until
+from tests.support.kafka import plaintext
+from tests.support.waiting import wait_until
 
 
 def test_a_broker_that_stands_still_is_announced_while_it_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 from indexer.write.lance_maintenance import MaintenanceReport
 from streams.runtime.maintenance import RETENTION_CHECK_SECONDS, Retention
-from tests.unit.streams.worker_doubles import Bench
+from tests.support.fakes.worker import Bench
 
 DAY_MS = 86_400_000
 

@@ -11,7 +11,7 @@ from schemas.errors import Exit, Failure, InUse
 from streams.child_processes import file_tail
 from streams.supervisor import parts
 from streams.supervisor.parts import BackOff, PartRunner, follow, readable, trim
-from tests.waiting import eventually
+from tests.support.waiting import eventually
 
 
 class Run(NamedTuple):

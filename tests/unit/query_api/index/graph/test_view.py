@@ -11,8 +11,8 @@ from query_api.index.graph.identifiers import entity_key_of
 from query_api.index.graph.view import GraphView
 from schemas.graph_delta import AboutEdge, ChunkNode, Contribution, LinkEdge, MentionEdge
 from schemas.ids import DocumentKey, chunk_id, passage_id
+from tests.support.oracles.graph_views import Batch, everything, histories
 from tests.unit.query_api.encyclopedia import encyclopedia
-from tests.unit.query_api.graph_histories import Batch, everything, histories
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -15,7 +15,7 @@ from query_api.retrieval.results.paths import WITHIN_DOCUMENT
 from schemas.graph_delta import ChunkEdge
 from schemas.hits import Hit
 from schemas.search import GraphMethod
-from tests.unit.query_api.in_memory_text import Page, world
+from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.asking import ask
 
 NAMES = ("Ada Ek", "Bo Tarn", "Cy Weir", "Di Lock", "Elbe Works", "Question")

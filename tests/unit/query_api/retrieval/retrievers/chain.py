@@ -10,7 +10,7 @@ from query_api.query.analysis import Question
 from query_api.retrieval.comparison import Compared, Comparer
 from query_api.retrieval.retrievers.graph_seeds import SeedSet
 from query_api.retrieval.retrievers.walks import WalkStart
-from tests.unit.query_api.in_memory_text import Page, world
+from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.retrievers.small_world import seed_of
 
 ALPHA = Page("alpha", "Alpha", [["Alpha was made by Jane Doe."]], ["Alpha", "Jane Doe"])

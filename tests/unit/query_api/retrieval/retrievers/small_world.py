@@ -2,7 +2,7 @@
 
 from query_api.index.graph.view import GraphView
 from query_api.retrieval.retrievers.graph_edges import MentionedEntity, Seed
-from tests.unit.query_api.in_memory_text import Page, world
+from tests.support.fakes.text_stores import Page, world
 
 ALPHA = Page("alpha", "Alpha", [["Alpha was made by Jane Doe in Lisbon."]], ["Alpha", "Jane Doe", "Lisbon"])
 JANE = Page("jane", "Jane Doe", [["Jane Doe likes Lisbon.", "More."], ["Her later life."]], ["Jane Doe", "Lisbon"])

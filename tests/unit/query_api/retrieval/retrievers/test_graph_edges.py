@@ -12,7 +12,7 @@ from query_api.query.entity_linking import LinkedNames, NamedEntity, QueryLink, 
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Activation
 from query_api.retrieval.retrievers.graph_scoring import connected_share, name_use, opening
-from tests.unit.query_api.in_memory_text import Page, world
+from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.retrievers.small_world import ALPHA, HARBOUR, JANE, seed_of, view_of
 
 

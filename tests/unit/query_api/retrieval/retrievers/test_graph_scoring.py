@@ -9,7 +9,7 @@ from query_api.retrieval.comparison import Compared, Comparer
 from query_api.retrieval.retrievers.graph_edges import Activation, Reason, Seed
 from query_api.retrieval.retrievers.graph_scoring import MAX_REACHED, GraphScores, open_shares, reached_passages
 from query_api.retrieval.retrievers.graph_seeds import PassageNumbers, ResidualHits, SeedSet
-from tests.unit.query_api.in_memory_text import Page, world
+from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.retrievers.small_world import ALPHA, HARBOUR, JANE, seed_of
 
 REACHED = {"p": 10, "q": 11, "r": 12, "s": 13}

@@ -22,7 +22,7 @@ from query_api.retrieval.retrievers.graph_seeds import (
     residual_query,
 )
 from schemas.ids import DocumentKey
-from tests.unit.query_api.in_memory_text import Page, world
+from tests.support.fakes.text_stores import Page, world
 
 LETTERS = [Page(letter, f"Page {letter}", [[f"Text of {letter}."]]) for letter in "abcdefgh"]
 

@@ -22,7 +22,7 @@ from query_api.retrieval.retrievers.personalised_pagerank import (
     personalised_pagerank,
     push,
 )
-from tests.unit.query_api.in_memory_text import Page, world
+from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.retrievers.chain import ALPHA, CHAIN, JANE, LISBON, beginning_at, passage
 
 

@@ -7,7 +7,7 @@ import pytest
 from query_api.index.text.segments import EVERYTHING, Scope
 from query_api.retrieval.retrievers.text import Structured, structured_channel
 from schemas.ids import DocumentKey
-from tests.unit.query_api.in_memory_text import InMemoryText, Page, WordCounts
+from tests.support.fakes.text_stores import InMemoryText, Page, WordCounts
 
 
 def page(name: str, title: str, text: str, **metadata: Any) -> Page:

@@ -27,7 +27,7 @@ from query_api.retrieval.retrievers.walks import (
 )
 from schemas.curation import LinkingChoice
 from schemas.graph_delta import ChunkEdge
-from tests.unit.query_api.in_memory_text import Page, world
+from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.results.test_path_properties import pages
 from tests.unit.query_api.retrieval.retrievers.chain import ALPHA, CHAIN, JANE, LISBON, beginning_at
 from tests.unit.query_api.retrieval.retrievers.small_world import seed_of, view_of

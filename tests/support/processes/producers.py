@@ -147,5 +147,5 @@ def _produce_in_java(orders: Iterable[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
     _produce_in_java(json.loads(line) for line in sys.stdin)

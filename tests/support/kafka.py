@@ -1,7 +1,4 @@
-"""Batches of the embedded Kafka's log damaged on disk, as a bad disk or a wrong copy leaves them.
-
-The broker does not look into batches that it hands out, and sends them from the file: it may go on running.
-"""
+"""Connections to the embedded brokers of tests, and damage done to their logs."""
 
 import struct
 from pathlib import Path
@@ -9,10 +6,16 @@ from typing import Literal
 
 from aiokafka.record.util import calc_crc32c
 
+from schemas.settings import KafkaConnection
+
 Damage = Literal["checksum", "codec", "content"]
 
 _CRC, _ATTRIBUTES, _RECORDS = 17, 21, 61  # where they begin in a batch of version 2
 _UNKNOWN_CODEC = 7
+
+
+def plaintext(bootstrap_servers: str) -> KafkaConnection:
+    return KafkaConnection(bootstrap_servers=bootstrap_servers)
 
 
 def damage_batch(data_dir: Path, topic: str, partition: int, offset: int, how: Damage) -> tuple[int, int]:

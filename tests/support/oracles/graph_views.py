@@ -16,7 +16,7 @@ from schemas.graph_delta import (
     StatementNode,
 )
 from schemas.ids import DocumentKey, chunk_id, passage_id, section_id
-from tests.statements import statement
+from tests.support.fixtures.graph import statement
 
 Batch = list[tuple[DocumentKey, Contribution | None]]
 

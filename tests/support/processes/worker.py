@@ -21,8 +21,8 @@ from kafka_client.async_clients import LogConsumer
 from schemas.receipts import Receipt, decode_receipt
 from schemas.topics import TopicNames
 from streams.ports import free_port
-from tests.connections import plaintext
-from tests.waiting import wait_until
+from tests.support.kafka import plaintext
+from tests.support.waiting import wait_until
 
 PATIENCE_SECONDS = 60.0
 READY_SECONDS = 180.0  # of a worker that starts on a busy machine

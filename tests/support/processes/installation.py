@@ -15,10 +15,10 @@ from typing import Any
 import httpx
 import psutil
 
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 READY_SECONDS = 120.0
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 
 
 def free_port() -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 from query_api.rerankers.served import ServedReranker
 from query_api.settings import RerankerSettings
-from tests.reranking_endpoint import common_words
+from tests.support.fakes.model_endpoints import common_words
 
 
 class StubReranker:

@@ -12,9 +12,9 @@ from query_api.context import Service
 from query_api.health import readiness
 from query_api.settings import RerankerSettings, ServiceBlock, ServiceSettings
 from schemas.settings import StorageSettings
-from tests.unit.query_api.in_memory_text import Page
-from tests.unit.query_api.scripted_engine import ScriptedEngine, app_over
-from tests.waiting import eventually
+from tests.support.fakes.engine import ScriptedEngine, app_over
+from tests.support.fakes.text_stores import Page
+from tests.support.waiting import eventually
 
 PAGES = [
     Page(

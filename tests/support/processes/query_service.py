@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import psutil
 
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 MIB = 1024 * 1024
 PROBE_EVERY_SECONDS = 0.02

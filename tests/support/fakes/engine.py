@@ -32,8 +32,8 @@ from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval
 from schemas.search import SearchRequest
 from schemas.settings import EmbeddingSettings
-from tests.unit.query_api.in_memory_text import PATIENT, InMemoryText, Page, WordCounts
-from tests.unit.query_api.in_memory_usage import InMemoryUsage
+from tests.support.fakes.text_stores import PATIENT, InMemoryText, Page, WordCounts
+from tests.support.fakes.usage import InMemoryUsage
 
 FIRST = "g0001"
 

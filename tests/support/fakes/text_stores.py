@@ -31,7 +31,7 @@ from schemas.graph_delta import (
     MentionEdge,
 )
 from schemas.ids import DocumentKey, chunk_id, normalise_name, passage_id
-from tests.statements import statement
+from tests.support.fixtures.graph import statement
 
 PATIENT = SearchBudgets(60, 60, 60, 60, 60, 60)  # for what is judged by its answer on a machine with other work
 

@@ -1,0 +1,203 @@
+"""Model endpoints on this machine: OpenAI's `/embeddings` and a re-ranker's `/rerank`; they fail as they are told."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, TypeVar
+
+from indexer.embedding.hashing import HashingEncoder
+from query_api.settings import RerankerSettings
+from schemas.settings import EmbeddingSettings
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How one request is answered: `status` with `headers`; of the right body only `share` is sent, after `change`;
+    `instead` of it something else."""
+
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    change: Callable[[Rows], Rows] = lambda rows: rows
+    instead: bytes | None = None
+    share: float = 1.0
+    breaks_off: bool = False
+    hangs: bool = False
+
+
+GOOD = Answer()
+HANGING = Answer(hangs=True)
+BROKEN = Answer(500)
+CUT = Answer(share=0.5)
+BREAKING_OFF = Answer(share=0.5, breaks_off=True)
+
+
+def busy(retry_after: str | None = None) -> Answer:
+    return Answer(429, () if retry_after is None else (("Retry-After", retry_after),))
+
+
+@dataclass
+class Endpoint:
+    """`script` answers the next requests, one each; then `otherwise` does. What was sent is in `bodies` and `headers`.
+
+    `closing` releases the requests that hang.
+    """
+
+    url: str
+    key: str | None = None
+    model: str | None = None
+    script: list[Answer] = field(default_factory=list)
+    otherwise: Answer = GOOD
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    closing: threading.Event = field(default_factory=threading.Event)
+
+    def answer_to(self, path: str, body: dict[str, Any]) -> Answer:
+        raise NotImplementedError
+
+    def content(self, answer: Answer, body: dict[str, Any]) -> Any:
+        """The right body of a request that is answered with 200."""
+        raise NotImplementedError
+
+    def refusal(self, said: str) -> Any:
+        raise NotImplementedError
+
+    def next_answer(self) -> Answer:
+        return self.script.pop(0) if self.script else self.otherwise
+
+
+@dataclass
+class EmbeddingsEndpoint(Endpoint):
+    """Gives the vectors of feature hashing, three times as long as they should be, in reverse order.
+
+    A request with a text that holds a word of `choking` is answered by that. Every request's texts are in `requests`.
+    """
+
+    model: str | None = "words"
+    choking: dict[str, Answer] = field(default_factory=dict)
+    requests: list[list[str]] = field(default_factory=list)
+
+    def settings(self, **changed: Any) -> EmbeddingSettings:
+        given = {"provider": "openai", "base_url": self.url, "model": self.model, "dimension": None, "batch_texts": 8}
+        return EmbeddingSettings.model_validate({**given, "api_key": self.key, "timeout_seconds": 5.0, **changed})
+
+    def answer_to(self, path: str, body: dict[str, Any]) -> Answer:
+        self.requests.append(body["input"])
+        answer = self._answer_to_texts(body["input"])
+        return answer if (path, body["model"]) == ("/v1/embeddings", self.model) else Answer(404)
+
+    def _answer_to_texts(self, texts: Sequence[str]) -> Answer:
+        for word, answer in self.choking.items():
+            if any(word in text for text in texts):
+                return answer
+        return self.next_answer()
+
+    def content(self, answer: Answer, body: dict[str, Any]) -> Any:
+        whole_vectors = HashingEncoder().encode(body["input"]) * 3
+        length = body.get("dimensions", HashingEncoder.dimension)
+        vectors = whole_vectors.reshape(len(whole_vectors), length, -1).sum(axis=2)
+        rows = [{"index": index, "embedding": vector.tolist()} for index, vector in enumerate(vectors)]
+        return {"object": "list", "model": body["model"], "data": answer.change(rows[::-1])}
+
+    def refusal(self, said: str) -> Any:
+        return {"error": {"message": said, "type": "error", "code": None}}
+
+
+@dataclass
+class RerankingEndpoint(Endpoint):
+    """Gives how many words of the question each text has, best first."""
+
+    model: str | None = "reader"
+    form: str = "documents"
+
+    def settings(self, **changed: Any) -> RerankerSettings:
+        given = {"provider": "endpoint", "base_url": self.url, "model": self.model, "form": self.form}
+        return RerankerSettings.model_validate({**given, "api_key": self.key, **changed})
+
+    def answer_to(self, path: str, body: dict[str, Any]) -> Answer:
+        answer = self.next_answer()
+        if path != "/v1/rerank" or body.get("model") != (None if self.form == "texts" else self.model):
+            return Answer(404)
+        return answer if self.form in body else Answer(422)
+
+    def content(self, answer: Answer, body: dict[str, Any]) -> Any:
+        name = "score" if self.form == "texts" else "relevance_score"
+        rows = [{"index": at, name: common_words(body["query"], text)} for at, text in enumerate(body[self.form])]
+        rows = answer.change(sorted(rows, key=lambda row: -row[name]))
+        return rows if self.form == "texts" else {"id": "1", "results": rows, "meta": {"version": 2}}
+
+    def refusal(self, said: str) -> Any:
+        return {"detail": said}
+
+
+def common_words(question: str, text: str) -> float:
+    """How many words of the text the question has."""
+    return float(len({word.strip(".?,") for word in text.lower().split()} & set(question.lower().strip("?").split())))
+
+
+@contextmanager
+def embeddings_endpoint(**given: Any) -> Iterator[EmbeddingsEndpoint]:
+    with _running(lambda url: EmbeddingsEndpoint(url, **given)) as endpoint:
+        yield endpoint
+
+
+@contextmanager
+def reranking_endpoint(**given: Any) -> Iterator[RerankingEndpoint]:
+    with _running(lambda url: RerankingEndpoint(url, **given)) as endpoint:
+        yield endpoint
+
+
+AnEndpoint = TypeVar("AnEndpoint", bound=Endpoint)
+
+
+@contextmanager
+def _running(endpoint_at: Callable[[str], AnEndpoint]) -> Iterator[AnEndpoint]:
+    """An endpoint on a port of its own, made with its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    endpoint = endpoint_at(f"http://127.0.0.1:{server.server_port}/v1")
+    server.endpoint = endpoint  # type: ignore[attr-defined]  # how the standard library hands things to handlers
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield endpoint
+    finally:
+        endpoint.closing.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        endpoint: Endpoint = self.server.endpoint  # type: ignore[attr-defined]
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        endpoint.bodies.append(body)
+        endpoint.headers.append({name.lower(): value for name, value in self.headers.items()})
+        answer = endpoint.answer_to(self.path, body)
+        if endpoint.key is not None and self.headers["authorization"] != f"Bearer {endpoint.key}":
+            answer = Answer(401)
+        if answer.hangs:
+            endpoint.closing.wait()
+            return
+        if answer.status == 200:
+            self._send(answer, endpoint.content(answer, body))
+        else:  # as real ones do: they quote what they were sent
+            self._send(answer, endpoint.refusal(f"{self.headers['authorization']} may not: {body}"))
+
+    def _send(self, answer: Answer, content: Any) -> None:
+        whole = json.dumps(content).encode() if answer.instead is None else answer.instead
+        sent = whole[: int(len(whole) * answer.share)]
+        self.send_response(answer.status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(whole if answer.breaks_off else sent)))
+        for name, value in answer.headers:
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(sent)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class names it
+        """Says nothing: what was sent is kept."""
