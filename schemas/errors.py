@@ -7,17 +7,54 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import IntEnum
+from typing import Literal
 
 from schemas.terminal import say
 
+DeadLetterReason = Literal[
+    # keys and envelopes
+    "missing_id",  # The key is empty.
+    "bad_key",  # The key is not `<collection>/<document id>` within its bounds.
+    "key_mismatch",  # The record names another document than its key.
+    "not_json",  # The value is not JSON.
+    "wrong_type",  # The value is JSON of another shape, or a field has a value that it cannot have.
+    "empty_content",  # There is nothing readable.
+    "title_too_large",  # The title has too many characters.
+    "uri_too_large",  # The address has too many characters.
+    "content_type_too_large",  # The media type has too many characters.
+    "links_too_large",  # There are too many links, or one is too long.
+    "metadata_too_large",  # The metadata is over THALWEG_LIMITS__MAX_METADATA_BYTES.
+    "metadata_too_deep",  # The metadata nests too deep.
+    "number_too_large",  # The metadata has an integer over 64 bits.
+    "reserved_metadata",  # A metadata name is one that parsers use.
+    "too_large",  # The document is over THALWEG_LIMITS__MAX_DOCUMENT_BYTES, or over a limit of its format.
+    # parsing, embedding and linking
+    "unknown_media_type",  # No parser reads the media type.
+    "media_type_mismatch",  # The first bytes are of another format than the media type.
+    "undecodable",  # The character set is unknown, or the bytes are not of it.
+    "malformed",  # The content violates its format, or has a password.
+    "too_deep",  # The content nests too deep for its format.
+    "unsafe",  # The content has what only attacks have: entity expansion, paths that lead out of an archive.
+    "parser_limit",  # Parsing exceeds a limit of time, memory or output.
+    "parser_failed",  # The parser fails with an error of its own.
+    "embedding_failed",  # The encoder returns no vector for one of the texts.
+    "too_large_for_graph",  # The graph contribution is over THALWEG_KAFKA__MAX_GRAPH_RECORD_BYTES.
+    "failed",  # The store refuses the record, or an error is unforeseen.
+    # other topics
+    "unknown_setting",  # A collection has no setting of this name.
+    "bad_setting",  # The sizes of a collection's chunking do not fit together.
+    "bad_contribution",  # A record of the graph topic is no contribution.
+    "bad_retrieval",  # A record of the provenance topic is neither a retrieval nor feedback.
+    "unreadable_batch",  # A batch of any topic cannot be read, and an operator has skipped it.
+]
+"""Every reason of a dead letter: its header `thalweg.reason`, a label of `thalweg_dead_letters_total`, and `reason` of
+the problem where a request is refused for it."""
+
 
 class MalformedEvent(ValueError):
-    """A record that no retry can help: it goes to dead letters with this reason.
+    """A record that no retry can help: a dead letter. The message is for the person who mends it."""
 
-    `reason` is a short code for counting (it becomes a metric label); the message is for the person who mends it.
-    """
-
-    def __init__(self, reason: str, message: str) -> None:
+    def __init__(self, reason: DeadLetterReason, message: str) -> None:
         super().__init__(message)
         self.reason = reason
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from schemas.errors import MalformedEvent
+from schemas.errors import DeadLetterReason, MalformedEvent
 from schemas.ids import MAX_COLLECTION_CHARACTERS, MAX_DOCUMENT_ID_BYTES
 from schemas.settings import LimitSettings
 
@@ -40,15 +40,14 @@ _VISIBLE_ASCII = re.compile(rb"[!-~]")
 
 def check_bounds(*, title: str | None, uri: str | None, content_type: str, links: Sequence[str]) -> None:
     """Raises MalformedEvent: `title_too_large`, `uri_too_large`, `content_type_too_large` or `links_too_large`."""
-    for name, text, most in (
-        ("title", title, MAX_TITLE_CHARACTERS),
-        ("uri", uri, MAX_URI_CHARACTERS),
-        ("content_type", content_type, MAX_CONTENT_TYPE_CHARACTERS),
-    ):
+    fields: tuple[tuple[str, str | None, int, DeadLetterReason], ...] = (
+        ("title", title, MAX_TITLE_CHARACTERS, "title_too_large"),
+        ("uri", uri, MAX_URI_CHARACTERS, "uri_too_large"),
+        ("content_type", content_type, MAX_CONTENT_TYPE_CHARACTERS, "content_type_too_large"),
+    )
+    for name, text, most, reason in fields:
         if text is not None and len(text) > most:
-            raise MalformedEvent(
-                f"{name}_too_large", f"The {name} has {len(text):,} characters; the limit is {most:,}. Shorten it."
-            )
+            raise MalformedEvent(reason, f"The {name} has {len(text):,} characters; the limit is {most:,}. Shorten it.")
     if len(links) > MAX_LINKS:
         raise MalformedEvent(
             "links_too_large", f"There are {len(links):,} links; the limit is {MAX_LINKS:,}. Send the most important."

@@ -1,14 +1,6 @@
 """Parsing: content in one of the formats of `registry` becomes canonical text with its structure.
 
-Bad input always raises UnparsableDocument with a sentence for the producer and one of these reasons:
-
-- `unknown_media_type`: `registry` has no such format;
-- `media_type_mismatch`: the first bytes are those of another format (`signatures`);
-- `undecodable`: the character set cannot be determined (`decoding`);
-- `malformed`: the content breaks the rules of its format, or is password-protected;
-- `too_deep`, `too_large`: it exceeds a limit of its format (`registry`);
-- `unsafe`: it contains what only an attack contains (entities of entities, paths out of an archive);
-- `empty_content`: it has no readable text.
+Bad input always raises UnparsableDocument, with one of `schemas.errors.DeadLetterReason` and a sentence for the producer.
 """
 
 from collections.abc import Callable

@@ -20,6 +20,7 @@ from typing import BinaryIO, cast
 import msgspec
 
 from indexer.errors import UnparsableDocument
+from schemas.errors import DeadLetterReason
 
 if sys.platform != "win32":
     import resource
@@ -121,7 +122,7 @@ def _run(task: Task, argument: bytes, limits: SandboxLimits) -> tuple[Status, by
     return Status.DONE, result
 
 
-def _refusal(reason: str, message: str) -> bytes:
+def _refusal(reason: DeadLetterReason, message: str) -> bytes:
     return msgspec.msgpack.encode((reason, message))
 
 

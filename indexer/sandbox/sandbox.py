@@ -21,6 +21,7 @@ import msgspec
 
 from indexer.errors import UnparsableDocument
 from indexer.sandbox.child import HEAD_BYTES, MIB, SandboxLimits, Status
+from schemas.errors import DeadLetterReason
 
 __all__ = ["Sandbox", "SandboxFailure", "SandboxLimits"]
 
@@ -111,7 +112,7 @@ class Sandbox:
 def _result(status: Status, payload: bytes) -> bytes:
     if status in (Status.DONE, Status.DONE_EXITING):
         return payload
-    reason, message = msgspec.msgpack.decode(payload, type=tuple[str, str])
+    reason, message = msgspec.msgpack.decode(payload, type=tuple[DeadLetterReason, str])
     raise UnparsableDocument(reason, message)
 
 

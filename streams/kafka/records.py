@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from schemas.dead_letters import CONNECT_PREFIX, OMITTED_HEADER, REASON_HEADER
-from schemas.errors import MalformedEvent
+from schemas.errors import DeadLetterReason, MalformedEvent
 from schemas.ids import Position
 
 Headers = Sequence[tuple[str, bytes]]
@@ -28,7 +28,7 @@ class DeadLetter:
     value: bytes | None
     headers: Headers
     stage: Stage
-    reason: str
+    reason: DeadLetterReason
     message: str
     exception: str
 
@@ -47,10 +47,10 @@ class DeadLetter:
     ) -> "DeadLetter":
         """Of an error that is not ours only the class is named: its message may quote the document."""
         kind = f"{type(error).__module__}.{type(error).__qualname__}"
+        reason: DeadLetterReason = "failed"
+        message = f"Indexing failed unexpectedly ({kind}). Send it again after the next release."
         if isinstance(error, MalformedEvent):
             reason, message = error.reason, str(error)
-        else:
-            reason, message = "failed", f"Indexing failed unexpectedly ({kind}). Send it again after the next release."
         return cls(topic, partition, offset, key, value, headers, stage, reason, message, kind)
 
 
