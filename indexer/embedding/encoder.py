@@ -44,6 +44,32 @@ class Encoder(Protocol):
         ...
 
 
+class HashingEncoder:
+    """Feature hashing of words (Weinberger et al. 2009, section 2): no meaning beyond shared words. For tests, and for
+    measuring everything but the model."""
+
+    provider: EmbeddingProvider = "hashing"
+    model = "hashing"
+    digest = "hashing-1"
+    dimension = 384
+    batch_texts: int | None = None
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """See `Encoder.encode`."""
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for number, text in enumerate(texts):
+            row = vectors[number]
+            for word in text.casefold().split():
+                bits = int.from_bytes(hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+                row[bits % self.dimension] += 1.0 if bits >> 63 else -1.0
+            norm = float(np.linalg.norm(row))
+            if norm:
+                vectors[number] = row / norm
+            else:
+                row[0] = 1.0
+        return vectors
+
+
 class StoredVectors(Protocol):
     """What the stored vectors were made with, as a manifest records it."""
 
@@ -158,8 +184,6 @@ def _provider(settings: EmbeddingSettings, stored: StoredVectors | None) -> Embe
 def _load(settings: EmbeddingSettings, provider: EmbeddingProvider, stored: StoredVectors | None) -> Encoder:
     """Imports what runs the model only where it is chosen: torch alone takes ten seconds."""
     if provider == "hashing":
-        from indexer.embedding.hashing import HashingEncoder
-
         return HashingEncoder()
     if provider == "openai":
         from indexer.embedding.openai import EndpointEncoder

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from indexer.errors import DamagedStore
-from indexer.schema import CHUNKS, DOCUMENTS, FEEDBACK, PASSAGES, RETRIEVALS, read_errors
+from indexer.lance_connection import read_errors
+from indexer.schema import CHUNKS, DOCUMENTS, FEEDBACK, PASSAGES, RETRIEVALS
 
 CHECKED_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
     CHUNKS: {

@@ -1,6 +1,6 @@
 """Parsing: content in one of the formats of `registry` becomes canonical text with its structure.
 
-Bad input always raises UnparsableDocument, with one of `schemas.errors.DeadLetterReason` and a sentence for the producer.
+Bad input always raises UnparsableDocument, with a sentence for the producer; `DeadLetterReason` has the reasons.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,7 @@ from indexer.documents import ParsedDocument
 from indexer.errors import UnparsableDocument
 from indexer.parsing.decoding import declared_charset, decode_text, is_charset_redundant, is_known_charset, normalise
 from indexer.parsing.document_builder import DocumentBuilder
-from indexer.parsing.registry import Format, format_of, formats, media_type_of, supported_media_types
-from indexer.parsing.signatures import check_signature
+from indexer.parsing.registry import Format, check_signature, format_of, formats, media_type_of, supported_media_types
 from schemas.limits import is_blank, is_visible
 
 __all__ = ["Format", "formats", "is_known_charset", "media_type_of", "parse", "parse_title", "with_charset"]

@@ -12,9 +12,9 @@ import msgspec
 
 from indexer.errors import IncompatibleGeneration
 from indexer.generations import current_generation
-from indexer.read.lookups import rows_with
-from indexer.read.rows import PASSAGE_COLUMNS, PassageRow, passage_rows
-from indexer.schema import DOCUMENTS, PASSAGES, DocumentRow, connect, document_rows, store_errors
+from indexer.lance_connection import connect, store_errors
+from indexer.read.rows import PASSAGE_COLUMNS, PassageRow, passage_rows, rows_with
+from indexer.schema import DOCUMENTS, PASSAGES, DocumentRow, document_rows
 from schemas.events import Envelope
 
 CONTENT_TYPE = "text/html"

@@ -18,7 +18,7 @@ from indexer.errors import DamagedStore, TransientStoreError
 from indexer.generations import Generation
 from indexer.integrity.files import require_intact_tables
 from indexer.integrity.rows import checkable, require_intact
-from indexer.read.lookups import rows_in_spans, rows_with, vector_matrix
+from indexer.lance_connection import INDEX_CACHE_BYTES, connect, read_errors, store_errors
 from indexer.read.rows import (
     CHUNK_COLUMNS,
     PASSAGE_COLUMNS,
@@ -29,23 +29,22 @@ from indexer.read.rows import (
     PassageRow,
     chunk_rows,
     passage_rows,
+    rows_in_spans,
+    rows_with,
+    vector_matrix,
 )
 from indexer.read.usage import UsageTables
 from indexer.schema import (
     CHUNKS,
     DOCUMENTS,
     FEEDBACK,
-    INDEX_CACHE_BYTES,
     PASSAGES,
     POSITIONS,
     RETRIEVALS,
     DocumentRow,
     StoredPosition,
-    connect,
     decompress_body,
     document_rows,
-    read_errors,
-    store_errors,
 )
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, decode_retrieval

@@ -1,12 +1,26 @@
-"""Rows as readers get them: passages and chunks as stored, and as found by a search."""
+"""Rows as readers get them, stored or found by a search, and look-ups by the values of an indexed column."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import NamedTuple, Self
 
+import numpy as np
 import pyarrow as pa
+from lancedb.expr import col, lit
+from lancedb.table import Table
+from numpy.typing import NDArray
 
+from indexer.generations import current_generation
+from indexer.integrity.rows import checkable, require_intact
+from indexer.lance_connection import checkout_latest, connect, read_errors, store_errors
+from indexer.schema import DOCUMENTS, DocumentRow, document_rows
 from schemas.ids import DocumentKey
 
+IN_LIST = 500  # values of one `IN (…)`
+SPANS = 50  # of one condition
 PASSAGE_COLUMNS = ["id", "collection", "document_id", "revision", "ordinal", "section", "start", "end", "title", "text"]
 CHUNK_COLUMNS = [
     "id",
@@ -121,3 +135,75 @@ def chunk_rows(table: pa.Table) -> list[ChunkRow]:
         )
         for row in table.to_pylist()
     ]
+
+
+def rows_with(table: Table, column: str, values: Iterable[str], columns: list[str] | None) -> list[pa.Table]:
+    """The rows whose `column` is one of `values`, in several tables; all columns for None. Nothing for no values.
+
+    Raises DamagedStore where a row is not what was written, as far as its checked columns are among those read."""
+    unique = list(dict.fromkeys(values))
+    found = []
+    if columns is not None and unique:
+        columns = checkable(table.name, columns, table.schema.names)
+    with read_errors(table.name):
+        for start in range(0, len(unique), IN_LIST):
+            query = table.search().where(col(column).isin(unique[start : start + IN_LIST]))
+            found.append((query if columns is None else query.select(columns)).to_arrow())
+    for rows in found:
+        require_intact(table.name, rows)
+    return found
+
+
+def rows_in_spans(table: Table, spans: Iterable[ChunkSpan], columns: list[str]) -> list[pa.Table]:
+    """The rows of these spans of chunks, in several tables; spans may overlap. Nothing for no spans.
+
+    Raises DamagedStore as `rows_with` does."""
+    unique = list(dict.fromkeys(spans))
+    found = []
+    if unique:
+        columns = checkable(table.name, columns, table.schema.names)
+    with read_errors(table.name):
+        for start in range(0, len(unique), SPANS):
+            conditions = [
+                (col("key") == lit(str(span.key)))
+                & (col("ordinal") >= lit(span.first))
+                & (col("ordinal") <= lit(span.last))
+                for span in unique[start : start + SPANS]
+            ]
+            found.append(table.search().where(reduce(or_, conditions)).select(columns).to_arrow())
+    for rows in found:
+        require_intact(table.name, rows)
+    return found
+
+
+def vector_matrix(table: pa.Table) -> NDArray[np.float32]:
+    """The `vector` column as (rows, dimension) float32."""
+    column = table["vector"].combine_chunks()
+    matrix: NDArray[np.float32] = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)
+    return matrix
+
+
+class DocumentLookup:
+    """Looks up documents one at a time in a data directory, for commands."""
+
+    def __init__(self, documents: Table | None) -> None:
+        self._documents = documents
+
+    @classmethod
+    def open(cls, data_dir: Path) -> Self:
+        """Without stores every document is unknown. Raises TransientStoreError when they cannot be read."""
+        generation = current_generation(data_dir)
+        if generation is None or not generation.lance_dir.is_dir():
+            return cls(None)
+        with store_errors(f"open the tables in {generation.lance_dir}"):
+            connection = connect(generation.lance_dir)
+            made = DOCUMENTS in connection.list_tables().tables
+            return cls(connection.open_table(DOCUMENTS) if made else None)
+
+    def find(self, key: DocumentKey) -> DocumentRow | None:
+        """The row of a document, or of its tombstone; None if unknown."""
+        if self._documents is None:
+            return None
+        checkout_latest(self._documents)
+        rows = [row for table in rows_with(self._documents, "key", [str(key)], None) for row in document_rows(table)]
+        return rows[0] if rows else None

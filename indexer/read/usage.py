@@ -14,8 +14,9 @@ from lancedb import DBConnection
 from lancedb.expr import col, lit
 from lancedb.table import Table
 
-from indexer.read.lookups import rows_with
-from indexer.schema import FEEDBACK, RETRIEVALS, decompress_body, read_errors, store_errors
+from indexer.lance_connection import read_errors, store_errors
+from indexer.read.rows import rows_with
+from indexer.schema import FEEDBACK, RETRIEVALS, decompress_body
 from schemas.provenance import Feedback, Retrieval, decode_provenance, decode_retrieval
 
 BATCH_ROWS = 4_096

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from indexer.errors import IncompatibleGeneration
 from indexer.generations import Generation, incompatible_advice
-from indexer.integrity.files import require_intact_tables
+from indexer.integrity.files import ChecksumRecorder, require_intact_tables
 from indexer.integrity.rows import CHECKED_COLUMNS, require_intact, with_checksums
+from indexer.lance_connection import checkout_latest, connect, open_fresh_tables, store_errors
 from indexer.read.lance import stored_positions
-from indexer.read.lookups import IN_LIST, rows_with, vector_matrix
+from indexer.read.rows import IN_LIST, rows_with, vector_matrix
 from indexer.schema import (
     CHUNKS,
     DOCUMENTS,
@@ -33,15 +34,10 @@ from indexer.schema import (
     RETRIEVALS_SCHEMA,
     DocumentRow,
     StoredPosition,
-    checkout_latest,
     chunks_schema,
-    connect,
     document_rows,
     documents_table,
-    open_fresh_tables,
-    store_errors,
 )
-from indexer.write.file_checksums import ChecksumRecorder
 from indexer.write.lance_maintenance import Maintainer, MaintenanceParameters, MaintenanceReport
 from indexer.write.lance_rows import IndexedRows, chunks_table, feedback_table, passages_table, retrievals_table
 from schemas.ids import DocumentKey

@@ -15,7 +15,8 @@ from lancedb.index import IvfFlat
 from lancedb.table import Table
 
 from indexer.errors import TransientStoreError
-from indexer.schema import CHUNKS, FEEDBACK, POSITIONS, RETRIEVALS, checkout_latest, store_errors
+from indexer.lance_connection import checkout_latest, store_errors
+from indexer.schema import CHUNKS, FEEDBACK, POSITIONS, RETRIEVALS
 
 VECTOR_INDEX = "vector_{size}"  # with the target size of its partitions
 UNPINNED = {POSITIONS, RETRIEVALS, FEEDBACK}  # readers pin no versions of these

@@ -255,7 +255,7 @@ def with_repeated_tombstones(records: Iterable[Record], data_dir: Path, partitio
     A tombstone removes the records of its own partition only: others would bring the document back when the stores are
     rebuilt. Which these are is known where the stores are on this machine.
     """
-    from indexer.read.lookups import DocumentLookup  # LanceDB, which only deletes need
+    from indexer.read.rows import DocumentLookup  # LanceDB, which only deletes need
 
     stores: DocumentLookup | None = None
     for record in records:

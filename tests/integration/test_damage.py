@@ -8,14 +8,13 @@ import httpx
 import lancedb
 import pytest
 
-from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.encoder import HashingEncoder
 from indexer.errors import DamagedStore, StoreInDoubt
 from indexer.generations import Generation
-from indexer.integrity.files import CHECKSUMS
+from indexer.integrity.files import CHECKSUMS, ChecksumRecorder
 from indexer.read.kuzu import POINTER, newest_intact_snapshot, published_snapshots, read_graph
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS
 from indexer.verify import graph_digest, verify_when_complete
-from indexer.write.file_checksums import ChecksumRecorder
 from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import LanceWriter
 from query_api.app import create_app

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from structlog.testing import capture_logs
 
-from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.encoder import HashingEncoder
 from indexer.generations import Generation
 from indexer.read.lance import LanceReader
 from indexer.schema import POSITIONS

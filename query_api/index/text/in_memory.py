@@ -15,8 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from indexer.read.lance import LanceSnapshot
-from indexer.read.lookups import vector_matrix
-from indexer.read.rows import ChunkRow, PassageRow
+from indexer.read.rows import ChunkRow, PassageRow, vector_matrix
 from indexer.schema import CHUNKS, MIB, PASSAGES, DocumentRow, StoredPosition
 from query_api.index.strings import StringLists, Strings, one_array
 from query_api.index.text.filters import RECORD_COLUMNS, DocumentColumns, DocumentIndex

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from indexer.errors import DamagedStore, MalformedCursor
 from indexer.generations import Generation
+from indexer.lance_connection import INDEX_CACHE_BYTES
 from indexer.read.lance import LanceReader, LanceSnapshot
 from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, PassageRow
 from indexer.read.usage import UsageTables
-from indexer.schema import CHUNKS, DOCUMENTS, INDEX_CACHE_BYTES, PASSAGES, DocumentRow, StoredPosition
+from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, DocumentRow, StoredPosition
 from indexer.text_analysis import query_terms, terms_of
 from query_api.index.text.filters import DocumentIndex
 from query_api.index.text.in_memory import MAX_TEXT_BYTES, MAX_VECTORS, InMemoryIndex, chunks_of

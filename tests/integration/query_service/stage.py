@@ -14,8 +14,7 @@ import uvicorn
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from indexer.chunking.splitter import ChunkingParameters
-from indexer.embedding.encoder import text_hash
-from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.encoder import HashingEncoder, text_hash
 from indexer.generations import Generation, Manifest, open_generation
 from indexer.linking import contribution
 from indexer.pipeline import prepare

@@ -4,7 +4,8 @@ import lancedb
 import pytest
 
 from indexer.generations import Generation
-from indexer.schema import StoredPosition, connect
+from indexer.lance_connection import connect
+from indexer.schema import StoredPosition
 from indexer.write import lance
 from indexer.write.lance import LanceWriter
 from indexer.write.lance_maintenance import MaintenanceParameters

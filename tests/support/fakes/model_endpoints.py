@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar
 
-from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.encoder import HashingEncoder
 from query_api.settings import RerankerSettings
 from schemas.settings import EmbeddingSettings
 

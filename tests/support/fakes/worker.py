@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.documents import PreparedDocument
-from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.encoder import HashingEncoder
 from indexer.errors import TransientStoreError, UnparsableDocument
 from indexer.linking import DEFAULT_RULES, LinkingRules
 from indexer.pipeline import prepare

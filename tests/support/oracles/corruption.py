@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from indexer.chunking.splitter import ChunkingParameters
-from indexer.embedding.encoder import text_hash
-from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.encoder import HashingEncoder, text_hash
 from indexer.errors import DamagedStore, IncompatibleGeneration, TransientStoreError
 from indexer.generations import Generation, Manifest, open_generation
 from indexer.linking import contribution

@@ -2,7 +2,6 @@
 
 import pytest
 
-from indexer.errors import DamagedStore, TransientStoreError
 from indexer.schema import (
     CHUNKS,
     DOCUMENTS,
@@ -18,8 +17,6 @@ from indexer.schema import (
     chunks_schema,
     document_rows,
     documents_table,
-    read_errors,
-    store_errors,
 )
 from schemas.ids import DocumentKey
 
@@ -60,39 +57,8 @@ def test_document_rows_come_back_as_they_were() -> None:
     assert (live.live, gone.live) == (True, False)
 
 
-@pytest.mark.parametrize("error", [OSError("disk full"), RuntimeError("lance error: commit conflict")])
-def test_what_the_store_raises_becomes_transient(error: Exception) -> None:
-    with pytest.raises(TransientStoreError, match="Could not add chunks: "), store_errors("add chunks"):
-        raise error
-
-
-@pytest.mark.parametrize("error", [ValueError("bad"), RecursionError(), NotImplementedError(), TypeError()])
-def test_faults_of_the_program_pass_through(error: Exception) -> None:
-    with pytest.raises(type(error)), store_errors("add chunks"):
-        raise error
-
-
 def test_a_row_tells_what_its_document_states_of_itself() -> None:
     stored = {"status": "Final", "year": 2001, "stated_fields": ["status"], "page_starts": [0]}
     row = DocumentRow(DocumentKey("c", "a"), None, 0, 7, 5, metadata=stored)
     assert row.own_metadata == {"status": "Final", "year": 2001}
     assert row.stated_fields == ["status"]
-
-
-class PanicException(BaseException):
-    """What Lance's Rust code raises in a thread of ours."""
-
-
-class RustPanic(Exception):
-    """What it raises in a thread of its own."""
-
-
-@pytest.mark.parametrize("raised", [PanicException("x"), RustPanic("x"), ValueError("x"), UnicodeError("x")])
-def test_what_cannot_be_decoded_in_a_read_is_damage(raised: BaseException) -> None:
-    with pytest.raises(DamagedStore, match="'chunks' cannot be decoded"), read_errors("chunks"):
-        raise raised
-
-
-def test_what_the_machine_cannot_do_just_now_in_a_read_is_tried_again() -> None:
-    with pytest.raises(TransientStoreError), read_errors("chunks"):
-        raise OSError(24, "Too many open files")

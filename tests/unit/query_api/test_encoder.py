@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from indexer.embedding.encoder import PromptedEncoder
-from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.encoder import HashingEncoder, PromptedEncoder
 from indexer.errors import EncoderBusy, EncoderFailure, EncoderRefused, EncoderUnavailable, TextNotEncoded
 from indexer.generations import open_generation
 from query_api.encoder import GuardedEncoder, load_encoder

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from indexer.embedding.encoder import Encoder, load_encoder, text_hash
-from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.encoder import Encoder, HashingEncoder, load_encoder, text_hash
 from indexer.embedding.onnx_encoder import open_bert
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingProvider, EmbeddingSettings

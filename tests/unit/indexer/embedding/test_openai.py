@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from indexer.embedding.encoder import Encoder, load_encoder
-from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.encoder import Encoder, HashingEncoder, load_encoder
 from indexer.embedding.openai import EndpointEncoder
 from indexer.errors import (
     EncoderBusy,

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from indexer.embedding.encoder import PROMPTS_FILE, PromptedEncoder, Prompts, load_encoder, prompts_in
-from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.encoder import PROMPTS_FILE, HashingEncoder, PromptedEncoder, Prompts, load_encoder, prompts_in
 from indexer.embedding.model_files import model_folder
 from indexer.embedding.onnx_encoder import open_bert
 from indexer.errors import IncompatibleGeneration

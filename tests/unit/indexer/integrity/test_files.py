@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from indexer.generations import Generation
-from indexer.integrity.files import CHECKSUMS, checksum_line, damaged_tables, read_checksums
-from indexer.write.file_checksums import ChecksumRecorder
+from indexer.integrity.files import CHECKSUMS, ChecksumRecorder, checksum_line, damaged_tables, read_checksums
 
 
 def put(lance_dir: Path, name: str, content: bytes, version: int) -> None:

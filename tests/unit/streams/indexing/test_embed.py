@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from indexer.embedding.hashing import HashingEncoder
+from indexer.embedding.encoder import HashingEncoder
 from indexer.embedding.openai import EndpointEncoder
 from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
 from streams.indexing.embed import PROBE, EncoderThread
