@@ -1,7 +1,6 @@
 """The encoder of questions: loaded in the background, then behind a circuit breaker."""
 
 import asyncio
-import gc
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from indexer.embedding import encoder as embedding
 from indexer.embedding.encoder import PromptedEncoder
 from indexer.errors import EncoderFailure, EncoderUnavailable, TextNotEncoded
 from indexer.generations import Manifest, current_manifest
+from indexer.runtime.resources import tune_gc
 from query_api.circuit_breaker import RESET_SECONDS, CircuitBreaker
 from schemas.settings import EmbeddingSettings
 
@@ -164,11 +164,5 @@ class ServedModel:
     def _load_and_probe(self) -> GuardedEncoder:
         encoder = GuardedEncoder(self._load(self._settings, self._data_dir), reset_seconds=self._retry_seconds)
         encoder.probe()  # also because the first text takes longest
-        tune_gc()
+        tune_gc(GC_THRESHOLDS)  # pauses are paid by searches
         return encoder
-
-
-def tune_gc() -> None:
-    """Have the garbage collector pass over all objects of now, and run more rarely: its pauses are paid by searches."""
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)

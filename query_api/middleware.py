@@ -5,9 +5,7 @@ Bytes count as they arrive, not as a request announces them. Members are counted
 """
 
 import asyncio
-import ctypes
 import hmac
-import sys
 from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -19,6 +17,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from indexer.runtime.resources import trim_memory
 from query_api.errors import ApiProblem
 from query_api.settings import ServiceBlock
 from schemas.settings import MIB
@@ -263,13 +262,6 @@ class LimitedBody:
         except OverBudget as error:
             raise HTTPException(503, _no_room(self._share.budget), {"Retry-After": str(RETRY_SECONDS)}) from error
         return message
-
-
-def trim_memory() -> None:
-    """Return freed memory to the system: glibc keeps tens of megabytes for each thread."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if trim is not None:
-        trim(0)
 
 
 def _too_large(limit: int) -> str:

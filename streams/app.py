@@ -1,7 +1,6 @@
 """The worker process: from its settings to its exit code."""
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -14,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from indexer.errors import EncoderFailure, IncompatibleGeneration, StoreInUse
 from indexer.runtime.logs import configure_logging
-from indexer.runtime.resources import limit_malloc_arenas
+from indexer.runtime.resources import limit_malloc_arenas, tune_gc
 from schemas.errors import Exit, Failure, InUse, WrongSetting
 from streams.context import WorkerContext
 from streams.errors import WorkerExit
@@ -94,7 +93,7 @@ async def _live(settings: WorkerSettings) -> int:
 async def _run(context: WorkerContext) -> None:
     """Raises what made the worker fail."""
     await context.create()
-    tune_gc()
+    tune_gc(GC_THRESHOLDS)
     await context.failure
 
 
@@ -121,10 +120,3 @@ def limit_blas_threads() -> None:
     since they wait for each other busily. The encoder's threads are its own and stay as they are.
     """
     threadpool_limits(limits=1, user_api="blas")
-
-
-def tune_gc() -> None:
-    """Exempt what exists when everything is started from garbage collection, and collect less often."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)

@@ -1,4 +1,4 @@
-"""The processors and the memory that this process may use.
+"""The processors and the memory that this process may use, and its garbage collection.
 
 Python's `os.sched_getaffinity` and `os.process_cpu_count` ignore the CPU quota of a container. joblib's `loky` reads
 one, but takes an eighth of a second to import, and sees only that of the root of the mounted hierarchy. The functions
@@ -7,6 +7,7 @@ on memory do nothing where the C library is not glibc.
 
 import asyncio
 import ctypes
+import gc
 import math
 import os
 from collections.abc import Iterator
@@ -35,6 +36,13 @@ def limit_malloc_arenas() -> None:
     if hasattr(library, "mallopt"):
         library.mallopt(_M_ARENA_MAX, max(2, usable_processors()))
         library.mallopt(_M_MMAP_THRESHOLD, MMAP_BYTES)
+
+
+def tune_gc(thresholds: tuple[int, int, int]) -> None:
+    """Exempt the objects there are now from garbage collection, and collect less often: call when all is started."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*thresholds)
 
 
 async def trim_memory_periodically(every_seconds: float = TRIM_SECONDS) -> None:

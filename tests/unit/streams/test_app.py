@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from streams.app import GC_THRESHOLDS, limit_blas_threads, tune_gc
+from indexer.runtime.resources import tune_gc
+from streams.app import GC_THRESHOLDS, limit_blas_threads
 
 
 @pytest.fixture(autouse=True)
@@ -26,6 +27,6 @@ def test_small_products_are_not_shared_out_among_threads() -> None:
 
 
 def test_what_is_there_at_the_start_is_not_searched_for_garbage_again() -> None:
-    tune_gc()
+    tune_gc(GC_THRESHOLDS)
     assert gc.get_threshold() == GC_THRESHOLDS
     assert gc.get_freeze_count() > 0
