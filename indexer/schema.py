@@ -182,9 +182,9 @@ def decompress_body(body: bytes) -> bytes:
 class DocumentRow:
     """A row of `documents`: a live document, or a tombstone (`deleted_at_ms` set, no revision, no content).
 
-    `version` is the producer's, if any; `partition`, `offset` and `timestamp_ms` are those of the record. `elsewhere`
-    are the other partitions that a tombstone has to reach: where records of the document were seen, and where its key
-    belongs.
+    `version` is the producer's, if any; `partition`, `offset` and `timestamp_ms` are those of the record.
+    `other_partitions`, the column `elsewhere`, are those that a tombstone has to reach besides: where records of the
+    document were seen, and where its key belongs.
     """
 
     key: DocumentKey
@@ -200,7 +200,7 @@ class DocumentRow:
     chunks: int = 0
     passages: int = 0
     deleted_at_ms: int | None = None
-    elsewhere: tuple[int, ...] = ()
+    other_partitions: tuple[int, ...] = ()
 
     @property
     def live(self) -> bool:
@@ -241,7 +241,7 @@ def documents_table(rows: Iterable[DocumentRow]) -> pa.Table:
                 "passages": row.passages,
                 "deleted_at_ms": row.deleted_at_ms,
                 "live": row.live,
-                "elsewhere": row.elsewhere or None,
+                "elsewhere": row.other_partitions or None,
             }
             for row in rows
         ],
@@ -266,7 +266,7 @@ def document_rows(table: pa.Table) -> list[DocumentRow]:
             chunks=row["chunks"],
             passages=row["passages"],
             deleted_at_ms=row["deleted_at_ms"],
-            elsewhere=tuple(row.get("elsewhere") or ()),
+            other_partitions=tuple(row.get("elsewhere") or ()),
         )
         for row in table.to_pylist()
     ]

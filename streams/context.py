@@ -39,9 +39,9 @@ from streams.agents.provenance import ProvenanceAgent
 from streams.faust_app import attach_agent, build_app, group_name, until_crashed
 from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.commit import DocumentIndexer
-from streams.indexing.embed import PROBE, EncoderThread
+from streams.indexing.embed import PROBE, DocumentBuilder, EncoderThread
 from streams.indexing.missed_deletes import MissedDeletes
-from streams.indexing.prepare import DocumentBuilder, Parsers, Preparer
+from streams.indexing.prepare import Parsers, Preparer
 from streams.indexing.relink import GraphTopic, Relinker
 from streams.kafka.log_identity import reconcile, topics_of_generation
 from streams.kafka.partition_reader import AWAY, PartitionReader, SettingsTopic

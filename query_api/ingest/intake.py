@@ -4,6 +4,7 @@ What is refused here would have become a dead letter.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -31,9 +32,10 @@ from schemas.events import (
     media_type_in,
     upsert_from_envelope,
 )
-from schemas.ids import DocumentKey
+from schemas.ids import DocumentKey, Position
 from schemas.settings import KafkaSettings, LimitSettings
 from schemas.tracing import TRACEPARENT
+from schemas.versioning import fold
 
 JSON_TYPES = frozenset({"application/json", ENVELOPE_TYPE})
 CLOUD_EVENT_TYPE = "application/cloudevents+json"
@@ -42,18 +44,18 @@ MAX_ESCAPING = 3  # how many times its size in UTF-8 a text may have as JSON
 MAX_JSON_BESIDE_CONTENT = 1024 * 1024
 
 
-class Candidate(NamedTuple):
+class ParsedMember(NamedTuple):
     """One document of a request: the event to publish, or why not. `id` is its id as far as it could be read."""
 
     outcome: DocumentEvent | ApiProblem
     id: str | None
 
 
-def accepted(candidate: Candidate) -> DocumentEvent:
-    """The event. Raises the candidate's ApiProblem."""
-    if isinstance(candidate.outcome, ApiProblem):
-        raise candidate.outcome
-    return candidate.outcome
+def event_or_raise(member: ParsedMember) -> DocumentEvent:
+    """The event. Raises the member's ApiProblem."""
+    if isinstance(member.outcome, ApiProblem):
+        raise member.outcome
+    return member.outcome
 
 
 class _Named(msgspec.Struct):
@@ -138,14 +140,14 @@ def _check_size(size: int, limits: LimitSettings) -> None:
         )
 
 
-def from_envelopes(members: Iterable[Json], limits: LimitSettings) -> Iterator[Candidate]:
+def from_envelopes(members: Iterable[Json], limits: LimitSettings) -> Iterator[ParsedMember]:
     for member in members:
         try:
             upsert = from_envelope(member, limits)
         except ApiProblem as problem:
-            yield Candidate(problem, _id_in(member))
+            yield ParsedMember(problem, _id_in(member))
         else:
-            yield Candidate(upsert, upsert.key.document_id)
+            yield ParsedMember(upsert, upsert.key.document_id)
 
 
 def from_raw(
@@ -188,7 +190,7 @@ def from_raw(
         raise refused_event(error) from error
 
 
-def from_form(form: FormData, limits: LimitSettings) -> Iterator[Candidate]:
+def from_form(form: FormData, limits: LimitSettings) -> Iterator[ParsedMember]:
     """The documents of an upload: each file is one, its id the file's name unless the field `id` names a single one.
 
     Fields: `collection`, `id`, `title`, `uri` (the last three for a single file only). Raises ApiProblem when the form
@@ -220,9 +222,9 @@ def from_form(form: FormData, limits: LimitSettings) -> Iterator[Candidate]:
                 uri=fields.get("uri"),
             )
         except ApiProblem as problem:
-            yield Candidate(problem, document_id or None)
+            yield ParsedMember(problem, document_id or None)
         else:
-            yield Candidate(event, document_id)
+            yield ParsedMember(event, document_id)
 
 
 def document_key(collection: str, document_id: str) -> DocumentKey:
@@ -319,11 +321,18 @@ def _readable_types() -> str:
 DUPLICATE_ID = "duplicate_id"
 
 
-class Named(NamedTuple):
-    """Which document a member is, and in which version."""
+class BatchMember(NamedTuple):
+    """A member of a batch as an event of the log at the offset `index`."""
 
     key: DocumentKey
     version: int | None
+    index: int
+    deletes: bool = False
+    timestamp_ms: int = 0
+
+    @property
+    def position(self) -> Position:
+        return Position(0, self.index)
 
 
 class Refusal(NamedTuple):
@@ -335,7 +344,7 @@ class Refusal(NamedTuple):
     headers: dict[str, str]
 
     @classmethod
-    def of(cls, problem: ApiProblem) -> "Refusal":
+    def from_problem(cls, problem: ApiProblem) -> "Refusal":
         return cls(problem.status, problem.members.get("reason", problem.title), problem.detail, problem.headers)
 
 
@@ -372,37 +381,34 @@ class Batch:
         )
 
 
-def prepared(candidates: Iterable[Candidate], kafka: KafkaSettings, traceparent: str | None) -> Batch:
-    """The batch of these documents. Each is made into its record before the next is asked for, so that the content of
-    one alone is held beside the records."""
+def build_batch(parsed: Iterable[ParsedMember], kafka: KafkaSettings, traceparent: str | None) -> Batch:
+    """The batch of these documents. Each becomes a record before the next is read, so that the content of one alone is
+    in memory beside the records."""
     batch = Batch()
-    named: dict[int, Named] = {}
-    for index, candidate in enumerate(candidates):
-        batch.ids.append(candidate.id)
+    members: list[BatchMember] = []
+    for index, each in enumerate(parsed):
+        batch.ids.append(each.id)
         try:
-            event = accepted(candidate)
+            event = event_or_raise(each)
             batch.records[index] = record_of(event, kafka, traceparent)
         except ApiProblem as problem:
-            batch.refused[index] = Refusal.of(problem)
+            batch.refused[index] = Refusal.from_problem(problem)
         else:
             batch.keys[index] = event.key
-            named[index] = Named(event.key, event.version)
-    for index, winner in lost_to(named).items():
-        batch.refused[index] = Refusal.of(repeated_id(named[index].key, winner))
+            members.append(BatchMember(event.key, event.version, index, isinstance(event, DocumentDelete)))
+    for index, winner in superseded_members(members).items():
+        batch.refused[index] = Refusal.from_problem(repeated_id(batch.keys[index], winner))
         del batch.records[index]
     return batch
 
 
-def lost_to(members: Mapping[int, Named]) -> dict[int, int]:
-    """Of the members of a batch, by index in the order given: those that lose to another of the same document, with
-    the index of the one that wins. The later wins, or the higher version where both carry one, as in the log."""
-    winners: dict[DocumentKey, int] = {}
-    for index, member in sorted(members.items()):
-        before = winners.setdefault(member.key, index)
-        held = members[before].version
-        if held is None or member.version is None or member.version >= held:
-            winners[member.key] = index
-    return {index: winners[member.key] for index, member in members.items() if winners[member.key] != index}
+def superseded_members(members: Iterable[BatchMember]) -> dict[int, int]:
+    """The members that lose to another of the same document, with the one that wins, by index: as in the log."""
+    by_document: dict[DocumentKey, list[BatchMember]] = defaultdict(list)
+    for member in members:
+        by_document[member.key].append(member)
+    resolutions = [fold(None, events, {}) for events in by_document.values()]
+    return {each.index: one.winner.index for one in resolutions if one.winner is not None for each in one.superseded}
 
 
 def repeated_id(key: DocumentKey, winner: int) -> ApiProblem:

@@ -11,7 +11,7 @@ from indexer.parsing import formats
 from query_api.context import Service
 from query_api.errors import ApiProblem, log_unavailable, problem_responses
 from query_api.ingest import intake
-from query_api.ingest.intake import Batch, Refusal, prepared
+from query_api.ingest.intake import Batch, Refusal, build_batch
 from query_api.ingest.producer import BrokerUnavailable, OutgoingRecord, RecordRefused
 from query_api.routes.parameters import Collection, DocumentId, ServiceOf
 from query_api.settings import ServiceSettings
@@ -80,7 +80,7 @@ async def publish_documents(
     if media_type == "multipart/form-data":
         async with request.form(max_files=service.settings.service.max_batch_documents, max_fields=20) as form:
             files = intake.from_form(form, limits)
-            batch = await asyncio.to_thread(prepared, files, service.settings.kafka, trace)
+            batch = await asyncio.to_thread(build_batch, files, service.settings.kafka, trace)
         return await _publish_batch(service, batch)
     if document_id is None:
         intake.check_media_type(media_type)
@@ -163,7 +163,7 @@ def _from_json(settings: ServiceSettings, body: bytearray, traceparent: str | No
     members = intake.split_json(body, settings.service.max_batch_documents)
     if members is None:
         return intake.record_of(intake.from_envelope(body, settings.limits), settings.kafka, traceparent)
-    return prepared(intake.from_envelopes(members, settings.limits), settings.kafka, traceparent)
+    return build_batch(intake.from_envelopes(members, settings.limits), settings.kafka, traceparent)
 
 
 async def _publish_one(service: Service, record: OutgoingRecord) -> Response:
@@ -235,11 +235,11 @@ async def _publish_members(service: Service, batch: Batch) -> dict[int, Position
             try:
                 confirmed[index] = await _publish(service, batch.records[index])
             except ApiProblem as problem:
-                batch.refused[index] = Refusal.of(problem)
+                batch.refused[index] = Refusal.from_problem(problem)
         return confirmed
     except BrokerUnavailable as error:
         confirmed = {indices[at]: position for at, position in error.confirmed.items()}
-        refusal = Refusal.of(_unavailable(error))
+        refusal = Refusal.from_problem(_unavailable(error))
         batch.refused.update({index: refusal for index in indices if index not in confirmed})
     service.metrics.documents_accepted.inc(len(confirmed))
     return confirmed

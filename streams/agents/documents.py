@@ -17,11 +17,11 @@ STAGE = "text"
 
 @dataclass(frozen=True)
 class _InFlight:
-    """Records that are to be committed together. `preparing` is None outside a backlog."""
+    """Records that are to be committed together. `prefetch` is None outside a backlog."""
 
     events: Sequence[Any]
     records: Sequence[SourceRecord]
-    preparing: asyncio.Task[Batch | None] | None
+    prefetch: asyncio.Task[Batch | None] | None
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -37,25 +37,25 @@ class DocumentsAgent:
     pace: CommitPace
 
     async def run(self, taken: Taken) -> None:
-        """Prepare and commit, as two stages with a bounded queue between them.
+        """Prefetch and commit, as two stages with a bounded queue between them.
 
         In a backlog one batch is committed while the next is embedded and the one after that parsed.
         """
         batches: asyncio.Queue[_InFlight | None] = asyncio.Queue(maxsize=1)
-        preparing: set[asyncio.Task[Batch | None]] = set()
+        prefetching: set[asyncio.Task[Batch | None]] = set()
         stages = (
-            asyncio.create_task(self._prepare(taken, batches, preparing)),
+            asyncio.create_task(self._take(taken, batches, prefetching)),
             asyncio.create_task(self._commit(batches)),
         )
         try:
             await asyncio.gather(*stages)
         finally:
-            for task in (*stages, *preparing):
+            for task in (*stages, *prefetching):
                 task.cancel()
-            await asyncio.wait((*stages, *preparing))
+            await asyncio.wait((*stages, *prefetching))
 
-    async def _prepare(
-        self, taken: Taken, batches: asyncio.Queue[_InFlight | None], preparing: set[asyncio.Task[Batch | None]]
+    async def _take(
+        self, taken: Taken, batches: asyncio.Queue[_InFlight | None], prefetching: set[asyncio.Task[Batch | None]]
     ) -> None:
         """More is taken when the last batch is being committed; outside a backlog, where what was taken does not fill a
         commit, when that is committed. So the next batches grow meanwhile."""
@@ -67,9 +67,9 @@ class DocumentsAgent:
             for part in parts:
                 task = None
                 if is_backlog:
-                    task = asyncio.create_task(self.indexer.prepare(part))
-                    preparing.add(task)
-                    task.add_done_callback(preparing.discard)
+                    task = asyncio.create_task(self.indexer.prefetch(part))
+                    prefetching.add(task)
+                    task.add_done_callback(prefetching.discard)
                 batch = _InFlight(events[start : start + len(part)], part, task)
                 await batches.put(batch)
                 start += len(part)
@@ -81,11 +81,11 @@ class DocumentsAgent:
         while (batch := await batches.get()) is not None:
             batch.begun.set()
             began = time.monotonic()
-            if batch.preparing is None:
+            if batch.prefetch is None:
                 await self.indexer.index(batch.records)
                 self.pace.committed(time.monotonic() - began)
             else:
-                await self.indexer.index(batch.records, await batch.preparing)
+                await self.indexer.index(batch.records, await batch.prefetch)
             for event in batch.events:  # 8
                 event.ack()
             mark_done(self.progress, STAGE, self.topic, batch.records)

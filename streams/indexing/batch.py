@@ -17,8 +17,8 @@ from schemas.ids import DocumentKey, Position
 from schemas.receipts import NOTHING_DELETED, Outcome, Receipt
 from schemas.settings import LimitSettings
 from schemas.tracing import traceparent_in
-from streams.indexing.prepare import BuiltDocument, DecodedEvent, EmbeddedDocument, Refused
-from streams.indexing.versioning import DocumentState, Folded, fold
+from schemas.versioning import DocumentState, Resolution, fold
+from streams.indexing.documents import DecodedEvent, EmbeddedDocument, LinkedDocument, Refused
 from streams.kafka.records import DeadLetter, SourceRecord, Stage
 from streams.metrics import Stopwatch
 
@@ -62,7 +62,8 @@ def split(records: Sequence[SourceRecord], *, max_records: int, max_bytes: int) 
 class Batch:
     """`refused` grows until every document has a winner that can be stored, or none.
 
-    What was embedded ahead of the batch's turn stays good: `rows` and `reached` only decide which of it is needed.
+    `stored` are the documents' stored rows, `reached` the stored positions. What was prefetched stays good: these two
+    only decide which of it is needed.
     """
 
     topic: str
@@ -71,10 +72,10 @@ class Batch:
     reached: Mapping[int, StoredPosition]
     chunking: Mapping[str, ChunkingParameters]
     events: dict[DocumentKey, list[DecodedEvent]] = field(default_factory=lambda: defaultdict(list))
-    rows: dict[DocumentKey, DocumentRow] = field(default_factory=dict)
-    folded: dict[DocumentKey, Folded[DecodedEvent]] = field(default_factory=dict)
+    stored: dict[DocumentKey, DocumentRow] = field(default_factory=dict)
+    resolutions: dict[DocumentKey, Resolution[DecodedEvent]] = field(default_factory=dict)
     embedded: dict[Position, EmbeddedDocument | Refused] = field(default_factory=dict)
-    built: dict[Position, BuiltDocument] = field(default_factory=dict)
+    linked: dict[Position, LinkedDocument] = field(default_factory=dict)
     unchanged: set[DocumentKey] = field(default_factory=set)
     refused: dict[Position, tuple[SourceRecord, DeadLetter]] = field(default_factory=dict)
     unknown_fields: int = 0
@@ -83,20 +84,20 @@ class Batch:
     watch: Stopwatch = field(default_factory=Stopwatch)
 
     @classmethod
-    def decoded(
+    def decode(
         cls,
         topic: str,
         generation: str,
         records: Sequence[SourceRecord],
         reached: Mapping[int, StoredPosition],
         limits: LimitSettings,
-        condemned: Mapping[Position, Exception],
+        failed_alone: Mapping[Position, Exception],
         chunking: Mapping[str, ChunkingParameters],
         partition_of: PartitionOf = unknown_partition,
     ) -> "Batch":
-        """The batch with every record decoded or refused. A record that came twice counts once; a gap is only passed.
+        """Decode or refuse every record. One that came twice counts once; a gap only moves the position.
 
-        `condemned` are records that failed alone, `chunking` what collections have chosen.
+        `failed_alone` are records that the bisection of a failed batch found, `chunking` what collections have chosen.
         """
         distinct = list({record.position: record for record in records}.values())
         batch = cls(topic, generation, distinct, reached, chunking, partition_of=partition_of)
@@ -104,8 +105,8 @@ class Batch:
             if record.is_gap:
                 continue
             batch._note_trace(record, traceparent_in(record.headers))
-            if record.position in condemned:
-                batch._dead_letter(record, "store", condemned[record.position])
+            if record.position in failed_alone:
+                batch._dead_letter(record, "store", failed_alone[record.position])
                 continue
             try:
                 event = decode_document_event(record.key, record.value, record.headers, limits)
@@ -115,40 +116,40 @@ class Batch:
             batch._note_trace(record, event.traceparent)
             if isinstance(event, DocumentUpsert):
                 batch.unknown_fields += event.unknown_fields
-            batch.events[event.key].append(DecodedEvent.of(record, event, chunking.get(event.key.collection)))
+            batch.events[event.key].append(DecodedEvent.from_record(record, event, chunking.get(event.key.collection)))
         batch.watch.lap("decode")
         return batch
 
-    def fold(self, keys: set[DocumentKey]) -> list[DecodedEvent]:
+    def resolve(self, keys: set[DocumentKey]) -> list[DecodedEvent]:
         """Find the winner of each of the documents. Returns the upserts that have to be built: the winners, and others
         on which it depends whether they win."""
         watermarks = {partition: stored.offset for partition, stored in self.reached.items()}
         wanted: list[DecodedEvent] = []
         for key in keys:
-            row = self.rows.get(key)
+            row = self.stored.get(key)
             events = [event for event in self.events[key] if event.position not in self.refused]
-            folded = self.folded[key] = fold(_state_of(row), events, watermarks)
+            resolution = self.resolutions[key] = fold(_state_of(row), events, watermarks)
             self.unchanged.discard(key)
-            if folded.winner is None:
+            if resolution.winner is None:
                 continue
-            if not _is_robust(row, events, folded.winner):
-                wanted += [event for event in folded.superseded if not event.deletes]
-            if folded.winner.deletes:
+            if not _independent_of_losers(row, events, resolution.winner):
+                wanted += [event for event in resolution.superseded if not event.deletes]
+            if resolution.winner.deletes:
                 continue
             if (
                 row is not None
                 and row.live
-                and row.revision == folded.winner.revision
+                and row.revision == resolution.winner.revision
                 and row.offset <= watermarks.get(row.partition, -1)
             ):
                 self.unchanged.add(key)
             else:
-                wanted.append(folded.winner)
-        missing = [event for event in wanted if event.position not in self.built]
+                wanted.append(resolution.winner)
+        missing = [event for event in wanted if event.position not in self.linked]
         return sorted(missing, key=lambda event: event.position)
 
     def refuse(self, refused: Refused) -> DocumentKey:
-        """Set an event apart; its document has to be folded again without it."""
+        """Make an event a dead letter; its document has to be resolved again without it."""
         self._dead_letter(refused.event.record, refused.stage, refused.error)
         return refused.event.key
 
@@ -161,7 +162,7 @@ class Batch:
 
     def letters(self) -> list[DeadLetter]:
         """Those still to be sent. Of records that the stored positions have passed they were confirmed before these
-        were stored; but one that is condemned now may have got as far as that."""
+        were stored; but one that failed alone may have got as far as that."""
         return [
             letter
             for (partition, offset), (_, letter) in self.refused.items()
@@ -169,19 +170,19 @@ class Batch:
         ]
 
     def winners(self) -> Iterator[Winner]:
-        for key, folded in self.folded.items():
-            if folded.winner is not None and folded.state is not None:
-                yield Winner(key, folded.winner, folded.state)
+        for key, resolution in self.resolutions.items():
+            if resolution.winner is not None and resolution.state is not None:
+                yield Winner(key, resolution.winner, resolution.state)
 
-    def rows_to_store(self) -> list[IndexedRows]:
+    def changed_rows(self) -> list[IndexedRows]:
         """The rows of all winners, and those of documents of which a record that lost stands in another partition."""
         rows = [self._row(winner) for winner in self.winners()]
-        for key, folded in self.folded.items():
-            row = self.rows.get(key)
-            if folded.winner is None and row is not None:
-                others = self._elsewhere(key, row.partition)
-                if others != row.elsewhere:
-                    rows.append(IndexedRows(replace(row, elsewhere=others)))
+        for key, resolution in self.resolutions.items():
+            row = self.stored.get(key)
+            if resolution.winner is None and row is not None:
+                others = self._other_partitions(key, row.partition)
+                if others != row.other_partitions:
+                    rows.append(IndexedRows(replace(row, other_partitions=others)))
         return rows
 
     @property
@@ -192,26 +193,26 @@ class Batch:
     def _is_misplaced(self, record: SourceRecord) -> bool:
         return self.partition_of(record.key or b"") not in (None, record.partition)
 
-    def _elsewhere(self, key: DocumentKey, partition: int) -> tuple[int, ...]:
+    def _other_partitions(self, key: DocumentKey, partition: int) -> tuple[int, ...]:
         """The partitions besides this one that a tombstone of the document has to reach."""
-        row = self.rows.get(key)
+        row = self.stored.get(key)
         events = [event for event in self.events[key] if event.position not in self.refused]
         seen = {event.position.partition for event in events}
         if row is not None:
-            seen |= {row.partition, *row.elsewhere}
+            seen |= {row.partition, *row.other_partitions}
         if events and (belongs := self.partition_of(events[0].record.key or b"")) is not None:
             seen.add(belongs)
         return tuple(sorted(seen - {partition}))
 
     def contributions(self) -> dict[DocumentKey, bytes | None]:
-        """What goes to the graph topic: None withdraws what a deleted document had contributed."""
+        """What goes to the graph topic: None, a tombstone, for a deleted document."""
         return {
-            winner.key: None if winner.event.deletes else self.built[winner.event.position].contribution
+            winner.key: None if winner.event.deletes else self.linked[winner.event.position].contribution
             for winner in self.winners()
             if winner.key not in self.unchanged
         }
 
-    def advanced(self, graph_offsets: Mapping[DocumentKey, int]) -> dict[int, StoredPosition]:
+    def advance(self, graph_offsets: Mapping[DocumentKey, int]) -> dict[int, StoredPosition]:
         """The positions reached with this batch; they never go back."""
         advanced: dict[int, StoredPosition] = {}
         for record in self.records:
@@ -233,27 +234,27 @@ class Batch:
             self._receipt(record, "dead_lettered", reason=letter.reason, message=letter.message)
             for record, letter in self.refused.values()
         ]
-        for key, folded in self.folded.items():
-            if folded.winner is not None:
-                receipts.append(self._winner_receipt(key, folded.winner, graph_offsets.get(key, -1)))
-            by = folded.state and str(folded.state.position)
+        for key, resolution in self.resolutions.items():
+            if resolution.winner is not None:
+                receipts.append(self._winner_receipt(key, resolution.winner, graph_offsets.get(key, -1)))
+            by = resolution.state and str(resolution.state.position)
             receipts += [
                 self._receipt(event.record, "superseded", version=event.version, superseded_by=by)
-                for event in folded.superseded
+                for event in resolution.superseded
             ]
-            receipts += [self._repeated_receipt(event, self.rows[key]) for event in folded.repeated]
+            receipts += [self._repeated_receipt(event, self.stored[key]) for event in resolution.repeated]
         receipts.sort(key=lambda receipt: (receipt.partition, receipt.offset))
         rounded = {stage: round(value, 4) for stage, value in seconds.items()}
         return [msgspec.structs.replace(receipt, seconds=rounded, finished_at_ms=now_ms) for receipt in receipts]
 
     def _winner_receipt(self, key: DocumentKey, winner: DecodedEvent, graph_offset: int) -> Receipt:
         if winner.deletes:
-            message = NOTHING_DELETED if self._met_nothing(key, winner) else None
+            message = NOTHING_DELETED if self._found_nothing(key, winner) else None
             return self._receipt(
                 winner.record, "deleted", version=winner.version, graph_offset=graph_offset, message=message
             )
         if key in self.unchanged:
-            row = self.rows[key]
+            row = self.stored[key]
             return self._receipt(
                 winner.record,
                 "unchanged",
@@ -262,25 +263,25 @@ class Batch:
                 passages=row.passages,
                 chunks=row.chunks,
             )
-        built = self.built[winner.position]
+        linked = self.linked[winner.position]
         return self._receipt(
             winner.record,
             "indexed",
             version=winner.version,
             revision=winner.revision,
             graph_offset=graph_offset,
-            passages=len(built.prepared.chunked.passages),
-            chunks=len(built.prepared.chunked.chunks),
-            embedded=built.embedded.encoded,
-            entities=built.entities,
-            statements=built.statements,
-            notes=built.prepared.notes,
+            passages=len(linked.prepared.chunked.passages),
+            chunks=len(linked.prepared.chunked.chunks),
+            embedded=linked.encoded,
+            entities=linked.entities,
+            statements=linked.statements,
+            notes=linked.prepared.notes,
         )
 
-    def _met_nothing(self, key: DocumentKey, tombstone: DecodedEvent) -> bool:
+    def _found_nothing(self, key: DocumentKey, tombstone: DecodedEvent) -> bool:
         """Whether it surely found no document: a row of its own, from before a crash, does not show that."""
-        row = self.rows.get(key)
-        if self.folded[key].superseded or (row is not None and row.live):
+        row = self.stored.get(key)
+        if self.resolutions[key].superseded or (row is not None and row.live):
             return False
         return row is None or Position(row.partition, row.offset) != tombstone.position
 
@@ -317,13 +318,13 @@ class Batch:
             "partition": winner.event.position.partition,
             "offset": winner.event.position.offset,
             "timestamp_ms": winner.event.timestamp_ms,
-            "elsewhere": self._elsewhere(winner.key, winner.event.position.partition),
+            "other_partitions": self._other_partitions(winner.key, winner.event.position.partition),
         }
         if winner.key in self.unchanged:
-            return IndexedRows(replace(self.rows[winner.key], **source))
+            return IndexedRows(replace(self.stored[winner.key], **source))
         if winner.event.deletes:
             return IndexedRows(DocumentRow(key=winner.key, **source, deleted_at_ms=winner.event.timestamp_ms))
-        document = self.built[winner.event.position].embedded
+        document = self.linked[winner.event.position]
         prepared = document.prepared
         live = DocumentRow(
             key=winner.key,
@@ -345,7 +346,7 @@ def _state_of(row: DocumentRow | None) -> DocumentState | None:
     return DocumentState(Position(row.partition, row.offset), row.timestamp_ms, row.version, deleted=not row.live)
 
 
-def _is_robust(row: DocumentRow | None, events: Sequence[DecodedEvent], winner: DecodedEvent) -> bool:
+def _independent_of_losers(row: DocumentRow | None, events: Sequence[DecodedEvent], winner: DecodedEvent) -> bool:
     """Whether the winner would be the same, and leave the same state, had any of the other upserts been refused.
 
     So it is where nothing carries a version, where the winner's is above all others, and where it is the highest and

@@ -19,7 +19,8 @@ from schemas.tracing import trace_id
 from streams.errors import RestartNeeded
 from streams.indexing.batch import Batch, PartitionOf, unknown_partition
 from streams.indexing.collection_settings import CollectionSettings
-from streams.indexing.prepare import DocumentBuilder, Refused, VectorLookup
+from streams.indexing.documents import EmbeddedDocument, LinkedDocument, Refused
+from streams.indexing.embed import DocumentBuilder, VectorLookup
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import SourceRecord
 from streams.metrics import WorkerMetrics
@@ -78,7 +79,7 @@ class IndexedBatch:
 
 
 class DocumentIndexer:
-    """Commits batches of records one at a time; later ones may be prepared meanwhile."""
+    """Commits batches of records one at a time; later ones may be prefetched meanwhile."""
 
     def __init__(
         self,
@@ -117,68 +118,69 @@ class DocumentIndexer:
         self._partition_of = partition_of
         self._log = structlog.get_logger("thalweg.worker")
 
-    async def prepare(self, records: Sequence[SourceRecord]) -> Batch | None:
-        """Steps 1 to 4 ahead of the records' turn, by what the stores hold now; None where that fails.
+    async def prefetch(self, records: Sequence[SourceRecord]) -> Batch | None:
+        """Steps 1 to 4 ahead of the records' turn, by the stores' present state; None where that fails.
 
         A prediction: the commit decides again which documents win, builds what is missing here and ignores what it does
         not need. Nothing is stored or refused; a failure is left to the commit.
         """
         try:
-            batch = self._decoded(records, {}, self._collection_settings.known)
+            batch = self._decode(records, {}, self._collection_settings.known)
             await self._look_up(batch)
-            batch.embedded = await self._builder.embed(batch.fold(set(batch.events)), batch.watch)
+            batch.embedded = await self._builder.embed(batch.resolve(set(batch.events)), batch.watch)
         except Exception as error:  # noqa: BLE001 -- whatever it is, the commit knows what to do about it
-            self._log.debug("a batch could not be prepared early", error=type(error).__name__)
+            self._log.debug("a batch could not be prefetched", error=type(error).__name__)
             return None
         return batch
 
-    async def index(self, records: Sequence[SourceRecord], prepared: Batch | None = None) -> None:
-        """Commit the records; a failing batch is bisected, and a record that fails alone sent to the dead letters.
+    async def index(self, records: Sequence[SourceRecord], prefetched: Batch | None = None) -> None:
+        """Commit the records; a failing batch is bisected, and a record that fails alone becomes a dead letter.
 
         Raises RestartNeeded, or what a record raises even on its way to the dead letters: nothing of it is then
         acknowledged, and the worker has to be restarted.
         """
 
         async def commit(part: Sequence[SourceRecord]) -> list[None]:
-            await self._commit(part, prepared if len(part) == len(records) else None)
+            await self._commit(part, prefetched if len(part) == len(records) else None)
             return []
 
         async def reject(record: SourceRecord, error: Exception) -> None:
-            await self._commit([record], condemned={record.position: error})
+            await self._commit([record], failed_alone={record.position: error})
 
         await bisect(records, commit, reject, fatal=(RestartNeeded,), name="documents")
 
     async def _commit(
         self,
         records: Sequence[SourceRecord],
-        prepared: Batch | None = None,
-        condemned: Mapping[Position, Exception] | None = None,
+        prefetched: Batch | None = None,
+        failed_alone: Mapping[Position, Exception] | None = None,
     ) -> None:
         """Bring the stores to the state after these records. May be called again with the same or overlapping records,
         also after it failed or was cut off at any point: the stores end up the same.
 
-        1. read how collections are chunked now; decode each record; what is malformed, or `condemned`, is refused;
-        2. fold the events of each document over what the `documents` table holds: one winner, or none;
-        3. parse and chunk the winners, 4. embed the texts not known yet, 5. link; what cannot be built is refused and
-           its document folded again without it; then all that was refused goes to the dead letters, confirmed;
-        6. put the rows into the vector store;
-        7. send the graph contributions, confirmed; store the positions reached; send the receipts, confirmed;
+        1. read the collections' settings; decode each record; malformed ones, and those that failed alone, are refused;
+        2. fold the events of each document over its row in the `documents` table: one winner, or none;
+        3. prepare the winners, 4. embed the texts not known yet, 5. link; what cannot be built is refused and its
+           document resolved again without it; then all that was refused goes to the dead letters, confirmed;
+        6. put the rows into the vector store; a tombstone deletes the document's chunks and passages there;
+        7. send the graph contributions, confirmed, with null for deleted documents; store the positions reached; send
+           the receipts, confirmed;
         8. is the caller's: acknowledge.
 
         Raises RestartNeeded; anything else is the fault of one of the documents.
         """
         async with self._commit_lock:
             chunking = await self._collection_settings.current()  # 1
-            if prepared is not None and prepared.chunking == chunking:
-                batch = prepared
+            if prefetched is not None and prefetched.chunking == chunking:
+                batch = prefetched
                 batch.watch.restart()
             else:
-                batch = self._decoded(records, condemned or {}, chunking)
+                batch = self._decode(records, failed_alone or {}, chunking)
             await self._build(batch)  # 2, 3, 4, 5
             watch = batch.watch
             await self._producer.send_to_dlq(batch.letters())
             watch.lap("dead_letters")
-            rows = batch.rows_to_store()
+            rows = batch.changed_rows()
             if rows:
                 await self._thread.run(self._writer.replace, rows)  # 6
             watch.lap("store")
@@ -188,7 +190,7 @@ class DocumentIndexer:
             )
             graph_offsets = dict(zip(contributions, offsets, strict=True))
             watch.lap("contribute")
-            reached = batch.advanced(graph_offsets)
+            reached = batch.advance(graph_offsets)
             await self._thread.run(self._writer.store_positions, reached)
             self._reached |= reached
             watch.lap("positions")
@@ -199,42 +201,39 @@ class DocumentIndexer:
         indexed.count(self._metrics)
         self._log.info("indexed", **indexed.line())
 
-    def _decoded(
+    def _decode(
         self,
         records: Sequence[SourceRecord],
-        condemned: Mapping[Position, Exception],
+        failed_alone: Mapping[Position, Exception],
         chunking: Mapping[str, ChunkingParameters],
     ) -> Batch:
-        return Batch.decoded(
+        return Batch.decode(
             self._topic,
             self._generation,
             records,
             self._reached,
             self._limits,
-            condemned,
+            failed_alone,
             chunking,
             self._partition_of,
         )
 
     async def _look_up(self, batch: Batch) -> None:
-        """Let the batch be folded over what the stores hold now."""
+        """Take the stores' present state into the batch."""
         batch.reached = dict(self._reached)
         if batch.events:
-            batch.rows = await self._thread.run(self._writer.stored_documents, list(batch.events))
+            batch.stored = await self._thread.run(self._writer.stored_documents, list(batch.events))
         batch.watch.lap("select")
 
     async def _build(self, batch: Batch) -> None:
         await self._look_up(batch)
         undecided = set(batch.events)
         while undecided:
-            wanted = batch.fold(undecided)  # 2
+            wanted = batch.resolve(undecided)  # 2
             missing = [event for event in wanted if event.position not in batch.embedded]
             batch.embedded |= await self._builder.embed(missing, batch.watch)  # 3, 4
-            outcomes = [batch.embedded[event.position] for event in wanted]
-            refused = [each for each in outcomes if isinstance(each, Refused)]
-            built, too_large = await self._builder.link(
-                [each for each in outcomes if not isinstance(each, Refused)]
-            )  # 5
+            embedded = [batch.embedded[event.position] for event in wanted]
+            linked = await self._builder.link([each for each in embedded if isinstance(each, EmbeddedDocument)])  # 5
             batch.watch.lap("link")
-            batch.built |= {document.event.position: document for document in built}
-            undecided = {batch.refuse(each) for each in (*refused, *too_large)}
+            batch.linked |= {position: each for position, each in linked.items() if isinstance(each, LinkedDocument)}
+            undecided = {batch.refuse(each) for each in (*embedded, *linked.values()) if isinstance(each, Refused)}

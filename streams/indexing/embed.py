@@ -1,21 +1,33 @@
-"""Step 4 of the commit: texts to vectors in a thread; a text that the model cannot take is found by bisection."""
+"""Steps 4 and 5 of the commit: embed the texts of prepared documents, and link their chunks. Nothing is stored here."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from indexer.embedding.encoder import Encoder
+from indexer.documents import PreparedDocument
+from indexer.embedding.encoder import Encoder, text_hash
 from indexer.errors import EncoderBusy, EncoderFailure, EncoderUnavailable
+from indexer.linking import DEFAULT_RULES, LinkingRules, contribution
 from schemas.errors import MalformedEvent
-from streams.metrics import WorkerMetrics
+from schemas.graph_delta import encode_contribution
+from schemas.ids import Position
+from streams.indexing.documents import DecodedEvent, EmbeddedDocument, LinkedDocument, Refused
+from streams.metrics import Stopwatch, WorkerMetrics
 from streams.runtime.progress import Progress
 from streams.runtime.retry import Retrier, bisect
+from streams.runtime.store_thread import StoreThread
 
 Result = TypeVar("Result")
+Vector = NDArray[np.float32]  # (dimension,), L2-normalised
+
+FIRST_SHARE = 8  # of the usual number of texts: the first group is soon prepared, and until then the encoder is idle
+RECENT_VECTORS = 16_384  # 25 MB of 384 numbers each
 
 PROBE = "a probe of the encoder"
 RETRY_SECONDS = (1.0, 2.0, 4.0)
@@ -126,3 +138,156 @@ class EncoderThread:
 
         await self._retrier.retry_forever(probe)
         return failures > 0
+
+
+class VectorLookup(Protocol):
+    """The part of the vector store that spares encoding a text again."""
+
+    def known_vectors(self, hashes: Sequence[str]) -> dict[str, Vector]: ...
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Prepared documents whose texts are encoded together, and the stored vectors of these texts by hash."""
+
+    documents: list[tuple[DecodedEvent, PreparedDocument, tuple[str, ...]]]
+    refused: list[Refused]
+    stored: dict[str, Vector]
+
+
+class DocumentBuilder:
+    """From events to documents ready to be stored.
+
+    What a document becomes depends on its event alone: every call may be repeated, and `embed` be called ahead of time.
+    """
+
+    def __init__(
+        self,
+        prepare: Callable[[DecodedEvent], Awaitable[PreparedDocument]],
+        encoder: EncoderThread,
+        thread: StoreThread,
+        lookup: VectorLookup,
+        *,
+        encode_texts: int,
+        max_contribution_bytes: int,
+        linking_of: Callable[[str], LinkingRules] = lambda _collection: DEFAULT_RULES,
+    ) -> None:
+        """About `encode_texts` texts are encoded at a time; `linking_of` gives a collection's rules."""
+        self._prepare = prepare
+        self._encoder = encoder
+        self._encoder_turn = asyncio.Lock()
+        self._thread = thread
+        self._lookup = lookup
+        self._recent: LRUCache[str, Vector] = LRUCache(RECENT_VECTORS)  # of batches that may not be stored yet
+        self._encode_texts = encode_texts
+        self._max_contribution_bytes = max_contribution_bytes
+        self._linking_of = linking_of
+
+    async def embed(
+        self, events: Sequence[DecodedEvent], watch: Stopwatch
+    ) -> dict[Position, EmbeddedDocument | Refused]:
+        """Steps 3 and 4 for upserts; a group is encoded while the next ones are prepared.
+
+        May be called for several batches at once: the encoder takes one after the other, in the order of the calls.
+        """
+        if not events:
+            return {}
+        groups: asyncio.Queue[_Group | None] = asyncio.Queue()
+        preparing = asyncio.create_task(self._prepare_in_groups(events, groups))
+        embedded: dict[Position, EmbeddedDocument | Refused] = {}
+        try:
+            async with self._encoder_turn:
+                watch.restart()
+                while (group := await groups.get()) is not None:
+                    watch.lap("prepare")
+                    embedded |= await self._embed(group)  # 4
+                    watch.lap("embed")
+            await preparing
+        finally:
+            preparing.cancel()
+        return embedded
+
+    async def _prepare_in_groups(self, events: Sequence[DecodedEvent], groups: asyncio.Queue[_Group | None]) -> None:
+        """Put the events in groups, in their order, and None after the last."""
+        tasks = [asyncio.create_task(self._prepare_or_refuse(event)) for event in events]
+        try:
+            documents: list[tuple[DecodedEvent, PreparedDocument, tuple[str, ...]]] = []
+            refused: list[Refused] = []
+            texts, enough = 0, self._encode_texts // FIRST_SHARE
+            for event, task in zip(events, tasks, strict=True):
+                prepared = await task  # 3
+                if isinstance(prepared, Refused):
+                    refused.append(prepared)
+                else:
+                    documents.append((event, prepared, tuple(map(text_hash, prepared.embedding_texts))))
+                    texts += len(prepared.embedding_texts)
+                if task is tasks[-1] or texts >= enough:
+                    hashes = {digest for _, _, hashes in documents for digest in hashes if digest not in self._recent}
+                    stored = await self._thread.run(self._lookup.known_vectors, list(hashes)) if hashes else {}
+                    groups.put_nowait(_Group(documents, refused, stored))
+                    documents, refused, texts, enough = [], [], 0, self._encode_texts
+        finally:
+            for task in tasks:
+                task.cancel()
+            groups.put_nowait(None)
+
+    async def _prepare_or_refuse(self, event: DecodedEvent) -> PreparedDocument | Refused:
+        try:
+            return await self._prepare(event)
+        except MalformedEvent as error:
+            return Refused(event, "embed" if isinstance(error, WithoutVector) else "prepare", error)
+
+    async def _embed(self, group: _Group) -> dict[Position, EmbeddedDocument | Refused]:
+        texts = {
+            digest: text
+            for _, prepared, hashes in group.documents
+            for digest, text in zip(hashes, prepared.embedding_texts, strict=True)
+        }
+        known = group.stored | {digest: self._recent[digest] for digest in texts if digest in self._recent}
+        missing = [digest for digest in texts if digest not in known]
+        encoded = await self._encoder.encode([texts[digest] for digest in missing])
+        vectors: dict[str, Vector | Exception] = {**known, **dict(zip(missing, encoded, strict=True))}
+        fresh = set(missing)
+        embedded: dict[Position, EmbeddedDocument | Refused] = {
+            refused.event.position: refused for refused in group.refused
+        }
+        for event, prepared, hashes in group.documents:
+            found = [vectors[digest] for digest in hashes]
+            failure = next((vector for vector in found if isinstance(vector, Exception)), None)
+            if failure is not None:
+                embedded[event.position] = Refused(event, "embed", WithoutVector("chunks", failure))
+                continue
+            count = len(fresh.intersection(hashes))
+            fresh.difference_update(hashes)
+            embedded[event.position] = EmbeddedDocument(
+                event, prepared, hashes, np.asarray(found, dtype=np.float32), count
+            )
+        self._recent.update({digest: v for digest, v in vectors.items() if not isinstance(v, Exception)})
+        return embedded
+
+    async def link(self, documents: Sequence[EmbeddedDocument]) -> dict[Position, LinkedDocument | Refused]:
+        """Step 5: edges within each document, by its collection's current rules, and its whole contribution."""
+        linked: dict[Position, LinkedDocument | Refused] = {}
+        for document in await self._encoder.compute(lambda: [self._link(each) for each in documents]):
+            linked[document.event.position] = document
+            size = len(document.contribution)
+            if size > self._max_contribution_bytes:
+                error = MalformedEvent(
+                    "too_large_for_graph",
+                    f"What the document adds to the graph takes {size:,} bytes; the limit is "
+                    f"{self._max_contribution_bytes:,}. Split the document or raise "
+                    "THALWEG_KAFKA__MAX_GRAPH_RECORD_BYTES.",
+                )
+                linked[document.event.position] = Refused(document.event, "link", error)
+        return linked
+
+    def _link(self, document: EmbeddedDocument) -> LinkedDocument:
+        whole = contribution(document.prepared, document.vectors, self._linking_of(document.prepared.key.collection))
+        names = {about.name for about in whole.about} | {mention.name for mention in whole.mentions}
+        names |= {role.name for statement in whole.statements for role in statement.roles}
+        return LinkedDocument(
+            **vars(document),
+            contribution=encode_contribution(whole),
+            entities=len(names),
+            statements=len(whole.statements),
+        )

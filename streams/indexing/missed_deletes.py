@@ -144,7 +144,7 @@ class MissedDeletes:
                 partition=row.partition,
                 offset=row.offset,
                 timestamp_ms=row.timestamp_ms,
-                elsewhere=row.elsewhere,
+                other_partitions=row.other_partitions,
                 deleted_at_ms=now_ms,
             )
             for row in rows.values()

@@ -268,7 +268,7 @@ def with_repeated_tombstones(records: Iterable[Record], data_dir: Path, partitio
             belongs = murmur2_partition(partitions)(str(record.key).encode("utf-8", "surrogatepass"))
             yield from (
                 replace(record, partition=partition)
-                for partition in sorted({row.partition, *row.elsewhere} - {belongs})
+                for partition in sorted({row.partition, *row.other_partitions} - {belongs})
                 if partition < partitions
             )
 

@@ -177,7 +177,7 @@ class TextSnapshot:
     def partitions_of(self, key: DocumentKey) -> set[int]:
         """The partitions of the documents topic in which records of the document were seen; none for an unknown one."""
         rows = self.tables.documents([key])
-        return {partition for row in rows for partition in (row.partition, *row.elsewhere)}
+        return {partition for row in rows for partition in (row.partition, *row.other_partitions)}
 
     def documents(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, DocumentRow]:
         """The rows of the documents that are known, live or deleted."""

@@ -59,7 +59,7 @@ def test_a_delete_leaves_nothing_but_the_tombstone(generation: Generation, write
 def test_partitions_that_a_tombstone_has_to_reach_are_remembered(generation: Generation, writer: LanceWriter) -> None:
     seen_twice = document("a", "One")
     writer.replace(
-        [replace(seen_twice, row=replace(seen_twice.row, partition=2, elsewhere=(0, 3))), document("b", "Two")]
+        [replace(seen_twice, row=replace(seen_twice.row, partition=2, other_partitions=(0, 3))), document("b", "Two")]
     )
     snapshot = TextReader.open(generation).snapshot()
     assert snapshot.partitions_of(DocumentKey("default", "a")) == {0, 2, 3}

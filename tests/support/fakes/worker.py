@@ -26,8 +26,8 @@ from schemas.settings import LimitSettings
 from schemas.topics import TopicNames
 from streams.indexing.batch import unknown_partition
 from streams.indexing.commit import DocumentIndexer
-from streams.indexing.embed import EncoderThread
-from streams.indexing.prepare import DecodedEvent, DocumentBuilder
+from streams.indexing.documents import DecodedEvent
+from streams.indexing.embed import DocumentBuilder, EncoderThread
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import SourceRecord
 from streams.metrics import WorkerMetrics

@@ -51,7 +51,7 @@ def test_each_member_of_a_batch_stands_for_itself() -> None:
     assert isinstance(bad.outcome, ApiProblem)
     assert (bad.id, worse.id) == ("b", None)
     with pytest.raises(ApiProblem):
-        intake.accepted(bad)
+        intake.event_or_raise(bad)
 
 
 def test_a_put_may_leave_out_the_names_and_must_not_contradict_the_path() -> None:
@@ -150,7 +150,7 @@ def test_a_json_file_of_a_form_is_a_document_and_no_envelope() -> None:
     value = b'{"title": "Data", "content": "Of a mill."}'
     form = FormData([("file", UploadFile(io.BytesIO(value), filename="data.json"))])
     (candidate,) = intake.from_form(form, LIMITS)
-    upsert = intake.accepted(candidate)
+    upsert = intake.event_or_raise(candidate)
     assert isinstance(upsert, DocumentUpsert)
     assert (upsert.content, upsert.content_type, upsert.title) == (value, "application/json", None)
     record = intake.record_of(upsert, KAFKA)

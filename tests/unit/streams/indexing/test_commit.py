@@ -337,7 +337,7 @@ async def test_equal_content_is_made_anew_once_its_collection_has_chosen_another
 
 async def test_what_was_prepared_by_an_older_choice_is_prepared_again(bench: Bench) -> None:
     records = [upsert(0, text="Some words.")]
-    prepared = await bench.indexer.prepare(records)
+    prepared = await bench.indexer.prefetch(records)
     bench.choices.known = {"default": ChunkingParameters(chunk_characters=120)}
     await bench.indexer.index(records, prepared)
     [receipt] = bench.broker.receipts()
@@ -353,8 +353,8 @@ async def test_a_record_in_another_partition_than_its_key_belongs_to_is_noted_an
     assert "came in partition 0" in by_key["default/a"].notes[0]
     assert "partition 2" in by_key["default/a"].notes[0]
     assert by_key["default/b"].notes == ()
-    assert bench.documents.rows[A].elsewhere == (2,)
-    assert bench.documents.rows[DocumentKey("default", "b")].elsewhere == ()
+    assert bench.documents.rows[A].other_partitions == (2,)
+    assert bench.documents.rows[DocumentKey("default", "b")].other_partitions == ()
     assert bench.metrics.registry.get_sample_value("thalweg_misplaced_records_total") == 1
     bench.close()
 
@@ -363,8 +363,8 @@ async def test_all_partitions_with_records_of_a_document_are_remembered_also_of_
     bench = Bench(partition_of=lambda _key: 1)
     await bench.indexer.index([upsert(9, partition=1)])
     await bench.indexer.index([upsert(3, partition=0)])  # older, by its time
-    assert (bench.documents.rows[A].partition, bench.documents.rows[A].elsewhere) == (1, (0,))
+    assert (bench.documents.rows[A].partition, bench.documents.rows[A].other_partitions) == (1, (0,))
     await bench.indexer.index([delete(4, partition=3)])
     await bench.indexer.index([upsert(10, partition=1)])
-    assert bench.documents.rows[A].elsewhere == (0, 3)
+    assert bench.documents.rows[A].other_partitions == (0, 3)
     bench.close()

@@ -11,8 +11,9 @@ from indexer.documents import PreparedDocument
 from indexer.pipeline import prepare, sentences_of
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
+from streams.indexing.documents import DecodedEvent
 from streams.indexing.embed import WithoutVector
-from streams.indexing.prepare import DecodedEvent, Preparer
+from streams.indexing.prepare import Preparer
 from tests.support.fakes.worker import Bench, upsert
 
 SEMANTIC = ChunkingParameters(method="semantic")
@@ -43,7 +44,7 @@ async def bench() -> Iterator[Bench]:
 
 def event(text: str, chunking: ChunkingParameters | None) -> DecodedEvent:
     document = DocumentUpsert(key=DocumentKey("default", "a"), content=text.encode(), content_type="text/plain")
-    return DecodedEvent.of(upsert(0), document, chunking)
+    return DecodedEvent.from_record(upsert(0), document, chunking)
 
 
 async def test_by_meaning_a_chunk_ends_where_the_vectors_of_sentences_part(

@@ -1,4 +1,4 @@
-"""Which event of a document wins, by version and position; pure arithmetic.
+"""Which event of a document wins, by version and position: an older version loses. Pure arithmetic.
 
 A document's state is the fold of its events, in log order, over its stored state. The result does not depend on how the
 events are cut into batches, or how often a part of them is repeated.
@@ -49,7 +49,7 @@ Event = TypeVar("Event", bound=Ordered)
 
 
 @dataclass(frozen=True)
-class Folded(Generic[Event]):
+class Resolution(Generic[Event]):
     """The outcome of a document's events. `winner` is None where the stored state stays."""
 
     state: DocumentState | None
@@ -58,7 +58,7 @@ class Folded(Generic[Event]):
     repeated: tuple[Event, ...]
 
 
-def fold(stored: DocumentState | None, events: Iterable[Event], watermarks: Mapping[int, int]) -> Folded[Event]:
+def fold(stored: DocumentState | None, events: Iterable[Event], watermarks: Mapping[int, int]) -> Resolution[Event]:
     """Apply a document's events, in log order, to its stored state.
 
     `watermarks` are the offsets, by partition, up to which all stores agree; -1 or missing for none.
@@ -78,7 +78,7 @@ def fold(stored: DocumentState | None, events: Iterable[Event], watermarks: Mapp
             repeated.append(event)
         else:
             superseded.append(event)
-    return Folded(state, winner, tuple(superseded), tuple(repeated))
+    return Resolution(state, winner, tuple(superseded), tuple(repeated))
 
 
 def judge(stored: DocumentState | None, event: Ordered, watermarks: Mapping[int, int]) -> Verdict:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.ids import Position
-from streams.indexing.versioning import DocumentState, fold
+from schemas.versioning import DocumentState, fold
 
 
 @dataclass(frozen=True)
