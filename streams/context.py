@@ -32,11 +32,11 @@ from kafka_client.sync_clients import answers_metadata
 from schemas.errors import Unreachable
 from schemas.topics import TopicNames
 from streams.agents import documents, graph, provenance
-from streams.agents.batching import CommitPace
+from streams.agents.batching import CommitPace, attach_agent
 from streams.agents.documents import DocumentsAgent
 from streams.agents.graph import GraphAgent
 from streams.agents.provenance import ProvenanceAgent
-from streams.faust_app import attach_agent, build_app, group_name, until_crashed
+from streams.faust_app import build_app, group_name, until_crashed
 from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.commit import DocumentIndexer
 from streams.indexing.embed import PROBE, DocumentBuilder, EncoderThread

@@ -1,18 +1,14 @@
-"""The Faust app: topics of raw bytes, agents that acknowledge last, and the settings that make both safe."""
+"""The Faust app and its settings: no tables, no web server, long time-outs, committed reads."""
 
 import asyncio
 import hashlib
 import socket
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing
 from pathlib import Path
-from typing import Any
 
 import faust
 
 from kafka_client.unreadable_batches import Skip
 from schemas.settings import MIB, KafkaConnection
-from streams.agents.batching import Taken, gathered, no_pause
 from streams.kafka.transport import LogTransport, credentials
 from streams.runtime.progress import Unreadable
 from streams.settings import WorkerSettings
@@ -39,12 +35,12 @@ def group_name(topic_prefix: str, generation: str) -> str:
 def instance_name(data_dir: Path, partitions: int) -> str:
     """The worker's name in its group, the same after a restart: at most one worker runs on a data directory.
 
-    By it the broker hands the partitions of a worker that was killed to the next one at once, instead of keeping them
-    for the dead one until its session ends. Who comes back under the same name gets the same partitions: when the
-    documents topic has more `partitions`, the worker has another name, and they are shared out again.
+    By this static membership the broker gives the partitions of a killed worker to the next one at once, not only when
+    the session expires. The name includes the documents topic's number of `partitions`: a member that comes back under
+    the same name gets the same partitions, so added ones need another name.
     """
-    place = f"{socket.gethostname()}:{data_dir.resolve()}:{partitions}"
-    return f"worker-{hashlib.sha256(place.encode()).hexdigest()[:16]}"
+    identity = f"{socket.gethostname()}:{data_dir.resolve()}:{partitions}"
+    return f"worker-{hashlib.sha256(identity.encode()).hexdigest()[:16]}"
 
 
 def build_app(
@@ -95,35 +91,6 @@ def build_app(
     )
     app.transport = LogTransport(app, skip, unreadable)
     return app
-
-
-def attach_agent(
-    app: faust.App,
-    name: str,
-    topic: str,
-    run: Callable[[Taken], Awaitable[None]],
-    batch_records: int,
-    batch_wait_seconds: float,
-    *,
-    fail: Callable[[BaseException], None],
-    pause: Callable[[], Awaitable[None]] = no_pause,
-) -> None:
-    """Let `run` have the topic's records, in batches, as raw Faust events that it acknowledges itself.
-
-    What it raises goes to `fail` too: Faust would only log it, and lose the batch's place.
-    """
-    channel = app.topic(topic, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
-
-    async def take(stream: Any) -> None:
-        try:
-            async with aclosing(gathered(stream.noack().events(), batch_records, batch_wait_seconds, pause)) as batches:
-                await run(batches)
-        except Exception as error:  # the process edge of an agent
-            fail(error)
-            raise
-
-    take.__name__ = name
-    app.agent(channel, name=name, concurrency=1)(take)
 
 
 async def until_crashed(app: faust.App) -> None:

@@ -7,22 +7,32 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from indexer.chunking.splitter import ChunkingParameters
 from schemas.settings import MIB, EmbeddingSettings, KafkaSettings, LimitSettings, ProcessSettings, StorageSettings
 
+_CHUNKING = ChunkingParameters()
+
 
 class ChunkingSettings(BaseModel):
-    """How documents are cut. A generation fixes these: other values ask for a new data directory or a rebuild."""
+    """How documents are chunked. A generation fixes these: other values ask for a new data directory or a rebuild."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     passage_characters: int = Field(
-        1400, ge=200, le=100_000, description="Size of a passage: what a reader, or a language model, gets to read."
+        _CHUNKING.passage_characters,
+        ge=200,
+        le=100_000,
+        description="Size of a passage: what a reader, or a language model, gets to read.",
     )
     passage_overlap: float = Field(
-        0.15, ge=0, le=0.5, description="Share of a passage that is repeated from the one before."
+        _CHUNKING.passage_overlap, ge=0, le=0.5, description="Share of a passage that is repeated from the one before."
     )
     chunk_characters: int = Field(
-        300, ge=50, le=10_000, description="Size of a chunk: what is embedded. Stay within the model's window."
+        _CHUNKING.chunk_characters,
+        ge=50,
+        le=10_000,
+        description="Size of a chunk: what is embedded. Stay within the model's window.",
     )
-    chunk_overlap: int = Field(50, ge=0, le=5_000, description="Characters a chunk repeats from the one before.")
+    chunk_overlap: int = Field(
+        _CHUNKING.chunk_overlap, ge=0, le=5_000, description="Characters a chunk repeats from the one before."
+    )
 
     def parameters(self) -> ChunkingParameters:
         return ChunkingParameters(**self.model_dump())

@@ -1,9 +1,9 @@
-"""Small-to-big chunking: children of about 300 characters are embedded, their parents (passages) are shown.
+"""Small-to-big chunking: chunks of about 300 characters are embedded, and their passages are shown.
 
-Per section: sentences are packed into cores, which cover the section end to end. A child is a core with some words of
-overlap before it; a parent is a run of cores with some sentences of overlap before it. No chunk crosses a section. With
-the method `semantic`, cores and parents also end at topic boundaries (`indexer.chunking.semantic`), without overlap
-across them.
+The API calls them children and parents. Per section: sentences are packed into cores, which cover the section end to
+end. A chunk is a core with some words of overlap before it; a passage is a run of cores with some sentences of overlap
+before it. Neither crosses a section. With the method `semantic`, cores and passages also end at topic boundaries
+(`indexer.chunking.semantic`), without overlap across them.
 """
 
 import re
@@ -21,10 +21,10 @@ from indexer.documents import Chunk, ChunkedDocument, ParsedDocument, Passage, S
 from schemas.curation import ChunkingChoice
 from schemas.ids import DocumentKey, chunk_id, passage_id
 
-SLACK = 4 / 3  # a child may exceed its size by a third rather than cut a sentence
-FULL_ENOUGH = 0.75  # of its size: such a child ends with its paragraph
+SLACK = 4 / 3  # a chunk may exceed its size by a third rather than cut a sentence
+FULL_ENOUGH = 0.75  # of its size: such a chunk ends with its paragraph
 MIN_TAIL = 0.25  # of its size: a smaller last chunk is merged or balanced with the one before
-MIN_BEFORE_BOUNDARY = 0.5  # of its size: a smaller parent continues over a topic boundary
+MIN_BEFORE_BOUNDARY = 0.5  # of its size: a smaller passage continues over a topic boundary
 
 Span = tuple[int, int]
 
@@ -78,12 +78,12 @@ class ChunkingParameters:
 
     @property
     def longest_chunk(self) -> int:
-        """The most characters of a child, overlap included."""
+        """The most characters of a chunk, overlap included."""
         return int(self.chunk_characters * SLACK)
 
     @property
     def longest_passage(self) -> int:
-        """The most characters of a parent, overlap included."""
+        """The most characters of a passage, overlap included."""
         return self.passage_characters + self.longest_chunk
 
     @property
@@ -99,36 +99,36 @@ def chunk(
     language: str = DEFAULT_LANGUAGE,
     boundaries: Sequence[int] = (),
 ) -> ChunkedDocument:
-    """The sections, parents and children of a document; `text[start:end] == chunk.text` for each of them.
+    """The sections, passages and chunks of a document; `text[start:end] == chunk.text` for each of them.
 
     `boundaries` are numbers of sentences, counted over `sentences_by_section`, that begin a new topic. Pure: the same
-    input gives the same ids, and a child's id stays the same as long as its text and headings do.
+    input gives the same ids, and a chunk's id stays the same as long as its text and headings do.
     """
     splitter = _Splitter(parsed, parameters, language, boundaries)
     occurrences: Counter[tuple[str, tuple[str, ...], str]] = Counter()
     passages: list[Passage] = []
     chunks: list[Chunk] = []
     for index, section in enumerate(parsed.sections):
-        for bounds, children in splitter.split(section):
+        for bounds, spans in splitter.split(section):
             text = parsed.text[slice(*bounds)]
             seen = ("passage", section.headings, text)
             identity = passage_id(key, section.headings, text, occurrences[seen])
             occurrences[seen] += 1
             passage = Passage(identity, len(passages), index, *bounds, text)
             passages.append(passage)
-            for child in children:
-                text = parsed.text[slice(*child)]
+            for span in spans:
+                text = parsed.text[slice(*span)]
                 seen = ("chunk", section.headings, text)
                 identity = chunk_id(key, section.headings, text, occurrences[seen])
                 occurrences[seen] += 1
-                chunks.append(Chunk(identity, len(chunks), passage.ordinal, index, *child, text))
+                chunks.append(Chunk(identity, len(chunks), passage.ordinal, index, *span, text))
     return ChunkedDocument(parsed.sections, tuple(passages), tuple(chunks))
 
 
 def sentences_by_section(
     parsed: ParsedDocument, parameters: ChunkingParameters, language: str = DEFAULT_LANGUAGE
 ) -> list[list[str]]:
-    """The units that chunks are packed from: the sentences of each section, in pieces if too long for a child."""
+    """The units that chunks are packed from: the sentences of each section, in pieces if too long for a chunk."""
     splitter = _Splitter(parsed, parameters, language)
     return [[parsed.text[slice(*unit)] for unit in splitter.units(section)] for section in parsed.sections]
 
@@ -149,7 +149,7 @@ class _Splitter:
         self._figure_ends = [figure.end for figure in self._figures]
 
     def split(self, section: Section) -> Iterator[tuple[Span, list[Span]]]:
-        """The parents of a section in order, each with its children."""
+        """The passages of a section in order, each with its chunks."""
         units = list(self.units(section))
         if self._boundary_numbers:
             numbered = enumerate(units, self._units_before)
@@ -157,12 +157,12 @@ class _Splitter:
             self._units_before += len(units)
         unit_starts = [start for start, _ in units]
         for cores in self._group(self._merge_tail(list(self._pack(units)))):
-            parent_start = self._parent_start(section, cores[0][0], unit_starts)
-            children = [(self._child_start(parent_start, start, end), end) for start, end in cores]
-            yield (parent_start, cores[-1][1]), children
+            passage_start = self._passage_start(section, cores[0][0], unit_starts)
+            chunks = [(self._chunk_start(passage_start, start, end), end) for start, end in cores]
+            yield (passage_start, cores[-1][1]), chunks
 
     def units(self, section: Section) -> Iterator[Span]:
-        """Sentences, and pieces of sentences that are too long for a child."""
+        """Sentences, and pieces of sentences that are too long for a chunk."""
         size = self._parameters.chunk_characters
         for start, end in sentence_spans(self._text, section.start, section.end, self._language):
             if end - start <= size:
@@ -172,7 +172,7 @@ class _Splitter:
                 yield start + offset, start + offset + len(piece)
 
     def _pack(self, units: Sequence[Span]) -> Iterator[Span]:
-        """Cores: the units that come nearest to a child's size, overlap included."""
+        """Cores: the units that come nearest to a chunk's size, overlap included."""
         size, longest = self._parameters.chunk_characters, self._parameters.longest_chunk
         overlap = 0
         start, end = units[0]
@@ -201,7 +201,7 @@ class _Splitter:
         return cores
 
     def _group(self, cores: Sequence[Span]) -> list[Sequence[Span]]:
-        """Runs of cores that fill a parent, overlap included; the last two are balanced."""
+        """Runs of cores that fill a passage, overlap included; the last two are balanced."""
         size = self._parameters.passage_characters
         groups: list[list[Span]] = []
         overlap = 0
@@ -221,8 +221,8 @@ class _Splitter:
             groups[-2:] = [both[:cut], both[cut:]]
         return list(groups)
 
-    def _parent_start(self, section: Section, start: int, unit_starts: Sequence[int]) -> int:
-        """Where a parent begins: some sentences before its first core, but no part of a figure."""
+    def _passage_start(self, section: Section, start: int, unit_starts: Sequence[int]) -> int:
+        """Where a passage begins: some sentences before its first core, but no part of a figure."""
         if start in self._boundaries:
             return start
         earliest = max(section.start, start - self._parameters.passage_overlap_characters)
@@ -232,13 +232,13 @@ class _Splitter:
             earliest = max(earliest, min(self._figures[at].end, start))
         return unit_starts[bisect_left(unit_starts, earliest)]
 
-    def _child_start(self, parent_start: int, start: int, end: int) -> int:
-        """Where a child begins: some words before its core, as far as its parent and its size allow."""
+    def _chunk_start(self, passage_start: int, start: int, end: int) -> int:
+        """Where a chunk begins: some words before its core, as far as its passage and its size allow."""
         reach = min(self._parameters.chunk_overlap, self._parameters.longest_chunk - (end - start))
         if start in self._boundaries:
             return start
-        if start - reach <= parent_start:
-            return parent_start
+        if start - reach <= passage_start:
+            return passage_start
         blank = _BLANK.search(self._text, start - reach - 1, start)
         return start if blank is None else blank.end()
 

@@ -1,9 +1,12 @@
-"""Batches of unacknowledged records: gathered, marked in flight, acknowledged when their work is done."""
+"""An agent's batches of unacknowledged records: gathered, marked in flight, acknowledged when their work is done."""
 
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from typing import Any
+
+import faust
 
 from streams.kafka.records import SourceRecord
 from streams.runtime.progress import Progress
@@ -12,7 +15,7 @@ BURST = 30  # commits that go at once after a quiet spell
 COMMIT_SHARE = 0.2  # of the time, at most, goes into small commits
 MOST_GATHER_SECONDS = 2.0
 
-Taken = AsyncIterator[Sequence[Any]]  # batches of Faust events, unacknowledged
+Batches = AsyncIterator[Sequence[Any]]  # of Faust events, unacknowledged
 Work = Callable[[Sequence[SourceRecord]], Awaitable[None]]  # may be called again with the same records
 
 
@@ -20,17 +23,48 @@ async def no_pause() -> None:
     """Take the next batch at once."""
 
 
-async def gathered(
+def attach_agent(
+    app: faust.App,
+    name: str,
+    topic: str,
+    run: Callable[[Batches], Awaitable[None]],
+    batch_records: int,
+    batch_wait_seconds: float,
+    *,
+    fail: Callable[[BaseException], None],
+    pause: Callable[[], Awaitable[None]] = no_pause,
+) -> None:
+    """Start an agent on a topic: `run` gets raw Faust events in batches, and acknowledges them itself.
+
+    What it raises goes to `fail` too: Faust would only log it and lose the batch.
+    """
+    channel = app.topic(topic, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
+
+    async def take(stream: Any) -> None:
+        try:
+            async with aclosing(
+                gather_batches(stream.noack().events(), batch_records, batch_wait_seconds, pause)
+            ) as batches:
+                await run(batches)
+        except Exception as error:  # the process edge of an agent
+            fail(error)
+            raise
+
+    take.__name__ = name
+    app.agent(channel, name=name, concurrency=1)(take)
+
+
+async def gather_batches(
     events: AsyncIterable[Any], most: int, wait_seconds: float, pause: Callable[[], Awaitable[None]] = no_pause
 ) -> AsyncGenerator[Sequence[Any]]:
-    """Batches of what comes, up to `most` events each, in order.
+    """Batches of up to `most` events, in order.
 
-    A batch waits for more from its first event on, half of `wait_seconds` or, while it grows, all of them. The next one
-    is buffered while it is processed, so in a backlog each is full. Without events nothing runs: Faust's own batches
-    poll every `wait_seconds`, for more than a hundredth of a core.
+    A batch waits from its first event on, half of `wait_seconds` or, while it grows, all of them. The next one is
+    buffered while it is processed, so in a backlog each is full. Without events nothing runs: Faust's own batches poll
+    every `wait_seconds`, for more than a hundredth of a core.
 
-    Where fewer events than fill a batch came while one was processed, the next one also gathers during `pause`: so a
-    steady stream comes in fewer batches, and a producer that waits for each event to be done is not slowed down.
+    Where fewer events than fill a batch arrived while one was processed, the next one also gathers during `pause`: a
+    steady stream makes fewer batches, and a producer that waits for each event is not slowed down.
     """
     buffer = _Buffer(most)
     reading = asyncio.create_task(buffer.read(events))
@@ -137,14 +171,14 @@ def mark_done(progress: Progress, stage: str, topic: str, records: Sequence[Sour
 
 
 async def process(
-    batches: Taken,
+    batches: Batches,
     work: Work,
     progress: Progress,
     stage: str,
     topic: str,
     pause: Callable[[], Awaitable[None]] = no_pause,
 ) -> None:
-    """Do the work of each batch, and only then acknowledge it; pause before the next one is taken, so that it grows."""
+    """Do the work of each batch, and only then acknowledge it; pause before the next one, so that it grows."""
     async for events in batches:
         records = mark_in_flight(progress, stage, topic, events)
         await work(records)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from streams.agents.batching import CommitPace, Taken, mark_done, mark_in_flight
+from streams.agents.batching import Batches, CommitPace, mark_done, mark_in_flight
 from streams.indexing.batch import Batch, split
 from streams.indexing.commit import DocumentIndexer
 from streams.kafka.records import SourceRecord
@@ -36,16 +36,16 @@ class DocumentsAgent:
     commit_bytes: int
     pace: CommitPace
 
-    async def run(self, taken: Taken) -> None:
+    async def run(self, batches: Batches) -> None:
         """Prefetch and commit, as two stages with a bounded queue between them.
 
         In a backlog one batch is committed while the next is embedded and the one after that parsed.
         """
-        batches: asyncio.Queue[_InFlight | None] = asyncio.Queue(maxsize=1)
+        in_flight: asyncio.Queue[_InFlight | None] = asyncio.Queue(maxsize=1)
         prefetching: set[asyncio.Task[Batch | None]] = set()
         stages = (
-            asyncio.create_task(self._take(taken, batches, prefetching)),
-            asyncio.create_task(self._commit(batches)),
+            asyncio.create_task(self._take(batches, in_flight, prefetching)),
+            asyncio.create_task(self._commit(in_flight)),
         )
         try:
             await asyncio.gather(*stages)
@@ -55,11 +55,11 @@ class DocumentsAgent:
             await asyncio.wait((*stages, *prefetching))
 
     async def _take(
-        self, taken: Taken, batches: asyncio.Queue[_InFlight | None], prefetching: set[asyncio.Task[Batch | None]]
+        self, batches: Batches, in_flight: asyncio.Queue[_InFlight | None], prefetching: set[asyncio.Task[Batch | None]]
     ) -> None:
-        """More is taken when the last batch is being committed; outside a backlog, where what was taken does not fill a
-        commit, when that is committed. So the next batches grow meanwhile."""
-        async for events in taken:
+        """Take more when the last part is being committed; outside a backlog, where a batch does not fill a commit, when
+        it is committed, so that the next batch grows meanwhile."""
+        async for events in batches:
             records = mark_in_flight(self.progress, STAGE, self.topic, events)
             parts = list(split(records, max_records=self.commit_documents, max_bytes=self.commit_bytes))
             is_backlog = len(parts) > 1 or len(records) >= self.commit_documents
@@ -71,14 +71,14 @@ class DocumentsAgent:
                     prefetching.add(task)
                     task.add_done_callback(prefetching.discard)
                 batch = _InFlight(events[start : start + len(part)], part, task)
-                await batches.put(batch)
+                await in_flight.put(batch)
                 start += len(part)
-            await (batch.begun.wait() if is_backlog else batches.join())
-        await batches.put(None)
+            await (batch.begun.wait() if is_backlog else in_flight.join())
+        await in_flight.put(None)
 
-    async def _commit(self, batches: asyncio.Queue[_InFlight | None]) -> None:
+    async def _commit(self, in_flight: asyncio.Queue[_InFlight | None]) -> None:
         """Steps 1 to 7 are `DocumentIndexer.index`; step 8, and only then, acknowledges."""
-        while (batch := await batches.get()) is not None:
+        while (batch := await in_flight.get()) is not None:
             batch.begun.set()
             began = time.monotonic()
             if batch.prefetch is None:
@@ -89,4 +89,4 @@ class DocumentsAgent:
             for event in batch.events:  # 8
                 event.ack()
             mark_done(self.progress, STAGE, self.topic, batch.records)
-            batches.task_done()
+            in_flight.task_done()

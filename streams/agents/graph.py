@@ -11,7 +11,7 @@ from indexer.runtime.resources import trim_memory
 from schemas.errors import MalformedEvent
 from schemas.graph_delta import Contribution, decode_contribution
 from schemas.ids import DocumentKey
-from streams.agents.batching import MOST_GATHER_SECONDS, Taken, process
+from streams.agents.batching import MOST_GATHER_SECONDS, Batches, process
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import DeadLetter, SourceRecord
 from streams.metrics import Stopwatch, WorkerMetrics
@@ -74,7 +74,7 @@ class GraphAgent:
         self._log = structlog.get_logger("thalweg.worker")
         self._applied_seconds = 0.0
 
-    async def run(self, batches: Taken) -> None:
+    async def run(self, batches: Batches) -> None:
         """Decode, drop what the store holds already, keep the last of each document, apply, acknowledge."""
         await process(batches, self.apply, self._progress, STAGE, self._topic, self.pause)
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from schemas.errors import MalformedEvent
 from schemas.provenance import Feedback, Retrieval, decode_provenance
-from streams.agents.batching import CommitPace, Taken, process
+from streams.agents.batching import Batches, CommitPace, process
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import DeadLetter, SourceRecord
 from streams.runtime.progress import Progress
@@ -48,7 +48,7 @@ class ProvenanceAgent:
         self._progress = progress
         self._pace = CommitPace(GATHER_SECONDS)
 
-    async def run(self, batches: Taken) -> None:
+    async def run(self, batches: Batches) -> None:
         """Store each batch, then acknowledge it."""
         await process(batches, self.store, self._progress, STAGE, self._topic, self._pace.wait)
 

@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 import pytest
 
-from streams.agents.batching import BURST, CommitPace, gathered
+from streams.agents.batching import BURST, CommitPace, gather_batches
 from tests.support.waiting import eventually
 
 A_MOMENT = 0.001
@@ -36,12 +36,12 @@ class Topic:
 async def test_what_comes_together_is_a_batch_and_nothing_is_lost_at_the_end() -> None:
     topic = Topic(1, 2, 3)
     topic.put(None)
-    assert [batch async for batch in gathered(topic.events(), 10, A_MOMENT)] == [[1, 2, 3]]
+    assert [batch async for batch in gather_batches(topic.events(), 10, A_MOMENT)] == [[1, 2, 3]]
 
 
 async def test_behind_a_backlog_batches_are_full_and_wait_for_nothing() -> None:
     topic = Topic(*range(7))
-    async with aclosing(gathered(topic.events(), 3, FOR_EVER)) as batches:
+    async with aclosing(gather_batches(topic.events(), 3, FOR_EVER)) as batches:
         assert await anext(batches) == [0, 1, 2]
         await eventually(lambda: len(topic.read) == 6)
         assert await anext(batches) == [3, 4, 5]
@@ -49,7 +49,7 @@ async def test_behind_a_backlog_batches_are_full_and_wait_for_nothing() -> None:
 
 async def test_while_a_batch_is_worked_on_no_more_than_another_one_is_read() -> None:
     topic = Topic(*range(9))
-    async with aclosing(gathered(topic.events(), 2, A_MOMENT)) as batches:
+    async with aclosing(gather_batches(topic.events(), 2, A_MOMENT)) as batches:
         await anext(batches)
         await eventually(lambda: len(topic.read) >= 4)
         await asyncio.sleep(0)
@@ -58,7 +58,7 @@ async def test_while_a_batch_is_worked_on_no_more_than_another_one_is_read() -> 
 
 async def test_an_event_that_comes_later_makes_a_batch_of_its_own() -> None:
     topic = Topic(1)
-    async with aclosing(gathered(topic.events(), 10, A_MOMENT)) as batches:
+    async with aclosing(gather_batches(topic.events(), 10, A_MOMENT)) as batches:
         assert await anext(batches) == [1]
         waiting = asyncio.ensure_future(anext(batches))
         await asyncio.sleep(0)
@@ -70,7 +70,7 @@ async def test_an_event_that_comes_later_makes_a_batch_of_its_own() -> None:
 async def test_a_topic_that_fails_fails_whoever_waits_after_what_it_gave() -> None:
     topic = Topic(1)
     topic.put(OSError("the broker is gone"))
-    async with aclosing(gathered(topic.events(), 10, A_MOMENT)) as batches:
+    async with aclosing(gather_batches(topic.events(), 10, A_MOMENT)) as batches:
         assert await anext(batches) == [1]
         with pytest.raises(OSError, match="the broker is gone"):
             await anext(batches)
@@ -78,7 +78,7 @@ async def test_a_topic_that_fails_fails_whoever_waits_after_what_it_gave() -> No
 
 async def test_who_leaves_reads_nothing_more() -> None:
     topic = Topic(1)
-    async with aclosing(gathered(topic.events(), 10, A_MOMENT)) as batches:
+    async with aclosing(gather_batches(topic.events(), 10, A_MOMENT)) as batches:
         await anext(batches)
     topic.put(2)
     await asyncio.sleep(0)
@@ -162,7 +162,7 @@ async def test_what_came_meanwhile_gathers_during_a_rest_and_what_comes_later_wa
         topic.put(4)
         await eventually(lambda: topic.read[-1] == 4)
 
-    async with aclosing(gathered(topic.events(), 10, A_MOMENT, rest)) as batches:
+    async with aclosing(gather_batches(topic.events(), 10, A_MOMENT, rest)) as batches:
         assert await anext(batches) == [1]
         waiting = asyncio.ensure_future(anext(batches))  # nothing came while the first was worked on
         await asyncio.sleep(0)
