@@ -322,17 +322,13 @@ DUPLICATE_ID = "duplicate_id"
 
 
 class BatchMember(NamedTuple):
-    """A member of a batch as an event of the log at the offset `index`."""
+    """A member of a batch as an event of the log; its index is the offset."""
 
     key: DocumentKey
     version: int | None
-    index: int
+    position: Position
     deletes: bool = False
     timestamp_ms: int = 0
-
-    @property
-    def position(self) -> Position:
-        return Position(0, self.index)
 
 
 class Refusal(NamedTuple):
@@ -395,7 +391,8 @@ def build_batch(parsed: Iterable[ParsedMember], kafka: KafkaSettings, traceparen
             batch.refused[index] = Refusal.from_problem(problem)
         else:
             batch.keys[index] = event.key
-            members.append(BatchMember(event.key, event.version, index, isinstance(event, DocumentDelete)))
+            deletes = isinstance(event, DocumentDelete)
+            members.append(BatchMember(event.key, event.version, Position(0, index), deletes))
     for index, winner in superseded_members(members).items():
         batch.refused[index] = Refusal.from_problem(repeated_id(batch.keys[index], winner))
         del batch.records[index]
@@ -408,7 +405,12 @@ def superseded_members(members: Iterable[BatchMember]) -> dict[int, int]:
     for member in members:
         by_document[member.key].append(member)
     resolutions = [fold(None, events, {}) for events in by_document.values()]
-    return {each.index: one.winner.index for one in resolutions if one.winner is not None for each in one.superseded}
+    return {
+        loser.position.offset: each.winner.position.offset
+        for each in resolutions
+        if each.winner is not None
+        for loser in each.superseded
+    }
 
 
 def repeated_id(key: DocumentKey, winner: int) -> ApiProblem:

@@ -57,8 +57,8 @@ class DocumentsAgent:
     async def _take(
         self, batches: Batches, in_flight: asyncio.Queue[_InFlight | None], prefetching: set[asyncio.Task[Batch | None]]
     ) -> None:
-        """Take more when the last part is being committed; outside a backlog, where a batch does not fill a commit, when
-        it is committed, so that the next batch grows meanwhile."""
+        """In a backlog, take more when the last part is being committed; else, where a batch does not fill a commit,
+        when it is committed, so that the next one grows meanwhile."""
         async for events in batches:
             records = mark_in_flight(self.progress, STAGE, self.topic, events)
             parts = list(split(records, max_records=self.commit_documents, max_bytes=self.commit_bytes))

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from indexer.read.lance import LanceSnapshot
 from indexer.read.rows import ChunkRow, PassageRow, vector_matrix
-from indexer.schema import CHUNKS, MIB, PASSAGES, DocumentRow, StoredPosition
+from indexer.schema import CHUNKS, PASSAGES, DocumentRow, StoredPosition
 from query_api.index.strings import StringLists, Strings, one_array
 from query_api.index.text.filters import RECORD_COLUMNS, DocumentColumns, DocumentIndex
 from query_api.index.text.inverted import InvertedIndex, Postings
 from query_api.index.text.segments import Columns, Segment, Segments
 from query_api.index.text.vectors import ChunkBounds, ChunkVectors, VectorIndex
 from schemas.ids import DocumentKey
+from schemas.settings import MIB
 
 TEXT_COLUMNS = ("ordinal", "section", "start", "end", "title", "text")
 

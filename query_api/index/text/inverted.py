@@ -18,7 +18,6 @@ import numpy as np
 from cachetools import LRUCache, cachedmethod
 from numpy.typing import NDArray
 
-from indexer.schema import MIB
 from query_api.index.text.segments import (
     EVERYTHING,
     MAX_CACHED_SCOPES,
@@ -31,6 +30,7 @@ from query_api.index.text.segments import (
     top_rows,
 )
 from schemas.ids import DocumentKey
+from schemas.settings import MIB
 
 K1 = 1.2  # BM25's k1: how soon repetitions of a term stop counting
 B = 0.75  # BM25's b: how much the length of a passage counts

@@ -9,7 +9,7 @@ import pytest
 from query_api.ingest import intake
 from query_api.ingest.intake import BatchMember, build_batch, superseded_members
 from schemas.events import DocumentUpsert
-from schemas.ids import DocumentKey
+from schemas.ids import DocumentKey, Position
 from schemas.settings import KafkaSettings, LimitSettings
 
 KAFKA = KafkaSettings()
@@ -30,7 +30,8 @@ def test_of_one_document_in_a_batch_the_member_wins_that_would_win_in_the_log(
     members: list[tuple[str, int | None]], lost: dict[int, int]
 ) -> None:
     events = [
-        BatchMember(DocumentKey("default", name), version, index) for index, (name, version) in enumerate(members)
+        BatchMember(DocumentKey("default", name), version, Position(0, index))
+        for index, (name, version) in enumerate(members)
     ]
     assert superseded_members(events) == lost
 
