@@ -25,11 +25,6 @@ from schemas.graph_delta import (
 )
 from schemas.ids import DocumentKey, section_id, statement_id
 
-# Weights of structural edges, which readers of the graph derive from the node lists.
-CHUNK_OF = 1.0  # chunk → its document
-SECTION_OF = 0.98  # section → the section or document that holds it
-FOLLOWS = 0.95  # section → the section before it in document order
-
 _BLOCK_FLOATS = 4_000_000
 
 

@@ -72,10 +72,10 @@ def prepare(
     language = _language(parsed, chunking)
     chunked = chunk(upsert.key, parsed, chunking, language=language, boundaries=boundaries)
     # 3.
-    offsets = OffsetIndex.of(parsed, chunked, language)
+    offsets = OffsetIndex.from_document(parsed, chunked, language)
     metadata = merged_metadata(upsert.metadata, parsed.fields, max_metadata_bytes)
     if parsed.page_starts:
-        metadata[PAGE_STARTS] = list(parsed.page_starts)  # `start` of a chunk tells its page
+        metadata[PAGE_STARTS] = list(parsed.page_starts)  # by which readers find a chunk's page
     return PreparedDocument(
         key=upsert.key,
         revision=revision or upsert.revision,

@@ -79,24 +79,24 @@ async def _start(client: Any, connection: KafkaConnection) -> None:
 
 
 async def read_range(
-    consumer: AIOKafkaConsumer, place: TopicPartition, first: int, end: int, *, most_at_once: int | None = None
+    consumer: AIOKafkaConsumer, partition: TopicPartition, first: int, end: int, *, most_at_once: int | None = None
 ) -> AsyncIterator[Any]:
     """The records of a partition from offset `first` on and before `end`. It is the only one assigned then.
 
     Raises UnreadableBatch, KafkaError or OSError.
     """
-    consumer.assign([place])
-    consumer.seek(place, first)
-    while await consumer.position(place) < end:
-        batches = await consumer.getmany(place, timeout_ms=_POLL_MS, max_records=most_at_once)
-        for record in batches.get(place, ()):
+    consumer.assign([partition])
+    consumer.seek(partition, first)
+    while await consumer.position(partition) < end:
+        batches = await consumer.getmany(partition, timeout_ms=_POLL_MS, max_records=most_at_once)
+        for record in batches.get(partition, ()):
             if record.offset < end:
                 yield record
 
 
 async def unreadable_at(
     connection: KafkaConnection,
-    place: TopicPartition,
+    partition: TopicPartition,
     offset: int,
     *,
     seconds: float,
@@ -111,9 +111,9 @@ async def unreadable_at(
     async with asyncio.timeout(seconds):
         consumer = await open_consumer(connection, group_id=None, auto_offset_reset="earliest", skip=skip)
         try:
-            end = (await consumer.end_offsets([place]))[place]
+            end = (await consumer.end_offsets([partition]))[partition]
             most_at_once = None if to_the_end else 1
-            async for _ in read_range(consumer, place, offset, end, most_at_once=most_at_once):
+            async for _ in read_range(consumer, partition, offset, end, most_at_once=most_at_once):
                 if not to_the_end:
                     break
         except UnreadableBatch as found:

@@ -15,27 +15,29 @@ from schemas.settings import KafkaConnection
 
 log = structlog.get_logger(__name__)
 
-AGAIN_SECONDS = 1.0
+REFRESH_SECONDS = 1.0
 ANSWER_SECONDS = 20.0
 
 
 class SkippedBatches:
-    """Asked about a batch, it answers by what it has read, and where that is no, reads on in the background: whoever
-    asks again gets the new answer. May be asked from several event loops."""
+    """Whether a batch is to be skipped, by the orders read so far. Where that is no, it reads on in the background, and
+    the next call has the new answer. May be called from several event loops."""
 
     def __init__(self, locate_broker: Callable[[], KafkaConnection | None], topic: str) -> None:
         self._locate_broker = locate_broker
-        self._place = TopicPartition(topic, 0)
+        self._partition = TopicPartition(topic, 0)
         self._ordered: set[Extent] = set()
         self._next = 0
-        self._looked_at = -AGAIN_SECONDS
-        self._looking: asyncio.Task[None] | None = None
+        self._refreshed_at = -REFRESH_SECONDS
+        self._refreshing: asyncio.Task[None] | None = None
 
     def __call__(self, batch: UnreadableBatch) -> bool:
         if self.includes(batch):
             return True
-        if (self._looking is None or self._looking.done()) and time.monotonic() > self._looked_at + AGAIN_SECONDS:
-            self._looking = asyncio.get_running_loop().create_task(self._look())
+        if (
+            self._refreshing is None or self._refreshing.done()
+        ) and time.monotonic() > self._refreshed_at + REFRESH_SECONDS:
+            self._refreshing = asyncio.get_running_loop().create_task(self._refresh_or_log())
         return False
 
     def includes(self, batch: UnreadableBatch) -> bool:
@@ -46,27 +48,27 @@ class SkippedBatches:
         )
 
     async def refresh(self) -> None:
-        """Read what was ordered up to now. Raises KafkaError, OSError or TimeoutError."""
+        """Read the orders up to now. Raises KafkaError, OSError or TimeoutError."""
         connection = self._locate_broker()
         if connection is None:
             return
         async with asyncio.timeout(ANSWER_SECONDS):
             consumer = await open_consumer(connection, group_id=None, auto_offset_reset="earliest", skip=skip_all)
             try:
-                end = (await consumer.end_offsets([self._place]))[self._place]
-                async for record in read_range(consumer, self._place, self._next, end):
+                end = (await consumer.end_offsets([self._partition]))[self._partition]
+                async for record in read_range(consumer, self._partition, self._next, end):
                     self._take(record.key, record.value)
                 self._next = end
             finally:
                 await consumer.stop()
 
-    async def _look(self) -> None:
+    async def _refresh_or_log(self) -> None:
         try:
             await self.refresh()
         except (KafkaError, OSError, TimeoutError) as error:
             log.warning("cannot read which batches to skip", error=f"{type(error).__name__}: {error}")
         finally:
-            self._looked_at = time.monotonic()
+            self._refreshed_at = time.monotonic()
 
     def _take(self, key: bytes | None, value: bytes | None) -> None:
         extent = decode_skip(key)

@@ -81,11 +81,11 @@ class _DecodedBatch:
 class ReadableBatches:
     """The batches of one fetch, up to the first that cannot be read; `unreadable` is that one, once it was met."""
 
-    def __init__(self, batches: Any, place: TopicPartition, fetched_from: int, end: int) -> None:
+    def __init__(self, batches: Any, partition: TopicPartition, fetched_from: int, end: int) -> None:
         """`fetched_from` is the offset asked for, `end` the partition's: a damaged header may claim anything."""
         self.unreadable: UnreadableBatch | None = None
         self._batches = batches
-        self._place = place
+        self._partition = partition
         self._following = fetched_from
         self._end = end
         self._ahead: Any = None
@@ -102,7 +102,7 @@ class ReadableBatches:
         decoded, self._decoded = self._decoded, None
         return decoded
 
-    def pass_by(self) -> None:
+    def skip(self) -> None:
         """Continue after the unreadable batch."""
         self.unreadable = None
 
@@ -123,7 +123,7 @@ class ReadableBatches:
         except Exception as error:  # noqa: BLE001 -- a codec raises what it likes, and means that the bytes are not its own
             log.debug("a batch cannot be decoded", error=f"{type(error).__name__}: {error}")
         first, last = self._extent(batch)
-        self.unreadable = UnreadableBatch(self._place.topic, self._place.partition, first, last, fault)
+        self.unreadable = UnreadableBatch(self._partition.topic, self._partition.partition, first, last, fault)
         self._following = last + 1
 
     def _take(self) -> Any:
@@ -164,26 +164,26 @@ class GuardedFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is not typed
         woke: bool = await super()._proc_fetch_request(assignment, node_id, request)
         for topic, partitions in request.topics:
             for number, _offset, _bytes in partitions:
-                place = TopicPartition(topic, number)
-                result = self._records.get(place)
+                partition = TopicPartition(topic, number)
+                result = self._records.get(partition)
                 if type(result) is FetchResult and not isinstance(_batches(result), ReadableBatches):
-                    self._guard(place, result, assignment.state_value(place))
+                    self._guard(partition, result, assignment.state_value(partition))
         return woke
 
-    def _guard(self, place: TopicPartition, result: Any, state: Any) -> None:
+    def _guard(self, partition: TopicPartition, result: Any, state: Any) -> None:
         """Nobody has read from `result` yet: between its arrival and here nothing else runs."""
         records = result._partition_records  # noqa: SLF001
-        batches = ReadableBatches(_batches(result), place, records.next_fetch_offset, state.highwater)
+        batches = ReadableBatches(_batches(result), partition, records.next_fetch_offset, state.highwater)
         records._records = batches  # noqa: SLF001
         while not batches.has_next() and (found := batches.unreadable) is not None:
             if not self.skip(found) or found.last < records.next_fetch_offset:
-                del self._records[place]
-                self._set_error(place, found)
+                del self._records[partition]
+                self._set_error(partition, found)
                 return
             log.warning("an unreadable batch is skipped, as ordered", batch=str(found))
             records.next_fetch_offset = found.last + 1
             state.consumed_to(found.last + 1)
-            batches.pass_by()
+            batches.skip()
 
 
 def _batches(result: Any) -> Any:

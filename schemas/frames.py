@@ -62,14 +62,6 @@ class Reset(BaseModel):
     reason: str
 
 
-class Frame(BaseModel):
-    """One frame; its SSE id is `<retrieval_id>.<seq>`, seq counting from 0."""
-
-    name: FrameName
-    seq: int
-    body: Meta | Stage | Hit | Done | StreamError | Reset
-
-
 SearchFrame = Meta | Stage | Hit | Done
 
 PARTS: dict[FrameName, type[SearchFrame]] = {"meta": Meta, "stage": Stage, "hit": Hit, "done": Done}

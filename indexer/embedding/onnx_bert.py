@@ -64,14 +64,14 @@ class BertShape:
         heads, width = _number(config, "num_attention_heads"), _number(config, "hidden_size")
         if width % heads:
             raise UnsupportedModel(f"{heads} heads do not divide a width of {width}")
-        places = _number(config, "max_position_embeddings")
+        positions = _number(config, "max_position_embeddings")
         window = _json(folder / "sentence_bert_config.json", default={}).get("max_seq_length")
         return cls(
             layers=_number(config, "num_hidden_layers"),
             heads=heads,
             width=width,
             norm_epsilon=_number(config, "layer_norm_eps"),
-            max_tokens=min(window or places, places),
+            max_tokens=min(window or positions, positions),
             pooling=_pooling(_json(folder / "1_Pooling" / "config.json")),
         )
 
@@ -99,8 +99,8 @@ def _embed(graph: "_Graph", shape: BertShape) -> str:
     typed = positions + graph.weights["embeddings.token_type_embeddings.weight"][0]
     words = graph.node("Gather", graph.weight(_WORDS), INPUT)
     length = graph.node("Shape", INPUT)
-    places = graph.node("Slice", graph.constant(typed), graph.integers(0), length, graph.integers(0))
-    return graph.norm(graph.node("Add", words, places), "embeddings.LayerNorm", shape.norm_epsilon)
+    embedded_positions = graph.node("Slice", graph.constant(typed), graph.integers(0), length, graph.integers(0))
+    return graph.norm(graph.node("Add", words, embedded_positions), "embeddings.LayerNorm", shape.norm_epsilon)
 
 
 def _layer(graph: "_Graph", shape: BertShape, hidden: str, name: str) -> str:

@@ -82,8 +82,10 @@ class OnnxFile:
         except _Unusable as error:
             raise IncompatibleGeneration(f"The model {model!r} cannot run as onnx-file: {error}.") from error
         except Exception as error:  # ONNX Runtime raises kinds of its own for each way in which a file can be broken
-            said = str(error).strip().partition("\n")[0][:300]
-            raise IncompatibleGeneration(f"The model {model!r} cannot run as onnx-file: {path.name}: {said}") from error
+            reason = str(error).strip().partition("\n")[0][:300]
+            raise IncompatibleGeneration(
+                f"The model {model!r} cannot run as onnx-file: {path.name}: {reason}"
+            ) from error
         return cls(folder, weights, max_tokens, len(vector), forward)
 
 

@@ -19,7 +19,7 @@ class OffsetIndex:
     chunk_ordinals: list[int]
 
     @classmethod
-    def of(cls, parsed: ParsedDocument, chunked: ChunkedDocument, language: str = DEFAULT_LANGUAGE) -> Self:
+    def from_document(cls, parsed: ParsedDocument, chunked: ChunkedDocument, language: str = DEFAULT_LANGUAGE) -> Self:
         sentences = sentence_spans(parsed.text, language=language)
         starts: list[int] = []
         ends: list[int] = []

@@ -64,7 +64,7 @@ def write_fragment(builder: DocumentBuilder, markup: str) -> None:
 
 
 def write_text_or_markup(builder: DocumentBuilder, text: str) -> None:
-    """Write a text that may be HTML or plain text, told by its markup."""
+    """Write a text that may be HTML or plain text, distinguished by its markup."""
     if _MARKUP.search(text):
         write_fragment(builder, text)
     else:

@@ -5,7 +5,7 @@ without such a line it stands at the start of the page. A PDF without an outline
 guessed from type sizes. Scanned pages without a text layer yield no text. `ParsedDocument.page_starts` holds the offset
 of each page, so that a hit can point to its page. A paragraph ends with its page.
 
-Lines and paragraphs are told from their positions on the page; lengths are in points.
+Lines and paragraphs are found by their positions on the page; lengths are in points.
 """
 
 import ctypes

@@ -57,10 +57,10 @@ def read_tree(content: bytes, *, what: str = "XML") -> _Element:
     try:
         return etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:
-        said = str(error).lower()
-        if "depth" in said:
+        message = str(error).lower()
+        if "depth" in message:
             raise UnparsableDocument("too_deep", f"The {what} nests deeper than {MAX_XML_DEPTH} levels.") from error
-        if "amplification" in said or "entity reference loop" in said:
+        if "amplification" in message or "entity reference loop" in message:
             raise unsafe_entities(what) from error
         line, column = error.position
         raise UnparsableDocument(

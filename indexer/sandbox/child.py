@@ -1,7 +1,7 @@
 """The child process of `sandbox`: imports one function, applies the limits, answers one request after another.
 
 Run as `python -m indexer.sandbox.child MODULE:FUNCTION LIMITS`, LIMITS as JSON. A request is 8 bytes of length and the
-argument; a response is a status byte, 8 bytes of length and the payload. The first response tells that it is ready.
+argument; a response is a status byte, 8 bytes of length and the payload. The first response says that it is ready.
 """
 
 import gc

@@ -89,7 +89,7 @@ class Sandbox:
             message = f"Reading it took longer than {self._limits.wall_seconds:g} seconds."
             raise UnparsableDocument("parser_limit", message) from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
-            await child.close()  # not killed at once: the exit status tells the cause
+            await child.close()  # not killed at once: the exit status has the cause
             if idle is not None and not child.ended_by_cpu_limit:
                 return await self._request(None, argument)
             raise UnparsableDocument("parser_limit", _limits_message(self._limits)) from error

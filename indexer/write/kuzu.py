@@ -106,7 +106,7 @@ class GraphWriter:
         1. build the rows (ValueError for a value that no column can hold); 2. delete the documents' old rows; 3. copy
         the new rows, of shared nodes the missing ones; 4. set the position; 5. commit.
         """
-        rows = GraphRows.of(contribution for _, contribution in changes if contribution is not None)
+        rows = GraphRows.from_contributions(contribution for _, contribution in changes if contribution is not None)
         nodes = {table: arrow_rows(table, new.values()) for table, new in rows.nodes.items()}  # 1
         relationships = {table: arrow_rows(table, new) for table, new in rows.relationships.items()}
         self._require_unchanged()

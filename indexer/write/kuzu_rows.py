@@ -23,7 +23,7 @@ class GraphRows:
     relationships: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in RELATIONSHIP_TABLES})
 
     @classmethod
-    def of(cls, contributions: Iterable[Contribution]) -> "GraphRows":
+    def from_contributions(cls, contributions: Iterable[Contribution]) -> "GraphRows":
         rows = cls()
         for contribution in contributions:
             rows._add(contribution)

@@ -159,7 +159,7 @@ class CommitPace:
 
 def mark_in_flight(progress: Progress, stage: str, topic: str, events: Sequence[Any]) -> list[SourceRecord]:
     """The records of a batch."""
-    records = [SourceRecord.of(event.message) for event in events]
+    records = [SourceRecord.from_message(event.message) for event in events]
     for record in records:
         progress.taken(stage, topic, record.partition, record.offset, record.timestamp_ms)
     return records

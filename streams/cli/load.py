@@ -53,7 +53,7 @@ def load(
     from streams.loader.loader import Loader
     from streams.loader.sources import Selection
 
-    loader = Loader.of(data_dir, wait=wait, timeout_seconds=patience, quiet=as_json)
+    loader = Loader.connect(data_dir, wait=wait, timeout_seconds=patience, quiet=as_json)
     loaded = loader.load(paths, Selection(collection, include or (), exclude or (), charset, base_uri))
     loaded.show(as_json=as_json)
     if loaded.refused:
@@ -71,12 +71,12 @@ def delete(
     data_dir: DataDir = None,
 ) -> None:
     """Delete documents from both stores. Prints the token."""
-    from streams.loader.loader import Loader, meant_otherwise
+    from streams.loader.loader import Loader, suggest_collection
 
-    loader = Loader.of(data_dir, wait=wait, timeout_seconds=patience, quiet=as_json)
+    loader = Loader.connect(data_dir, wait=wait, timeout_seconds=patience, quiet=as_json)
     deleted = loader.delete(collection, document_ids)
     deleted.show(as_json=as_json)
-    if (hint := meant_otherwise(collection, deleted.absent)) is not None:
+    if (hint := suggest_collection(collection, deleted.absent)) is not None:
         say(hint, error=True)
 
 

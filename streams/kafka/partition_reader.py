@@ -10,7 +10,7 @@ from kafka_client.async_clients import LogConsumer, open_consumer, read_range
 from kafka_client.unreadable_batches import Skip, skip_none
 from schemas.settings import KafkaConnection
 from streams.kafka.records import SourceRecord
-from streams.runtime.progress import TopicPartition as Place
+from streams.runtime import progress
 from streams.runtime.progress import Unreadable
 
 AWAY = (KafkaError, OSError, TimeoutError)
@@ -53,7 +53,7 @@ class PartitionReader:
         return int((await consumer.end_offsets([self._partition]))[self._partition])
 
     async def _read(self, consumer: LogConsumer, first: int, end: int) -> AsyncIterator[SourceRecord]:
-        with self._unreadable.noting(Place(*self._partition)):
+        with self._unreadable.noting(progress.TopicPartition(*self._partition)):
             async for record in read_range(consumer, self._partition, first, end):
                 yield SourceRecord(record.partition, record.offset, record.timestamp, record.key, record.value)
 

@@ -19,7 +19,7 @@ MAX_MESSAGE_CHARACTERS = 2_000
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """The original record's key, value and place; why, for counting (`reason`) and for a person (`message`)."""
+    """The original record's key, value and position; why, for counting (`reason`) and for a person (`message`)."""
 
     topic: str
     partition: int
@@ -105,7 +105,7 @@ class SourceRecord:
     is_gap: bool = False
 
     @classmethod
-    def of(cls, message: Any) -> "SourceRecord":
+    def from_message(cls, message: Any) -> "SourceRecord":
         """The record in a Faust message of a raw topic."""
         headers = message.headers or ()
         pairs = headers.items() if isinstance(headers, dict) else headers

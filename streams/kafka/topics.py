@@ -1,6 +1,6 @@
 """The topics on a cluster: creating missing ones, comparing settings, the default partitioner, added partitions.
 
-An existing topic keeps its settings. Only partitions are added, where `grow_topics` is asked to.
+An existing topic keeps its settings. Only partitions are added, by `grow_topics`.
 """
 
 import asyncio

@@ -77,36 +77,36 @@ class _ConsumerThread(AIOKafkaConsumerThread):
     ) -> Mapping[Any, Collection[Any]]:
         """The records, and after those of a partition a gap, where its position went further than they reach."""
         whole = dict(records)
-        for place, position in after.items():
-            reached = self._delivered.get(place, before.get(place, position))
-            if before.get(place, position) < reached:  # set back meanwhile
-                reached = before[place]
-            for record in records.get(place, ()):
+        for partition, position in after.items():
+            reached = self._delivered.get(partition, before.get(partition, position))
+            if before.get(partition, position) < reached:  # set back meanwhile
+                reached = before[partition]
+            for record in records.get(partition, ()):
                 reached = record.offset + 1
             if reached < position:
-                whole[place] = [*records.get(place, ()), _gap(place, position - 1)]
-            self._delivered[place] = position
-        self._delivered = {place: self._delivered[place] for place in after}
+                whole[partition] = [*records.get(partition, ()), _gap(partition, position - 1)]
+            self._delivered[partition] = position
+        self._delivered = {partition: self._delivered[partition] for partition in after}
         return whole
 
     def _stop_at(self, consumer: Any, found: UnreadableBatch) -> None:
-        place = KafkaPartition(found.topic, found.partition)
-        consumer.pause(place)
-        if place not in self._standing:
+        partition = KafkaPartition(found.topic, found.partition)
+        consumer.pause(partition)
+        if partition not in self._standing:
             log.error("a batch cannot be read; its partition waits", batch=str(found))
-        self._standing[place] = found, time.monotonic() + RETRY_SECONDS
-        self._unreadable[TopicPartition(*place)] = found
+        self._standing[partition] = found, time.monotonic() + RETRY_SECONDS
+        self._unreadable[TopicPartition(*partition)] = found
 
     def _retry(self, consumer: Any, positions: Mapping[Any, int]) -> None:
         """Let stopped partitions try again now and then; forget those that got past, or are another worker's now."""
         now = time.monotonic()
-        for place, (found, retry_at) in list(self._standing.items()):
-            if place in positions and positions[place] <= found.last:
+        for partition, (found, retry_at) in list(self._standing.items()):
+            if partition in positions and positions[partition] <= found.last:
                 if now > retry_at:
-                    consumer.resume(place)
+                    consumer.resume(partition)
             else:
-                del self._standing[place]
-                self._unreadable.pop(TopicPartition(*place), None)
+                del self._standing[partition]
+                self._unreadable.pop(TopicPartition(*partition), None)
 
 
 class _Consumer(Consumer):
@@ -178,12 +178,22 @@ def _positions(consumer: Any) -> dict[Any, int]:
     subscription = consumer._subscription.subscription  # noqa: SLF001 -- `position` of a consumer waits for one
     if subscription is None or subscription.assignment is None:
         return {}
-    states = {place: subscription.assignment.state_value(place) for place in subscription.assignment.tps}
-    return {place: state.position for place, state in states.items() if state.has_valid_position}
+    states = {partition: subscription.assignment.state_value(partition) for partition in subscription.assignment.tps}
+    return {partition: state.position for partition, state in states.items() if state.has_valid_position}
 
 
-def _gap(place: Any, last: int) -> ConsumerRecord:
+def _gap(partition: Any, last: int) -> ConsumerRecord:
     """Stands for the offsets up to `last`, which hold no record that counts."""
     return ConsumerRecord(
-        place.topic, place.partition, last, time.time_ns() // 1_000_000, 0, None, None, None, -1, -1, GAP_HEADERS
+        partition.topic,
+        partition.partition,
+        last,
+        time.time_ns() // 1_000_000,
+        0,
+        None,
+        None,
+        None,
+        -1,
+        -1,
+        GAP_HEADERS,
     )

@@ -137,20 +137,19 @@ class Loaded:
         return f"{outcome} ({', '.join(named)})"
 
 
-def meant_otherwise(collection: str, absent: Iterable[str]) -> str | None:
-    """What to type where ids that `collection` does not hold may be what searches print, `<collection>/<id>`; None
-    where no id has a slash. An id may hold slashes itself, so they are not read so unasked.
+def suggest_collection(collection: str, absent: Iterable[str]) -> str | None:
+    """What to type where unknown ids may be `<collection>/<id>`, as searches print them; None where none has a slash.
 
-    `absent` are keys of `collection`.
+    An id may have slashes itself, so this is a suggestion only. `absent` are keys of `collection`.
     """
-    meant: dict[str, list[str]] = {}
+    ids: dict[str, list[str]] = {}
     for key in absent:
         other, slash, document_id = key.removeprefix(f"{collection}/").partition("/")
         if slash and document_id:
-            meant.setdefault(other, []).append(document_id)
-    if not meant:
+            ids.setdefault(other, []).append(document_id)
+    if not ids:
         return None
-    other, document_ids = next(iter(meant.items()))
+    other, document_ids = next(iter(ids.items()))
     shown = " ".join(map(shlex.quote, document_ids[:SHOWN_REFUSALS]))
     return (
         f"An id is given without its collection. Where {other!r} is the collection, type: "
@@ -169,7 +168,7 @@ class Loader:
     quiet: bool
 
     @classmethod
-    def of(cls, data_dir: Path | None, *, wait: bool, timeout_seconds: float, quiet: bool) -> "Loader":
+    def connect(cls, data_dir: Path | None, *, wait: bool, timeout_seconds: float, quiet: bool) -> "Loader":
         """Raises Unreachable when nothing runs there."""
         settings = settings_for(data_dir)
         return cls(settings, settings.kafka.at(bootstrap_servers(settings)), wait, timeout_seconds, quiet)

@@ -157,20 +157,20 @@ def require_matches(paths: Sequence[str], selection: Selection) -> None:
         globs = [("--include", glob) for glob in selection.include] + [
             ("--exclude", glob) for glob in selection.exclude
         ]
-        asked = " with " + " ".join(f"{option} {glob!r}" for option, glob in globs) if globs else ""
+        shown = " with " + " ".join(f"{option} {glob!r}" for option, glob in globs) if globs else ""
         raise WrongSetting(
-            f"Nothing to load: no file in {', '.join(map(repr, paths))} matches{asked}. Hidden files are left out; a "
+            f"Nothing to load: no file in {', '.join(map(repr, paths))} matches{shown}. Hidden files are left out; a "
             "glob is held against the path in the folder and against the name."
         )
 
 
-def _files(place: Path, selection: Selection) -> Iterator[tuple[Path, str]]:
+def _files(path: Path, selection: Selection) -> Iterator[tuple[Path, str]]:
     """The file itself, or those of a folder in the order of their paths, hidden ones left out; each with its id."""
-    if not place.is_dir():
-        yield place, place.name
+    if not path.is_dir():
+        yield path, path.name
         return
-    for file in sorted(place.rglob("*")):
-        relative = file.relative_to(place).as_posix()
+    for file in sorted(path.rglob("*")):
+        relative = file.relative_to(path).as_posix()
         hidden = any(part.startswith(".") for part in relative.split("/"))
         if not hidden and selection.takes(relative) and file.is_file():
             yield file, relative

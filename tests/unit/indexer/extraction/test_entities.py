@@ -14,7 +14,7 @@ Make = Callable[..., tuple[ParsedDocument, ChunkedDocument]]
 
 
 def extract_mentions(parsed: ParsedDocument, chunked: ChunkedDocument) -> tuple[Mention, ...]:
-    return entities.extract_mentions(parsed, chunked, OffsetIndex.of(parsed, chunked))
+    return entities.extract_mentions(parsed, chunked, OffsetIndex.from_document(parsed, chunked))
 
 
 def test_a_mention_counts_where_it_begins(document: Make) -> None:
@@ -47,7 +47,7 @@ def test_offsets_when_a_later_chunk_ends_earlier() -> None:
     section = Section((), 0, 100)
     bounds = [(0, 50), (20, 40), (45, 100)]
     chunks = tuple(Chunk(str(n), n, 0, 0, start, end, text[start:end]) for n, (start, end) in enumerate(bounds))
-    offsets = OffsetIndex.of(ParsedDocument(None, text, (section,)), ChunkedDocument((section,), (), chunks))
+    offsets = OffsetIndex.from_document(ParsedDocument(None, text, (section,)), ChunkedDocument((section,), (), chunks))
     assert [offsets.chunk_at(position) for position in (0, 30, 49, 50, 99, 100)] == [0, 0, 0, 2, 2, -1]
     assert offsets.chunk_from(100) == 2
 

@@ -15,7 +15,7 @@ Make = Callable[..., tuple[ParsedDocument, ChunkedDocument]]
 
 
 def resolve_links(made: DocumentUpsert, parsed: ParsedDocument, chunked: ChunkedDocument) -> tuple[DocumentLink, ...]:
-    return extraction.resolve_links(made, parsed, chunked, OffsetIndex.of(parsed, chunked))
+    return extraction.resolve_links(made, parsed, chunked, OffsetIndex.from_document(parsed, chunked))
 
 
 def upsert(document_id: str, links: list[str] | None = None, uri: str | None = None) -> DocumentUpsert:

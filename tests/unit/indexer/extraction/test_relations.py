@@ -17,7 +17,12 @@ Triples = list[tuple[str, str, str]]
 def header(document: Make, fields: dict[str, str], metadata: Any = None, key: str = "pep-0101.rst") -> Triples:
     parsed, chunked = document("nothing here", fields=tuple(fields.items()))
     statements = extract_statements(
-        "Some Title", parsed, chunked, DocumentKey("peps", key), metadata or {}, OffsetIndex.of(parsed, chunked)
+        "Some Title",
+        parsed,
+        chunked,
+        DocumentKey("peps", key),
+        metadata or {},
+        OffsetIndex.from_document(parsed, chunked),
     )
     assert {
         (statement.chunk, statement.sentence, statement.confidence, statement.extractor) for statement in statements
@@ -28,7 +33,7 @@ def header(document: Make, fields: dict[str, str], metadata: Any = None, key: st
 def sentences(document: Make, text: str) -> Triples:
     parsed, chunked = document(text)
     statements = extract_statements(
-        "Some Title", parsed, chunked, DocumentKey("d", "note.md"), {}, OffsetIndex.of(parsed, chunked)
+        "Some Title", parsed, chunked, DocumentKey("d", "note.md"), {}, OffsetIndex.from_document(parsed, chunked)
     )
     return [(statement.roles[0][2], statement.predicate, statement.roles[1][2]) for statement in statements]
 
@@ -134,7 +139,7 @@ def test_other_sentences_state_none(document: Make, text: str) -> None:
 def test_a_statement_stands_in_the_chunk_and_sentence_that_state_it(document: Make) -> None:
     parsed, chunked = document("We begin here. Kafka is a broker. ", size=15)
     [statement] = extract_statements(
-        "T", parsed, chunked, DocumentKey("d", "n.md"), {}, OffsetIndex.of(parsed, chunked)
+        "T", parsed, chunked, DocumentKey("d", "n.md"), {}, OffsetIndex.from_document(parsed, chunked)
     )
     assert (statement.chunk, statement.sentence, statement.extractor) == (1, 1, "pattern")
     assert statement.roles == (("subject", "kafka", "Kafka"), ("object", "broker", "broker"))

@@ -16,7 +16,7 @@ def contribution(number: int) -> Contribution:
 
 
 def test_every_table_takes_the_rows_made_for_it() -> None:
-    rows = GraphRows.of([contribution(1), contribution(2)])
+    rows = GraphRows.from_contributions([contribution(1), contribution(2)])
 
     for table, held in {**{name: kept.values() for name, kept in rows.nodes.items()}, **rows.relationships}.items():
         arrow = arrow_rows(table, held)
@@ -25,9 +25,9 @@ def test_every_table_takes_the_rows_made_for_it() -> None:
 
 
 def test_documents_share_the_entities_they_name() -> None:
-    apart = sum(len(GraphRows.of([contribution(number)]).nodes["Entity"]) for number in (1, 4))
+    apart = sum(len(GraphRows.from_contributions([contribution(number)]).nodes["Entity"]) for number in (1, 4))
 
-    together = GraphRows.of([contribution(1), contribution(4)]).nodes["Entity"]
+    together = GraphRows.from_contributions([contribution(1), contribution(4)]).nodes["Entity"]
 
     assert len(together) < apart
 
@@ -36,7 +36,7 @@ def test_what_no_column_can_hold_is_the_contributions_fault() -> None:
     broken = msgspec.structs.replace(contribution(1), title="half a pair: \ud800")
 
     with pytest.raises(ValueError, match="surrogates"):
-        arrow_rows("Document", GraphRows.of([broken]).nodes["Document"].values())
+        arrow_rows("Document", GraphRows.from_contributions([broken]).nodes["Document"].values())
 
 
 def test_only_tables_that_end_at_shared_nodes_are_stored_forward_only() -> None:

@@ -15,7 +15,7 @@ from schemas.errors import Failure, WrongSetting
 from schemas.receipts import NOTHING_DELETED, Receipt, encode_receipt
 from schemas.settings import StorageSettings
 from streams.cli.load import app
-from streams.loader.loader import Loaded, Loader, meant_otherwise, progress_bars
+from streams.loader.loader import Loaded, Loader, progress_bars, suggest_collection
 from streams.loader.publishing import ABSENT, Published, follow
 from streams.loader.sources import Record, Refused, Selection
 from streams.settings import WorkerSettings
@@ -116,14 +116,14 @@ class Receipts:
 def test_an_id_with_its_collection_before_it_that_is_not_there_is_told_how_to_type(
     collection: str, absent: list[str], typed: str
 ) -> None:
-    hint = meant_otherwise(collection, absent)
+    hint = suggest_collection(collection, absent)
     assert hint is not None
     assert hint.endswith(f"type: thalweg delete {typed}")
 
 
 def test_an_id_without_a_slash_that_is_not_there_was_not_meant_otherwise() -> None:
-    assert meant_otherwise("a", ["a/misspelt.md", "a/b/"]) is None
-    assert meant_otherwise("a", []) is None
+    assert suggest_collection("a", ["a/misspelt.md", "a/b/"]) is None
+    assert suggest_collection("a", []) is None
 
 
 def test_the_command_that_deletes_says_so_beside_what_it_prints(monkeypatch: pytest.MonkeyPatch) -> None:
