@@ -18,7 +18,7 @@ class StoreInUse(Exception):
 
 
 class IncompatibleGeneration(Exception):
-    """The stores were made with another model or pipeline: rebuild, or restore the settings."""
+    """Model mismatch: the stores were made with another model or pipeline. Rebuild, or restore the settings."""
 
 
 class DamagedStore(Failure):

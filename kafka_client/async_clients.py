@@ -3,6 +3,7 @@
 import asyncio
 import copy
 from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -59,6 +60,18 @@ async def open_consumer(connection: KafkaConnection, *, skip: Skip = skip_none, 
     return consumer
 
 
+@asynccontextmanager
+async def open_reader(
+    connection: KafkaConnection, *, skip: Skip = skip_none, **settings: Any
+) -> AsyncIterator[LogConsumer]:
+    """A consumer as by `open_consumer` that starts at the first record, until the end of the block."""
+    consumer = await open_consumer(connection, skip=skip, auto_offset_reset="earliest", **settings)
+    try:
+        yield consumer
+    finally:
+        await consumer.stop()
+
+
 async def open_producer(connection: KafkaConnection, **settings: Any) -> AIOKafkaProducer:
     """A started producer whose sends wait for all replicas; raises as `open_consumer` does."""
     producer = AIOKafkaProducer(acks="all", **aiokafka_options(connection), **settings)
@@ -108,8 +121,7 @@ async def unreadable_at(
 
     Raises KafkaError, OSError or TimeoutError.
     """
-    async with asyncio.timeout(seconds):
-        consumer = await open_consumer(connection, group_id=None, auto_offset_reset="earliest", skip=skip)
+    async with asyncio.timeout(seconds), open_reader(connection, group_id=None, skip=skip) as consumer:
         try:
             end = (await consumer.end_offsets([partition]))[partition]
             most_at_once = None if to_the_end else 1
@@ -118,6 +130,4 @@ async def unreadable_at(
                     break
         except UnreadableBatch as found:
             return found
-        finally:
-            await consumer.stop()
     return None

@@ -8,7 +8,7 @@ import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from kafka_client.async_clients import open_consumer, read_range
+from kafka_client.async_clients import open_reader, read_range
 from kafka_client.unreadable_batches import UnreadableBatch, skip_all
 from schemas.dead_letters import Extent, decode_skip
 from schemas.settings import KafkaConnection
@@ -52,15 +52,11 @@ class SkippedBatches:
         connection = self._locate_broker()
         if connection is None:
             return
-        async with asyncio.timeout(ANSWER_SECONDS):
-            consumer = await open_consumer(connection, group_id=None, auto_offset_reset="earliest", skip=skip_all)
-            try:
-                end = (await consumer.end_offsets([self._partition]))[self._partition]
-                async for record in read_range(consumer, self._partition, self._next, end):
-                    self._take(record.key, record.value)
-                self._next = end
-            finally:
-                await consumer.stop()
+        async with asyncio.timeout(ANSWER_SECONDS), open_reader(connection, group_id=None, skip=skip_all) as consumer:
+            end = (await consumer.end_offsets([self._partition]))[self._partition]
+            async for record in read_range(consumer, self._partition, self._next, end):
+                self._take(record.key, record.value)
+            self._next = end
 
     async def _refresh_or_log(self) -> None:
         try:

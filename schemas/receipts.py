@@ -1,9 +1,9 @@
 """Receipts and tokens: what became of a record of `documents.v1`, and how a reader waits for it.
 
-One receipt follows each record, on the same partition number. A token is what a write returns and a read takes as
-`after`, written `0:17,3:1042@5f3a9c1e`: positions of the documents topic, then the first digits of that topic's id in
-its cluster, since a topic that was deleted and made again has another id. The id may be left out, for producers know
-positions only.
+One receipt follows each record, on the same partition number. A token gives read-your-writes: a write returns it, and a
+read takes it as `after`. It is written `0:17,3:1042@5f3a9c1e`: positions of the documents topic, then the first digits
+of that topic's id in its cluster, since a topic that was deleted and made again has another id. The id may be left out,
+for producers know positions only.
 """
 
 from collections.abc import Iterable, Mapping

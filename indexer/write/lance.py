@@ -171,13 +171,13 @@ class LanceWriter:
         return made
 
     def replace(self, documents: Sequence[IndexedRows]) -> None:
-        """Replace these documents, each at most once in a batch. At most five commits.
+        """Upsert or delete these documents, each at most once in a batch. At most five commits.
 
         1. find which revisions of the documents have rows
         2. add the chunks and passages of new revisions, in one commit a table, so that a revision exists wholly or not
            at all
         3. upsert the documents' rows: from here on readers see the new revisions
-        4. delete the rows of other revisions, by indexed columns, if there are any
+        4. delete the rows of other revisions, by indexed columns, if there are any; of a tombstone, all
 
         After a crash between two steps the same call finishes the work, so a redelivered record goes through here
         again, even if its document is unchanged. A revision belongs to one document only, as it is computed from the

@@ -106,7 +106,7 @@ class GraphAgent:
             try:
                 change = None if record.is_gap else decode_change(record)
             except MalformedEvent as error:
-                letters.append(record.letter(self._topic, "decode", error))
+                letters.append(record.dead_letter(self._topic, "decode", error))
                 change = None
             contributed.append(_Contributed(record, change))
         await self._producer.send_to_dlq(letters)
@@ -133,7 +133,7 @@ class GraphAgent:
     async def _reject(self, contributed: _Contributed, error: Exception) -> None:
         if contributed.change is None:
             raise error
-        await self._producer.send_to_dlq([contributed.record.letter(self._topic, "store", error)])
+        await self._producer.send_to_dlq([contributed.record.dead_letter(self._topic, "store", error)])
         await self._thread.run(self._writer.apply, [], contributed.record.offset)
 
 

@@ -66,7 +66,7 @@ class ProvenanceAgent:
                 decoded.append((record, decode_provenance(record.value)))
             except ValueError as error:
                 reason = f"Neither a retrieval nor feedback on one: {error}."
-                letters.append(record.letter(self._topic, "decode", MalformedEvent("bad_retrieval", reason)))
+                letters.append(record.dead_letter(self._topic, "decode", MalformedEvent("bad_retrieval", reason)))
         await self._producer.send_to_dlq(letters)
         if decoded:
             began = time.monotonic()
@@ -83,4 +83,4 @@ class ProvenanceAgent:
         return []
 
     async def _reject(self, decoded: Decoded, error: Exception) -> None:
-        await self._producer.send_to_dlq([decoded[0].letter(self._topic, "store", error)])
+        await self._producer.send_to_dlq([decoded[0].dead_letter(self._topic, "store", error)])

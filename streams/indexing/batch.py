@@ -154,7 +154,7 @@ class Batch:
         return refused.event.key
 
     def _dead_letter(self, record: SourceRecord, stage: Stage, error: Exception) -> None:
-        self.refused[record.position] = (record, record.letter(self.topic, stage, error))
+        self.refused[record.position] = (record, record.dead_letter(self.topic, stage, error))
 
     def _note_trace(self, record: SourceRecord, traceparent: str | None) -> None:
         if traceparent is not None:

@@ -72,7 +72,7 @@ class CollectionSettings:
             try:
                 self._take(record)
             except MalformedEvent as error:
-                letters.append((record.offset, record.letter(self._topic, "decode", error)))
+                letters.append((record.offset, record.dead_letter(self._topic, "decode", error)))
         if letters:
             await self._send_to_dlq(letters)
         return self.known

@@ -22,7 +22,7 @@ from indexer.generations import (
     record_log,
     republish_advice,
 )
-from kafka_client.async_clients import LogConsumer, open_consumer
+from kafka_client.async_clients import LogConsumer, open_reader
 from schemas.errors import Failure
 from schemas.settings import KafkaConnection, KafkaSettings
 from schemas.topics import TopicNames, graph_topic_spec, topic_specs
@@ -137,8 +137,7 @@ async def reconcile(
     """
     log = structlog.get_logger("thalweg.worker")
     partitions = {partition: KafkaPartition(*partition) for partition in stored}
-    consumer = await open_consumer(connection, group_id=group)
-    try:
+    async with open_reader(connection, group_id=group) as consumer:
         consumer.assign(list(partitions.values()))
         ends = await consumer.end_offsets(list(partitions.values()))
         states = {
@@ -155,8 +154,6 @@ async def reconcile(
             partition: LogState(state.end, resets.get(partition, state.committed))
             for partition, state in states.items()
         }
-    finally:
-        await consumer.stop()
 
 
 async def _commit(consumer: LogConsumer, offsets: Mapping[KafkaPartition, int], group: str) -> None:

@@ -1,12 +1,12 @@
 """A partition read to the end it has now, beside the agents: without a group, by consumers of its own."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from kafka_client.async_clients import LogConsumer, open_consumer, read_range
+from kafka_client.async_clients import LogConsumer, open_reader, read_range
 from kafka_client.unreadable_batches import Skip, skip_none
 from schemas.settings import KafkaConnection
 from streams.kafka.records import SourceRecord
@@ -57,16 +57,8 @@ class PartitionReader:
             async for record in read_range(consumer, self._partition, first, end):
                 yield SourceRecord(record.partition, record.offset, record.timestamp, record.key, record.value)
 
-    @asynccontextmanager
-    async def _consumer(self, group: str | None = None) -> AsyncIterator[LogConsumer]:
-        consumer = await self._open(group)
-        try:
-            yield consumer
-        finally:
-            await consumer.stop()
-
-    async def _open(self, group: str | None = None) -> LogConsumer:
-        return await open_consumer(self._connection, group_id=group, auto_offset_reset="earliest", skip=self._skip)
+    def _consumer(self, group: str | None = None) -> AbstractAsyncContextManager[LogConsumer]:
+        return open_reader(self._connection, group_id=group, skip=self._skip)
 
 
 class SettingsTopic(PartitionReader):
@@ -81,13 +73,14 @@ class SettingsTopic(PartitionReader):
         super().__init__(connection, topic, 0, skip, unreadable)
         self._group = group
         self._reading: LogConsumer | None = None
+        self._opened = AsyncExitStack()
         self._next = 0
 
     async def new_records(self) -> list[SourceRecord]:
         """The records since the last call that returned, up to the end as it is now. One request, if there are none."""
         try:
             if self._reading is None:
-                self._reading = await self._open()
+                self._reading = await self._opened.enter_async_context(self._consumer())
             end = await self._end(self._reading)
             if end <= self._next:
                 return []
@@ -110,6 +103,5 @@ class SettingsTopic(PartitionReader):
             await consumer.commit({self._partition: offset})
 
     async def close(self) -> None:
-        reading, self._reading = self._reading, None
-        if reading is not None:
-            await reading.stop()
+        self._reading = None
+        await self._opened.aclose()

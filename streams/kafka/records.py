@@ -1,4 +1,4 @@
-"""Records as they come from a topic, and dead letters: records that no retry can help, unchanged.
+"""Records of a topic, and dead letters: records that no retry can help, unchanged.
 
 A dead letter's headers are those of `schemas.dead_letters`, without stack traces and parts of documents.
 """
@@ -19,7 +19,7 @@ MAX_MESSAGE_CHARACTERS = 2_000
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """The original record's key, value and position; why, for counting (`reason`) and for a person (`message`)."""
+    """The original record, and why: for counting (`reason`) and for a person (`message`)."""
 
     topic: str
     partition: int
@@ -31,27 +31,6 @@ class DeadLetter:
     reason: DeadLetterReason
     message: str
     exception: str
-
-    @classmethod
-    def of(
-        cls,
-        topic: str,
-        partition: int,
-        offset: int,
-        *,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers,
-        stage: Stage,
-        error: Exception,
-    ) -> "DeadLetter":
-        """Of an error that is not ours only the class is named: its message may quote the document."""
-        kind = f"{type(error).__module__}.{type(error).__qualname__}"
-        reason: DeadLetterReason = "failed"
-        message = f"Indexing failed unexpectedly ({kind}). Send it again after the next release."
-        if isinstance(error, MalformedEvent):
-            reason, message = error.reason, str(error)
-        return cls(topic, partition, offset, key, value, headers, stage, reason, message, kind)
 
 
 def letter_headers(letter: DeadLetter) -> list[tuple[str, bytes]]:
@@ -127,15 +106,12 @@ class SourceRecord:
     def size_bytes(self) -> int:
         return len(self.value or b"") + len(self.key or b"")
 
-    def letter(self, topic: str, stage: Stage, error: Exception) -> DeadLetter:
-        """This record as a dead letter, for what went wrong with it in this stage."""
-        return DeadLetter.of(
-            topic,
-            self.partition,
-            self.offset,
-            key=self.key,
-            value=self.value,
-            headers=self.headers,
-            stage=stage,
-            error=error,
-        )
+    def dead_letter(self, topic: str, stage: Stage, error: Exception) -> DeadLetter:
+        """Of an error that is not ours only the class is named: its message may quote the document."""
+        kind = f"{type(error).__module__}.{type(error).__qualname__}"
+        reason: DeadLetterReason = "failed"
+        message = f"Indexing failed unexpectedly ({kind}). Send it again after the next release."
+        if isinstance(error, MalformedEvent):
+            reason, message = error.reason, str(error)
+        source = topic, self.partition, self.offset, self.key, self.value, self.headers
+        return DeadLetter(*source, stage, reason, message, kind)

@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaProducer
 from query_api import dead_letters
 from schemas.errors import MalformedEvent
 from schemas.topics import TopicNames, topic_specs
-from streams.kafka.records import DeadLetter, letter_headers, omitted_headers
+from streams.kafka.records import SourceRecord, letter_headers, omitted_headers
 from streams.kafka.topics import ensure_topics
 from tests.integration.query_service.stage import serving, settings_for
 from tests.support.kafka import plaintext
@@ -34,10 +34,9 @@ class Burials:
         self, number: int, reason: str = "not_json", value: bytes | None = POISON, *, is_omitted: bool = False
     ) -> str:
         """Number n is buried n seconds after the first, in partitions by turns; its position."""
-        letter = DeadLetter.of(
-            "t.documents.v1", number % 2, number, key=f"docs/{number}".encode(), value=value,
-            headers=[("content-type", b"text/plain")], stage="decode", error=MalformedEvent(reason, f"Mend {number}."),
-        )  # fmt: skip
+        headers = (("content-type", b"text/plain"),)
+        record = SourceRecord(number % 2, number, 0, f"docs/{number}".encode(), value, headers)
+        letter = record.dead_letter("t.documents.v1", "decode", MalformedEvent(reason, f"Mend {number}."))
         sent = await self._producer.send_and_wait(
             self.topic,
             b"" if is_omitted else value,

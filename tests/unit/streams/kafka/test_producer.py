@@ -10,7 +10,7 @@ from faust.exceptions import ProducerSendError
 from schemas.errors import MalformedEvent
 from schemas.receipts import Receipt
 from streams.errors import BrokerRefused
-from streams.kafka.records import DeadLetter
+from streams.kafka.records import DeadLetter, SourceRecord
 from tests.support.fakes.worker import GENERATION, NAMES, Bench
 
 
@@ -23,7 +23,7 @@ async def bench() -> Iterator[Bench]:
 
 def letter(value: bytes = b"bytes") -> DeadLetter:
     error = MalformedEvent("not_json", "It is not JSON.")
-    return DeadLetter.of(NAMES.documents, 3, 8, key=b"default/a", value=value, headers=(), stage="decode", error=error)
+    return SourceRecord(3, 8, 0, b"default/a", value).dead_letter(NAMES.documents, "decode", error)
 
 
 async def test_contributions_come_back_with_their_offsets(bench: Bench) -> None:

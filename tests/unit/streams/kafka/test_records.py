@@ -1,13 +1,11 @@
 """What a dead letter tells."""
 
 from schemas.errors import MalformedEvent
-from streams.kafka.records import DeadLetter, letter_headers, omitted_headers
+from streams.kafka.records import DeadLetter, SourceRecord, letter_headers, omitted_headers
 
 
 def letter(error: Exception, headers: tuple[tuple[str, bytes], ...] = (), value: bytes | None = b"bytes") -> DeadLetter:
-    return DeadLetter.of(
-        "t.documents.v1", 2, 41, key=b"default/a", value=value, headers=headers, stage="decode", error=error
-    )
+    return SourceRecord(2, 41, 0, b"default/a", value, headers).dead_letter("t.documents.v1", "decode", error)
 
 
 def told(headers: list[tuple[str, bytes]]) -> dict[str, str]:
