@@ -131,7 +131,7 @@ def test_the_command_that_deletes_says_so_beside_what_it_prints(monkeypatch: pyt
         return Loaded(1, "0:7", {ABSENT: 1}, [], 0.1, [f"{collection}/{id_}" for id_ in ids])
 
     nobody = QuietLoader(WorkerSettings(), "127.0.0.1:1", wait=True, timeout_seconds=1, quiet=True)
-    monkeypatch.setattr(Loader, "of", lambda *_, **__: nobody)
+    monkeypatch.setattr(Loader, "connect", lambda *_, **__: nobody)
     monkeypatch.setattr(Loader, "delete", deletes)
     told = CliRunner().invoke(app, ["delete", "notes/bees.md", "--json"])
     assert json.loads(told.stdout)["absent"] == ["default/notes/bees.md"]
