@@ -3,6 +3,8 @@
 import os
 import secrets
 import shlex
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -10,12 +12,9 @@ from pathlib import Path
 import msgspec
 
 from indexer.errors import DamagedStore, IncompatibleGeneration
-from schemas.settings import EmbeddingProvider
-
-_ONLY_WORDS = (
-    "That one needs THALWEG_EMBEDDING__* as they were; where their encoder is there no more, as after an upgrade that "
-    "tells encoders apart otherwise, it answers searches by words only (--mode keyword).\n"
-)
+from schemas.errors import Failure
+from schemas.generations import Build
+from schemas.settings import MIB, EmbeddingProvider
 
 
 class LogIdentity(msgspec.Struct, frozen=True):
@@ -26,6 +25,19 @@ class LogIdentity(msgspec.Struct, frozen=True):
 
     documents: str
     graph: str
+
+
+_PIPELINE = (
+    "embedding_provider",
+    "embedding_model",
+    "embedding_digest",
+    "dimension",
+    "chunk_characters",
+    "chunk_overlap",
+    "passage_characters",
+    "passage_overlap",
+    "extractor",
+)
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +87,11 @@ class Generation:
         return self.root / "manifest.json"
 
     @property
+    def build_path(self) -> Path:
+        """How far its build is; there is none in the first generation of a data directory."""
+        return self.root / "build.json"
+
+    @property
     def missed_deletes_path(self) -> Path:
         """Partitions whose documents have yet to be compared with the log."""
         return self.root / "missed-deletes.json"
@@ -90,39 +107,86 @@ def current_generation(data_dir: Path) -> Generation | None:
     except FileNotFoundError:
         return None
     name = content.decode(errors="replace").strip()
-    existing = sorted(path.name for path in (data_dir / "generations").glob("*") if path.is_dir())
+    existing = [generation.name for generation in generations(data_dir)]
     if name in existing:
         return Generation(data_dir, name)
     problem = f"The file {data_dir / 'CURRENT'} names no generation that is there: it holds {name[:80]!r}."
     if not existing:
         raise DamagedStore(f"{problem} There are none. {repair_advice(data_dir)}")
     path = shlex.quote(str(data_dir / "CURRENT"))
-    raise DamagedStore(f"{problem} Name the newest one in it:\n  echo {existing[-1]} > {path}")
+    built = [each.name for each in generations(data_dir) if (build := read_build(each)) is None or build.ready_ms]
+    raise DamagedStore(f"{problem} Name the newest one in it:\n  echo {(built or existing)[-1]} > {path}")
+
+
+def generations(data_dir: Path) -> list[Generation]:
+    """Those that there are, by name."""
+    folders = (path for path in (data_dir / "generations").glob("g*") if path.is_dir())
+    return [Generation(data_dir, path.name) for path in sorted(folders)]
 
 
 def open_generation(data_dir: Path, manifest: Manifest) -> Generation:
     """The current generation, created if there is none. Raises IncompatibleGeneration if its manifest differs."""
     generation = current_generation(data_dir)
     if generation is None:
-        generation = Generation(data_dir, manifest.generation)
-        for folder in (generation.lance_dir, generation.graph_path.parent, generation.snapshots_dir):
-            folder.mkdir(parents=True, exist_ok=True)
-        replace_file(generation.manifest_path, msgspec.json.format(msgspec.json.encode(manifest)))
-        replace_file(data_dir / "CURRENT", f"{generation.name}\n".encode())
+        generation = make_generation(data_dir, manifest)
+        switch_to(generation)
         return generation
     stored = read_manifest(generation)
-    differing = [
-        f"{name}: stored {getattr(stored, name)!r}, asked {getattr(manifest, name)!r}"
-        for name in manifest.__struct_fields__
-        if name not in ("generation", "log") and getattr(stored, name) != getattr(manifest, name)
-    ]
-    if differing:
-        other_encoder = any(each.startswith(("embedding_", "dimension")) for each in differing)
+    if differing := pipeline_differences(stored, manifest):
         raise IncompatibleGeneration(
-            f"Generation {generation.name} in {data_dir} was made otherwise ({'; '.join(differing)}). "
-            f"{incompatible_advice(data_dir, other_encoder=other_encoder)}"
+            f"The configuration does not match generation {generation.name} in {data_dir} "
+            f"({describe_differences(differing)}). {incompatible_advice()}"
         )
     return generation
+
+
+def make_generation(data_dir: Path, manifest: Manifest) -> Generation:
+    """The generation that the manifest names, made where it is missing; what it was made with stays as it is.
+
+    Raises IncompatibleGeneration where it was begun with another pipeline.
+    """
+    generation = Generation(data_dir, manifest.generation)
+    for folder in (generation.lance_dir, generation.graph_path.parent, generation.snapshots_dir):
+        folder.mkdir(parents=True, exist_ok=True)
+    if not generation.manifest_path.exists():
+        _write_manifest(generation, manifest)
+    elif differing := pipeline_differences(read_manifest(generation), manifest):
+        raise IncompatibleGeneration(
+            f"The build of generation {generation.name} was begun with another configuration "
+            f"({describe_differences(differing)}). Go back to that one, or drop it with 'thalweg generations drop "
+            f"{generation.name}' and build another with 'thalweg rebuild'."
+        )
+    return generation
+
+
+def switch_to(generation: Generation) -> None:
+    """Make it the current one, atomically. Raises DamagedStore where it has no manifest."""
+    read_manifest(generation)
+    replace_file(generation.data_dir / "CURRENT", f"{generation.name}\n".encode())
+
+
+def pipeline_differences(stored: Manifest, configured: Manifest) -> dict[str, tuple[object, object]]:
+    """{field of the manifest: (stored, configured)} for what makes other rows of the same documents."""
+    pairs = {name: (getattr(stored, name), getattr(configured, name)) for name in _PIPELINE}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def describe_differences(differing: Mapping[str, tuple[object, object]]) -> str:
+    return "; ".join(f"{name}: stored {stored!r}, configured {new!r}" for name, (stored, new) in differing.items())
+
+
+def read_build(generation: Generation) -> Build | None:
+    """How far its build is; None for one that was not built beside another, or whose file cannot be read just now."""
+    try:
+        return msgspec.json.decode(generation.build_path.read_bytes(), type=Build)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def write_build(generation: Generation, build: Build) -> None:
+    """Raises OSError."""
+    generation.root.mkdir(parents=True, exist_ok=True)
+    replace_file(generation.build_path, msgspec.json.format(msgspec.json.encode(build)))
 
 
 def new_generation_name(data_dir: Path) -> str:
@@ -137,24 +201,42 @@ def new_generation_name(data_dir: Path) -> str:
 
 def record_log(generation: Generation, log: LogIdentity) -> None:
     """Store in the manifest which topics the generation is a view of."""
-    manifest = msgspec.structs.replace(read_manifest(generation), log=log)
+    _write_manifest(generation, msgspec.structs.replace(read_manifest(generation), log=log))
+
+
+def _write_manifest(generation: Generation, manifest: Manifest) -> None:
     replace_file(generation.manifest_path, msgspec.json.format(msgspec.json.encode(manifest)))
 
 
-def incompatible_advice(data_dir: Path, *, other_encoder: bool) -> str:
-    """What to type if the stores were made by another pipeline. With `other_encoder`, queries may have no vectors that
-    compare with theirs."""
+def require_room(base: Generation) -> None:
+    """Raises Failure where a second generation as large as this one, and a tenth, does not fit on the disk."""
+    needed = int(1.1 * sum(path.stat().st_size for path in base.root.rglob("*") if path.is_file()))
+    free = shutil.disk_usage(base.data_dir).free
+    if free < needed:
+        raise Failure(
+            f"A second generation takes about {needed / MIB:,.0f} MiB, and {free / MIB:,.0f} MiB are free on the disk "
+            f"of {base.data_dir}: make room, or drop one that 'thalweg generations list' shows."
+        )
+
+
+def incompatible_advice() -> str:
+    """What to do if the stores were made by another pipeline."""
     return (
-        "Go back to the program and the settings it was made with. Or have the stores made anew from the log, which "
-        f"holds every document; the old ones answer searches meanwhile:\n{_rebuild(data_dir, other_encoder)}"
+        "Searches are answered from it, and what is published waits in the log. Either go back to the program and the "
+        "settings it was made with, or run 'thalweg rebuild': it builds the next generation from the log beside this "
+        "one, and switches to it when it is complete."
     )
 
 
 def rebuild_advice(data_dir: Path) -> str:
-    """What to type to rebuild the stores from the log."""
+    """What to type to rebuild the stores from the log, where they cannot be the base of another generation."""
+    here, there = _here_and_aside(data_dir)
     return (
-        "Have the stores made anew from the log, which holds every document; the old ones answer searches meanwhile:\n"
-        f"{_rebuild(data_dir, other_encoder=False)}"
+        "Have the stores made again from the log, which holds every document; the old ones answer searches meanwhile:\n"
+        f"  mkdir {there} && mv {here}/CURRENT {here}/generations {there}/\n"
+        f"  thalweg up --data-dir {here}\n"
+        f"  thalweg serve --data-dir {there} --port 8421\n"
+        f"Once 'thalweg status --data-dir {here}' tells no lag, end the last one and delete {there}."
     )
 
 
@@ -168,17 +250,6 @@ def republish_advice(data_dir: Path) -> str:
         f"  mkdir {there} && mv {here}/CURRENT {here}/generations {there}/\n"
         f"  thalweg up --data-dir {here}\n"
         f"  thalweg load --data-dir {here} documents.jsonl"
-    )
-
-
-def _rebuild(data_dir: Path, other_encoder: bool) -> str:
-    here, there = _here_and_aside(data_dir)
-    return (
-        f"  mkdir {there} && mv {here}/CURRENT {here}/generations {there}/\n"
-        f"  thalweg up --data-dir {here}\n"
-        f"  thalweg serve --data-dir {there} --port 8421\n"
-        f"{_ONLY_WORDS if other_encoder else ''}"
-        f"Once 'thalweg status --data-dir {here}' tells no lag, end the last one and delete {there}."
     )
 
 

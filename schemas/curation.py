@@ -1,8 +1,8 @@
 """What a record of `curation.v1` may say about a collection, decoded once, at the edge.
 
 The key is `<collection>/settings/<setting>`; a null value takes the setting back. `<collection>/relink/<id>` is an
-order to link what is stored, under which the worker reports its progress. Keys of another kind are edits of the graph,
-and not read here.
+order to link what is stored, under which the worker reports its progress; `*/generation/<name>` an order to build a
+generation, to switch to it or to drop it. Keys of another kind are edits of the graph, and not read here.
 """
 
 from typing import Literal, NamedTuple, TypeVar
@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from schemas.errors import MalformedEvent
+from schemas.generations import EVERY_COLLECTION, GENERATION, GENERATION_NAME, GenerationEvent, GenerationOrder
 from schemas.ids import DocumentKey
 
 SETTINGS = "settings"
@@ -152,7 +153,7 @@ class RelinkEvent(NamedTuple):
     state: Relinking | None
 
 
-CurationEvent = ChunkingEvent | LinkingEvent | RelinkEvent
+CurationEvent = ChunkingEvent | LinkingEvent | RelinkEvent | GenerationEvent
 
 
 def chunking_key(collection: str) -> bytes:
@@ -180,7 +181,12 @@ def is_setting(key: bytes) -> bool:
     return key.split(b"/")[1:2] == [SETTINGS.encode()]
 
 
-def encode_choice(choice: ChunkingChoice | LinkingChoice | Relinking) -> bytes:
+def is_generation(key: bytes) -> bool:
+    """Whether a record key names a generation."""
+    return key.split(b"/")[:2] == [EVERY_COLLECTION.encode(), GENERATION.encode()]
+
+
+def encode_choice(choice: ChunkingChoice | LinkingChoice | Relinking | GenerationOrder) -> bytes:
     return choice.model_dump_json(exclude_none=True).encode()
 
 
@@ -193,11 +199,15 @@ def decode_curation(key: bytes | None, value: bytes | None) -> CurationEvent | N
     name = (key or b"").decode("utf-8", "replace")
     collection, _, rest = name.partition("/")
     kind, _, setting = rest.partition("/")
-    if kind not in (SETTINGS, RELINK):
+    if kind not in (SETTINGS, RELINK, GENERATION):
         return None
     if "\N{REPLACEMENT CHARACTER}" in name:
         raise MalformedEvent("bad_key", "The record's key is not UTF-8.")
     DocumentKey.checked(collection, setting)
+    if kind == GENERATION:
+        if GENERATION_NAME.fullmatch(setting) is None:
+            raise MalformedEvent("bad_key", f"{setting[:80]!r} is no name of a generation, such as g0002-5f3a9c.")
+        return GenerationEvent(setting, None if value is None else _read(GenerationOrder, value, "order"))
     if kind == RELINK:
         return RelinkEvent(collection, setting, None if value is None else _read(Relinking, value, "order"))
     if setting == CHUNKING:

@@ -12,6 +12,8 @@ BEAT_SECONDS = 2.0  # between two writes of the worker's state
 MAX_CRASHES = 20
 _WORKER_FILE_BYTES = 4_096
 _MAX_CHARACTERS = 300
+_MAX_NOTE_CHARACTERS = 700
+_MAX_NOTES = 2
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -53,13 +55,15 @@ Phase = Literal["starting", "running", "stopped", "failed"]
 class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
     """The worker's own report at `at_ms`. A worker that was killed leaves the phase it was in.
 
-    `missing` is what it needs before it works, `waiting_for` {what is being retried: the failure}, `crashes_ms` the
-    times of earlier crashes on this directory, the latest last, `last_failure` the message of the latest.
+    `missing` is what it needs before it works, `notes` what the operator should know and do, `waiting_for` {what is
+    being retried: the failure}, `crashes_ms` the times of earlier crashes on this directory, the latest last,
+    `last_failure` the message of the latest.
     """
 
     at_ms: int
     phase: Phase
     missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     waiting_for: dict[str, str] = {}
     crashes_ms: tuple[int, ...] = ()
     last_failure: str | None = None
@@ -69,6 +73,7 @@ def write_state(data_dir: Path, state: WorkerState) -> None:
     """In place and in one write, so that it needs no room on a full disk. Raises OSError."""
     short = msgspec.structs.replace(
         state,
+        notes=tuple(note[:_MAX_NOTE_CHARACTERS] for note in state.notes[:_MAX_NOTES]),
         waiting_for={name: text[:_MAX_CHARACTERS] for name, text in state.waiting_for.items()},
         last_failure=state.last_failure and state.last_failure[:_MAX_CHARACTERS],
         crashes_ms=state.crashes_ms[-MAX_CRASHES:],

@@ -8,6 +8,7 @@ keep that: none pads a text to the length of another. An endpoint keeps it as fa
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -15,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.embedding.model_files import model_folder
-from indexer.errors import IncompatibleGeneration
+from indexer.errors import EncoderFailure, IncompatibleGeneration
+from schemas.errors import Failure
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
 
 MAX_CHARACTERS_PER_TEXT = 8_000
@@ -77,6 +79,8 @@ class StoredVectors(Protocol):
     def embedding_provider(self) -> EmbeddingProvider: ...
     @property
     def embedding_model(self) -> str: ...
+    @property
+    def embedding_digest(self) -> str: ...
     @property
     def dimension(self) -> int: ...
 
@@ -141,6 +145,36 @@ def load_encoder(settings: EmbeddingSettings, stored: StoredVectors | None = Non
             "set THALWEG_EMBEDDING__DIMENSION to no more, or name another model."
         )
     return PromptedEncoder(model, _prompts(settings, model.provider), settings.dimension)
+
+
+def load_matching_encoder(settings: EmbeddingSettings, stored: StoredVectors | None) -> PromptedEncoder:
+    """The encoder that made the `stored` vectors, also where the settings name another model by now; the one that they
+    name where nothing is stored, or where the encoder of then cannot be had. Raises what `load_encoder` raises."""
+    if stored is None or names_model_of(settings, stored):
+        return load_encoder(settings, stored)
+    as_stored = settings.model_copy(
+        update={
+            "provider": stored.embedding_provider,
+            "model": stored.embedding_model,
+            "dimension": stored.dimension,
+            "query_prefix": None,
+            "passage_prefix": None,
+        }
+    )
+    with suppress(IncompatibleGeneration, EncoderFailure, Failure):
+        encoder = load_encoder(as_stored, stored)
+        if (encoder.digest, encoder.dimension) == (stored.embedding_digest, stored.dimension):
+            return encoder
+    return load_encoder(settings, stored)
+
+
+def names_model_of(settings: EmbeddingSettings, stored: StoredVectors) -> bool:
+    """Whether the settings name the model of the stored vectors; what it is may still have changed."""
+    return (
+        settings.model == stored.embedding_model
+        and settings.provider in ("auto", stored.embedding_provider)
+        and settings.dimension in (None, stored.dimension)
+    )
 
 
 def prompts_in(folder: Path) -> Prompts:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from indexer.errors import IncompatibleGeneration
 from indexer.generations import Generation, incompatible_advice
 from indexer.integrity.files import ChecksumRecorder, require_intact_tables
-from indexer.integrity.rows import CHECKED_COLUMNS, require_intact, with_checksums
+from indexer.integrity.rows import with_checksums
 from indexer.lance_connection import checkout_latest, connect, open_fresh_tables, store_errors
+from indexer.read.known_vectors import VECTOR_COLUMNS, vectors_by_hash
 from indexer.read.lance import stored_positions
 from indexer.read.rows import IN_LIST, rows_with, vector_matrix
 from indexer.schema import (
@@ -48,8 +49,6 @@ __all__ = ["IndexedRows", "LanceWriter", "MaintenanceReport"]
 REOPEN_AFTER = 100  # calls of `replace`
 
 Revisions = set[tuple[str, str]]  # (key, revision)
-
-VECTOR_COLUMNS = list(CHECKED_COLUMNS[CHUNKS]["vector_checksum"])
 
 Index = BTree | Bitmap
 INDEXES: dict[str, dict[str, Index]] = {
@@ -107,9 +106,7 @@ class LanceWriter:
                 for name, schema in schemas.items():
                     _open_table(connection, name, schema)
             except IncompatibleGeneration as error:
-                raise IncompatibleGeneration(
-                    f"{error} {incompatible_advice(generation.data_dir, other_encoder=False)}"
-                ) from error
+                raise IncompatibleGeneration(f"{error} {incompatible_advice()}") from error
             checksums = ChecksumRecorder(generation.lance_dir)
             checksums.record()
             open_tables = partial(open_fresh_tables, generation.lance_dir, list(schemas))
@@ -126,6 +123,11 @@ class LanceWriter:
         tables = rows_with(self._newest(DOCUMENTS), "key", [str(key) for key in keys], None)
         return {row.key: row for table in tables for row in document_rows(table)}
 
+    def count_chunks(self) -> int:
+        """Rows of chunks, those of replaced revisions included."""
+        with store_errors("count the chunks"):
+            return int(self._newest(CHUNKS).count_rows())
+
     def live_keys(self, partition: int, offset: int) -> list[DocumentKey]:
         """The live documents from records of this partition, up to and including an offset."""
         condition = (col("live") == lit(True)) & (col("partition") == lit(partition)) & (col("offset") <= lit(offset))
@@ -135,20 +137,7 @@ class LanceWriter:
 
     def known_vectors(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Stored vectors, (dimension,) float32, of any revision, by the hash of the embedded text."""
-        chunks = self._newest(CHUNKS)
-        found: dict[str, NDArray[np.float32]] = {}
-        with store_errors("look up vectors"):
-            unique = list(dict.fromkeys(hashes))
-            for start in range(0, len(unique), IN_LIST):
-                condition = col("content_hash").isin(unique[start : start + IN_LIST])
-                rows = chunks.search().where(condition).select(["content_hash"]).with_row_id(True).to_arrow()
-                row_of = dict(zip(rows["content_hash"].to_pylist(), rows["_rowid"].to_pylist(), strict=True))
-                if row_of:
-                    taken = chunks.take_row_ids(list(row_of.values())).select([*VECTOR_COLUMNS, "vector_checksum"])
-                    taken = taken.to_arrow()
-                    require_intact(CHUNKS, taken)
-                    found |= zip(taken["content_hash"].to_pylist(), vector_matrix(taken), strict=True)
-        return found
+        return vectors_by_hash(self._newest(CHUNKS), hashes)
 
     def stored_vectors(
         self, revisions: Mapping[DocumentKey, str]

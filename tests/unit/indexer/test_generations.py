@@ -2,13 +2,26 @@
 
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 
 from indexer.errors import DamagedStore, IncompatibleGeneration
-from indexer.generations import Manifest, current_generation, current_manifest, incompatible_advice, open_generation
+from indexer.generations import (
+    Generation,
+    Manifest,
+    current_generation,
+    current_manifest,
+    generations,
+    make_generation,
+    open_generation,
+    require_room,
+    switch_to,
+)
+from schemas.errors import Failure
+from schemas.settings import MIB
 
 MADE = Manifest(
     generation="g0001-5f3a9c",
@@ -28,40 +41,53 @@ def test_stores_made_with_the_same_are_opened_again(tmp_path: Path) -> None:
     assert open_generation(tmp_path, MADE) == open_generation(tmp_path, MADE)
 
 
-def test_stores_of_another_extractor_are_refused_with_commands_for_this_very_directory(tmp_path: Path) -> None:
-    data_dir = tmp_path / "my data"
-    open_generation(data_dir, MADE)
-    (tmp_path / "my data-old-1").mkdir()
-    with pytest.raises(IncompatibleGeneration) as caught:
-        open_generation(data_dir, msgspec.structs.replace(MADE, extractor="rules-2"))
-    first, *lines = str(caught.value).splitlines()
-    assert "(extractor: stored 'rules-1', asked 'rules-2')" in first
-    here, there = f"'{data_dir}'", f"'{tmp_path}/my data-old-2'"
-    assert lines[:3] == [
-        f"  mkdir {there} && mv {here}/CURRENT {here}/generations {there}/",
-        f"  thalweg up --data-dir {here}",
-        f"  thalweg serve --data-dir {there} --port 8421",
-    ]
-    assert "--mode keyword" not in str(caught.value)
-
-
-@pytest.mark.parametrize("differing", [{"embedding_digest": "e"}, {"dimension": 100}, {"embedding_model": "other"}])
-def test_what_a_service_on_stores_of_another_encoder_cannot_do_is_said(
-    tmp_path: Path, differing: dict[str, Any]
+@pytest.mark.parametrize(
+    ("differing", "said"),
+    [
+        ({"extractor": "rules-2"}, "extractor: stored 'rules-1', configured 'rules-2'"),
+        ({"embedding_digest": "e"}, "embedding_digest: stored 'd', configured 'e'"),
+        ({"dimension": 100, "embedding_model": "other"}, "dimension: stored 384, configured 100"),
+    ],
+)
+def test_stores_of_another_pipeline_are_refused_with_what_to_do(
+    tmp_path: Path, differing: dict[str, Any], said: str
 ) -> None:
     open_generation(tmp_path, MADE)
-    with pytest.raises(IncompatibleGeneration, match=r"THALWEG_EMBEDDING__\*.*by words only \(--mode keyword\)"):
-        open_generation(tmp_path, msgspec.structs.replace(MADE, **differing))
+    with pytest.raises(IncompatibleGeneration, match="run 'thalweg rebuild'") as caught:
+        open_generation(tmp_path, msgspec.structs.replace(MADE, generation="g0002-aaaaaa", **differing))
+    assert said in str(caught.value)
+    assert [each.name for each in generations(tmp_path)] == [MADE.generation]
 
 
-@pytest.mark.parametrize("folder", [".", "..", "data/.."])
-def test_a_directory_that_is_given_without_its_name_is_told_what_to_type_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
-) -> None:
-    (tmp_path / "data" / "data").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "data")
-    aside = Path(folder).resolve()
-    assert f"mkdir {aside}-old-1 &&" in incompatible_advice(Path(folder), other_encoder=False)
+def test_a_generation_is_built_beside_the_current_one_and_switched_to(tmp_path: Path) -> None:
+    current = open_generation(tmp_path, MADE)
+    other = msgspec.structs.replace(MADE, generation="g0002-aaaaaa", chunk_characters=200)
+    built = make_generation(tmp_path, other)
+    assert current_generation(tmp_path) == current
+    assert make_generation(tmp_path, other) == built
+    with pytest.raises(
+        IncompatibleGeneration, match=r"begun with another configuration.*thalweg generations drop g0002"
+    ):
+        make_generation(tmp_path, msgspec.structs.replace(other, chunk_characters=300))
+    switch_to(built)
+    assert current_manifest(tmp_path) == other
+
+
+def test_a_folder_without_a_manifest_is_not_switched_to(tmp_path: Path) -> None:
+    current = open_generation(tmp_path, MADE)
+    (tmp_path / "generations" / "g0002-aaaaaa").mkdir()
+    with pytest.raises(DamagedStore, match="manifest"):
+        switch_to(Generation(tmp_path, "g0002-aaaaaa"))
+    assert current_generation(tmp_path) == current
+
+
+def test_too_little_room_is_refused_with_the_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    current = open_generation(tmp_path, MADE)
+    (current.lance_dir / "rows").write_bytes(bytes(10 * MIB))
+    require_room(current)
+    monkeypatch.setattr("shutil.disk_usage", lambda _path: SimpleNamespace(free=5 * MIB))
+    with pytest.raises(Failure, match=r"takes about 11 MiB, and 5 MiB are free"):
+        require_room(current)
 
 
 SPOILT = [b"", b"\n", b"{", b"\x00\xff\xfe", b"null", b"[1]", b'"g0001"', b"g0009\n", b"../generations/g0001", b"."]

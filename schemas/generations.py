@@ -1,0 +1,189 @@
+"""Generations, as the processes tell each other of them: orders on `curation.v1`, and the state of a build on disk.
+
+The key of an order is `*/generation/<name>`: it is about no collection. A null value drops the generation.
+"""
+
+import re
+from typing import Literal, NamedTuple
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field
+
+GENERATION = "generation"
+GENERATION_NAME = re.compile(r"g\d{4,6}(-[0-9a-f]{6})?")
+EVERY_COLLECTION = "*"
+MAX_REASON_CHARACTERS = 500
+
+BuildState = Literal["building", "ready", "failed"]
+
+
+class GenerationOrder(BaseModel):
+    """What is to become of a generation: built beside the live one, or live as soon as it is complete.
+
+    Of several that are wanted live, the latest order counts. `base` is the generation that was live when this was
+    ordered: only a data directory that has it obeys.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    wanted: Literal["built", "live"]
+    base: str = Field(min_length=1, max_length=64)
+    reason: str = Field("", max_length=MAX_REASON_CHARACTERS)
+    force: bool = Field(False, description="Switch though the comparison found documents missing.")
+
+
+class GenerationEvent(NamedTuple):
+    """`order` is None where the generation is to be dropped."""
+
+    name: str
+    order: GenerationOrder | None
+
+
+def generation_key(name: str) -> bytes:
+    """The record key of the orders about a generation."""
+    return f"{EVERY_COLLECTION}/{GENERATION}/{name}".encode()
+
+
+class StoreCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a generation holds; entities and statements as of its newest graph snapshot."""
+
+    documents: int = 0
+    passages: int = 0
+    chunks: int = 0
+    entities: int = 0
+    statements: int = 0
+
+
+class GenerationComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Two generations at the positions that the new one had reached.
+
+    `missing`: documents that the earlier one shows and this one should and does not; `unexpected`: the other way round.
+    At most twenty of each are named.
+    """
+
+    earlier: StoreCounts
+    new: StoreCounts
+    missing: tuple[str, ...] = ()
+    missing_count: int = 0
+    unexpected: tuple[str, ...] = ()
+    unexpected_count: int = 0
+
+    @property
+    def same_documents(self) -> bool:
+        return self.missing_count == 0 and self.unexpected_count == 0
+
+
+class Build(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the build of a generation is; the file `build.json` in its folder.
+
+    `records` and `of_records` count offsets of the documents topic, compacted ones included. `seconds` is the time that
+    was worked on it, over restarts. `problem` is why it does not get on, or why it was not switched in.
+    """
+
+    state: BuildState
+    reason: str = ""
+    base: str = ""
+    started_ms: int = 0
+    at_ms: int = 0
+    seconds: float = 0.0
+    records: int = 0
+    of_records: int = 0
+    chunks: int = 0
+    ready_ms: int | None = None
+    problem: str | None = None
+    comparison: GenerationComparison | None = None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """By the mean rate so far; None where there is none yet."""
+        if not self.records or not self.seconds:
+            return None
+        return max(0.0, (self.of_records - self.records) * self.seconds / self.records)
+
+
+class GenerationPipeline(BaseModel):
+    """What all rows of a generation were made with."""
+
+    embedding_provider: str
+    embedding_model: str
+    embedding_digest: str
+    dimension: int
+    chunk_characters: int
+    chunk_overlap: int
+    passage_characters: int
+    passage_overlap: float
+    extractor: str
+
+
+class BuildProgress(BaseModel):
+    """How far a build is. `records` counts offsets of the documents topic."""
+
+    records: int
+    of_records: int
+    chunks: int
+    seconds: float = Field(description="Worked on it so far, over restarts.")
+    records_per_second: float | None = None
+    seconds_left: float | None = Field(None, description="By the mean rate so far.")
+
+
+class StoreCountsShown(BaseModel):
+    documents: int
+    passages: int
+    chunks: int
+    entities: int
+    statements: int
+
+
+class ComparisonShown(BaseModel):
+    """The generation beside its base, when it was ready."""
+
+    earlier: StoreCountsShown
+    new: StoreCountsShown
+    missing: list[str] = Field(description="At most twenty documents that the base shows and this one does not.")
+    missing_count: int
+    unexpected: list[str]
+    unexpected_count: int
+
+
+class GenerationShown(BaseModel):
+    """`live`: it is served. `ordered`: the worker has not begun. `building`, `failed`: see `progress` and `problem`.
+    `ready`: complete, and it follows the log. `kept`: complete when it was last worked on; switching to it first brings
+    it up to date."""
+
+    name: str
+    state: Literal["live", "ordered", "building", "ready", "failed", "kept"]
+    reason: str | None = None
+    base: str | None = Field(None, description="The generation that was live when it was ordered.")
+    switches: bool = Field(False, description="It is switched to as soon as it is ready.")
+    problem: str | None = None
+    bytes: int | None = Field(None, description="On disk.")
+    progress: BuildProgress | None = None
+    comparison: ComparisonShown | None = None
+    pipeline: GenerationPipeline | None = None
+
+
+class GenerationList(BaseModel):
+    generations: list[GenerationShown]
+    notes: list[str] = Field(default_factory=list)
+
+
+class RebuildRequest(BaseModel):
+    """Order the next generation, by the settings that the worker has now."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    reason: str = Field("", max_length=MAX_REASON_CHARACTERS, description="Shown with it, such as `new chunk size`.")
+    switch: bool = Field(True, description="Switch to it when it is ready; else it is kept up to date beside.")
+
+
+class SwitchRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    force: bool = Field(False, description="Switch though documents of the live generation are missing in it.")
+
+
+class GenerationAccepted(BaseModel):
+    """The order is in the log; `GET /v1/generations/{name}` tells how far it is."""
+
+    name: str
+    position: str = Field(description="`<partition>:<offset>` on the curation topic.", examples=["0:3"])
