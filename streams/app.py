@@ -11,17 +11,27 @@ from typing import Any
 import structlog
 from threadpoolctl import threadpool_limits
 
-from indexer.errors import EncoderFailure, IncompatibleGeneration, StoreInUse
+from indexer.errors import DamagedStore, EncoderFailure, IncompatibleGeneration, StoreInUse
+from indexer.generations import current_generation
 from indexer.runtime.logs import configure_logging
 from indexer.runtime.resources import limit_malloc_arenas, tune_gc
+from kafka_client.skipped_batches import SkippedBatches
 from schemas.errors import Exit, Failure, InUse, WrongSetting
+from schemas.topics import TopicNames
+from streams.child_processes import Child
 from streams.context import WorkerContext
 from streams.errors import WorkerExit
+from streams.faust_app import group_name
+from streams.generations.host import GenerationHost
+from streams.kafka.partition_reader import SettingsTopic
+from streams.kafka.topics import delete_topics
 from streams.kafka.transport import raise_group_errors
+from streams.runtime.progress import Progress
 from streams.settings import WorkerSettings
 from streams.supervisor.data_directory import WORKER_LOCK, locked, make_directory, set_umask
 
 STOP_SECONDS = 9.0
+BUILD_NICENESS = 10  # what people wait for goes first
 GC_THRESHOLDS = (50_000, 20, 100)
 _CHATTY = {
     "aiokafka": logging.ERROR,
@@ -30,10 +40,11 @@ _CHATTY = {
 }
 
 
-def run_worker(settings: WorkerSettings) -> int:
-    """Run one worker until SIGTERM or SIGINT; its exit code.
+def run_worker(settings: WorkerSettings, build: str | None = None) -> int:
+    """Run one worker until SIGTERM or SIGINT; its exit code. `build` names the generation to build beside the live one.
 
-    Raises Failure, with its own exit code, for what the operator can correct.
+    When another generation became the live one, the process becomes a worker on that. Raises Failure, with its own exit
+    code, for what the operator can correct.
     """
     if not settings.kafka.bootstrap_servers:
         raise WrongSetting("No Kafka is named: set THALWEG_KAFKA__BOOTSTRAP_SERVERS, or use 'thalweg up'.")
@@ -44,31 +55,51 @@ def run_worker(settings: WorkerSettings) -> int:
     data_dir = make_directory(settings.storage.data_dir)
     if warning := set_umask(data_dir):
         structlog.get_logger("thalweg.worker").warning(warning)
-    with locked(data_dir, WORKER_LOCK, "worker"):
-        try:
+    if build is not None:
+        os.nice(BUILD_NICENESS)
+    try:
+        if build is not None:
+            return asyncio.run(_live(settings, build))
+        with locked(data_dir, WORKER_LOCK, "worker"):
             return asyncio.run(_live(settings))
-        except (IncompatibleGeneration, EncoderFailure) as error:
-            raise WrongSetting(str(error)) from error
-        except StoreInUse as error:
-            raise InUse(str(error)) from error
+    except _Replaced:
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - this very program
+    except (IncompatibleGeneration, EncoderFailure) as error:
+        raise WrongSetting(str(error)) from error
+    except StoreInUse as error:
+        raise InUse(str(error)) from error
 
 
-async def _live(settings: WorkerSettings) -> int:
+class _Replaced(Exception):
+    """Another generation is live: start again, on that one."""
+
+
+async def _live(settings: WorkerSettings, build: str | None = None) -> int:
     log = structlog.get_logger("thalweg.worker")
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     log.info("worker starting")
-    context = WorkerContext(settings)
+    context = WorkerContext(settings, build)
+    host = generation_host(settings) if build is None else None
     heartbeat = context.heartbeat
     beating = asyncio.create_task(heartbeat.run())
     stopping = asyncio.create_task(stop.wait())
+    hosting = asyncio.create_task(host.run()) if host is not None else None
     life = asyncio.create_task(_run(context))
+    others = {stopping} if hosting is None else {stopping, hosting}
     code = int(Exit.OK)
+    replaced = False
     try:
-        await asyncio.wait({life, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if life.done():
+        await asyncio.wait({life, *others}, return_when=asyncio.FIRST_COMPLETED)
+        if life.done() and hosting is not None and (why := _needs_rebuild(life, settings)):
+            context.stand_by(why)
+            await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
+        elif life.done():
             life.result()
+        if hosting is not None and hosting.done():
+            hosting.result()
+            replaced = True
     except (Failure, IncompatibleGeneration, EncoderFailure, StoreInUse, PermissionError) as error:
         heartbeat.failed(str(error))
         raise
@@ -79,15 +110,54 @@ async def _live(settings: WorkerSettings) -> int:
     finally:
         stopping.cancel()
         life.cancel()
-        await asyncio.wait({life})
+        if hosting is not None:
+            hosting.cancel()
+        await asyncio.wait({life} if hosting is None else {life, hosting})
         all_ended = await _closed(context, log)
         beating.cancel()
         await asyncio.wait({beating})
         heartbeat.stopped()
-        if not all_ended:  # a thread is busy with what may be cut off at any point
+        if not all_ended and not replaced:  # a thread is busy with what may be cut off at any point
             sys.stderr.flush()
             os._exit(code)
+    if replaced:
+        raise _Replaced
     return code
+
+
+def _needs_rebuild(life: "asyncio.Task[None]", settings: WorkerSettings) -> str | None:
+    """Why the live generation cannot be run, where the next one could be built from the log."""
+    error = None if life.cancelled() else life.exception()
+    if not isinstance(error, IncompatibleGeneration):
+        return None
+    try:
+        return str(error) if current_generation(settings.storage.data_dir) is not None else None
+    except DamagedStore:
+        return None
+
+
+def generation_host(settings: WorkerSettings) -> GenerationHost:
+    """What carries out orders about generations of this data directory."""
+    data_dir = settings.storage.data_dir.absolute()
+    names = TopicNames(settings.kafka.topic_prefix)
+    progress = Progress()
+    skipped = SkippedBatches(lambda: settings.kafka, names.curation)
+    topic = SettingsTopic(
+        settings.kafka, names.curation, group_name(settings.kafka.topic_prefix, "orders"), skipped, progress.unreadable
+    )
+
+    def start_build(name: str) -> Child:
+        command = [sys.executable, "-m", "thalweg", "worker", "--build", name, "--data-dir", str(data_dir)]
+        servers = ",".join(settings.kafka.servers)
+        logs = make_directory(data_dir / "logs")
+        return Child(
+            [*command, "--bootstrap-servers", servers, "--metrics-port", "0"], output=logs / f"build-{name}.log"
+        )
+
+    def forget_topic(name: str) -> None:
+        delete_topics(settings.kafka, [names.graph(name)])
+
+    return GenerationHost(data_dir, topic, start_build, forget_topic)
 
 
 async def _run(context: WorkerContext) -> None:

@@ -11,17 +11,21 @@ from typing import Any
 import faust
 import structlog
 
-from indexer.embedding.encoder import Encoder, load_encoder
+from indexer.embedding.encoder import Encoder, load_encoder, load_matching_encoder, names_model_of
 from indexer.errors import EncoderUnavailable
 from indexer.generations import (
     Generation,
     Manifest,
+    current_generation,
     current_manifest,
+    make_generation,
     new_generation_name,
     open_generation,
+    read_manifest,
     republish_advice,
 )
 from indexer.pipeline import EXTRACTOR_VERSION
+from indexer.read.known_vectors import EarlierVectors, same_vectors
 from indexer.read.kuzu import latest_snapshot
 from indexer.runtime.resources import trim_memory_periodically
 from indexer.schema import StoredPosition
@@ -29,7 +33,7 @@ from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import LanceWriter
 from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.sync_clients import answers_metadata
-from schemas.errors import Unreachable
+from schemas.errors import InUse, Unreachable
 from schemas.topics import TopicNames
 from streams.agents import documents, graph, provenance
 from streams.agents.batching import CommitPace, attach_agent
@@ -37,9 +41,10 @@ from streams.agents.documents import DocumentsAgent
 from streams.agents.graph import GraphAgent
 from streams.agents.provenance import ProvenanceAgent
 from streams.faust_app import build_app, group_name, until_crashed
+from streams.generations.build import BuildMonitor
 from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.commit import DocumentIndexer
-from streams.indexing.embed import PROBE, DocumentBuilder, EncoderThread
+from streams.indexing.embed import PROBE, DocumentBuilder, EncoderThread, VectorLookup
 from streams.indexing.missed_deletes import MissedDeletes
 from streams.indexing.prepare import Parsers, Preparer
 from streams.indexing.relink import GraphTopic, Relinker
@@ -55,9 +60,11 @@ from streams.runtime.retry import Retrier, retry_for
 from streams.runtime.snapshots import Snapshots, SnapshotSchedule
 from streams.runtime.store_thread import StoreThread
 from streams.runtime.watchdog import KafkaLog, Watchdog
-from streams.settings import WorkerSettings
+from streams.settings import CHUNKING_FIELDS, ChunkingSettings, WorkerSettings
+from streams.supervisor.data_directory import WORKER_LOCK, locked, make_directory
 
 _POLL_SECONDS = 0.25
+_LOCK_SECONDS = 30.0
 _FIRST_WAIT_SECONDS = 0.5
 _GRAPH_RECORD_OVERHEAD_BYTES = 64 * 1024
 
@@ -78,13 +85,18 @@ class WorkerContext:
     """`create` may be cancelled or fail at any point; `aclose` closes what was opened by then. `failure` is set to what
     ends a running worker."""
 
-    def __init__(self, settings: WorkerSettings) -> None:
+    def __init__(self, settings: WorkerSettings, build: str | None = None) -> None:
+        """`build` names the generation to build beside the live one, which is run else."""
         self._settings = settings
+        self._build = build
+        self._data_dir = settings.storage.data_dir.absolute()
+        self._chunking = settings.chunking
         self._names = TopicNames(settings.kafka.topic_prefix)
         self._metrics = WorkerMetrics()
         self._health = Health(["kafka", "encoder", "stores", "partitions"])
         self._progress = Progress()
-        self.heartbeat = Heartbeat(settings.storage.data_dir, self._health, self._progress)
+        folder = self._data_dir if build is None else Generation(self._data_dir, build).root
+        self.heartbeat = Heartbeat(make_directory(folder), self._health, self._progress)
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_loading_encoder = False
         self._skipped = SkippedBatches(lambda: settings.kafka, self._names.curation)
@@ -102,7 +114,7 @@ class WorkerContext:
         parsers = Parsers.open(self._settings)
         self._cleanup.push_async_callback(parsers.close)
         encoder, _, _ = await asyncio.gather(self._load_encoder(), self._find_broker(), parsers.warm_up())
-        generation = open_generation(self._settings.storage.data_dir.absolute(), self._manifest(encoder))
+        generation = await self._open_generation(encoder)
         topics = await topics_of_generation(self._settings.kafka, self._settings.kafka, generation)
         for report in topics.values():
             if report.differences:
@@ -114,7 +126,8 @@ class WorkerContext:
         await self._attach_agents(app, generation, topics, stores, snapshots, parsers, encoder)
         self._cleanup.push_async_callback(app.stop)
         self._run(snapshots.run())
-        self._run(self._watchdog().run())
+        watchdog = self._watchdog()
+        self._run(watchdog.run())
         self._run(
             maintain_tables(stores.vectors, self._store_thread("lance maintenance"), self._metrics, self._settings)
         )
@@ -124,12 +137,19 @@ class WorkerContext:
         self._run(until_crashed(app))
         self._run(trim_memory_periodically())
         await app.start()
+        if self._build is not None:
+            self._run(self._build_monitor(generation, stores, snapshots, watchdog, partitions).run())
         self._log.info(
             "worker started",
             generation=generation.name,
             metrics_port=server.port,
             seconds=round(time.monotonic() - began, 2),
         )
+
+    def stand_by(self, why: str) -> None:
+        """Nothing is indexed, and all goes on else, until another generation can be run."""
+        self._health.stand_by(why)
+        self._log.warning("standing by", why=why)
 
     async def aclose(self) -> None:
         """Cancel what is running, make a last snapshot, close the stores. Every step is tried."""
@@ -149,7 +169,8 @@ class WorkerContext:
         """Loaded, and its first text encoded, which takes longest. Nothing can end the thread this runs in."""
         self.is_loading_encoder = True
         try:
-            encoder = load_encoder(self._settings.embedding, current_manifest(self._settings.storage.data_dir))
+            load = load_matching_encoder if self._build is None else load_encoder
+            encoder = load(self._settings.embedding, current_manifest(self._data_dir))
             encoder.encode([PROBE])
         finally:
             self.is_loading_encoder = False
@@ -168,15 +189,43 @@ class WorkerContext:
         await retry_for(timeout, look, Unreachable, every_seconds=_POLL_SECONDS)
         self._health.up("kafka")
 
+    async def _open_generation(self, encoder: Encoder) -> Generation:
+        """The live one, as it was made: other settings are for the next one. Or the one to build."""
+        stored = current_manifest(self._data_dir)
+        if self._build is not None:
+            generation = make_generation(self._data_dir, self._manifest(encoder))
+        else:
+            if stored is not None:
+                self._chunking = ChunkingSettings(**{name: getattr(stored, name) for name in CHUNKING_FIELDS})
+            generation = open_generation(self._data_dir, self._manifest(encoder))
+            if stored is not None and (other := self._other_settings(stored)):
+                self._health.note_for_good(
+                    f"The settings ask for another {other} than generation {stored.generation} was made with, which "
+                    "goes on as it is: 'thalweg rebuild' makes the next one by them and switches to it."
+                )
+        await retry_for(_LOCK_SECONDS, lambda: self._lock(generation), InUse, every_seconds=_POLL_SECONDS)
+        return generation
+
+    async def _lock(self, generation: Generation) -> None:
+        """The worker that built it may still be closing it."""
+        self._cleanup.enter_context(locked(generation.root, WORKER_LOCK, "worker"))
+
+    def _other_settings(self, stored: Manifest) -> str:
+        """What of the settings is not as the stored generation was made; empty where all is."""
+        embedding = self._settings.embedding
+        other_model = not names_model_of(embedding, stored)
+        other_chunks = self._settings.chunking != self._chunking
+        return " and another ".join(["model"] * other_model + ["size of chunks and passages"] * other_chunks)
+
     def _manifest(self, encoder: Encoder) -> Manifest:
         return Manifest(
-            generation=new_generation_name(self._settings.storage.data_dir),
+            generation=self._build or new_generation_name(self._data_dir),
             embedding_provider=encoder.provider,
             embedding_model=encoder.model,
             embedding_digest=encoder.digest,
             dimension=encoder.dimension,
             extractor=EXTRACTOR_VERSION,
-            **self._settings.chunking.model_dump(),
+            **self._chunking.model_dump(),
         )
 
     async def _open_stores(self, generation: Generation, dimension: int) -> _Stores:
@@ -245,13 +294,14 @@ class WorkerContext:
         graph_topic = names.graph(generation.name)
         producer = ConfirmedProducer(app.producer, names, generation.name, self._metrics, self._progress)
         collection_settings = self._collection_settings(producer)
-        builder = self._builder(parsers, encoder, stores, collection_settings)
+        builder = self._builder(parsers, encoder, self._vectors(generation, stores), stores, collection_settings)
         partition_of = murmur2_partition(topics[names.documents].partitions)
         indexer = self._indexer(generation, stores, producer, collection_settings, builder, partition_of)
         missed_deletes = self._missed_deletes(generation, stores, producer)
         await missed_deletes.find(stores.reached, topics[names.documents].delete_retention_ms)
         self._run(missed_deletes.delete())
-        self._run(self._relinker(graph_topic, stores, producer, collection_settings).run())
+        if self._build is None:  # all that is built is linked by the rules of now
+            self._run(self._relinker(graph_topic, stores, producer, collection_settings).run())
 
         pace = CommitPace(worker.gather_seconds)
         documents_agent = DocumentsAgent(
@@ -335,16 +385,54 @@ class WorkerContext:
             feeding_stage=documents.STAGE,
         )
 
+    def _vectors(self, generation: Generation, stores: _Stores) -> VectorLookup:
+        """Where vectors are looked up before a text is encoded: in a build also where the earlier ones are."""
+        live = current_generation(self._data_dir)
+        if self._build is None or live is None or live.name == generation.name:
+            return stores.vectors
+        if not same_vectors(read_manifest(live), read_manifest(generation)):
+            return stores.vectors
+        return EarlierVectors(live, stores.vectors.known_vectors)
+
+    def _build_monitor(
+        self, generation: Generation, stores: _Stores, snapshots: Snapshots, watchdog: Watchdog, partitions: int
+    ) -> BuildMonitor:
+        documents_log = KafkaLog(
+            self._settings.kafka, [TopicPartition(self._names.documents, number) for number in range(partitions)]
+        )
+        self._cleanup.push_async_callback(documents_log.close)
+        in_graph = self._progress.partitions[TopicPartition(self._names.graph(generation.name), 0)]
+
+        async def graph_is_current() -> bool:
+            reached = await stores.lance.run(stores.vectors.positions)
+            return in_graph.offset >= max((stored.graph_offset for stored in reached.values()), default=-1)
+
+        return BuildMonitor(
+            generation=generation,
+            base=current_generation(self._data_dir),
+            documents_log=documents_log,
+            progress=self._progress,
+            lag_seconds=lambda: (watchdog.lag_seconds or {}).get(documents.STAGE),
+            graph_is_current=graph_is_current,
+            make_snapshot=snapshots.make,
+            count_chunks=lambda: stores.lance.run(stores.vectors.count_chunks),
+        )
+
     def _builder(
-        self, parsers: Parsers, encoder: Encoder, stores: _Stores, collection_settings: CollectionSettings
+        self,
+        parsers: Parsers,
+        encoder: Encoder,
+        vectors: VectorLookup,
+        stores: _Stores,
+        collection_settings: CollectionSettings,
     ) -> DocumentBuilder:
         encoder_thread = EncoderThread(encoder, self._metrics, self._progress)
         self._cleanup.push_async_callback(asyncio.to_thread, encoder_thread.close)
         return DocumentBuilder(
-            Preparer(parsers, encoder_thread, self._settings.chunking.parameters()).prepare,
+            Preparer(parsers, encoder_thread, self._chunking.parameters()).prepare,
             encoder_thread,
             stores.lance,
-            stores.vectors,
+            vectors,
             encode_texts=self._settings.worker.encode_texts,
             max_contribution_bytes=self._max_contribution_bytes,
             linking_of=collection_settings.linking_of,
@@ -359,7 +447,7 @@ class WorkerContext:
             self._progress.unreadable,
         )
         self._cleanup.push_async_callback(settings_topic.close)
-        chunking = self._settings.chunking.parameters()
+        chunking = self._chunking.parameters()
         return CollectionSettings(
             self._names.curation, settings_topic, producer, chunking, self._retrier("kafka", *AWAY)
         )

@@ -11,7 +11,7 @@ _CHUNKING = ChunkingParameters()
 
 
 class ChunkingSettings(BaseModel):
-    """How documents are chunked. A generation fixes these: other values ask for a new data directory or a rebuild."""
+    """How documents are chunked. A generation fixes these: other values count from the next `thalweg rebuild` on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -41,6 +41,9 @@ class ChunkingSettings(BaseModel):
     def _possible(self) -> Self:
         self.parameters()
         return self
+
+
+CHUNKING_FIELDS = tuple(ChunkingSettings.model_fields)
 
 
 class WorkerBlock(BaseModel):

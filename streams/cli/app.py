@@ -129,6 +129,7 @@ def worker(
     metrics_port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="Port for /metrics and /readyz.", show_default="a free one")
     ] = None,
+    build: Annotated[str | None, typer.Option(hidden=True, help="The generation to build beside the live one.")] = None,
 ) -> None:
     """Run one worker: documents from the topics into the stores."""
     from streams.loader.loader import bootstrap_servers as find_servers
@@ -143,10 +144,12 @@ def worker(
     settings = WorkerSettings.load(blocks)
     settings = WorkerSettings.load({**blocks, "kafka": {"bootstrap_servers": find_servers(settings)}})
 
-    require_free(make_directory(settings.storage.data_dir), WORKER_LOCK, "worker")  # before what takes seconds
+    data_dir = make_directory(settings.storage.data_dir)
+    if build is None:
+        require_free(data_dir, WORKER_LOCK, "worker")  # before what takes seconds
     from streams.app import run_worker  # Faust, both stores and the model
 
-    raise SystemExit(run_worker(settings))
+    raise SystemExit(run_worker(settings, build))
 
 
 @topics_app.command("create")

@@ -84,7 +84,7 @@ class CollectionSettings:
         elif isinstance(event, LinkingEvent):
             self._linking[event.collection] = DEFAULT_RULES.with_choice(event.choice) if event.choice else DEFAULT_RULES
             self._log.info("a collection's linking changed", position=str(record.position), reset=event.choice is None)
-        elif event is not None:
+        elif isinstance(event, ChunkingEvent):
             self._take_chunking(event, record)
 
     def _take_order(self, event: RelinkEvent) -> None:

@@ -106,6 +106,14 @@ async def grow_topics(connection: KafkaConnection, names: Sequence[str], partiti
     return await _with_admin(connection, grow)
 
 
+def delete_topics(connection: KafkaConnection, names: Sequence[str]) -> None:
+    """Delete topics with all records; those that are missing are no error. Raises Unreachable or Failure."""
+    with _admin(connection) as admin:
+        there = [topic["name"] for topic in admin.describe_topics(list(names)) if topic["error_code"] == _NO_ERROR]
+        if there:
+            admin.delete_topics(there)
+
+
 async def topic_id(connection: KafkaConnection, name: str) -> str:
     """The cluster's id of a topic, 32 hex digits; empty where it is missing, or the brokers know no ids.
 

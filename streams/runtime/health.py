@@ -27,6 +27,7 @@ class Health:
         """`missing` names what must be up before the worker is ready."""
         self._missing = dict.fromkeys(missing)
         self._notes: list[str] = []
+        self._standing: list[str] = []
         self._lock = threading.Lock()
 
     def up(self, part: str) -> None:
@@ -42,9 +43,20 @@ class Health:
         with self._lock:
             self._notes = notes
 
+    def note_for_good(self, note: str) -> None:
+        """A note that stays."""
+        with self._lock:
+            self._standing.append(note)
+
+    def stand_by(self, why: str) -> None:
+        """The worker does nothing but wait for an order: that is what it is for, and a note says why."""
+        with self._lock:
+            self._missing.clear()
+            self._standing.append(why)
+
     def notes(self) -> list[str]:
         with self._lock:
-            return list(self._notes)
+            return [*self._standing, *self._notes]
 
     def missing(self) -> list[str]:
         with self._lock:
@@ -156,6 +168,7 @@ class Heartbeat:
             at_ms=self._now_ms(),
             phase=self._phase,
             missing=missing,
+            notes=tuple(self._health.notes()),
             waiting_for=dict(self._progress.waiting_for),
             crashes_ms=self._crashes_ms,
             last_failure=self._failure,

@@ -3,7 +3,7 @@
 import asyncio
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -55,13 +55,21 @@ class KafkaLog:
         self._consumer: LogConsumer | None = None
 
     async def ends(self) -> Mapping[TopicPartition, int] | None:
+        return await self._offsets(lambda consumer: consumer.end_offsets(list(self._partitions)))
+
+    async def beginnings(self) -> Mapping[TopicPartition, int] | None:
+        """The offset of the first record of each partition; None when the broker does not answer."""
+        return await self._offsets(lambda consumer: consumer.beginning_offsets(list(self._partitions)))
+
+    async def _offsets(
+        self, ask: Callable[[LogConsumer], Awaitable[dict[KafkaPartition, int]]]
+    ) -> Mapping[TopicPartition, int] | None:
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
-                consumer = await self._started()
-                found = await consumer.end_offsets(list(self._partitions))
+                found = await ask(await self._started())
         except (KafkaError, TimeoutError, OSError):
             return None
-        return {self._partitions[kafka]: end for kafka, end in found.items()}
+        return {self._partitions[kafka]: offset for kafka, offset in found.items()}
 
     async def first_record(self, partition: TopicPartition, start: int, end: int) -> FirstRecord | None:
         kafka = KafkaPartition(*partition)
@@ -146,6 +154,8 @@ class Watchdog:
         self._arrivals: dict[TopicPartition, Arrivals] = {}
         self._looked: dict[TopicPartition, _Looked] = {}
         self._answered = True
+        self.lag_seconds: dict[str, float] | None = None
+        """By stage; None before the first look, and while the broker does not answer."""
         self._log = structlog.get_logger("thalweg.worker")
 
     async def run(self) -> None:
@@ -171,6 +181,7 @@ class Watchdog:
             self._metrics.store_position.labels(store, partition.topic, str(partition.partition)).set(reached.offset)
             self._require_movement(partition, reached, lag, now)
             lag_seconds[reached.stage] = max(age, lag_seconds.get(reached.stage, 0.0))
+        self.lag_seconds = None if ends is None else lag_seconds
         for stage, seconds in lag_seconds.items():
             self._metrics.lag_seconds.labels(stage).set(UNKNOWN if ends is None else seconds)
 

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import pytest
 
 from indexer.generations import current_generation
@@ -149,9 +150,11 @@ async def test_what_the_person_who_starts_it_can_mend_is_told_with_its_exit_code
         async with client(kafka, topic_prefix) as user:
             await user.receipt(await user.publish("towns/1", "Town number 1."))
         assert await asyncio.to_thread(first.stop) == Exit.OK
-    other = WorkerProcess(kafka, topic_prefix, first.data_dir, {"THALWEG_CHUNKING__CHUNK_CHARACTERS": "250"})
-    other.start()
-    assert await asyncio.to_thread(other.process.wait, 30) == Exit.USAGE
+    with running_worker(kafka, topic_prefix, first.data_dir, THALWEG_CHUNKING__CHUNK_CHARACTERS="250") as goes_on:
+        async with client(kafka, topic_prefix) as user:
+            await user.receipt(await user.publish("towns/2", "Town number 2."))
+        ready = await asyncio.to_thread(httpx.get, f"http://127.0.0.1:{goes_on.port}/readyz", trust_env=False)
+        assert "another size of chunks" in ready.text
     nowhere = WorkerProcess(
         f"127.0.0.1:{free_port()}", topic_prefix, tmp_path / "other", {"THALWEG_WORKER__BROKER_WAIT_SECONDS": "1"}
     )
@@ -162,6 +165,5 @@ async def test_what_the_person_who_starts_it_can_mend_is_told_with_its_exit_code
     assert await asyncio.to_thread(strange.process.wait, 30) == Exit.FAILED
     said = first.said()
     assert "Another worker is using the data directory" in said
-    assert "chunk_characters: stored 300, asked 250" in said
     assert "were filled from another log" in said
     assert "No Kafka broker answered" in nowhere.said()

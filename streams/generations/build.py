@@ -1,0 +1,134 @@
+"""The build of a generation beside the live one: how far it is, and when it may take the other's place."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
+
+import msgspec
+import structlog
+
+from indexer.comparison import compare_generations
+from indexer.errors import DamagedStore, TransientStoreError
+from indexer.generations import Generation, read_build, write_build
+from schemas.generations import Build, GenerationComparison
+from streams.runtime.progress import Progress, TopicPartition
+
+READY_LAG_SECONDS = 5.0
+WRITE_SECONDS = 1.0
+
+
+class DocumentsLog(Protocol):
+    """Where the partitions of the documents topic begin and end now; None while the broker does not answer."""
+
+    async def beginnings(self) -> Mapping[TopicPartition, int] | None: ...
+    async def ends(self) -> Mapping[TopicPartition, int] | None: ...
+
+
+class BuildMonitor:
+    """Writes `build.json` once a second; the build is ready when it follows the log as closely as a live generation
+    does and was compared with its base.
+
+    `lag_seconds` gives the age of the oldest record that waits, None while nobody knows; `graph_is_current` whether the
+    graph has what the tables have; `make_snapshot` publishes the graph; `count_chunks` the chunks stored so far.
+    """
+
+    def __init__(
+        self,
+        *,
+        generation: Generation,
+        base: Generation | None,
+        documents_log: DocumentsLog,
+        progress: Progress,
+        lag_seconds: Callable[[], float | None],
+        graph_is_current: Callable[[], Awaitable[bool]],
+        make_snapshot: Callable[[], Awaitable[None]],
+        count_chunks: Callable[[], Awaitable[int]],
+        clock: Callable[[], float] = time.monotonic,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self._generation = generation
+        self._base = base
+        self._documents_log = documents_log
+        self._progress = progress
+        self._lag_seconds = lag_seconds
+        self._graph_is_current = graph_is_current
+        self._make_snapshot = make_snapshot
+        self._count_chunks = count_chunks
+        self._clock = clock
+        self._now_ms = now_ms
+        self._log = structlog.get_logger("thalweg.worker")
+        self._first_ends: Mapping[TopicPartition, int] | None = None
+        before = read_build(generation) or Build(state="building", started_ms=now_ms())
+        self._build = msgspec.structs.replace(before, state="building", problem=None, at_ms=now_ms())
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        worked_since = self._clock()
+        while True:
+            now = self._clock()
+            seconds = self._build.seconds + (now - worked_since if self._build.state == "building" else 0.0)
+            worked_since = now
+            records, of_records = await self._records()
+            self._build = msgspec.structs.replace(
+                self._build,
+                at_ms=self._now_ms(),
+                seconds=round(seconds, 1),
+                records=records,
+                of_records=max(records, of_records),
+                chunks=await self._count_chunks(),
+            )
+            if self._build.state == "building" and await self._follows_the_log():
+                await self._finish()
+            await asyncio.to_thread(write_build, self._generation, self._build)
+            await asyncio.sleep(WRITE_SECONDS)
+
+    async def _records(self) -> tuple[int, int]:
+        """Offsets read so far, and of how many; the last known numbers while the broker does not answer."""
+        beginnings, ends = await self._documents_log.beginnings(), await self._documents_log.ends()
+        if beginnings is None or ends is None:
+            return self._build.records, self._build.of_records
+        if self._first_ends is None:
+            self._first_ends = ends
+        reached = {place: self._progress.partitions[place].offset + 1 for place in ends}
+        done = sum(max(0, min(reached[place], ends[place]) - beginnings[place]) for place in ends)
+        return done, sum(ends[place] - beginnings[place] for place in ends)
+
+    async def _follows_the_log(self) -> bool:
+        """Nothing waits; or what does came after the start and has not waited for long."""
+        lag = self._lag_seconds()
+        if lag is None or self._first_ends is None or lag > READY_LAG_SECONDS:
+            return False
+        reached = self._progress.partitions
+        if lag > 0 and any(reached[place].offset + 1 < end for place, end in self._first_ends.items()):
+            return False
+        return await self._graph_is_current()
+
+    async def _finish(self) -> None:
+        await self._make_snapshot()
+        comparison: GenerationComparison | None = None
+        problem = None
+        if self._base is not None:
+            try:
+                comparison = await asyncio.to_thread(compare_generations, self._base, self._generation)
+            except (TransientStoreError, DamagedStore, ValueError, OSError) as error:
+                self._log.warning("the base of the build cannot be compared with it", error=str(error)[:200])
+        if comparison is not None and not comparison.same_documents:
+            problem = difference(self._generation.name, comparison)
+        self._build = msgspec.structs.replace(
+            self._build, state="ready", ready_ms=self._now_ms(), comparison=comparison, problem=problem
+        )
+        self._log.info("generation is ready", generation=self._generation.name, seconds=self._build.seconds)
+
+
+def difference(name: str, comparison: GenerationComparison) -> str:
+    """Why it is not switched to by itself, for a person."""
+    parts = []
+    if comparison.missing_count:
+        parts.append(f"{comparison.missing_count} documents are missing, such as {comparison.missing[0][:80]!r}")
+    if comparison.unexpected_count:
+        parts.append(f"{comparison.unexpected_count} were not there before, such as {comparison.unexpected[0][:80]!r}")
+    return (
+        f"Not switched to: {'; '.join(parts)}. See 'thalweg dead-letters list' for those that could not be indexed; "
+        f"'thalweg generations switch {name} --force' switches all the same."
+    )

@@ -1,0 +1,214 @@
+"""Carries out what is ordered of generations: one is built in a process beside this worker, switched to, or dropped.
+
+The worker runs the live generation. Another one that is wanted is built, or brought up to date, by a second worker on
+the same data directory, with a consumer group and a graph topic of its own. When that one follows the log, `CURRENT` is
+replaced, the second worker stops, and this one starts again on the new generation.
+"""
+
+import asyncio
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+import structlog
+
+from indexer.generations import (
+    Generation,
+    current_generation,
+    generations,
+    read_build,
+    require_room,
+    switch_to,
+    write_build,
+)
+from schemas.errors import Exit, Failure
+from schemas.generations import Build
+from streams.child_processes import exit_text
+from streams.generations.orders import GenerationOrders
+from streams.kafka.partition_reader import AWAY
+from streams.kafka.records import SourceRecord
+
+POLL_SECONDS = 1.0
+STOP_SECONDS = 20.0
+FIRST_DELAY_SECONDS = 1.0
+LONGEST_DELAY_SECONDS = 60.0
+PERMANENT = (Exit.USAGE, Exit.NO_ACCESS, Exit.DAMAGED)
+
+
+class OrderTopic(Protocol):
+    """The curation topic."""
+
+    async def new_records(self) -> Sequence[SourceRecord]: ...
+    async def close(self) -> None: ...
+
+
+class BuildProcess(Protocol):
+    """A worker that builds a generation."""
+
+    def poll(self) -> int | None: ...
+    def stop(self, grace_seconds: float) -> int: ...
+    def output_tail(self, lines: int = 20) -> str: ...
+
+
+class _Builder:
+    """The one process that builds, when it was started, and how often it ended by itself."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.order_offset = -1
+        self.process: BuildProcess | None = None
+        self.started_ms = 0
+        self.failures = 0
+        self.start_at = 0.0
+        self.gave_up = False
+
+
+class GenerationHost:
+    """One for each data directory, in the process that holds its lock."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        topic: OrderTopic,
+        start_build: Callable[[str], BuildProcess],
+        forget_topic: Callable[[str], None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        """`start_build` starts a worker that builds the named generation; `forget_topic` deletes at the broker what
+        belongs to one."""
+        self._data_dir = data_dir
+        self._topic = topic
+        self._start_build = start_build
+        self._forget_topic = forget_topic
+        self._clock = clock
+        self._now_ms = now_ms
+        self._orders = GenerationOrders()
+        self._builder: _Builder | None = None
+        self._log = structlog.get_logger("thalweg.worker")
+
+    async def run(self) -> str:
+        """The name of the generation that `CURRENT` now names in place of the one this worker runs."""
+        try:
+            while True:
+                try:
+                    self._orders.take(await self._topic.new_records())
+                    switched = await self.step()
+                except (*AWAY, OSError) as error:
+                    self._log.debug("orders cannot be read or carried out just now", error=str(error)[:200])
+                else:
+                    if switched is not None:
+                        return switched
+                await asyncio.sleep(POLL_SECONDS)
+        finally:
+            await asyncio.shield(self._stop())
+
+    async def step(self) -> str | None:
+        """Do what is to be done now; the generation that was switched to."""
+        live = await asyncio.to_thread(current_generation, self._data_dir)
+        if live is None:
+            return None
+        existing = {generation.name for generation in generations(self._data_dir)}
+        for name in self._orders.dropped():
+            if name in existing and name != live.name:
+                await self._drop(Generation(self._data_dir, name))
+                existing.discard(name)
+        wanted = self._orders.wanted(existing)
+        target = self._orders.target(existing)
+        others = [name for name in wanted if name != live.name]
+        building = target if target is not None and target != live.name else (others[-1] if others else None)
+        if building is None or (target == live.name and self._is_older(building, live.name)):
+            await self._stop_builder()
+            return None
+        placed = wanted[building]
+        if self._builder is None or self._builder.name != building:
+            await self._stop_builder()
+            self._builder = _Builder(building)
+        if self._builder.order_offset != placed.offset:  # ordered again: try again
+            self._builder.order_offset, self._builder.gave_up = placed.offset, False
+        generation = Generation(self._data_dir, building)
+        order = placed.order
+        await self._keep_building(self._builder, generation, order.reason if order else "", live)
+        build = read_build(generation)
+        is_ready = build is not None and build.state == "ready" and build.at_ms >= self._builder.started_ms
+        if building != target or build is None or not is_ready or self._builder.process is None:
+            return None
+        if build.problem is not None and not (order and order.force):
+            return None
+        await asyncio.to_thread(switch_to, generation)
+        self._log.info("switched to generation", generation=building, before=live.name)
+        await self._stop_builder()
+        return building
+
+    def _is_older(self, name: str, live: str) -> bool:
+        """Whether the live one was ordered after it: then it is kept as it is, for switching back."""
+        placed, newer = self._orders.of(name), self._orders.of(live)
+        return placed is not None and newer is not None and newer.offset > placed.offset
+
+    async def _keep_building(self, builder: _Builder, generation: Generation, reason: str, live: Generation) -> None:
+        if builder.process is not None:
+            code = builder.process.poll()
+            if code is None:
+                return
+            await self._ended(builder, generation, code)
+        if builder.gave_up or self._clock() < builder.start_at:
+            return
+        if read_build(generation) is None or not generation.manifest_path.exists():
+            try:
+                if not generation.manifest_path.exists():
+                    await asyncio.to_thread(require_room, live)
+            except Failure as error:
+                builder.gave_up = True
+                self._write(generation, state="failed", problem=str(error), reason=reason, base=live.name)
+                return
+            self._write(generation, state="building", reason=reason, base=live.name, started_ms=self._now_ms())
+        builder.started_ms = self._now_ms()
+        builder.process = await asyncio.to_thread(self._start_build, generation.name)
+        self._log.info("building generation", generation=generation.name, reason=reason)
+
+    async def _ended(self, builder: _Builder, generation: Generation, code: int) -> None:
+        """Start it again after a while, unless what it says cannot mend itself."""
+        tail = builder.process.output_tail(1) if builder.process is not None else ""
+        builder.process = None
+        builder.failures += 1
+        builder.gave_up = code in PERMANENT
+        builder.start_at = self._clock() + min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2 ** (builder.failures - 1))
+        problem = f"The build ended with {exit_text(code)}: {_message(tail)}"
+        self._log.warning("the build of a generation ended", generation=generation.name, problem=problem)
+        self._write(generation, state="failed" if builder.gave_up else "building", problem=problem)
+
+    def _write(self, generation: Generation, **changes: object) -> None:
+        build = read_build(generation) or Build(state="building")
+        write_build(generation, msgspec.structs.replace(build, at_ms=self._now_ms(), **changes))
+
+    async def _stop(self) -> None:
+        await self._stop_builder()
+        await self._topic.close()
+
+    async def _stop_builder(self) -> None:
+        builder, self._builder = self._builder, None
+        if builder is not None and builder.process is not None:
+            await asyncio.to_thread(builder.process.stop, STOP_SECONDS)
+
+    async def _drop(self, generation: Generation) -> None:
+        if self._builder is not None and self._builder.name == generation.name:
+            await self._stop_builder()
+        await asyncio.to_thread(shutil.rmtree, generation.root, True)
+        try:
+            await asyncio.to_thread(self._forget_topic, generation.name)
+        except (Failure, OSError) as error:
+            self._log.warning("the topic of a dropped generation is still there", error=str(error)[:200])
+        self._log.info("dropped generation", generation=generation.name)
+
+
+def _message(line: str) -> str:
+    """What a process said last: its log is lines of JSON."""
+    try:
+        entry = msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return line[:300]
+    return str(entry.get("event", line))[:600] if isinstance(entry, dict) else line[:300]

@@ -1,0 +1,276 @@
+"""Orders about generations are carried out: built, brought up to date, switched to, dropped; whatever fails."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from indexer.generations import (
+    Generation,
+    Manifest,
+    current_generation,
+    make_generation,
+    open_generation,
+    read_build,
+    write_build,
+)
+from schemas.curation import encode_choice
+from schemas.errors import Exit
+from schemas.generations import Build, GenerationOrder, generation_key
+from streams.generations.host import LONGEST_DELAY_SECONDS, GenerationHost
+from streams.kafka.records import SourceRecord
+
+FIRST = Manifest(
+    generation="g0001-aaaaaa",
+    embedding_provider="hashing",
+    embedding_model="hashing",
+    embedding_digest="d",
+    dimension=384,
+    chunk_characters=300,
+    chunk_overlap=50,
+    passage_characters=1_400,
+    passage_overlap=0.15,
+    extractor="rules-1",
+)
+SECOND = "g0002-bbbbbb"
+THIRD = "g0003-cccccc"
+
+
+class Topic:
+    """The curation topic, in memory."""
+
+    def __init__(self) -> None:
+        self._records: list[SourceRecord] = []
+        self._read = 0
+
+    def append(self, name: str, order: GenerationOrder | None) -> None:
+        value = None if order is None else encode_choice(order)
+        self._records.append(SourceRecord(0, len(self._records), 0, generation_key(name), value))
+
+    async def new_records(self) -> Sequence[SourceRecord]:
+        records, self._read = self._records[self._read :], len(self._records)
+        return records
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class Process:
+    """A build that does what the test says."""
+
+    def __init__(self) -> None:
+        self.code: int | None = None
+        self.stopped = False
+
+    def poll(self) -> int | None:
+        return self.code
+
+    def stop(self, grace_seconds: float) -> int:
+        del grace_seconds
+        self.stopped = True
+        return 0
+
+    def output_tail(self, lines: int = 20) -> str:
+        del lines
+        return '{"event": "the model is gone"}'
+
+
+class Host:
+    """A host on a data directory with one live generation, its clock and the builds it started."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir
+        self.topic = Topic()
+        self.started: list[tuple[str, Process]] = []
+        self.forgotten: list[str] = []
+        self.now = 0.0
+        open_generation(data_dir, FIRST)
+        self.host = self.restarted()
+
+    def restarted(self) -> GenerationHost:
+        self.topic._read = 0
+        self.host = GenerationHost(
+            self.data_dir,
+            self.topic,
+            self._start,
+            self.forgotten.append,
+            clock=lambda: self.now,
+            now_ms=lambda: int(self.now * 1000),
+        )
+        return self.host
+
+    def _start(self, name: str) -> Process:
+        make_generation(self.data_dir, msgspec.structs.replace(FIRST, generation=name))
+        process = Process()
+        self.started.append((name, process))
+        return process
+
+    def ready(self, name: str, problem: str | None = None) -> None:
+        generation = Generation(self.data_dir, name)
+        build = read_build(generation) or Build(state="building")
+        at_ms = int(self.now * 1000)
+        write_build(
+            generation, msgspec.structs.replace(build, state="ready", at_ms=at_ms, ready_ms=at_ms, problem=problem)
+        )
+
+    async def step(self) -> str | None:
+        self.now += 1.0
+        self.host._orders.take(await self.topic.new_records())
+        return await self.host.step()
+
+    @property
+    def live(self) -> str:
+        current = current_generation(self.data_dir)
+        assert current is not None
+        return current.name
+
+    def build(self, name: str) -> Build:
+        build = read_build(Generation(self.data_dir, name))
+        assert build is not None
+        return build
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+def wanted(state: str, base: str = FIRST.generation, **more: object) -> GenerationOrder:
+    return GenerationOrder.model_validate({"wanted": state, "base": base, **more})
+
+
+async def test_an_ordered_generation_is_built_and_switched_to_when_it_is_ready(host: Host) -> None:
+    assert await host.step() is None
+    host.topic.append(SECOND, wanted("live", reason="chunks"))
+    assert await host.step() is None
+    ((name, process),) = host.started
+    assert (name, host.build(SECOND).reason, host.live) == (SECOND, "chunks", FIRST.generation)
+    assert await host.step() is None
+    host.ready(SECOND)
+    assert await host.step() == SECOND
+    assert (host.live, process.stopped, len(host.started)) == (SECOND, True, 1)
+
+
+async def test_after_a_restart_nothing_is_built_or_switched_again(host: Host) -> None:
+    host.topic.append(SECOND, wanted("live"))
+    await host.step()
+    host.ready(SECOND)
+    await host.step()
+    host.restarted()
+    assert [await host.step() for _ in range(3)] == [None] * 3
+    assert (host.live, len(host.started)) == (SECOND, 1)
+
+
+async def test_a_ready_state_of_before_does_not_count_until_the_build_has_followed_the_log_again(host: Host) -> None:
+    host.topic.append(SECOND, wanted("built"))
+    await host.step()
+    host.ready(SECOND)
+    host.restarted()
+    host.topic.append(SECOND, wanted("live"))
+    assert await host.step() is None
+    assert await host.step() is None
+    host.ready(SECOND)
+    assert await host.step() == SECOND
+
+
+async def test_switching_back_brings_the_earlier_one_up_to_date_first(host: Host) -> None:
+    host.topic.append(SECOND, wanted("live"))
+    await host.step()
+    host.ready(SECOND)
+    await host.step()
+    host.topic.append(FIRST.generation, wanted("live", SECOND))
+    assert await host.step() is None
+    assert host.started[-1][0] == FIRST.generation
+    host.ready(FIRST.generation)
+    assert await host.step() == FIRST.generation
+    host.restarted()
+    await host.step()
+    assert (host.live, len(host.started)) == (FIRST.generation, 2)
+
+
+async def test_missing_documents_hold_a_switch_back_until_it_is_forced(host: Host) -> None:
+    host.topic.append(SECOND, wanted("live"))
+    await host.step()
+    host.ready(SECOND, problem="3 documents are missing")
+    assert await host.step() is None
+    assert not host.started[0][1].stopped
+    host.topic.append(SECOND, wanted("live", force=True))
+    assert await host.step() == SECOND
+
+
+async def test_one_that_is_only_wanted_built_is_kept_up_to_date_and_not_switched_to(host: Host) -> None:
+    host.topic.append(SECOND, wanted("built"))
+    await host.step()
+    host.ready(SECOND)
+    assert [await host.step() for _ in range(3)] == [None] * 3
+    assert (host.live, host.started[0][1].stopped) == (FIRST.generation, False)
+
+
+async def test_a_build_that_ends_is_started_again_after_a_growing_wait(host: Host) -> None:
+    host.topic.append(SECOND, wanted("live"))
+    await host.step()
+    for failures in range(1, 4):
+        host.started[-1][1].code = -9
+        await host.step()
+        assert host.build(SECOND).problem == "The build ended with killed by SIGKILL: the model is gone"
+        assert len(host.started) == failures
+        host.now += LONGEST_DELAY_SECONDS
+        await host.step()
+        assert len(host.started) == failures + 1
+
+
+async def test_a_build_that_cannot_mend_itself_has_failed_until_it_is_ordered_again(host: Host) -> None:
+    host.topic.append(SECOND, wanted("live"))
+    await host.step()
+    host.started[-1][1].code = int(Exit.USAGE)
+    await host.step()
+    host.now += 10 * LONGEST_DELAY_SECONDS
+    await host.step()
+    assert (host.build(SECOND).state, len(host.started)) == ("failed", 1)
+    host.topic.append(SECOND, wanted("live"))
+    await host.step()
+    host.now += LONGEST_DELAY_SECONDS
+    await host.step()
+    assert len(host.started) == 2
+
+
+async def test_dropping_ends_the_build_and_removes_folder_and_topic(host: Host) -> None:
+    host.topic.append(SECOND, wanted("live"))
+    await host.step()
+    host.topic.append(SECOND, None)
+    await host.step()
+    assert host.started[0][1].stopped
+    assert (host.forgotten, Generation(host.data_dir, SECOND).root.exists()) == ([SECOND], False)
+    assert await host.step() is None
+    assert len(host.started) == 1
+
+
+async def test_the_live_one_is_not_dropped(host: Host) -> None:
+    host.topic.append(FIRST.generation, None)
+    await host.step()
+    assert (host.live, host.forgotten) == (FIRST.generation, [])
+
+
+async def test_a_later_order_takes_over_from_a_build(host: Host) -> None:
+    host.topic.append(SECOND, wanted("live"))
+    await host.step()
+    host.topic.append(THIRD, wanted("live"))
+    await host.step()
+    assert host.started[0][1].stopped
+    assert host.started[1][0] == THIRD
+
+
+async def test_orders_about_another_data_directory_are_not_for_this_one(host: Host) -> None:
+    host.topic.append(SECOND, wanted("live", "g0007-dddddd"))
+    await host.step()
+    assert host.started == []
+
+
+async def test_too_little_room_fails_the_build_with_the_sizes(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _path: type("Usage", (), {"free": 0}))
+    host.topic.append(SECOND, wanted("live"))
+    await host.step()
+    assert host.started == []
+    assert host.build(SECOND).state == "failed"
+    assert "make room" in (host.build(SECOND).problem or "")
