@@ -9,6 +9,7 @@ from query_api.cli.analytics import app as analytics_commands
 from query_api.cli.app import app as query_commands
 from query_api.cli.collections import app as collection_commands
 from query_api.cli.evaluate import app as evaluation_commands
+from query_api.cli.generations import app as generation_commands
 from streams.cli.app import app as stream_commands
 from streams.cli.load import app as document_commands
 
@@ -27,6 +28,7 @@ for commands in (
     analytics_commands,
     collection_commands,
     evaluation_commands,
+    generation_commands,
 ):
     app.add_typer(commands)
 

@@ -25,6 +25,7 @@ from query_api.routes import (
     document_writes,
     documents,
     evaluations,
+    generations,
     graph,
     operations,
     retrievals,
@@ -98,6 +99,7 @@ def create_app(
         collections,
         graph,
         dead_letters,
+        generations,
         operations,
         evaluations,
         retrievals,
@@ -125,6 +127,7 @@ DESCRIPTIONS = {
     429: "Too many requests of one caller.",
     501: "The service runs without the extra that this needs.",
     503: "Not now: a store or the log is unavailable, or too much is under way.",
+    507: "Too little room on the disk.",
 }
 RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}}
 

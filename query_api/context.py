@@ -116,10 +116,10 @@ class Service:
 
         skipped = SkippedBatches(locate_broker, topics.curation)
         stores = stores or Stores(block.resident_text_bytes, topics.documents)
-        snapshots = SnapshotManager(settings, stores, locate_broker, metrics, skipped)
         embed_seconds = min(settings.embedding.timeout_seconds, block.budgets.embed_seconds)
         embedding = settings.embedding.model_copy(update={"timeout_seconds": embed_seconds})
         model = ServedModel(embedding, settings.storage.data_dir, load_encoder, encoder_retry_seconds)
+        snapshots = SnapshotManager(settings, stores, locate_broker, metrics, skipped, model.prepare)
         reranker = ServedReranker(settings.reranker) if settings.reranker.configured else None
         engine = engine or SearchEngine(block.budgets, reranker)
         log_watch = LagMonitor(locate_broker, snapshots.applied)

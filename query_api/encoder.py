@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import structlog
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from indexer.embedding import encoder as embedding
@@ -20,6 +21,7 @@ from schemas.settings import EmbeddingSettings
 log = structlog.get_logger(__name__)
 
 PROBE = "Is the encoder there?"
+MOST_EARLIER = 2
 GC_THRESHOLDS = (10_000, 10, 10)  # a search leaves fewer objects; Python's own 700 cost it .4 ms
 
 
@@ -93,13 +95,16 @@ LoadEncoder = Callable[[EmbeddingSettings, Path], PromptedEncoder]
 
 
 def load_encoder(settings: EmbeddingSettings, data_dir: Path) -> PromptedEncoder:
-    """Takes seconds: call it in a thread. Raises IncompatibleGeneration when there is no such model, EncoderUnavailable
-    when an endpoint has to be asked about its model and is away."""
-    return embedding.load_encoder(settings, current_manifest(data_dir))
+    """That of the current generation, as far as it can be had. Takes seconds: call it in a thread.
+
+    Raises IncompatibleGeneration when there is no such model, EncoderUnavailable when an endpoint has to be asked about
+    its model and is away."""
+    return embedding.load_matching_encoder(settings, current_manifest(data_dir))
 
 
 class ServedModel:
-    """The service's embedding model: `encoder` is None until it is loaded. Used on the event loop."""
+    """The embedding models of the generations that are searched: `encoder` is that of the live one, None until it is
+    loaded. Used on the event loop."""
 
     def __init__(
         self, settings: EmbeddingSettings, data_dir: Path, load: LoadEncoder, retry_seconds: float = RESET_SECONDS
@@ -111,13 +116,30 @@ class ServedModel:
         self._load = load
         self._retry_seconds = retry_seconds
         self._problem = "The model is being loaded."
+        self._earlier: LRUCache[str, GuardedEncoder] = LRUCache(MOST_EARLIER)  # by generation
+
+    def of(self, generation: str) -> GuardedEncoder | None:
+        """The encoder for a snapshot of this generation: cursors may still read one that is not live any more."""
+        return self._earlier.get(generation, self.encoder)
+
+    async def prepare(self, before: str, manifest: Manifest) -> None:
+        """Have the encoder of another generation before it takes the place of `before`."""
+        if self.encoder is None or _encodes(self.encoder, manifest):
+            return
+        try:
+            encoder = await asyncio.to_thread(self._load_and_probe)
+        except Exception:  # edge of a background task: `problem` says why vectors are not searched
+            log.exception("the model of a generation cannot be loaded", generation=manifest.generation)
+            return
+        self._earlier[before], self.encoder = self.encoder, encoder
+        log.info("model loaded", model=encoder.model, generation=manifest.generation)
 
     def problem(self, manifest: Manifest | None) -> str | None:
         """Why it cannot answer questions to a generation with this manifest; None where it can."""
-        encoder = self.encoder
+        encoder = self.encoder if manifest is None else self.of(manifest.generation)
         if encoder is None:
             return self._problem
-        if manifest is None or (manifest.embedding_digest, manifest.dimension) == (encoder.digest, encoder.dimension):
+        if manifest is None or _encodes(encoder, manifest):
             return None
         return (
             f"Generation {manifest.generation} was made by {manifest.embedding_provider} with "
@@ -139,6 +161,7 @@ class ServedModel:
         log.info("model loaded", model=encoder.model, seconds=round(time.perf_counter() - started, 2))
         reported: str | None = None
         while True:
+            encoder = self.encoder
             if encoder.problem is not None:
                 await asyncio.to_thread(encoder.probe)
             if encoder.problem != reported:
@@ -166,3 +189,8 @@ class ServedModel:
         encoder.probe()  # also because the first text takes longest
         tune_gc(GC_THRESHOLDS)  # pauses are paid by searches
         return encoder
+
+
+def _encodes(encoder: GuardedEncoder, manifest: Manifest) -> bool:
+    """Whether its vectors compare with those that are stored."""
+    return (manifest.embedding_digest, manifest.dimension) == (encoder.digest, encoder.dimension)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from aiokafka import TopicPartition
@@ -9,8 +10,9 @@ from aiokafka import TopicPartition
 from kafka_client.async_clients import read_range
 from kafka_client.unreadable_batches import Skip, skip_none
 from query_api.index.follower import FollowedRecord, LocateBroker, Span, TopicFollower, connect, spans_of
-from schemas.curation import CurationEvent, LinkingChoice, LinkingEvent, decode_curation, is_setting
+from schemas.curation import CurationEvent, LinkingChoice, LinkingEvent, decode_curation, is_generation, is_setting
 from schemas.errors import MalformedEvent
+from schemas.generations import GenerationEvent
 from schemas.ids import Position
 
 ANSWER_SECONDS = 20.0
@@ -42,6 +44,14 @@ class SettingsReader:
     async def settings(self) -> list[NewestRecord]:
         """What every collection has chosen, or taken back, for each of its settings."""
         return list((await self._newest(is_setting)).values())
+
+    async def generation_orders(self) -> list[GenerationEvent]:
+        """The newest order about each generation, in the order of the log."""
+        found = (await self._newest(is_generation)).values()
+        placed = sorted(
+            ((each.position.offset, each.event) for each in found if each.position is not None), key=itemgetter(0)
+        )
+        return [event for _, event in placed if isinstance(event, GenerationEvent)]
 
     async def _newest(self, wanted: Callable[[bytes], bool]) -> dict[bytes, NewestRecord]:
         found: dict[bytes, NewestRecord] = {}

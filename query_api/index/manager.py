@@ -7,7 +7,7 @@ A switch of `CURRENT` opens the other generation beside this one before it takes
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from indexer.errors import DamagedStore
-from indexer.generations import Generation, current_generation
+from indexer.generations import Generation, Manifest, current_generation
 from kafka_client.unreadable_batches import Skip, skip_all, skip_none
 from query_api.index.collection_settings import LinkingChoices
 from query_api.index.document_status import IndexFreshness, RecentReceipts
@@ -35,8 +35,12 @@ log = structlog.get_logger(__name__)
 DEBOUNCE_SECONDS = 0.004
 CATCH_UP_REFRESH_SECONDS = 0.03
 CATCH_UP_SECONDS = 3.0
+SWITCH_SECONDS = 30.0
 WAITED_FOR_REFRESH_SECONDS = 0.1
 RECEIPTS_PER_PARTITION = 1_000
+
+
+Prepare = Callable[[str, Manifest], Awaitable[None]]
 
 
 class NotYetIndexed(Exception):
@@ -67,8 +71,10 @@ class SnapshotManager:
         locate_broker: LocateBroker,
         metrics: ServiceMetrics,
         skip: Skip = skip_none,
+        prepare: Prepare | None = None,
     ) -> None:
-        """`skip` says which unreadable batches of the graph topic to skip; receipts do without theirs."""
+        """`skip` says which unreadable batches of the graph topic to skip; receipts do without theirs. `prepare` is
+        awaited, with the name of the live generation and the manifest of another, before that takes its place."""
         self.current: Snapshot | None = None
         self.served: ServedGeneration | None = None
         self.problem: str | None = "The stores are being opened."
@@ -80,6 +86,7 @@ class SnapshotManager:
         self._locate_broker = locate_broker
         self._metrics = metrics
         self._skip = skip
+        self._prepare = prepare
         self._index_freshness = IndexFreshness(metrics.index_freshness.observe)
         self._topics = TopicNames(settings.kafka.topic_prefix)
         self.damage = IntegrityMonitor(stores, lambda: None if self.served is None else self.served.generation)
@@ -229,7 +236,12 @@ class SnapshotManager:
             on_broken=self._on_broken,
             skip=self._skip,
         )
-        before, self.served = self.served, served
+        before = self.served
+        if before is not None:
+            if self._prepare is not None:
+                await self._prepare(before.generation.name, served.manifest)
+            await self._until_as_new(served)
+        self.served = served
         self._index_freshness.reset()
         self._publish(served)
         self.problem = None
@@ -237,6 +249,15 @@ class SnapshotManager:
         if before is not None:
             await before.stop()
         return served
+
+    async def _until_as_new(self, served: ServedGeneration) -> None:
+        """Until another generation shows all that the live one shows; what it lacks after a time, it lacks."""
+        reached = {} if self.current is None else self.current.reached
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SWITCH_SECONDS):
+                while not covers(served.snapshot(), reached, graph=True):
+                    await asyncio.sleep(CATCH_UP_REFRESH_SECONDS)
+                    await self._in_thread(served.reader.refresh)
 
     def _publish(self, served: ServedGeneration) -> None:
         """Make the newest text and graph the current snapshot, and wake those who wait."""

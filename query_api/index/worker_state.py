@@ -71,6 +71,8 @@ class WorkerMonitor:
         """What a person has to know of the worker; searches run all the same."""
         status = self.status()
         notes = [note for note in (_absence(status), _loop(status)) if note]
+        if status.state in ("starting", "running") and self._state is not None:
+            notes += self._state.notes
         if status.state == "starting" and status.missing:
             notes.append(f"The worker is starting; it waits for: {', '.join(status.missing)}.")
         if status.state in ("starting", "running"):

@@ -158,7 +158,7 @@ class Retriever:
         cut off is recorded once it can no longer be finished. Raises MalformedCursor, SearchFailed, or
         TransientStoreError.
         """
-        encoder = self._model.encoder or NotLoaded()
+        encoder = self._model.of(snapshot.generation) or NotLoaded()
         if isinstance(encoder, NotLoaded) and request.needs_vector:
             raise SearchFailed("The model is not loaded yet.")
         page = page_of(request)

@@ -58,7 +58,7 @@ async def list_collections(service: ServiceOf) -> CollectionList:
             if isinstance(found.event, ChunkingEvent | LinkingEvent) and found.event.choice is not None:
                 chosen.setdefault(found.event.collection, []).append(found.event)
     except UNREADABLE as error:
-        notes.append(f"What was chosen for them is not known: {_unreadable(error)}")
+        notes.append(f"What was chosen for them is not known: {unreadable(error)}")
     return CollectionList(
         collections=[
             CollectionSummary(
@@ -126,10 +126,10 @@ async def newest_setting(service: Service, key: bytes) -> NewestRecord:
     try:
         return await SettingsReader(service.locate_broker, service.topics.curation, service.skipped).newest(key)
     except UNREADABLE as error:
-        raise log_unavailable(_unreadable(error)) from error
+        raise log_unavailable(unreadable(error)) from error
 
 
-def _unreadable(error: Exception) -> str:
+def unreadable(error: Exception) -> str:
     return f"The curation topic cannot be read: {str(error) or type(error).__name__}."
 
 

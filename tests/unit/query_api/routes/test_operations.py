@@ -183,7 +183,8 @@ async def test_the_description_of_the_interface_is_complete(running: Running) ->
         "/v1/analytics/queries", "/v1/cache", "/livez", "/readyz", "/metrics",
         "/v1/status", "/v1/collections/{collection}/linking", "/v1/collections/{collection}/relink",
         "/v1/collections/{collection}/relink/{order}", "/v1/collections", "/v1/collections/{collection}/chunking",
-        "/v1/evaluations", "/v1/evaluations/{evaluation_id}",
+        "/v1/evaluations", "/v1/evaluations/{evaluation_id}", "/v1/generations", "/v1/generations/{name}",
+        "/v1/generations/{name}/switch",
     }  # fmt: skip
     answer = described["paths"]["/v1/search"]["get"]["responses"]["200"]["content"]
     assert set(answer) >= {"application/json", "text/event-stream"}

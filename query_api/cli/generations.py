@@ -1,0 +1,216 @@
+"""`thalweg rebuild` and `thalweg generations`: the next generation of the stores, beside the live one."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
+from schemas.errors import Failure, plain_failures
+from schemas.settings import MIB
+from schemas.terminal import say
+
+if TYPE_CHECKING:
+    from query_api.cli.display import PlainConsole
+    from query_api.client import ServiceClient
+
+app = typer.Typer()
+generations_app = typer.Typer(no_args_is_help=True, help="See the generations of the stores, switch, drop one.")
+app.add_typer(generations_app, name="generations")
+
+POLL_SECONDS = 0.5
+ORDER_SECONDS = 60.0  # until a worker has begun
+Name = Annotated[str, typer.Argument(help="The generation, as `generations list` names it.")]
+Generation = dict[str, Any]
+
+
+@app.command()
+@plain_failures()
+def rebuild(
+    reason: Annotated[str, typer.Option(help="Shown with the generation, such as 'new chunk size'.")] = "",
+    switch: Annotated[bool, typer.Option("--switch/--no-switch", help="Switch to it when it is complete.")] = True,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Follow it until then; Ctrl-C ends only that.")] = True,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Build all stores again from the log, beside the live ones, by the settings of now; then switch to them.
+
+    Searches and writes go on meanwhile, and what is published reaches both. A text that the live generation has a
+    vector of, by the same model, is not encoded again. The generation before is kept for switching back.
+    """
+    with closing(service_client(url, data_dir)) as client:
+        body = json.dumps({"reason": reason, "switch": switch}).encode()
+        name = client.post("/v1/generations", body)["name"]
+        generation = _followed(client, name, switch=switch, shown=not as_json) if wait else _get(client, name)
+    _print(generation, as_json=as_json)
+
+
+@generations_app.command("list")
+@plain_failures()
+def list_generations(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
+    """List the generations: which is live, which is being built and how far, which are kept."""
+    show_answer("/v1/generations", {}, _show_list, as_json=as_json, url=url, data_dir=data_dir)
+
+
+@generations_app.command("show")
+@plain_failures()
+def show_generation(name: Name, as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
+    """Show one generation: what it was made with, how far it is, and how it compares with the one before."""
+    with closing(service_client(url, data_dir)) as client:
+        _print(_get(client, name), as_json=as_json)
+
+
+@generations_app.command("switch")
+@plain_failures()
+def switch_generation(
+    name: Name,
+    force: Annotated[bool, typer.Option("--force", help="Also where documents are missing in it.")] = False,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is live.")] = True,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Make a generation the live one. One that was kept is brought up to date first."""
+    with closing(service_client(url, data_dir)) as client:
+        client.post(f"/v1/generations/{name}/switch", json.dumps({"force": force}).encode())
+        generation = _followed(client, name, switch=True, shown=not as_json) if wait else _get(client, name)
+    _print(generation, as_json=as_json)
+
+
+@generations_app.command("drop")
+@plain_failures()
+def drop_generation(name: Name, as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> None:
+    """Drop a generation with its stores; ends its build. The documents stay in the log."""
+    with closing(service_client(url, data_dir)) as client:
+        answer = client.delete(f"/v1/generations/{name}")
+        deadline = time.monotonic() + ORDER_SECONDS
+        while any(each["name"] == name for each in client.get("/v1/generations")["generations"]):
+            if time.monotonic() > deadline:
+                raise Failure(f"Generation {name} is still there: is a worker running? 'thalweg status' tells.")
+            time.sleep(POLL_SECONDS)
+    if as_json:
+        print_json(answer)
+    else:
+        say(f"Generation {name} is dropped.")
+
+
+def _get(client: "ServiceClient", name: str) -> Generation:
+    return client.get(f"/v1/generations/{name}")
+
+
+def _followed(client: "ServiceClient", name: str, *, switch: bool, shown: bool) -> Generation:
+    """The generation when it is live, or ready and nobody switches to it by itself. Raises Failure."""
+    deadline = time.monotonic() + ORDER_SECONDS
+    try:
+        with _progress(shown=shown) as show:
+            while True:
+                generation = _get(client, name)
+                state, problem = generation["state"], generation["problem"]
+                show(generation)
+                if state == "live" or (state == "ready" and not switch):
+                    return generation
+                if state == "failed" or (state == "ready" and problem):
+                    raise Failure(f"Generation {name} was not switched to. {problem}")
+                if state == "ordered" and time.monotonic() > deadline:
+                    raise Failure(
+                        f"Generation {name} is ordered, and no worker has begun it: is one running? 'thalweg status' "
+                        "tells. It is built when one starts."
+                    )
+                time.sleep(POLL_SECONDS)
+    except KeyboardInterrupt:
+        say(
+            f"It goes on by itself: 'thalweg generations show {name}' tells how far it is, 'thalweg generations drop "
+            f"{name}' ends it.",
+            error=True,
+        )
+        raise typer.Exit(130) from None
+
+
+@contextmanager
+def _progress(*, shown: bool) -> Iterator[Callable[[Generation], None]]:
+    """A bar of records, with chunks, rate and estimate."""
+    if not shown:
+        yield lambda _generation: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns, TextColumn("{task.fields[rate]}"), TimeElapsedColumn(), console=Console(stderr=True)
+    ) as bar:
+        task = bar.add_task("ordered", total=None, rate="")
+
+        def show(generation: Generation) -> None:
+            progress = generation["progress"]
+            if progress is None:
+                bar.update(task, description=generation["state"])
+                return
+            rate = f"{progress['chunks']:,} chunks, {progress['records_per_second'] or 0:,.0f} records/s"
+            if progress["seconds_left"]:
+                rate += f", about {progress['seconds_left']:,.0f} s left"
+            bar.update(
+                task,
+                description=generation["state"],
+                completed=progress["records"],
+                total=progress["of_records"],
+                rate=rate,
+            )
+
+        yield show
+
+
+def _print(generation: Generation, *, as_json: bool) -> None:
+    if as_json:
+        print_json(generation)
+    else:
+        say("\n".join(_lines(generation)))
+
+
+def _lines(generation: Generation) -> Iterator[str]:
+    """One generation, for a person."""
+    yield f"{generation['name']}  {generation['state']}" + (f"  {_size(generation)}" if generation["bytes"] else "")
+    if generation["reason"]:
+        yield f"reason     {generation['reason']}"
+    if (made := generation["pipeline"]) is not None:
+        yield f"model      {made['embedding_model']} ({made['embedding_provider']}, {made['dimension']} numbers)"
+        yield f"chunks     {made['chunk_characters']} characters, in passages of {made['passage_characters']}"
+        yield f"extractor  {made['extractor']}"
+    if (progress := generation["progress"]) is not None:
+        yield f"progress   {_progress_text(progress)}"
+    if (comparison := generation["comparison"]) is not None:
+        names = ("documents", "passages", "chunks", "entities", "statements")
+        pairs = (f"{name} {comparison['earlier'][name]:,} -> {comparison['new'][name]:,}" for name in names)
+        yield f"compared   {', '.join(pairs)}"
+        for what in ("missing", "unexpected"):
+            if comparison[f"{what}_count"]:
+                yield f"{what:<10} {comparison[f'{what}_count']:,}: {', '.join(comparison[what])}"
+    if generation["problem"]:
+        yield generation["problem"]
+
+
+def _show_list(console: "PlainConsole", answer: dict[str, Any]) -> None:
+    """A line a generation."""
+    for each in answer["generations"]:
+        parts = [f"{each['name']:<14} {each['state']:<9}", _size(each) if each["bytes"] else ""]
+        if each["pipeline"] is not None:
+            parts.append(f"{each['pipeline']['embedding_model']}, chunks of {each['pipeline']['chunk_characters']}")
+        if each["progress"] is not None and each["state"] == "building":
+            parts.append(_progress_text(each["progress"]))
+        parts += [text for text in (each["reason"], each["problem"]) if text]
+        console.print("  ".join(filter(None, parts)), highlight=False, markup=False)
+    for note in answer["notes"]:
+        console.print(note, highlight=False, markup=False, style="yellow")
+
+
+def _size(generation: Generation) -> str:
+    return f"{generation['bytes'] / MIB:,.0f} MiB"
+
+
+def _progress_text(progress: dict[str, Any]) -> str:
+    text = f"{progress['records']:,} of {progress['of_records']:,} records, {progress['chunks']:,} chunks"
+    return text + (f", about {progress['seconds_left']:,.0f} s left" if progress["seconds_left"] else "")

@@ -1,0 +1,165 @@
+"""The stores are rebuilt beside live traffic, switched atomically, switched back, and dropped."""
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from tests.support.processes.installation import ROOT, Installation, installation
+from tests.support.waiting import wait_until
+
+OLD = {"THALWEG_EMBEDDING__PROVIDER": "hashing"}
+NEW = {"THALWEG_EMBEDDING__PROVIDER": "onnx", "THALWEG_CHUNKING__CHUNK_CHARACTERS": "150"}
+DOCUMENTS = 150
+READERS = 5
+
+
+def lines(first: int, last: int) -> str:
+    """Documents that name themselves, as JSON lines."""
+    made = (
+        {
+            "id": f"d{number}",
+            "collection": "c",
+            "title": f"Station {number}",
+            "content": f"# Station {number}\n\nThe gauge of station {number} stands at the Thur near Andelfingen. "
+            "It was read by hand every morning until the recorder came.\n\n"
+            f"Station {number} reports to the office in Zurich, which keeps the rating curves of all gauges.",
+        }
+        for number in range(first, last)
+    )
+    return "\n".join(map(json.dumps, made))
+
+
+class Readers:
+    """Searches without pause from several threads; what went wrong, and which generations answered."""
+
+    def __init__(self, url: str) -> None:
+        self.failures: list[str] = []
+        self.generations: set[str] = set()
+        self.answers = 0
+        self._url = url
+        self._stop = threading.Event()
+
+    def read(self) -> None:
+        with httpx.Client(timeout=60) as client:
+            while not self._stop.is_set():
+                asked = {"q": "gauge of station 7", "k": 5, "cache": False}
+                answer = client.get(f"{self._url}/v1/search", params=asked)
+                if not answer.is_success or len(answer.json()["hits"]) != 5:
+                    self.failures.append(answer.text[:300])
+                    continue
+                self.generations.add(answer.json()["snapshot"]["generation"])
+                self.answers += 1
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        threads = [threading.Thread(target=self.read) for _ in range(READERS)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._stop.set()
+            for thread in threads:
+                thread.join()
+
+
+def digest_of_fresh_stores(thalweg: Installation, data_dir: Path) -> str:
+    """The digest of stores that another worker makes from the same log, with the new settings from the start."""
+    worker = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "thalweg", "worker", "--data-dir", str(data_dir)),
+            *("--bootstrap-servers", thalweg.kafka),
+        ],
+        env={**psutil.Process().environ(), **NEW, "HF_HUB_OFFLINE": "1"},
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def verified() -> dict[str, Any]:
+        done = subprocess.run(
+            [sys.executable, "-m", "thalweg", "verify", "--json", "--data-dir", str(data_dir)],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            check=False,
+        )
+        return dict(json.loads(done.stdout)) if done.stdout else {}
+
+    try:
+        wait_until(lambda: verified().get("documents") == DOCUMENTS + 20, "the other worker is done", 120)
+        return str(verified()["digest"])
+    finally:
+        worker.terminate()
+        worker.wait(60)
+
+
+@pytest.fixture(scope="module")
+def old_stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made with the hashing encoder and the default chunks."""
+    data_dir = tmp_path_factory.mktemp("generations") / "data"
+    with installation(data_dir, **OLD) as thalweg:
+        thalweg.run("load", "-", text_in=lines(0, DOCUMENTS))
+    return data_dir
+
+
+def test_another_encoder_and_another_chunk_size_beside_live_traffic(old_stores: Path, tmp_path: Path) -> None:
+    with installation(old_stores, **NEW) as thalweg:
+        (first,) = thalweg.run_json("generations", "list")["generations"]
+        assert first["state"] == "live"
+        assert "thalweg rebuild" in thalweg.run("status").stdout
+        readers = Readers(thalweg.url)
+        with readers.reading():
+            ordered = thalweg.run_json("rebuild", "--reason", "smaller chunks", "--no-wait")
+            name = ordered["name"]
+            assert "is being built" in thalweg.run("rebuild", check=False).stderr
+
+            def build() -> psutil.Process:
+                return thalweg.child(name)
+
+            wait_until(lambda: shown(thalweg, name)["state"] == "building", "the build has begun", 60)
+            thalweg.run("load", "-", text_in=lines(DOCUMENTS, DOCUMENTS + 20))  # is searchable in the old one
+            killed = build()
+            killed.kill()
+            wait_until(lambda: shown(thalweg, name)["state"] == "live", "it was switched to", 180)
+            wait_until(lambda: name in readers.generations, "readers see it", 60)
+        assert readers.failures == []
+        assert readers.generations == {first["name"], name}
+        new = shown(thalweg, name)
+        assert new["pipeline"]["chunk_characters"] == 150
+        assert new["pipeline"]["embedding_provider"] == "onnx"
+        assert (new["comparison"]["missing_count"], new["comparison"]["unexpected_count"]) == (0, 0)
+        assert new["comparison"]["new"]["documents"] == DOCUMENTS + 20
+        digest = thalweg.run_json("verify", "--wait-seconds", "60")["digest"]
+        assert digest == digest_of_fresh_stores(thalweg, tmp_path / "fresh")
+
+        refused = thalweg.run("generations", "drop", name, check=False)
+        assert (refused.returncode, "is live: switch to another one first" in refused.stderr) == (1, True)
+        assert "is live already" in thalweg.run("generations", "switch", name, check=False).stderr
+        assert "there are g0001-" in thalweg.run("generations", "show", "g0009-aaaaaa", check=False).stderr
+
+        thalweg.run("load", "-", text_in=lines(DOCUMENTS + 20, DOCUMENTS + 21))
+        token = thalweg.run_json("load", "-", text_in=lines(DOCUMENTS + 21, DOCUMENTS + 22))["token"]
+        back = thalweg.run_json("generations", "switch", first["name"])
+        assert back["state"] == "live"
+        wait_until(lambda: thalweg.search(q="x")["snapshot"]["generation"] == first["name"], "the old one answers", 60)
+        answer = thalweg.search(q=f"Station {DOCUMENTS + 21}", after=token, wait_seconds=60, k=1)
+        assert answer["snapshot"]["generation"] == first["name"]
+        assert answer["hits"][0]["document_id"] == f"d{DOCUMENTS + 21}"
+
+        thalweg.run("generations", "drop", name)
+        assert [each["name"] for each in thalweg.run_json("generations", "list")["generations"]] == [first["name"]]
+        assert not (old_stores / "generations" / name).exists()
+
+
+def shown(thalweg: Installation, name: str) -> dict[str, Any]:
+    return dict(httpx.get(f"{thalweg.url}/v1/generations/{name}", timeout=30).json())
