@@ -2,7 +2,7 @@
 
 import asyncio
 import copy
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -20,16 +20,24 @@ _POLL_MS = 200
 
 class LogConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka is not typed
     """Reads committed records only; `end_offsets` is the last stable offset of each partition. No automatic commits.
+    With `committed=False` it reads those of open and of aborted transactions too.
 
     `getmany` raises UnreadableBatch at an unreadable batch that is not skipped: records before it have been returned,
     other partitions lose nothing, and the next call raises again.
     """
 
-    def __init__(self, *topics: str, connection: KafkaConnection, skip: Skip = skip_none, **settings: Any) -> None:
+    def __init__(
+        self,
+        *topics: str,
+        connection: KafkaConnection,
+        skip: Skip = skip_none,
+        committed: bool = True,
+        **settings: Any,
+    ) -> None:
         """`settings` are those of aiokafka."""
         super().__init__(
             *topics,
-            isolation_level=READ_COMMITTED,
+            isolation_level=READ_COMMITTED if committed else "read_uncommitted",
             enable_auto_commit=False,
             **aiokafka_options(connection),
             **settings,
@@ -49,9 +57,11 @@ class LogConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka is not ty
         return found
 
 
-async def open_consumer(connection: KafkaConnection, *, skip: Skip = skip_none, **settings: Any) -> LogConsumer:
+async def open_consumer(
+    connection: KafkaConnection, *, skip: Skip = skip_none, committed: bool = True, **settings: Any
+) -> LogConsumer:
     """A started consumer without topics. Raises KafkaError or OSError; AccessDenied where waiting does not help."""
-    consumer = LogConsumer(connection=connection, skip=skip, **settings)
+    consumer = LogConsumer(connection=connection, skip=skip, committed=committed, **settings)
     try:
         await consumer.start()
     except BaseException:
@@ -93,7 +103,7 @@ async def _start(client: Any, connection: KafkaConnection) -> None:
 
 async def read_range(
     consumer: AIOKafkaConsumer, partition: TopicPartition, first: int, end: int, *, most_at_once: int | None = None
-) -> AsyncIterator[Any]:
+) -> AsyncGenerator[Any, None]:
     """The records of a partition from offset `first` on and before `end`. It is the only one assigned then.
 
     Raises UnreadableBatch, KafkaError or OSError.

@@ -117,7 +117,12 @@ class TopicFollower:
 
 
 async def connect(
-    connection: KafkaConnection | None, record_bytes: int, longest_fetch_ms: int = POLL_MS, skip: Skip = skip_none
+    connection: KafkaConnection | None,
+    record_bytes: int,
+    longest_fetch_ms: int = POLL_MS,
+    skip: Skip = skip_none,
+    *,
+    committed: bool = True,
 ) -> LogConsumer:
     """A started consumer without group or topics. Raises KafkaError, OSError or LogUnavailable.
 
@@ -138,6 +143,7 @@ async def connect(
         request_timeout_ms=REQUEST_TIMEOUT_MS,
         metadata_max_age_ms=30_000,
         skip=skip,
+        committed=committed,
     )
 
 
