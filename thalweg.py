@@ -8,6 +8,7 @@ import typer
 from query_api.cli.analytics import app as analytics_commands
 from query_api.cli.app import app as query_commands
 from query_api.cli.collections import app as collection_commands
+from query_api.cli.dead_letters import app as dead_letter_commands
 from query_api.cli.evaluate import app as evaluation_commands
 from query_api.cli.generations import app as generation_commands
 from streams.cli.app import app as stream_commands
@@ -25,6 +26,7 @@ for commands in (
     stream_commands,
     document_commands,
     query_commands,
+    dead_letter_commands,
     analytics_commands,
     collection_commands,
     evaluation_commands,

@@ -28,6 +28,7 @@ from query_api.routes import (
     generations,
     graph,
     operations,
+    redrive,
     retrievals,
     search,
 )
@@ -65,10 +66,12 @@ def create_app(
         service.metrics.add_gauges(partial(gauges, service))
         app.state.service = service
         app.state.evaluations = evaluations.create_evaluations(service)
+        app.state.redrives = redrive.create_redrives(service)
         try:
             yield
         finally:
             await app.state.evaluations.stop()
+            await app.state.redrives.stop()
             await service.aclose()
 
     app = FastAPIOffline(
@@ -98,6 +101,7 @@ def create_app(
         documents,
         collections,
         graph,
+        redrive,
         dead_letters,
         generations,
         operations,

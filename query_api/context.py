@@ -17,7 +17,8 @@ from indexer.runtime.resources import trim_memory_periodically
 from kafka_client.skipped_batches import SkippedBatches
 from query_api.admission import SearchAdmission
 from query_api.circuit_breaker import RESET_SECONDS
-from query_api.dead_letters import DeadLetterReader, RecentDeadLetters
+from query_api.dead_letters.reader import DeadLetterReader
+from query_api.dead_letters.recent import RecentDeadLetters
 from query_api.encoder import LoadEncoder, ServedModel, load_encoder
 from query_api.errors import ApiProblem
 from query_api.index.lag import LagMonitor, UnreadableBatchMonitor
@@ -159,7 +160,7 @@ class Service:
             ),
             worker_watch=WorkerMonitor(settings.storage.data_dir),
             dead_letters=dead_letters,
-            recent_dead_letters=RecentDeadLetters(dead_letters),
+            recent_dead_letters=RecentDeadLetters(locate_broker, topics.dead_letters),
             writer=log_writer(),
             provenance=provenance,
             admission=SearchAdmission(

@@ -54,6 +54,12 @@ class ServiceMetrics:
         self.documents_accepted = Counter(
             "thalweg_documents_accepted", "Documents published, deletes included.", registry=self.registry
         )
+        self.redrives = Counter(
+            "thalweg_dead_letters_redriven",
+            "Dead letters that were to be redriven, by what became of them.",
+            ("outcome",),
+            registry=self.registry,
+        )
 
     def add_gauges(self, gauges: Gauges) -> None:
         """Gauges that are computed at each scrape."""

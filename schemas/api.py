@@ -318,6 +318,9 @@ class ServiceStatus(BaseModel):
     )
     worker: WorkerStatus
     dead_letters_last_day: int | None = Field(description="Null while Kafka is away.")
+    dead_letters_by_reason: dict[str, int] | None = Field(
+        description="Those of the last day; null while Kafka is away."
+    )
     disk_free_bytes: int | None = Field(description="Of the data directory.")
     unreadable_batches: list[UnreadableBatchStatus] = Field(
         description="Batches at which readers stop until a person skips them."

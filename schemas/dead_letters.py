@@ -1,7 +1,8 @@
 """Dead letters: how they name what was wrong in their headers, and how they are shown.
 
 The headers are Kafka Connect's (`DeadLetterQueueReporter` in Apache Kafka), so that its tools read them, and
-`thalweg.reason`.
+`thalweg.reason`. A record that was redriven carries `thalweg.attempts`, a JSON list of its earlier dead letters, and so
+does the dead letter it becomes when it fails again.
 
 An order to skip an unreadable batch is a record of the curation topic with the key
 `<topic>/skip/<partition>:<first>-<last>`. Its value, JSON, repeats it for people, with the reason; a null value takes
@@ -10,16 +11,21 @@ the order back.
 
 import json
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 CONNECT_PREFIX = "__connect.errors."
 REASON_HEADER = "thalweg.reason"
 OMITTED_HEADER = "thalweg.value.omitted"
+ATTEMPTS_HEADER = "thalweg.attempts"
+MAX_EARLIER_ATTEMPTS = 10
+MAX_ATTEMPTS_BYTES = 8 * 1024
 LAST_OFFSET = "last.offset"
 UNREADABLE_BATCH = "unreadable_batch"
 
+POSITION_PATTERN = r"^[0-9]{1,9}:[0-9]{1,18}$"
 _SKIP_KEY = re.compile(rb"([^/]+)/skip/(\d{1,9}):(\d{1,18})-(\d{1,18})")
 
 
@@ -72,6 +78,44 @@ def skipped_batch_headers(
     return (*headers, (REASON_HEADER, UNREADABLE_BATCH.encode()))
 
 
+class EarlierAttempt(BaseModel):
+    """A time at which the same record failed, before it was redriven."""
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int = Field(ge=1, lt=2**31, description="1 for the first.")
+    reason: str = Field(max_length=100)
+    stage: str = Field(max_length=40)
+    at: str = Field(max_length=40, description="RFC 3339 time at which it was set apart.")
+    letter: str = Field(pattern=POSITION_PATTERN, description="Its position on the dead letters topic.")
+    source: str = Field(
+        pattern=POSITION_PATTERN, description="The position of the record that failed, on its own topic."
+    )
+
+    @property
+    def source_offset(self) -> int:
+        return int(self.source.partition(":")[2])
+
+
+_attempts = TypeAdapter(list[EarlierAttempt])
+
+
+def encode_attempts(attempts: Sequence[EarlierAttempt]) -> bytes:
+    """Of more than MAX_EARLIER_ATTEMPTS, the first and the last ones."""
+    kept = attempts if len(attempts) <= MAX_EARLIER_ATTEMPTS else [attempts[0], *attempts[1 - MAX_EARLIER_ATTEMPTS :]]
+    return _attempts.dump_json(list(kept))
+
+
+def decode_attempts(header: bytes | None) -> list[EarlierAttempt]:
+    """Oldest first; none for a header that this program did not write: producers send what they like."""
+    if not header or len(header) > MAX_ATTEMPTS_BYTES:
+        return []
+    try:
+        return _attempts.validate_json(header)
+    except ValidationError:
+        return []
+
+
 class DeadLetterSummary(BaseModel):
     """A dead letter in a list. Bytes that are no plain text are shown escaped, as in `a\\x00b`."""
 
@@ -89,6 +133,10 @@ class DeadLetterSummary(BaseModel):
         "the value cannot be decoded so far.",
     )
     omitted: str | None = Field(None, description="Set where the value was too large to be kept: how large it was.")
+    attempt: int = Field(1, description="How often the record has failed, this time included.")
+    earlier_attempts: list[EarlierAttempt] = Field(
+        [], description=f"Oldest first; of more than {MAX_EARLIER_ATTEMPTS}, the first and the last ones."
+    )
 
 
 class DeadLetterDetail(DeadLetterSummary):

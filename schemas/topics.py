@@ -47,6 +47,10 @@ class TopicNames:
     def graph(self, generation: str) -> str:
         return f"{self.prefix}graph.{generation}.v1"
 
+    def is_graph(self, topic: str) -> bool:
+        """Whether this is the graph topic of some generation."""
+        return topic.startswith(f"{self.prefix}graph.") and topic.endswith(".v1")
+
 
 def topic_specs(kafka: KafkaSettings, generation: str | None = None) -> list[TopicSpec]:
     """All topics of an installation, as `thalweg topics create` makes them; the graph topic is that of a generation."""

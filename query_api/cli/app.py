@@ -1,15 +1,12 @@
-"""The query service's commands: `thalweg serve`, `search`, `status` and `dead-letters`.
+"""The query service's commands: `thalweg serve`, `search` and `status`; and what commands share.
 
 What takes time to import is imported in the command that needs it.
 """
 
 import json
-import sys
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote
 
 import typer
 
@@ -23,8 +20,6 @@ if TYPE_CHECKING:
     from query_api.client import ServiceClient
 
 app = typer.Typer()
-dead_letters_app = typer.Typer(no_args_is_help=True, help="Look at what could not be indexed, or read.")
-app.add_typer(dead_letters_app, name="dead-letters")
 
 DataDir = Annotated[Path | None, typer.Option(help="The data directory.", show_default="thalweg-data", file_okay=False)]
 Url = Annotated[str | None, typer.Option(help="The service's address, instead of what runs on the data directory.")]
@@ -126,79 +121,6 @@ def status(as_json: Json = False, url: Url = None, data_dir: DataDir = None) -> 
     from query_api.cli.display import show_status
 
     show_answer("/v1/status", {}, show_status, as_json=as_json, url=url, data_dir=data_dir)
-
-
-@dead_letters_app.command("list")
-@plain_failures()
-def list_dead_letters(
-    reason: Annotated[str | None, typer.Option(help="Only with this reason, such as not_json.")] = None,
-    since: Annotated[str | None, typer.Option(help="Only from then on: 15m, 2h, 7d ago, or an RFC 3339 time.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Letters a page.")] = 20,
-    cursor: Annotated[str | None, typer.Option(help="Go on after an earlier page.")] = None,
-    as_json: Json = False,
-    url: Url = None,
-    data_dir: DataDir = None,
-) -> None:
-    """List dead letters, newest first: position, time, reason, key, and what was wrong."""
-    from query_api.cli.display import show_dead_letters
-
-    params = {"reason": reason, "since": since, "limit": limit, "cursor": cursor}
-    show = partial(show_dead_letters, filtered=any(given is not None for given in (reason, since, cursor)))
-    show_answer("/v1/dead-letters", params, show, as_json=as_json, url=url, data_dir=data_dir)
-
-
-@dead_letters_app.command("show")
-@plain_failures()
-def show_dead_letter(
-    position: Annotated[str, typer.Argument(help="<partition>:<offset>, as `dead-letters list` prints it.")],
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Write the original bytes, as they came, and nothing else.")
-    ] = False,
-    as_json: Json = False,
-    url: Url = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Show one dead letter: where it came from, what was wrong, and its original bytes, escaped."""
-    from query_api.cli.display import show_dead_letter as show
-
-    path = f"/v1/dead-letters/{quote(position, safe=':')}"
-    if not raw:
-        show_answer(path, {}, show, as_json=as_json, url=url, data_dir=data_dir)
-        return
-    with closing(service_client(url, data_dir)) as client:
-        sys.stdout.buffer.write(client.get_bytes(path, {"raw": True}))
-        sys.stdout.buffer.flush()
-
-
-@dead_letters_app.command("skip")
-@plain_failures()
-def skip_batch(
-    topic: Annotated[str, typer.Argument(help="The topic, as `thalweg status` names it.")],
-    position: Annotated[str, typer.Argument(help="<partition>:<offset> of the batch.")],
-    as_json: Json = False,
-    url: Url = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Skip a batch that cannot be read. It is lost to the index; a dead letter records it."""
-    from query_api.cli.display import PlainConsole
-    from schemas.errors import MalformedToken, WrongSetting
-    from schemas.ids import parse_positions
-
-    try:
-        ((partition, offset),) = parse_positions(position).items()
-    except (MalformedToken, ValueError) as error:
-        raise WrongSetting(f"{position[:40]!r} is not '<partition>:<offset>', such as '3:17'.") from error
-    order = {"topic": topic, "partition": partition, "offset": offset}
-    with closing(service_client(url, data_dir)) as client:
-        answer = client.post("/v1/dead-letters/skip", json.dumps(order).encode())
-    if as_json:
-        print_json(answer)
-    else:
-        PlainConsole(soft_wrap=True).print(
-            f"Offsets {answer['first']} to {answer['last']} of {answer['topic']} partition {answer['partition']} are "
-            "skipped; what follows is read within seconds. Send their documents again, if you know them.",
-            highlight=False,
-        )
 
 
 def given(**blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -120,7 +120,9 @@ def show_status(console: Console, status: JSONObject) -> None:
         table.add_row("misplaced", f"{misplaced:,} documents are not only where Kafka's default partitioner puts them")
     table.add_row("provenance", f"{status['provenance_buffered']} waiting, {status['provenance_dropped']} dropped")
     letters = status["dead_letters_last_day"]
-    table.add_row("dead letters", "unknown" if letters is None else f"{letters:,} within a day")
+    reasons = status.get("dead_letters_by_reason") or {}
+    named = "".join(f"\n{count:,} {escape(reason)}" for reason, count in reasons.items())
+    table.add_row("dead letters", "unknown" if letters is None else f"{letters:,} within a day{named}")
     table.add_row("memory", f"{status['memory_bytes'] / MIB:,.0f} MiB")
     table.add_row("running for", f"{status['uptime_seconds']:,.0f} s, version {status['version']}")
     console.print(table, highlight=False)
@@ -131,9 +133,10 @@ def show_status(console: Console, status: JSONObject) -> None:
 def show_dead_letters(console: Console, page: JSONObject, *, filtered: bool) -> None:
     """Two lines a letter, and how to see more. `filtered` says whether only some were asked for."""
     for letter in page["dead_letters"]:
+        again = f"  [yellow]attempt {letter['attempt']:,}[/yellow]" if letter.get("attempt", 1) > 1 else ""
         console.print(
             f"[bold]{letter['position']:>8}[/bold]  {letter['at'][:19]}Z  [red]{escape(letter['reason'])}[/red]  "
-            f"{escape(letter['key'] or '(no key)')}  [dim]({_size(letter)})[/dim]",
+            f"{escape(letter['key'] or '(no key)')}  [dim]({_size(letter)})[/dim]{again}",
             highlight=False,
         )
         console.print(f"          {escape(snippet(letter['message']))}", highlight=False)
@@ -159,14 +162,70 @@ def show_dead_letter(console: Console, letter: JSONObject) -> None:
         ("message", letter["message"]),
         ("time", letter["at"]),
         ("size", _size(letter)),
+        *(
+            (
+                f"before {each['number']}",
+                f"{each['reason']}, at the stage {each['stage']}, {each['at']}, {each['letter']}",
+            )
+            for each in letter.get("earlier_attempts", ())
+        ),
         *(("header", f"{name}: {text}") for name, text in letter["headers"].items()),
     ]
     for name, text in rows:
-        console.print(f"[dim]{name:<8}[/dim] {escape(text)}", highlight=False)
+        console.print(f"[dim]{name:<9}[/dim] {escape(text)}", highlight=False)
     console.print()
     console.print(escape(letter["preview"]), highlight=False)
     if not letter["preview_is_all"] and not letter["omitted"]:
         console.print("… --raw writes all of it", highlight=False, style="dim")
+
+
+SKIPPED = {"resolved": "newer", "already_redriven": "before", "refused": "refused"}
+
+
+def show_redrive(console: Console, state: JSONObject) -> None:
+    """A line for each dead letter that was not redriven, in a dry run for each; then how many, and what comes next."""
+    dry_run = state["order"]["dry_run"]
+    for letter in state["letters"]:
+        if letter["outcome"] == "redriven" and not dry_run:
+            continue
+        mark = SKIPPED.get(letter["outcome"], "redrive")
+        console.print(
+            f"[bold]{letter['position']:>8}[/bold]  {mark:<8}  [red]{escape(letter['reason'])}[/red]  "
+            f"{escape(letter['key'] or '(no key)')}  {escape(letter['message'] or '')}",
+            highlight=False,
+        )
+    judged = sum(state[outcome] for outcome in ("redriven", "resolved", "already_redriven", "refused"))
+    if judged > len(state["letters"]):
+        console.print(f"          … and {judged - len(state['letters']):,} more", highlight=False, style="dim")
+    if state["state"] == "running":
+        console.print(f"Begun. GET /v1/dead-letters/redrive/{state['id']} tells how far it is.", highlight=False)
+        return
+    if state["matched"] or state["message"] is None:
+        console.print(_redriven(state, dry_run=dry_run), highlight=False)
+    if state["message"] and state["state"] == "done":
+        console.print(escape(state["message"]), highlight=False)
+    if state["failed_again"]:
+        console.print(
+            f"{state['failed_again']:,} failed again: 'thalweg dead-letters list' shows why.",
+            highlight=False,
+            style="yellow",
+        )
+    if state["token"]:
+        console.print(f"token {state['token']}", highlight=False, style="dim")
+
+
+def _redriven(state: JSONObject, *, dry_run: bool) -> str:
+    parts = [f"{state['redriven']:,} {'would be redriven' if dry_run else 'redriven'}"]
+    parts += [
+        f"{state[outcome]:,} {words}"
+        for outcome, words in (
+            ("resolved", "replaced since by a newer record"),
+            ("already_redriven", "redriven before"),
+            ("refused", "cannot be redriven"),
+        )
+        if state[outcome]
+    ]
+    return ", ".join(parts) + "."
 
 
 def _size(letter: JSONObject) -> str:

@@ -9,7 +9,8 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 from fastapi import APIRouter, Path, Query, Response
 
-from query_api.dead_letters import LetterRecord, NothingToSkip, detail, skip_batch
+from query_api.dead_letters.records import LetterRecord, detail
+from query_api.dead_letters.skip import NothingToSkip, skip_batch
 from query_api.errors import ApiProblem, log_unavailable, problem_responses
 from query_api.index.follower import LogUnavailable
 from query_api.ingest.producer import BrokerUnavailable

@@ -85,6 +85,7 @@ async def status(service: ServiceOf) -> ServiceStatus:
         lag_seconds=round(max(each.seconds for each in searchable.values()), 3) if known else None,
         worker=service.worker_watch.status(),
         dead_letters_last_day=service.recent_dead_letters.count,
+        dead_letters_by_reason=service.recent_dead_letters.reasons,
         disk_free_bytes=service.worker_watch.disk_free_bytes,
         unreadable_batches=[
             UnreadableBatchStatus(

@@ -10,7 +10,8 @@ import httpx
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from query_api import dead_letters
+from query_api.dead_letters import reader
+from query_api.dead_letters.recent import RecentDeadLetters
 from schemas.errors import MalformedEvent
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.records import SourceRecord, letter_headers, omitted_headers
@@ -73,7 +74,7 @@ async def burials(kafka: str, topic_prefix: str, tmp_path: Path) -> AsyncIterato
 async def test_they_are_listed_newest_first_page_by_page_whatever_the_partition(
     burials: Burials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dead_letters, "WINDOW_RECORDS", 3)
+    monkeypatch.setattr(reader, "WINDOW_RECORDS", 3)
     assert await burials.page() == {"dead_letters": [], "next_cursor": None, "looked_at": 0}
     for number in range(20):
         await burials.bury(number, "bad_key" if number % 5 == 0 else "not_json")
@@ -102,17 +103,24 @@ async def test_they_are_found_by_reason_and_by_time(burials: Burials, monkeypatc
     weeks = int(time.time() - BEGAN_MS / 1000) // (7 * 24 * 60 * 60)
     assert await burials.keys(since=f"{weeks}w") == []
     assert len(await burials.keys(since=f"{weeks + 1}w")) == 12
-    monkeypatch.setattr(dead_letters, "LOOKED_AT_MOST", 4)
-    monkeypatch.setattr(dead_letters, "WINDOW_RECORDS", 2)
+    monkeypatch.setattr(reader, "LOOKED_AT_MOST", 4)
+    monkeypatch.setattr(reader, "WINDOW_RECORDS", 2)
     page = await burials.page(reason="unheard_of")
     assert (page["dead_letters"], page["looked_at"], page["next_cursor"]) == ([], 4, "0:4,1:4")
 
 
-async def test_those_of_a_time_are_counted_without_being_read(burials: Burials, kafka: str) -> None:
-    for number in range(5):
-        await burials.bury(number)
-    reader = dead_letters.DeadLetterReader(lambda: plaintext(kafka), burials.topic)
-    assert [await reader.count_since(BEGAN_MS + 1_000 * number) for number in (-9, 0, 1, 3, 5)] == [5, 5, 4, 2, 0]
+async def test_those_of_a_day_are_counted_by_reason_and_what_came_since_is_added(burials: Burials, kafka: str) -> None:
+    day_later_ms = BEGAN_MS + 24 * 60 * 60 * 1000
+    for number in range(0, 600, 100):
+        await burials.bury(number, "bad_key" if number == 500 else "not_json")
+    recent = RecentDeadLetters(lambda: plaintext(kafka), burials.topic, lambda: day_later_ms + 200_000)
+    assert (recent.count, recent.notes()) == (None, [])
+    await recent.count_new()
+    assert (recent.count, recent.reasons) == (4, {"not_json": 3, "bad_key": 1}), "two are older than a day"
+    await burials.bury(600, "bad_key")
+    await recent.count_new()
+    assert recent.reasons == {"not_json": 3, "bad_key": 2}
+    assert "5 records became dead letters within a day (3 not_json, 2 bad_key)" in recent.notes()[0]
 
 
 async def test_one_is_shown_with_its_source_its_reason_and_its_bytes(burials: Burials) -> None:

@@ -37,6 +37,7 @@ class WorkerProcess:
     prefix: str
     data_dir: Path
     settings: dict[str, str] = field(default_factory=dict)
+    program: str = "thalweg"  # a module
 
     def start(self) -> None:
         self.port = free_port()
@@ -52,7 +53,7 @@ class WorkerProcess:
         self.data_dir.mkdir(parents=True, exist_ok=True)
         with (self.data_dir / "worker.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "thalweg", "worker"],
+                [sys.executable, "-m", self.program, "worker"],
                 env=os.environ | environment,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
@@ -99,8 +100,10 @@ class WorkerProcess:
 
 
 @contextmanager
-def running_worker(kafka: str, prefix: str, data_dir: Path, **settings: str) -> Iterator[WorkerProcess]:
-    worker = WorkerProcess(kafka, prefix, data_dir, settings)
+def running_worker(
+    kafka: str, prefix: str, data_dir: Path, program: str = "thalweg", **settings: str
+) -> Iterator[WorkerProcess]:
+    worker = WorkerProcess(kafka, prefix, data_dir, settings, program)
     worker.start()
     try:
         worker.wait_ready()

@@ -20,12 +20,6 @@ from tests.support.fakes.engine import make_hit
 
 HIT = json.loads(make_hit(1).model_dump_json(by_alias=True))
 META = {"snapshot": {"positions": "0:7", "generation": "g0001"}}
-POISON = b'{"id": \x00\xff'
-LETTER = {
-    "position": "3:17", "key": "docs/[bold]a", "source": {"topic": "t", "partition": 3, "offset": 9}, "stage": "decode",
-    "reason": "not_json", "message": "The record is not JSON.", "at": "2026-11-22T04:00:00+00:00", "bytes": 9,
-    "omitted": None, "headers": {"content-type": "text/plain"}, "preview": '{"id": \\x00\\xff', "preview_is_all": True,
-}  # fmt: skip
 DONE = {"retrieval_id": "r_1", "hits": 1, "timings": {"total": 0.02}, "failed_channels": {}}
 
 
@@ -42,10 +36,6 @@ class StubClient:
 
     def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         return {"path": path, "params": params}
-
-    def get_bytes(self, path: str, params: dict[str, Any]) -> bytes:
-        assert (path, params) == ("/v1/dead-letters/3:17", {"raw": True})
-        return POISON
 
     def close(self) -> None:
         return
@@ -112,58 +102,6 @@ def test_json_is_the_answer_and_nothing_else(monkeypatch: pytest.MonkeyPatch) ->
     assert json.loads(result.stdout) == {"path": "/v1/status", "params": None}
 
 
-class LettersClient(StubClient):
-    """Holds one dead letter."""
-
-    def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        self.asked = {"path": path, "params": params}
-        if path == "/v1/dead-letters":
-            return {"dead_letters": [LETTER], "next_cursor": "3:17", "looked_at": 1}
-        return LETTER
-
-
-def test_dead_letters_are_listed_and_shown_so_that_a_person_sees_what_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
-    stub = LettersClient([])
-    monkeypatch.setattr(app, "service_client", lambda url, data_dir: stub)
-    listed = CliRunner().invoke(app.app, ["dead-letters", "list", "--reason", "not_json", "--since", "2h"])
-    assert listed.exit_code == Exit.OK
-    assert stub.asked["params"] == {"reason": "not_json", "since": "2h", "limit": 20}
-    assert all(word in listed.output for word in ("3:17", "not_json", "docs/[bold]a", "not JSON.", "--cursor 3:17"))
-    shown = CliRunner().invoke(app.app, ["dead-letters", "show", "3:17"])
-    assert stub.asked["path"] == "/v1/dead-letters/3:17"
-    assert all(word in shown.output for word in ("t 3:9", "at the stage decode", '{"id": \\x00\\xff', "content-type"))
-    as_json = CliRunner().invoke(app.app, ["dead-letters", "show", "3:17", "--json"])
-    assert json.loads(as_json.stdout) == LETTER
-    raw = CliRunner().invoke(app.app, ["dead-letters", "show", "3:17", "--raw"])
-    assert raw.stdout_bytes == POISON
-
-
-class NoLettersClient(StubClient):
-    """Holds no dead letter."""
-
-    def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        return {"dead_letters": [], "next_cursor": None, "looked_at": 0}
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ([], "There are no dead letters."),
-        (["--limit", "5"], "There are no dead letters."),
-        (["--reason", "not_json"], "There are no such dead letters."),
-        (["--since", "2h"], "There are no such dead letters."),
-    ],
-)
-def test_no_dead_letters_is_good_news_and_no_failure(
-    monkeypatch: pytest.MonkeyPatch, options: list[str], told: str
-) -> None:
-    monkeypatch.setattr(app, "service_client", lambda url, data_dir: NoLettersClient([]))
-    listed = CliRunner().invoke(app.app, ["dead-letters", "list", *options])
-    assert (listed.exit_code, listed.output) == (Exit.OK, f"{told}\n")
-    as_json = CliRunner().invoke(app.app, ["dead-letters", "list", *options, "--json"])
-    assert (as_json.exit_code, json.loads(as_json.stdout)["dead_letters"]) == (Exit.OK, [])
-
-
 def test_no_service_is_exit_code_3_and_says_how_to_start_one(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -180,7 +118,7 @@ def test_a_folder_that_is_no_data_directory_is_refused_and_no_other_service_is_a
     if by_setting:
         monkeypatch.setenv("THALWEG_STORAGE__DATA_DIR", str(tmp_path))
     given = [] if by_setting else ["--data-dir", str(tmp_path)]
-    for command in (["search", "river"], ["status"], ["dead-letters", "list"]):
+    for command in (["search", "river"], ["status"]):
         result = CliRunner().invoke(app.app, [*command, *given])
         assert result.exit_code == Exit.UNREACHABLE
         assert f"{tmp_path} is no data directory" in result.output

@@ -115,7 +115,7 @@ async def test_a_worker_that_is_in_trouble_and_dead_letters_are_notes_and_in_the
     state = WorkerState(at_ms=time.time_ns() // 1_000_000, phase="failed", last_failure="StoreFailure: torn")
     write_state(tmp_path, state)
     service = running.service
-    service.recent_dead_letters.count = 3
+    service.recent_dead_letters.reasons = {"not_json": 2, "too_large": 1}
     await eventually(lambda: service.worker_watch.status().state == "failed")
     readiness = await running.get("/readyz")
     assert readiness.status_code == 200
@@ -176,7 +176,8 @@ async def test_a_service_that_is_too_far_behind_is_not_ready_and_goes_on_searchi
 async def test_the_description_of_the_interface_is_complete(running: Running) -> None:
     described = (await running.get("/openapi.json")).json()
     assert set(described["paths"]) == {
-        "/v1/search", "/v1/dead-letters", "/v1/dead-letters/skip", "/v1/dead-letters/{position}", "/v1/documents",
+        "/v1/search", "/v1/dead-letters", "/v1/dead-letters/skip", "/v1/dead-letters/redrive",
+        "/v1/dead-letters/redrive/{redrive_id}", "/v1/dead-letters/{position}", "/v1/documents",
         "/v1/documents/{document_id}", "/v1/formats", "/v1/chunks/{chunk_id}",
         "/v1/nodes/{node_id}", "/v1/graph", "/v1/retrievals", "/v1/retrievals/{retrieval_id}",
         "/v1/retrievals/{retrieval_id}/feedback", "/v1/analytics/popular-chunks", "/v1/analytics/chunks/{chunk_id}",

@@ -7,8 +7,9 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.structs import ConsumerRecord
 
-from query_api import dead_letters
-from query_api.dead_letters import PREVIEW_BYTES, DeadLetterReader, LetterRecord, detail, escaped, summary
+from query_api.dead_letters import reader
+from query_api.dead_letters.reader import DeadLetterReader
+from query_api.dead_letters.records import PREVIEW_BYTES, LetterRecord, detail, escaped, summary
 from query_api.index.follower import Span
 from schemas.dead_letters import OMITTED_HEADER, DeadLetterSummary
 from tests.support.kafka import plaintext
@@ -40,7 +41,7 @@ class OneLetter:
 async def test_letters_are_decoded_outside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that were refused for their metadata are just those that take a second."""
     threads = []
-    summary = dead_letters.summary
+    summary = reader.summary
 
     def noted(record: LetterRecord) -> DeadLetterSummary:
         threads.append(threading.current_thread())
@@ -52,9 +53,9 @@ async def test_letters_are_decoded_outside_the_event_loop(monkeypatch: pytest.Mo
     async def one_partition(*_: Any) -> dict[int, Span]:
         return {0: Span(0, 1)}
 
-    monkeypatch.setattr(dead_letters, "summary", noted)
-    monkeypatch.setattr(dead_letters, "connect", connected)
-    monkeypatch.setattr(dead_letters, "spans_of", one_partition)
+    monkeypatch.setattr(reader, "summary", noted)
+    monkeypatch.setattr(reader, "connect", connected)
+    monkeypatch.setattr(reader, "spans_of", one_partition)
     page = await DeadLetterReader(lambda: plaintext("broker"), "d").page(reason=None, since_ms=None, before={}, limit=5)
     assert [(letter.position, letter.key) for letter in page.dead_letters] == [("0:0", "c/a")]
     assert threading.main_thread() not in threads

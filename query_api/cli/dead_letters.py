@@ -1,0 +1,201 @@
+"""The commands `thalweg dead-letters …`: list, show, redrive, skip."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from query_api.cli.app import DataDir, Json, Url, print_json, service_client, show_answer
+from query_api.client import ServiceClient
+from schemas.errors import Exit, Failure, WrongSetting, plain_failures
+
+app = typer.Typer()
+commands = typer.Typer(no_args_is_help=True, help="Look at what could not be indexed, or read, and send it again.")
+app.add_typer(commands, name="dead-letters")
+
+POLL_SECONDS = 0.2
+
+
+@commands.command("list")
+@plain_failures()
+def list_dead_letters(
+    reason: Annotated[str | None, typer.Option(help="Only with this reason, such as not_json.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only from then on: 15m, 2h, 7d ago, or an RFC 3339 time.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Letters a page.")] = 20,
+    cursor: Annotated[str | None, typer.Option(help="Go on after an earlier page.")] = None,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """List dead letters, newest first: position, time, reason, key, and what was wrong."""
+    from query_api.cli.display import show_dead_letters
+
+    params = {"reason": reason, "since": since, "limit": limit, "cursor": cursor}
+    show = partial(show_dead_letters, filtered=any(given is not None for given in (reason, since, cursor)))
+    show_answer("/v1/dead-letters", params, show, as_json=as_json, url=url, data_dir=data_dir)
+
+
+@commands.command("show")
+@plain_failures()
+def show_dead_letter(
+    position: Annotated[str, typer.Argument(help="<partition>:<offset>, as `dead-letters list` prints it.")],
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Write the original bytes, as they came, and nothing else.")
+    ] = False,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Show one dead letter: where it came from, what was wrong, and its original bytes, escaped."""
+    from query_api.cli.display import show_dead_letter as show
+
+    path = f"/v1/dead-letters/{quote(position, safe=':')}"
+    if not raw:
+        show_answer(path, {}, show, as_json=as_json, url=url, data_dir=data_dir)
+        return
+    with closing(service_client(url, data_dir)) as client:
+        sys.stdout.buffer.write(client.get_bytes(path, {"raw": True}))
+        sys.stdout.buffer.flush()
+
+
+@commands.command("redrive")
+@plain_failures()
+def redrive(
+    positions: Annotated[
+        list[str] | None, typer.Argument(help="<partition>:<offset>, as `dead-letters list` prints them.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every dead letter that is kept.")] = False,
+    reason: Annotated[
+        list[str] | None, typer.Option(help="Only with this reason, such as too_large; may be repeated.")
+    ] = None,
+    collection: Annotated[str | None, typer.Option(help="Only of this collection.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only from then on: 15m, 2h, 7d ago, or an RFC 3339 time.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Wait until the worker has read what was redriven.")
+    ] = True,
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Send the records of dead letters again, once what was wrong is mended.
+
+    A dead letter is redriven once; if its record fails again, that is a new dead letter. Where a newer record of the
+    document was indexed or deleted since, nothing is sent. Run again, it sends nothing twice. Exits with 1 where a dead
+    letter cannot be redriven, or is one again.
+    """
+    from query_api.cli.display import PlainConsole, show_redrive
+
+    if not (positions or everything or reason or collection or since):
+        raise WrongSetting(
+            "Say which dead letters: positions (`thalweg dead-letters list` prints them), --reason, --collection, "
+            "--since, or --all. With --dry-run nothing is sent."
+        )
+    if everything and positions:
+        raise WrongSetting("Give positions or --all, not both: positions redrive only these.")
+    order: dict[str, Any] = {
+        "all": everything or None,
+        "ids": positions or None,
+        "reason": reason or None,
+        "collection": collection,
+        "since": since,
+        "dry_run": dry_run or None,
+    }
+    body = json.dumps({name: value for name, value in order.items() if value is not None}).encode()
+    with closing(service_client(url, data_dir)) as client:
+        state = client.post("/v1/dead-letters/redrive", body)
+        if wait:
+            state = _followed(client, state, quiet=as_json)
+    if as_json:
+        print_json(state)
+    else:
+        show_redrive(PlainConsole(soft_wrap=True), state)
+    if state["state"] == "failed":
+        raise Failure(state["message"])
+    if state["refused"] or state["failed_again"]:
+        raise typer.Exit(Exit.FAILED)
+
+
+def _followed(client: ServiceClient, state: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
+    """The state once it has ended, with a bar meanwhile."""
+    path = f"/v1/dead-letters/redrive/{state['id']}"
+    with _progress(quiet=quiet) as update:
+        while True:
+            state = client.get(path)
+            update(state)
+            if state["state"] != "running":
+                return state
+            time.sleep(POLL_SECONDS)
+
+
+STAGES = {"reading": "looking at dead letters", "redriving": "redriving", "following": "waiting for the worker"}
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from query_api.cli.display import PlainConsole
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=PlainConsole(stderr=True), disable=quiet, transient=True) as progress:
+        bar = progress.add_task(STAGES["reading"], total=None)
+
+        def update(state: dict[str, Any]) -> None:
+            done, total = state["looked_at"], state["to_look_at"]
+            if state["stage"] in ("redriving", "following"):
+                total = state["matched"]
+                done = sum(state[outcome] for outcome in ("redriven", "resolved", "already_redriven", "refused"))
+            progress.update(bar, description=STAGES.get(state["stage"], "done"), completed=done, total=total or None)
+
+        yield update
+
+
+@commands.command("skip")
+@plain_failures()
+def skip_batch(
+    topic: Annotated[str, typer.Argument(help="The topic, as `thalweg status` names it.")],
+    position: Annotated[str, typer.Argument(help="<partition>:<offset> of the batch.")],
+    as_json: Json = False,
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Skip a batch that cannot be read. It is lost to the index; a dead letter records it."""
+    from query_api.cli.display import PlainConsole
+    from schemas.errors import MalformedToken
+    from schemas.ids import parse_positions
+
+    try:
+        ((partition, offset),) = parse_positions(position).items()
+    except (MalformedToken, ValueError) as error:
+        raise WrongSetting(f"{position[:40]!r} is not '<partition>:<offset>', such as '3:17'.") from error
+    order = {"topic": topic, "partition": partition, "offset": offset}
+    with closing(service_client(url, data_dir)) as client:
+        answer = client.post("/v1/dead-letters/skip", json.dumps(order).encode())
+    if as_json:
+        print_json(answer)
+    else:
+        PlainConsole(soft_wrap=True).print(
+            f"Offsets {answer['first']} to {answer['last']} of {answer['topic']} partition {answer['partition']} are "
+            "skipped; what follows is read within seconds. Send their documents again, if you know them.",
+            highlight=False,
+        )

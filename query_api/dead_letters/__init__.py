@@ -1,0 +1,1 @@
+"""Dead letters: read, counted, redriven; and the order to skip a batch."""

@@ -1,0 +1,138 @@
+"""Dead letters for people: read from the end of their topic a window at a time."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiokafka import TopicPartition
+
+from kafka_client.async_clients import read_range
+from kafka_client.unreadable_batches import skip_all
+from query_api.dead_letters.records import LetterRecord, reason_of, summary
+from query_api.index.follower import LocateBroker, Span, connect, spans_of
+from schemas.dead_letters import DeadLetterPage, DeadLetterSummary
+from schemas.ids import Position, format_positions
+
+WINDOW_RECORDS = 50
+LOOKED_AT_MOST = 5_000
+PAGE_SECONDS = 8.0
+ANSWER_SECONDS = 20.0
+FETCH_BYTES = 1024 * 1024
+READERS = 2
+
+
+@dataclass
+class _Scan:
+    """A partition scanned from its newest record down to `low`. Below `high` nothing has been looked at.
+
+    `found` holds (time, offset, letter), the newest first.
+    """
+
+    partition: int
+    low: int
+    high: int
+    found: deque[tuple[int, int, DeadLetterSummary]] = field(default_factory=deque)
+
+    @property
+    def is_over(self) -> bool:
+        return not self.found and self.high <= self.low
+
+    @property
+    def following(self) -> int:
+        """The end of what a next page has to look at."""
+        return self.found[0][1] + 1 if self.found else max(self.low, self.high)
+
+
+def _records_left(scan: _Scan) -> int:
+    """Records that have not been looked at; of the scans that have found nothing, the longest goes on first."""
+    return scan.high - scan.low
+
+
+class DeadLetterReader:
+    """Every call reads with a consumer of its own, without a group. Raises KafkaError, OSError, TimeoutError or
+    LogUnavailable when the topic cannot be read."""
+
+    def __init__(self, locate_broker: LocateBroker, topic: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._locate_broker = locate_broker
+        self._topic = topic
+        self._clock = clock
+        self._readers = asyncio.Semaphore(READERS)
+
+    async def page(
+        self, *, reason: str | None, since_ms: int | None, before: Mapping[int, int], limit: int
+    ) -> DeadLetterPage:
+        """The newest `limit` letters, by time across partitions and by offset within one, below `before` (partition →
+        offset) where it names one.
+
+        A page ends early, with a cursor, when it has looked at LOOKED_AT_MOST records or for PAGE_SECONDS.
+        """
+        async with self._consumer() as consumer:
+            spans = await spans_of(consumer, self._topic)
+            scans = [
+                _Scan(partition, low, max(low, min(spans[partition].end, before.get(partition, spans[partition].end))))
+                for partition, low in (await self._lows(consumer, spans, since_ms)).items()
+            ]
+            letters: list[DeadLetterSummary] = []
+            looked_at = 0
+            until = self._clock() + PAGE_SECONDS
+            while len(letters) < limit and looked_at < LOOKED_AT_MOST and self._clock() < until:
+                unknown = max(
+                    (scan for scan in scans if not scan.found and not scan.is_over), key=_records_left, default=None
+                )
+                if unknown is not None:
+                    looked_at += await self._look_further(consumer, unknown, reason)
+                    continue
+                newest = max((scan for scan in scans if scan.found), key=lambda scan: scan.found[0][:2], default=None)
+                if newest is None:
+                    break
+                letters.append(newest.found.popleft()[2])
+            is_over = all(scan.is_over for scan in scans)
+            cursor = None if is_over else format_positions({scan.partition: scan.following for scan in scans})
+            return DeadLetterPage(dead_letters=letters, next_cursor=cursor, looked_at=looked_at)
+
+    async def letter(self, position: Position) -> LetterRecord | None:
+        """The whole record, or None where the topic holds none at this position."""
+        async with self._consumer() as consumer:
+            span = (await spans_of(consumer, self._topic)).get(position.partition)
+            if span is None or not span.beginning <= position.offset < span.end:
+                return None
+            records = self._records(consumer, position.partition, position.offset, position.offset + 1)
+            async with aclosing(records):
+                return await anext(records, None)
+
+    async def _lows(self, consumer: Any, spans: Mapping[int, Span], since_ms: int | None) -> dict[int, int]:
+        """The first offset of each partition that is late enough."""
+        if since_ms is None:
+            return {partition: span.beginning for partition, span in spans.items()}
+        asked = {TopicPartition(self._topic, partition): since_ms for partition in spans}
+        found = await consumer.offsets_for_times(asked)
+        return {each.partition: spans[each.partition].end if at is None else at.offset for each, at in found.items()}
+
+    async def _look_further(self, consumer: Any, scan: _Scan, reason: str | None) -> int:
+        first, end = max(scan.low, scan.high - WINDOW_RECORDS), scan.high
+        looked_at = 0
+        async for record in self._records(consumer, scan.partition, first, end):
+            looked_at += 1
+            if reason is None or reason_of(record) == reason:
+                letter = await asyncio.to_thread(summary, record)  # decodes the document: a second for large metadata
+                scan.found.appendleft((record.timestamp_ms, record.offset, letter))
+        scan.high = first
+        return max(1, looked_at)
+
+    async def _records(self, consumer: Any, partition: int, first: int, end: int) -> AsyncGenerator[LetterRecord, None]:
+        place = TopicPartition(self._topic, partition)
+        async for record in read_range(consumer, place, first, end, most_at_once=WINDOW_RECORDS):
+            yield LetterRecord.of(record)
+
+    @asynccontextmanager
+    async def _consumer(self) -> AsyncIterator[Any]:
+        async with self._readers, asyncio.timeout(ANSWER_SECONDS):
+            consumer = await connect(self._locate_broker(), FETCH_BYTES, skip=skip_all)
+            try:
+                yield consumer
+            finally:
+                await consumer.stop()
