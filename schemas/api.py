@@ -297,6 +297,7 @@ class WorkerStatus(BaseModel):
     )
     crashes_in_ten_minutes: int = 0
     last_failure: str | None = None
+    metrics_url: str | None = Field(None, description="Where its metrics are.")
 
 
 class ServiceStatus(BaseModel):

@@ -64,6 +64,7 @@ class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    metrics_url: str = ""
     waiting_for: dict[str, str] = {}
     crashes_ms: tuple[int, ...] = ()
     last_failure: str | None = None

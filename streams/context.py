@@ -109,7 +109,9 @@ class WorkerContext:
     async def create(self) -> None:
         """Returns when the agents take records."""
         began = time.monotonic()
-        server = HealthServer(self._metrics.registry, self._health, self._settings.worker.metrics_port)
+        worker = self._settings.worker
+        server = HealthServer(self._metrics.registry, self._health, worker.metrics_port, worker.metrics_host)
+        self.heartbeat.metrics_url = server.url
         self._cleanup.push_async_callback(asyncio.to_thread, server.close)
         parsers = Parsers.open(self._settings)
         self._cleanup.push_async_callback(parsers.close)
@@ -142,7 +144,7 @@ class WorkerContext:
         self._log.info(
             "worker started",
             generation=generation.name,
-            metrics_port=server.port,
+            metrics=server.url,
             seconds=round(time.monotonic() - began, 2),
         )
 

@@ -51,8 +51,16 @@ class WorkerBlock(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    metrics_host: str = Field(
+        "127.0.0.1",
+        description="Address for /metrics, /livez and /readyz, which ask for no key: another one than loopback for a "
+        "Prometheus on another machine.",
+    )
     metrics_port: int = Field(
-        0, ge=0, le=65_535, description="Port on 127.0.0.1 for /metrics, /livez and /readyz; 0 takes a free one."
+        0,
+        ge=0,
+        le=65_535,
+        description="Its port; 0 takes a free one. `thalweg status` and the log of the worker show the address.",
     )
     batch_records: int = Field(
         1000, ge=1, le=10_000, description="Most records taken at once. More makes bulk loads a little faster."

@@ -247,7 +247,9 @@ def worker_text(worker: JSONObject) -> str:
         text += f", heard of {worker['heard_seconds_ago']:,.0f} s ago"
     if worker["waiting_for"] and worker["state"] in ("starting", "running"):
         text += f", waits for {', '.join(worker['waiting_for'])}"
-    return text + (f", {crashes} crashes in ten minutes" if crashes else "")
+    text += f", {crashes} crashes in ten minutes" if crashes else ""
+    is_up = worker["state"] in ("starting", "running") and worker.get("metrics_url")
+    return text + (f", metrics at {worker['metrics_url']}" if is_up else "")
 
 
 def lag_text(status: JSONObject) -> str:

@@ -65,6 +65,7 @@ class WorkerMonitor:
             waiting_for=state.waiting_for,
             crashes_in_ten_minutes=sum(self._now_ms() - at < LOOP_SECONDS * 1000 for at in state.crashes_ms),
             last_failure=state.last_failure,
+            metrics_url=state.metrics_url or None,
         )
 
     def notes(self) -> list[str]:

@@ -129,6 +129,7 @@ def worker(
     metrics_port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="Port for /metrics and /readyz.", show_default="a free one")
     ] = None,
+    metrics_host: Annotated[str | None, typer.Option(help="Address for these.", show_default="127.0.0.1")] = None,
     build: Annotated[str | None, typer.Option(hidden=True, help="The generation to build beside the live one.")] = None,
 ) -> None:
     """Run one worker: documents from the topics into the stores."""
@@ -139,7 +140,7 @@ def worker(
     blocks = overrides(
         storage={"data_dir": data_dir},
         kafka={"bootstrap_servers": bootstrap_servers},
-        worker={"metrics_port": metrics_port},
+        worker={"metrics_port": metrics_port, "metrics_host": metrics_host},
     )
     settings = WorkerSettings.load(blocks)
     settings = WorkerSettings.load({**blocks, "kafka": {"bootstrap_servers": find_servers(settings)}})

@@ -1,6 +1,8 @@
 """Whether the worker is well: readiness over HTTP beside its metrics, and its heartbeat in the data directory."""
 
 import asyncio
+import errno
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -11,7 +13,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 import structlog
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
-from schemas.errors import InUse
+from schemas.errors import InUse, WrongSetting
 from schemas.runtime import BEAT_SECONDS, Phase, WorkerState, read_state, write_state
 from streams.ports import LOOPBACK
 from streams.runtime.progress import Progress
@@ -63,25 +65,40 @@ class Health:
             return list(self._missing)
 
 
+class _Server6(WSGIServer):
+    address_family = socket.AF_INET6
+
+
 class _QuietHandler(WSGIRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class names it
         """Logs nothing: there is a scrape every few seconds."""
 
 
 class HealthServer:
-    """Serves metrics and health on 127.0.0.1 from a thread."""
+    """Serves metrics and health over HTTP from a thread."""
 
-    def __init__(self, registry: CollectorRegistry, health: Health, port: int) -> None:
-        """Port 0 takes a free one. Raises InUse."""
+    def __init__(self, registry: CollectorRegistry, health: Health, port: int, host: str = LOOPBACK) -> None:
+        """Port 0 takes a free one. Raises InUse, and WrongSetting for an address that is not one of this machine."""
         self._health = health
         self._metrics_app = make_wsgi_app(registry)
         try:
-            self._server: WSGIServer = make_server(LOOPBACK, port, self._answer, handler_class=_QuietHandler)
+            self._server: WSGIServer = make_server(
+                host,
+                port,
+                self._answer,
+                server_class=_Server6 if ":" in host else WSGIServer,
+                handler_class=_QuietHandler,
+            )
         except OSError as error:
-            raise InUse(
-                f"Port {port} on {LOOPBACK} is in use. Choose another with --metrics-port, or 0 for a free one."
+            if error.errno == errno.EADDRINUSE:
+                raise InUse(
+                    f"Port {port} on {host} is in use. Choose another with --metrics-port, or 0 for a free one."
+                ) from error
+            raise WrongSetting(
+                f"THALWEG_WORKER__METRICS_HOST is {host!r}, where this machine cannot listen: {error.strerror}."
             ) from error
         self.port = int(self._server.server_port)
+        self.url = f"http://{f'[{host}]' if ':' in host else host}:{self.port}/metrics"
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.25}, name="metrics", daemon=True
         )
@@ -129,6 +146,7 @@ class Heartbeat:
         self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
         self._failure: str | None = None
         self._crashes_ms: tuple[int, ...] = ()
+        self.metrics_url = ""
         self._phase: Phase = "starting"
         self._could_write = True
         before = read_state(data_dir)
@@ -169,6 +187,7 @@ class Heartbeat:
             phase=self._phase,
             missing=missing,
             notes=tuple(self._health.notes()),
+            metrics_url=self.metrics_url,
             waiting_for=dict(self._progress.waiting_for),
             crashes_ms=self._crashes_ms,
             last_failure=self._failure,

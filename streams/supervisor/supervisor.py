@@ -46,9 +46,16 @@ class ServiceAddress(BaseModel):
     @property
     def reachable_host(self) -> str:
         """The address under which this machine reaches it."""
-        if self.host == "0.0.0.0":  # noqa: S104 - nothing is bound here
-            return "127.0.0.1"
-        return "[::1]" if self.host in ("::", "::1") else self.host
+        return reachable(self.host)
+
+
+def reachable(host: str) -> str:
+    """The address under which this machine reaches a server that listens on `host`, as it stands in a URL."""
+    if host == "0.0.0.0":  # noqa: S104 - nothing is bound here
+        return "127.0.0.1"
+    if host == "::":
+        return "[::1]"
+    return f"[{host}]" if ":" in host else host
 
 
 class UpSettings(WorkerSettings):
@@ -215,7 +222,7 @@ class Supervisor:
                 "The worker",
                 [*self._command, "worker"],
                 environment=environment,
-                ready_url=f"http://127.0.0.1:{metrics_port}/readyz",
+                ready_url=f"http://{reachable(self._settings.worker.metrics_host)}:{metrics_port}/readyz",
                 log_file=logs / "worker.log",
                 grace_seconds=_WORKER_GRACE_SECONDS,
             ),

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from schemas.errors import InUse
+from schemas.errors import InUse, WrongSetting
 from schemas.runtime import WORKER_FILE, WorkerState, read_state
 from streams.metrics import WorkerMetrics
 from streams.runtime.health import KILLED, Health, HealthServer, Heartbeat
@@ -123,3 +123,18 @@ def test_another_path_says_what_there_is(server: HealthServer) -> None:
 def test_a_port_in_use_is_told_plainly(server: HealthServer) -> None:
     with pytest.raises(InUse, match="--metrics-port"):
         HealthServer(WorkerMetrics().registry, Health([]), server.port)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_the_address_can_be_chosen_and_is_known(host: str) -> None:
+    server = HealthServer(WorkerMetrics().registry, Health([]), 0, host)
+    try:
+        assert httpx.get(server.url, trust_env=False).is_success
+        assert server.url.endswith(f":{server.port}/metrics")
+    finally:
+        server.close()
+
+
+def test_an_address_of_another_machine_is_refused_with_the_setting() -> None:
+    with pytest.raises(WrongSetting, match=r"THALWEG_WORKER__METRICS_HOST is '192.0.2.1'"):
+        HealthServer(WorkerMetrics().registry, Health([]), 0, "192.0.2.1")
