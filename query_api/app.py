@@ -17,7 +17,7 @@ from query_api.errors import MEDIA_TYPE, PROBLEM, install_problem_handlers
 from query_api.health import gauges
 from query_api.index.stores import Stores
 from query_api.middleware import OPEN_PATHS, SAFE_METHODS, AuthMiddleware, BodySizeMiddleware
-from query_api.retrieval.service import SearchEngine
+from query_api.retrieval.pipeline import SearchEngine
 from query_api.routes import (
     analytics,
     collections,

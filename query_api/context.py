@@ -29,12 +29,13 @@ from query_api.index.stores import Stores
 from query_api.index.worker_state import WorkerMonitor
 from query_api.ingest.producer import LogWriter
 from query_api.metrics import ServiceMetrics
-from query_api.process_pool.pool import SearchPool, search_process_count
+from query_api.process_pool import SearchPool, search_process_count
 from query_api.provenance import ProvenanceQueue
-from query_api.rerankers.served import ServedReranker
+from query_api.rerankers.reranker import ServedReranker
 from query_api.retrieval.cache import ResultCache
 from query_api.retrieval.pagination import PinnedSnapshots, reads_tables, snapshot_gone, snapshot_of_page
-from query_api.retrieval.service import Retriever, SearchEngine
+from query_api.retrieval.pipeline import SearchEngine
+from query_api.retrieval.service import Retriever
 from query_api.settings import ServiceSettings
 from query_api.sse.replay import ReplayBuffer
 from query_api.sse.stream import SearchStreams
@@ -134,11 +135,11 @@ class Service:
             metrics.provenance_dropped.inc,
         )
         search_threads = ThreadPoolExecutor(block.search_threads, thread_name_prefix="search")
-        searches = SearchPool(engine.search, search_threads, block)
+        searches = SearchPool(engine, search_threads, block)
         cache = ResultCache(block.cache_entries, block.cache_seconds, block.cache_bytes)
         pinned = PinnedSnapshots(block.cursor_snapshots, block.cursor_seconds)
         retriever = Retriever(
-            engine, model, searches, metrics, provenance, cache, pinned, resumable_seconds=block.replay_seconds
+            model, searches, metrics, provenance, cache, pinned, resumable_seconds=block.replay_seconds
         )
         replay = ReplayBuffer(block.replay_retrievals, block.replay_seconds, block.replay_bytes)
         service = cls(

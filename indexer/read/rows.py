@@ -83,14 +83,6 @@ class FoundChunk(NamedTuple):
     score: float
 
 
-class FoundPassage(NamedTuple):
-    """A passage that keyword search found; `score` is BM25, above 0 and unbounded."""
-
-    passage_id: str
-    key: DocumentKey
-    score: float
-
-
 @dataclass(frozen=True)
 class ContentRows:
     """The content of the text stores without vectors, for comparing stores: all chunk and passage rows, current or not,

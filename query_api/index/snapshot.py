@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from query_api.index.graph.view import GraphView
 from query_api.index.text.snapshot import TextSnapshot
 from schemas.curation import LinkingChoice
 from schemas.hits import SnapshotInfo
-from schemas.ids import DocumentKey, format_positions
+from schemas.ids import format_positions
 
 
 class QueryEncoder(Protocol):
@@ -53,15 +53,6 @@ class Snapshot:
             ),
             as_of=self.text.opened_at.isoformat(),
         )
-
-
-class Candidate(NamedTuple):
-    """A passage that a channel found. `chunk_id` is the chunk it was found by, where the channel looks at chunks."""
-
-    passage_id: str
-    score: float
-    key: DocumentKey
-    chunk_id: str | None = None
 
 
 class PassageReader:

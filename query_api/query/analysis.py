@@ -1,4 +1,4 @@
-"""A question taken apart: its words and the spans that may be names; what kind it is, and its parts."""
+"""Query analysis: words, spans that may be names, intent, and the parts of a question."""
 
 import math
 import re
@@ -15,12 +15,12 @@ from schemas.hits import Understanding
 from schemas.ids import normalise_name
 from schemas.search import MAX_HOPS, Intent, SearchRequest
 
-MAX_WORDS = 64  # of a question that are looked at for names and weights; the channels get the whole of it
+MAX_WORDS = 64  # of a question, for names and weights; the channels get the whole of it
 MAX_NAME_WORDS = 12
 MIN_SINGLE_WORD_LETTERS = 3
 MIN_UNMARKED_WORDS = 3
-KEPT_QUESTIONS = 256
-KEPT_TEXTS = 8_192  # sentences; a search meets each of its parents' several times
+MAX_CACHED_QUESTIONS = 256
+MAX_CACHED_TEXTS = 8_192  # sentences; a search meets each of its parents' several times
 
 _BRACKETS = str.maketrans("()[]{}", "      ")
 _WORD = re.compile(r"[^\W_]+(?:['’.&+#/-][^\W_]+)*[+#]*")
@@ -47,13 +47,13 @@ class Question:
         self.text = text
         self.words = tuple(match.group() for match in _WORD.finditer(text))[:MAX_WORDS]
         stemmer = Stemmer.Stemmer(_STEMMER_LANGUAGE)
-        telling = [word.lower() for word in self.words if word.lower() not in STOP_WORDS]
-        self.stems = tuple(dict.fromkeys(stemmer.stemWord(word) for word in telling))
-        self.word_of_stem = {stemmer.stemWord(word): word for word in reversed(telling)}
+        content_words = [word.lower() for word in self.words if word.lower() not in STOP_WORDS]
+        self.stems = tuple(dict.fromkeys(stemmer.stemWord(word) for word in content_words))
+        self.word_of_stem = {stemmer.stemWord(word): word for word in reversed(content_words)}
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
-        """Made at its first use: until then a search has begun to embed the question."""
+        """Compiled on first use: until then a search has begun to embed the question."""
         longest_first = sorted(self.stems, key=lambda stem: (-len(stem), stem))
         return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})") if longest_first else None
 
@@ -73,27 +73,25 @@ class Question:
         """Every run of words that may be a name, longest first, then left to right.
 
         A run counts when it holds a capital or a digit, or has three words and more; one of stop words alone when each
-        has a capital, as in the name of the band For Against. A single word must be
-        capitalised or hold a digit, be no stop word and have three letters. In a question without any capitals behind
-        its first word, which says nothing about names, every word counts as capitalised.
+        has a capital, as in the name of the band For Against. A single word must be capitalised or hold a digit, be no
+        stop word and have three letters. In a question without capitals after its first word, every word counts as
+        capitalised.
         """
         cased = any(any(letter.isupper() for letter in word) for word in self.words[1:])
         marked = [not cased or not word.islower() or any(map(str.isdigit, word)) for word in self.words]
-        telling = [word.lower() not in STOP_WORDS for word in self.words]
+        is_content = [word.lower() not in STOP_WORDS for word in self.words]
         capitals = [at > 0 and word[0].isupper() for at, word in enumerate(self.words)]
         bare = [normalise_text(word) for word in self.words]
         found = []
         for first in range(len(bare)):
-            is_marked, tells, all_capitals = False, False, True
+            is_marked, has_content, all_capitals = False, False, True
             for last in range(first + 1, min(first + MAX_NAME_WORDS, len(bare)) + 1):
                 at, words = last - 1, last - first
-                is_marked, tells, all_capitals = (
-                    is_marked or marked[at],
-                    tells or telling[at],
-                    all_capitals and capitals[at],
-                )
-                said = tells or (words > 1 and all_capitals)
-                if not said or (not is_marked and words < MIN_UNMARKED_WORDS):
+                is_marked = is_marked or marked[at]
+                has_content = has_content or is_content[at]
+                all_capitals = all_capitals and capitals[at]
+                may_be_name = has_content or (words > 1 and all_capitals)
+                if not may_be_name or (not is_marked and words < MIN_UNMARKED_WORDS):
                     continue
                 name = " ".join(bare[first:last]).strip(_EDGES)
                 if name and (words > 1 or len(name) >= MIN_SINGLE_WORD_LETTERS):
@@ -101,22 +99,22 @@ class Question:
         return sorted(found, key=lambda span: (span.first - span.last, span.first))
 
 
-@lru_cache(KEPT_QUESTIONS)
-def question_of(text: str) -> Question:
-    """Made once for all who ask it: its pattern takes longer to make than to use."""
+@lru_cache(MAX_CACHED_QUESTIONS)
+def analysed_question(text: str) -> Question:
+    """Cached: its pattern takes longer to compile than to use."""
     return Question(text)
 
 
 class WordWeights(NamedTuple):
-    """How much each stem of a question tells."""
+    """The weight of each stem of a question."""
 
     idf: dict[str, float]
     total: float
 
     @classmethod
-    def of(cls, question: Question, weights_of: Callable[[Sequence[str]], Sequence[float]]) -> Self:
+    def from_idf(cls, question: Question, word_weights: Callable[[Sequence[str]], Sequence[float]]) -> Self:
         """By the idf of the collection; words that no text of it holds weigh nothing: no candidate can cover them."""
-        weights = weights_of([question.word_of_stem[stem] for stem in question.stems])
+        weights = word_weights([question.word_of_stem[stem] for stem in question.stems])
         return cls(dict(zip(question.stems, weights, strict=True)), sum(weights))
 
     def share(self, stems: Iterable[str]) -> float:
@@ -124,17 +122,17 @@ class WordWeights(NamedTuple):
         return math.fsum(self.idf.get(stem, 0.0) for stem in stems) / self.total if self.total else 0.0
 
 
-@lru_cache(KEPT_TEXTS)
+@lru_cache(MAX_CACHED_TEXTS)
 def normalise_text(text: str) -> str:
-    """A text normalised as names are, brackets opened rather than dropped: a name in it stands as whole words."""
+    """A text normalised as names are, with the content of brackets kept, so that names in it are whole words."""
     words = (word.strip(_EDGES) for word in normalise_name(text.translate(_BRACKETS)).split())
     return " ".join(word for word in words if word)
 
 
 MAX_PARTS = 4
-LEAST_WORDS_OF_A_SENTENCE = 3
+MIN_SENTENCE_WORDS = 3
 
-# The first that fits tells; the kinds that say most of what is wanted stand first.
+# The first that matches; the most specific come first.
 _INTENTS: Sequence[tuple[Intent, str]] = (
     ("quiz", r"\b(?:quiz|flash ?cards?|test me|test my knowledge|multiple[- ]choice|exam questions?)\b"),
     (
@@ -183,24 +181,24 @@ _COMPARISONS = tuple(
     )
 )
 _VERSUS = re.compile(r"\s+(?:vs\.?|versus)\s+", re.IGNORECASE)
-_BEFORE_A_THING = re.compile(r"[?!.;:,]\s*|\b(?:is|are)\s+", re.IGNORECASE)
-_BEHIND_A_THING = re.compile(r"[?!.;:,]")
+_BEFORE_THING = re.compile(r"[?!.;:,]\s*|\b(?:is|are)\s+", re.IGNORECASE)
+_AFTER_THING = re.compile(r"[?!.;:,]")
 
 
-def understood(question: str, intent: Intent | None = None) -> Understanding:
-    """The question's kind, unless the caller says it, and its parts: none for a question that is one piece."""
+def understand(question: str, intent: Intent | None = None) -> Understanding:
+    """The question's intent, unless the caller gives it, and its parts: none for a question that is one piece."""
     return Understanding(intent=intent or intent_of(question), parts=parts_of(question))
 
 
 def hops_of(request: SearchRequest) -> int | None:
-    """How many steps `expansion` goes: what is to be explained stands near, the rest may be two steps away."""
+    """The depth of `expansion`: one step to what is to be explained, two to the rest; None for other methods."""
     if request.graph_method != "expansion":
         return None
     return request.hops or (1 if (request.intent or intent_of(request.q)) == "explain" else MAX_HOPS)
 
 
 def intent_of(question: str) -> Intent:
-    """By the first rule that fits; `general` when none does."""
+    """By the first rule that matches; `general` when none does."""
     return next((intent for intent, pattern in _PATTERNS if pattern.search(question)), "general")
 
 
@@ -212,7 +210,7 @@ def parts_of(question: str) -> tuple[str, ...]:
         return tuple(compared[:MAX_PARTS])
     sentences = [question[start:end] for start, end in sentence_spans(question)]
     clauses = [clause for sentence in sentences for clause in question_clauses(sentence)]
-    whole = [clause for clause in clauses if len(clause.split()) >= LEAST_WORDS_OF_A_SENTENCE]
+    whole = [clause for clause in clauses if len(clause.split()) >= MIN_SENTENCE_WORDS]
     return tuple(whole[:MAX_PARTS]) if len(whole) > 1 else ()
 
 
@@ -220,8 +218,8 @@ def _compared(question: str) -> list[str]:
     """The things that a question compares, two or more; none where it does not."""
     things = _VERSUS.split(question)
     if len(things) > 1:
-        things[0] = _BEFORE_A_THING.split(things[0])[-1]
-        things[-1] = _BEHIND_A_THING.split(things[-1])[0]
+        things[0] = _BEFORE_THING.split(things[0])[-1]
+        things[-1] = _AFTER_THING.split(things[-1])[0]
         things = [thing.strip() for thing in things]
         if all(re.fullmatch(_THING, thing) for thing in things):
             return things

@@ -2,7 +2,7 @@
 words for what is newest. Days are those of UTC, weeks begin on Monday."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from dateutil.relativedelta import relativedelta
@@ -30,6 +30,11 @@ _BARE_YEAR = re.compile(r"[12]\d{3}")
 EARLIEST, LATEST = -(2**53), 2**53
 
 
+def to_milliseconds(moment: datetime) -> int:
+    """Since 1970."""
+    return int(moment.astimezone(UTC).timestamp() * 1000)
+
+
 class TimeExpression(NamedTuple):
     """A span of time that a question names, and where: characters `start..end` (exclusive). `bounds` are the same as
     filters have it: operators with dates, in the question's words."""
@@ -41,7 +46,7 @@ class TimeExpression(NamedTuple):
 
 
 def times_in(text: str) -> list[TimeExpression]:
-    """From left to right, none within another. A year by itself counts behind `in` and its like only."""
+    """From left to right, none within another. A year by itself counts after `in` and its like only."""
     found: list[TimeExpression] = []
     for pattern in (_RANGE, _BEFORE, _AFTER, _SINCE, _DECADE, _PLAIN):
         for match in pattern.finditer(text):
@@ -103,7 +108,7 @@ _TIME = re.compile(
     )(?![\w-])(?!\s+of\b)(?!['’]s\s+(?:date|day|time|name)\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Behind these a time is something to be computed, or what is so now: `get last week`, `known today as`.
+# After these a time is to be computed, or means now: `get last week`, `known today as`.
 _NO_RESTRICTION = re.compile(
     r"\b(?:get|gets|getting|find|calculate|compute|print|return|returns|convert|check|is|are|as|known|called|used|still"
     r"|equals?|(?:date|dates|day|days|start|end|beginning|first|last|number)\s+(?:of|in|from))\s+(?:the\s+)?$",
@@ -127,7 +132,7 @@ class RelativeTime(NamedTuple):
 
 
 def relative_time(text: str, now: datetime) -> RelativeTime | None:
-    """The first time that a question tells from `now`, as a restriction of what it asks for."""
+    """The first time relative to `now` that restricts what a question asks for."""
     match = _restriction(text)
     if match is None:
         return None

@@ -1,4 +1,5 @@
-"""A sentence taken apart where one question ends and the next begins: `When was X born, and how tall is Y?`.
+"""Query decomposition: a sentence split where one question ends and the next begins, as in `When was X born, and how
+tall is Y?`.
 
 By the forms of English questions alone, without a parser, and on the side of caution: what may as well be a relative
 clause (`the actor who was born in A and who played B`), the second half of a predicate (`Who wrote and directed X?`), a
@@ -9,9 +10,9 @@ what it stands beside.
 import re
 from collections.abc import Iterator, Sequence
 
-LEAST_WORDS = 3
-LONGEST_SENTENCE = 1_000  # characters; nobody asks so, and each conjunction in it costs a look at the rest
-AUXILIARY_WITHIN = 5  # words behind `how` or `what`: how many of the old houses are …
+MIN_WORDS = 3
+MAX_SENTENCE = 1_000  # characters; each conjunction costs a scan of the rest
+AUXILIARY_WITHIN = 5  # words after `how` or `what`: how many of the old houses are …
 
 _BOUNDARY = re.compile(r"\s*(?:,\s*|;\s*)?\b(?:and|but|or)\s+(?:also\s+|then\s+)?|\s*;\s*")
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|«[^»]*»")
@@ -45,12 +46,12 @@ def question_clauses(sentence: str) -> list[str]:
     """The questions that a sentence coordinates, in its own words, or the sentence alone."""
     names = [match.span() for match in _QUOTED.finditer(sentence)]
     clauses, start = [], 0
-    for boundary in _BOUNDARY.finditer(sentence) if len(sentence) <= LONGEST_SENTENCE else ():
+    for boundary in _BOUNDARY.finditer(sentence) if len(sentence) <= MAX_SENTENCE else ():
         if any(first < boundary.end() <= last for first, last in names):
             continue
         before, after = sentence[start : boundary.start()], sentence[boundary.end() :]
-        behind_comma = boundary.group().lstrip().startswith((",", ";"))
-        if _is_question(before) and _asks_by_itself(after, before, behind_comma=behind_comma):
+        after_comma = boundary.group().lstrip().startswith((",", ";"))
+        if _is_question(before) and _is_independent(after, before, after_comma=after_comma):
             clauses.append(before.strip())
             start = boundary.end()
     return [*clauses, sentence[start:].strip()]
@@ -63,7 +64,7 @@ def _words(text: str) -> list[str]:
 def _is_question(clause: str) -> bool:
     """Whether it begins as a question or a request does, and has more than its question word and a noun."""
     words = [word.lower() for word in _words(clause)]
-    if len(words) < LEAST_WORDS:
+    if len(words) < MIN_WORDS:
         return False
     if words[0] in _AUXILIARIES or words[0] in _ASKING:
         return True
@@ -72,19 +73,19 @@ def _is_question(clause: str) -> bool:
         return words[1] in _QUESTION_WORDS and has_auxiliary
     if words[0] in ("who", "whose"):
         return True
-    return words[0] in _QUESTION_WORDS and (has_auxiliary or len(words) > LEAST_WORDS)
+    return words[0] in _QUESTION_WORDS and (has_auxiliary or len(words) > MIN_WORDS)
 
 
-def _asks_by_itself(rest: str, before: str, *, behind_comma: bool) -> bool:
+def _is_independent(rest: str, before: str, *, after_comma: bool) -> bool:
     """Whether what stands behind a conjunction begins a question that can be understood without the one before."""
     written = list(_until_next(rest))
     words = [word.lower() for word in written]
-    if len(words) < LEAST_WORDS or written[0] != words[0]:
+    if len(words) < MIN_WORDS or written[0] != words[0]:
         return False  # a capital amid a sentence begins a name
     if not _POINT_BACK.isdisjoint(words) and all(word.islower() for word in written):
         return False
     earlier = [word.lower() for word in _words(before)]
-    is_more_of_it = words[0] == earlier[0] and _may_be_of_the_same(words, earlier, behind_comma=behind_comma)
+    is_more_of_it = words[0] == earlier[0] and _may_be_of_the_same(words, earlier, after_comma=after_comma)
     if is_more_of_it and _is_cased(before) and not _is_cased(rest):
         return False  # Who was the writer of Alpha and who died in 2007?
     if words[0] in _AUXILIARIES:
@@ -98,7 +99,7 @@ def _asks_by_itself(rest: str, before: str, *, behind_comma: bool) -> bool:
     )
 
 
-def _may_be_of_the_same(words: Sequence[str], earlier: Sequence[str], *, behind_comma: bool) -> bool:
+def _may_be_of_the_same(words: Sequence[str], earlier: Sequence[str], *, after_comma: bool) -> bool:
     """Whether words that begin as the question before them may tell more of what that one asks for.
 
     Not what asks by its order of words (`and when was the bridge opened`), nor, behind a comma, what follows a deed:
@@ -106,7 +107,7 @@ def _may_be_of_the_same(words: Sequence[str], earlier: Sequence[str], *, behind_
     """
     if words[0] in ("when", "where"):
         return words[1] not in _AUXILIARIES
-    if words[0] == "who" and behind_comma:
+    if words[0] == "who" and after_comma:
         return earlier[1] in _AUXILIARIES
     return words[0] in _MAY_BE_RELATIVE
 

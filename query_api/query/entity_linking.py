@@ -12,8 +12,8 @@ from schemas.hits import NamedInQuestion
 from schemas.ids import entity_id
 
 UNMARKED = 0.4  # words like "place of birth" are a title somewhere, and mean what they say everywhere else
-MAX_TARGETS = 10  # a name that more documents share tells nothing
-SHOWN = 5  # of what one name stands for
+MAX_TARGETS = 10  # a name that more documents share identifies none
+MAX_SHOWN = 5  # entities of one name
 SURE_WORDS = 3  # of a name that is as sure as a longer one
 
 
@@ -43,21 +43,21 @@ Link = TypeVar("Link", QueryLink, NamedEntity)
 
 
 class LinkedNames(NamedTuple):
-    """What a question names: titles, and entities that are no title; longest names first. `given` where the caller said
-    what it names."""
+    """What a question names: titles, and entities that are no title; longest names first. `given` where the caller
+    gave them."""
 
     links: list[QueryLink]
     entities: list[NamedEntity]
     given: bool = False
 
 
-def names_in(
+def link_names(
     question: Question, view: GraphView, collection: str | None, given: Sequence[str] | None = None
 ) -> LinkedNames:
-    """The titles and, where no title matches, the entities that the question names; longest names first, none of whose
-    words are used twice. Where names are `given`, these instead, as surely as a long one."""
-    given_as = {normalise_text(name): name for name in reversed(given or ())}
-    spans = question.spans() if given is None else [Span(0, 0, name, marked=True) for name in given_as if name]
+    """The titles and, where no title matches, the entities that the question names; longest names first, no word used
+    twice. Where names are `given`, these instead, with the strength of a long one."""
+    given_names = {normalise_text(name): name for name in reversed(given or ())}
+    spans = question.spans() if given is None else [Span(0, 0, name, marked=True) for name in given_names if name]
     known = view.entities_named(sorted({span.name for span in spans}), collection)
     used = [False] * len(question.words)
     links: list[QueryLink] = []
@@ -73,30 +73,30 @@ def names_in(
         for span in spans:
             if span.name not in known or any(used[span.first : span.last]):
                 continue
-            surface = " ".join(question.words[span.first : span.last]) if given is None else given_as[span.name]
+            surface = " ".join(question.words[span.first : span.last]) if given is None else given_names[span.name]
             words = SURE_WORDS if given is not None else span.last - span.first
-            reached = [(key, *target) for key in known[span.name] for target in targets.get(key, ())]
-            if wanted_titles and 0 < len(reached) <= MAX_TARGETS:
+            matches = [(key, *target) for key in known[span.name] for target in targets.get(key, ())]
+            if wanted_titles and 0 < len(matches) <= MAX_TARGETS:
                 used[span.first : span.last] = [True] * (span.last - span.first)
-                for key, document, weight in reached:
-                    sure = strength(weight, words, len(reached))
-                    sure *= 1.0 if span.marked else UNMARKED
-                    links.append(QueryLink(surface, key, document, sure))
-            elif not wanted_titles and not reached:
+                for key, document, weight in matches:
+                    link_strength = strength(weight, words, len(matches))
+                    link_strength *= 1.0 if span.marked else UNMARKED
+                    links.append(QueryLink(surface, key, document, link_strength))
+            elif not wanted_titles and not matches:
                 used[span.first : span.last] = [True] * (span.last - span.first)
                 entities.extend(NamedEntity(surface, key) for key in known[span.name])
     return LinkedNames(links, entities, given is not None)
 
 
 def shown_names(names: LinkedNames, view: GraphView) -> tuple[NamedInQuestion, ...]:
-    """The names for a person to read, at most SHOWN of each: a name may stand for an entity in each of thousands of
+    """The names for a person to read, at most MAX_SHOWN of each: a name may stand for an entity in each of thousands of
     collections. What the graph no longer holds is left out."""
     links, other_links = _shown(names.links)
     entities, other_entities = _shown(names.entities)
-    called = view.entity_names([link.entity for link in links] + [each.entity for each in entities])
+    names_of = view.entity_names([link.entity for link in links] + [each.entity for each in entities])
 
     def named(words: str, entity: int, **document: Any) -> NamedInQuestion:
-        collection, name = called[entity]
+        collection, name = names_of[entity]
         node = entity_id(collection, name)
         return NamedInQuestion(words=words, name=name, collection=collection, node=node, **document)
 
@@ -107,19 +107,21 @@ def shown_names(names: LinkedNames, view: GraphView) -> tuple[NamedInQuestion, .
             link.surface, link.entity, document_id=key.document_id, title=title, strength=strength, others=others
         )
 
-    titles = [of_title(link) for link in links if link.entity in called]
+    titles = [of_title(link) for link in links if link.entity in names_of]
     without = [
         named(each.surface, each.entity, others=other_entities.get(each, 0))
         for each in entities
-        if each.entity in called
+        if each.entity in names_of
     ]
     return (*titles, *without)
 
 
 def _shown(found: Sequence[Link]) -> tuple[list[Link], dict[Link, int]]:
-    """The first SHOWN of each surface; and of the last shown of a surface, how many more there are."""
+    """The first MAX_SHOWN of each surface; and of the last shown of a surface, how many more there are."""
     of_surface: dict[str, list[Link]] = {}
     for each in found:
         of_surface.setdefault(each.surface, []).append(each)
-    kept = [each for alike in of_surface.values() for each in alike[:SHOWN]]
-    return kept, {alike[SHOWN - 1]: len(alike) - SHOWN for alike in of_surface.values() if len(alike) > SHOWN}
+    kept = [each for alike in of_surface.values() for each in alike[:MAX_SHOWN]]
+    return kept, {
+        alike[MAX_SHOWN - 1]: len(alike) - MAX_SHOWN for alike in of_surface.values() if len(alike) > MAX_SHOWN
+    }

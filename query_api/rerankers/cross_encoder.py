@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.embedding.encoder import encodable
-from query_api.rerankers.port import RerankerRefused, TextsNotScored, checked
+from query_api.rerankers import RerankerRefused, TextsNotScored, checked
 from query_api.settings import RerankerSettings
 
 BATCH_TEXTS = 16
@@ -56,12 +56,12 @@ class CrossEncoderReranker:
             )
 
     def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """(n_texts,) as the model tells them. Raises TextsNotScored for whatever its libraries fail on."""
+        """(n_texts,) as the model scores them. Raises TextsNotScored for whatever its libraries fail on."""
         if not texts:
             return np.zeros(0)
-        asked = encodable(question)
+        encodable_question = encodable(question)
         try:
-            predicted = self._predicted([(asked, encodable(text)) for text in texts])
+            predicted = self._predicted([(encodable_question, encodable(text)) for text in texts])
         except Exception as error:
             raise TextsNotScored(f"The re-ranker {self.name!r} failed ({type(error).__name__}).") from error
         return checked(predicted, len(texts))

@@ -14,13 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.embedding.encoder import encodable
-from query_api.rerankers.port import (
-    RerankerFailure,
-    RerankerRefused,
-    RerankerUnavailable,
-    TextsNotScored,
-    checked,
-)
+from query_api.rerankers import RerankerFailure, RerankerRefused, RerankerUnavailable, TextsNotScored, checked
 from query_api.settings import RerankerSettings
 from schemas.clock import retry_after_seconds
 
@@ -43,7 +37,7 @@ class _Scored(msgspec.Struct):
 
 
 class EndpointReranker:
-    """Sends a question with its texts, and trusts nothing that comes back before it has looked at it."""
+    """Sends a question with its texts, and validates what comes back."""
 
     at_once = 8
 
@@ -61,7 +55,7 @@ class EndpointReranker:
         self._http = httpx.Client(headers=headers, timeout=settings.budget_seconds)
 
     def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """(n_texts,) as the endpoint tells them.
+        """(n_texts,) as the endpoint scores them.
 
         Raises RerankerUnavailable for what passes (time-out, no connection, 429, 5xx, a cut answer), RerankerRefused
         for 401, 403, 404, 405 and redirections, TextsNotScored for anything else.
@@ -78,7 +72,7 @@ class EndpointReranker:
         return checked([score for _, score in sorted(rows)], len(texts))
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._http.close()
 
     def _body(self, question: str, texts: Sequence[str]) -> Mapping[str, Any]:
@@ -94,15 +88,15 @@ class EndpointReranker:
         try:
             with self._http.stream("POST", f"{self._url}/rerank", json=body) as response:
                 if response.status_code != httpx.codes.OK:
-                    raise self._explained(response)
+                    raise self._failure(response)
                 for piece in response.iter_bytes():
                     content += piece
                     if len(content) > MAX_ANSWER_BYTES:
                         raise TextsNotScored(f"The re-ranker at {self._url} gave an answer without end.")
                     if time.monotonic() > deadline:  # it trickles: no single wait was too long
-                        raise self._late()
+                        raise self._timed_out()
         except httpx.TimeoutException:
-            raise self._late() from None
+            raise self._timed_out() from None
         except (httpx.HTTPError, httpx.InvalidURL):  # what is behind it may quote a text or the key
             raise RerankerUnavailable(f"The re-ranker at {self._url} cannot be reached, or broke off.") from None
         return bytes(content)
@@ -122,10 +116,10 @@ class EndpointReranker:
             "form it takes."
         )
 
-    def _late(self) -> RerankerUnavailable:
+    def _timed_out(self) -> RerankerUnavailable:
         return RerankerUnavailable(f"The re-ranker at {self._url} did not answer within {self._seconds:g} s.")
 
-    def _explained(self, response: httpx.Response) -> RerankerFailure:
+    def _failure(self, response: httpx.Response) -> RerankerFailure:
         where, status = f"The re-ranker at {self._url}", response.status_code
         after = retry_after_seconds(response.headers)
         if status == httpx.codes.TOO_MANY_REQUESTS:

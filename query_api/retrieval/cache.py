@@ -1,4 +1,4 @@
-"""The result cache: answers kept for the same question to the same snapshot, so none is ever stale."""
+"""The result cache: answers by question and snapshot, so none is ever stale."""
 
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -15,7 +15,7 @@ from schemas.frames import Done, Meta, SearchFrame
 from schemas.ids import digest
 from schemas.search import SearchRequest
 
-BESIDE_THE_QUESTION = frozenset({"k", "offset", "cursor", "after", "wait_seconds", "cache"})
+PAGE_PARAMETERS = frozenset({"k", "offset", "cursor", "after", "wait_seconds", "cache"})
 
 
 class SnapshotIdentity(NamedTuple):
@@ -28,7 +28,7 @@ class SnapshotIdentity(NamedTuple):
 
 
 class AnswerKey(NamedTuple):
-    """What decides an answer down to its last hit; `day` is what `yesterday` is told from, in UTC."""
+    """What decides an answer down to its last hit; `day`, in UTC, is what `yesterday` is relative to."""
 
     snapshot: SnapshotIdentity
     question: str
@@ -42,16 +42,16 @@ def snapshot_identity(snapshot: "Snapshot") -> SnapshotIdentity:
     return SnapshotIdentity(snapshot.generation, snapshot.graph.position, versions, frozenset(snapshot.linking.items()))
 
 
-def question_of(request: SearchRequest) -> str:
+def question_digest(request: SearchRequest) -> str:
     """A digest of everything in a request that decides the order of its hits, so of all but page and freshness."""
-    asked = request.model_dump(mode="json", exclude=set(BESIDE_THE_QUESTION))
-    return digest("question", msgspec.json.encode(asked, order="deterministic").decode())[:32]
+    question = request.model_dump(mode="json", exclude=set(PAGE_PARAMETERS))
+    return digest("question", msgspec.json.encode(question, order="deterministic").decode())[:32]
 
 
 def answer_key(request: SearchRequest, snapshot: "Snapshot") -> AnswerKey:
     """`request` has its offset, not a cursor."""
     today = datetime.now(UTC).date()
-    return AnswerKey(snapshot_identity(snapshot), question_of(request), request.offset, request.k, today)
+    return AnswerKey(snapshot_identity(snapshot), question_digest(request), request.offset, request.k, today)
 
 
 class _Answers(TTLCache[AnswerKey, tuple[tuple[SearchFrame, ...], int]]):
@@ -65,8 +65,8 @@ class _Answers(TTLCache[AnswerKey, tuple[tuple[SearchFrame, ...], int]]):
 
 
 class ResultCache:
-    """The parts of whole answers, within a number, an age and a size; the longest unused go first. On the event loop
-    only. What a failed channel is missing from must not be put in."""
+    """The frames of whole answers, bounded by number, age and size. On the event loop only. An answer that lacks a
+    failed channel must not be put in."""
 
     def __init__(
         self, entries: int, seconds: float, max_bytes: int, clock: Callable[[], float] = time.monotonic
@@ -85,17 +85,17 @@ class ResultCache:
         self._hits += 1
         return found[0]
 
-    def put(self, key: AnswerKey, parts: Sequence[SearchFrame]) -> None:
+    def put(self, key: AnswerKey, frames: Sequence[SearchFrame]) -> None:
         """Keep an answer, unless it alone is larger than all may be."""
-        size = sum(len(part.model_dump_json(by_alias=True)) for part in parts) if self._max_entries else 0
+        size = sum(len(frame.model_dump_json(by_alias=True)) for frame in frames) if self._max_entries else 0
         if not self._max_entries or size > self._answers.maxsize:
             return
         while key not in self._answers and len(self._answers) >= self._max_entries:
             self._answers.popitem()
-        self._answers[key] = (tuple(parts), size)
+        self._answers[key] = (tuple(frames), size)
 
     def clear(self) -> int:
-        """Forget all answers; returns how many there were."""
+        """Remove all answers; returns how many there were."""
         self._answers.expire()
         count, evictions = len(self._answers), self._answers.evictions
         self._answers.clear()
@@ -116,16 +116,16 @@ class ResultCache:
         )
 
 
-async def replay_answer(parts: Sequence[SearchFrame], retrieval_id: str) -> AsyncGenerator[SearchFrame, None]:
-    """The parts of a kept answer under another retrieval's id, marked as cached. Times of its steps are not its own, so
-    none are told at its end."""
-    for part in parts:
-        match part:
+async def replay_answer(frames: Sequence[SearchFrame], retrieval_id: str) -> AsyncGenerator[SearchFrame, None]:
+    """The frames of a cached answer under another retrieval's id, marked as cached, without the timings of its
+    stages."""
+    for frame in frames:
+        match frame:
             case Meta():
-                yield part.model_copy(update={"retrieval_id": retrieval_id, "cached": True})
+                yield frame.model_copy(update={"retrieval_id": retrieval_id, "cached": True})
             case Done():
-                yield part.model_copy(
+                yield frame.model_copy(
                     update={"retrieval_id": retrieval_id, "timings": {}, "next_cursor": None, "notes": []}
                 )
             case _:
-                yield part
+                yield frame

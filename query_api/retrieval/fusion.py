@@ -1,4 +1,4 @@
-"""Channels fused into one order: pure, from candidate lists and scores to what stands where and why."""
+"""Channels fused into one order. Pure: from candidate lists and scores to ranked passages."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -9,18 +9,18 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.index.snapshot import Candidate
-from query_api.retrieval.comparison import Compared
+from query_api.index.text.segments import Candidate
+from query_api.retrieval.comparison import CandidateScores
 from query_api.retrieval.scoring import (
     COVERAGE_POOL,
     COVERAGE_WEIGHT,
     by_coverage,
-    in_blocks,
     min_max,
     ranked,
     ranks,
     reciprocal_rank_fusion,
     relative_to_best,
+    stable_paged_order,
     text_score,
     weighted_sum,
 )
@@ -32,19 +32,19 @@ from schemas.search import Fusion, Mode
 T = TypeVar("T")
 
 
-class Limit(NamedTuple):
+class HitLimit(NamedTuple):
     """At most so many hits whose documents share one of these."""
 
     most: int
     shared: Callable[[DocumentKey], Collection[Hashable]]
 
     @classmethod
-    def per_document(cls, most: int) -> "Limit":
+    def per_document(cls, most: int) -> "HitLimit":
         return cls(most, lambda key: (key,))
 
 
-def within_limits(
-    limits: Sequence[Limit], order: Sequence[T], key_of: Callable[[T], DocumentKey], first: int | None = None
+def apply_limits(
+    limits: Sequence[HitLimit], order: Sequence[T], key_of: Callable[[T], DocumentKey], first: int | None = None
 ) -> list[T]:
     """The first of the order, or all for None, without those that would be one too many for any of the limits."""
     if not limits:
@@ -77,8 +77,8 @@ Scores = Mapping[str, float]
 
 @dataclass(frozen=True)
 class FusionWeights:
-    """What each channel counts; by scores (`adaptive`) only the graph's and the structured channel's do. The graph's
-    is multiplied by how far its gate is open, `structured` by how conclusive that channel is."""
+    """The weight of each channel; `adaptive` uses only the graph's and the structured channel's. The graph's is
+    multiplied by its gate, `structured` by how conclusive that channel is."""
 
     vector: float = 0.7
     keyword: float = 0.3
@@ -87,10 +87,10 @@ class FusionWeights:
 
 
 class RankedPassage(NamedTuple):
-    """A place in the order of hits: what stands there, and how each channel saw it.
+    """A passage in the order of hits, with its score and rank in each channel.
 
-    `chunk_id` is the best chunk of the passage where a channel looked at chunks, or the chunk that stands for itself.
-    How likely it is relevant, and what was left out for it, are added once the order is made.
+    `chunk_id` is the best chunk of the passage where a channel searched chunks, or the chunk that is ranked by itself.
+    Confidence and duplicates are added once the order is made.
     """
 
     passage_id: str
@@ -104,7 +104,7 @@ class RankedPassage(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """What can stand at a place: a passage by its best chunk, or a further chunk of it; `position` in the channel."""
+    """What is ranked: a passage by its best chunk, or a further chunk of it; `position` in the channel."""
 
     name: str
     position: int
@@ -112,8 +112,8 @@ class _Unit(NamedTuple):
 
 
 class ChannelResults(NamedTuple):
-    """What the channels found: lists best first, the graph's scores by passage id, how far its gate is open and how
-    conclusive the structured channel is, both in [0, 1]; how passages compare with the question."""
+    """What the channels found: lists best first, the graph's scores by passage id, its gate and how conclusive the
+    structured channel is, both in [0, 1]; the exact scores of the candidates."""
 
     vector: Sequence[Candidate]
     keyword: Sequence[Candidate]
@@ -121,7 +121,7 @@ class ChannelResults(NamedTuple):
     structured: Sequence[Candidate] = ()
     gate: float = 0.0
     conclusiveness: float = 0.0
-    compared: Compared | None = None
+    exact: CandidateScores | None = None
     idf: NDArray[np.float64] = np.zeros(0)
 
 
@@ -134,19 +134,19 @@ def rank_passages(
     fusion: Fusion,
     weights: FusionWeights,
     first: int,
-    limits: Sequence[Limit] = (),
+    limits: Sequence[HitLimit] = (),
 ) -> list[RankedPassage]:
-    """The first places in the order of everything found; one channel alone keeps its own order and scores.
+    """The first of everything found, in order; one channel alone keeps its own order and scores.
 
     Hybrid, by `fusion`; to each is added structured weight x conclusiveness x that channel's score:
 
-    - `adaptive`: text score + gate x graph score, and the first twenty by what they cover together (`by_coverage`), as
-      far as the gate is open, unless the structured channel decides.
+    - `adaptive`: text score + gate x graph score, and the first twenty by what they cover together (`by_coverage`),
+      weighted by the gate, unless the structured channel decides.
     - `rrf`: reciprocal rank fusion of the lists, the graph's among them where its gate is open.
     - `weighted`: weight x min-max of the scores, of vector, keyword and graph; equal ones by their text score, such as
       those that only a channel of weight 0 found.
 
-    `rerank` orders what the vector channel found by cosine + gate x graph score. `document_of` tells the document of a
+    Mode `graph_rerank` orders what the vector channel found by cosine + gate x graph score. `document_of` is for a
     passage that only the graph found; `limits` leave out hits that have too much in common. More candidates of the same
     lists give a longer order that begins with the shorter one.
     """
@@ -155,17 +155,21 @@ def rank_passages(
         "keyword": _units(found.keyword, group),
         "structured": _units(found.structured, group),
     }
-    scores: dict[str, Scores] = {**_first(units, None), "graph": found.graph}
-    used = _used(mode, found)
+    scores: dict[str, Scores] = {**_scores_to_depth(units, None), "graph": found.graph}
+    channels = _deciding_channels(mode, found)
     blocks: list[dict[str, float]] = []
     ties: list[dict[str, float]] = []
     depth = DEPTH
     while True:
         is_last = depth >= max(len(found.vector), len(found.keyword))
-        lists = scores if is_last and len(found.structured) <= depth else _first(units, depth) | {"graph": found.graph}
+        lists = (
+            scores
+            if is_last and len(found.structured) <= depth
+            else _scores_to_depth(units, depth) | {"graph": found.graph}
+        )
         blocks.append(_fused(lists, found, mode, fusion, weights))
         if mode == "hybrid" and fusion == "weighted":
-            ties.append(_by_text(lists, found.graph, found))
+            ties.append(_text_scores(lists, found.graph, found))
         if is_last:
             break
         depth *= DEEPER
@@ -178,31 +182,31 @@ def rank_passages(
         candidate = candidates.get(unit)
         return document_of(unit) if candidate is None else candidate.key
 
-    order = in_blocks(blocks, ties)
+    order = stable_paged_order(blocks, ties)
     if limits:
-        kept = set(within_limits(limits, order, key_of, max(first, len(blocks[0]))))
+        kept = set(apply_limits(limits, order, key_of, max(first, len(blocks[0]))))
         order = [unit for unit in order if unit in kept]
     if mode == "hybrid" and fusion == "adaptive" and found.gate and found.conclusiveness < 1:
         pool = sum(unit in blocks[0] for unit in order[:COVERAGE_POOL])
-        order = _covering(order, pool, final, found)
-    rankings = {name: dict(zip(ranked(scores[name]), count(1))) for name in used}
-    placed: list[RankedPassage] = []
+        order = _ordered_by_coverage(order, pool, final, found)
+    rankings = {name: dict(zip(ranked(scores[name]), count(1))) for name in channels}
+    passages: list[RankedPassage] = []
     for unit in order[:first]:
         candidate = candidates.get(unit)
-        placed.append(
+        passages.append(
             RankedPassage(
                 passage_id=unit if candidate is None else candidate.passage_id,
                 chunk_id=None if candidate is None else candidate.chunk_id,
-                score=min(final[unit], placed[-1].score) if placed else final[unit],
-                scores={name: scores[name][unit] for name in used if unit in rankings[name]},
-                ranks={name: rankings[name][unit] for name in used if unit in rankings[name]},
+                score=min(final[unit], passages[-1].score) if passages else final[unit],
+                scores={name: scores[name][unit] for name in channels if unit in rankings[name]},
+                ranks={name: rankings[name][unit] for name in channels if unit in rankings[name]},
                 key=key_of(unit),
             )
         )
-    return placed
+    return passages
 
 
-def _first(units: Mapping[str, Sequence[_Unit]], depth: int | None) -> dict[str, Scores]:
+def _scores_to_depth(units: Mapping[str, Sequence[_Unit]], depth: int | None) -> dict[str, Scores]:
     """The scores of each channel's units among its first candidates; of all for None."""
     return {
         name: {unit.name: unit.candidate.score for unit in of if depth is None or unit.position < depth}
@@ -210,7 +214,7 @@ def _first(units: Mapping[str, Sequence[_Unit]], depth: int | None) -> dict[str,
     }
 
 
-def _used(mode: Mode, found: ChannelResults) -> list[str]:
+def _deciding_channels(mode: Mode, found: ChannelResults) -> list[str]:
     """The channels that decide in this mode."""
     if mode not in ("hybrid", "graph_rerank"):
         return [mode]
@@ -234,8 +238,8 @@ def _fused(
     if mode != "hybrid":
         return dict(lists[mode])
     if fusion == "rrf":
-        asked = ["vector", "keyword", *(["graph"] if graph_weight else [])]
-        fused = relative_to_best(reciprocal_rank_fusion([ranks(ranked(lists[name])) for name in asked]))
+        lists_used = ["vector", "keyword", *(["graph"] if graph_weight else [])]
+        fused = relative_to_best(reciprocal_rank_fusion([ranks(ranked(lists[name])) for name in lists_used]))
     elif fusion == "weighted":
         fused = weighted_sum(
             [min_max(lists[name]) for name in ("vector", "keyword", "graph")],
@@ -243,36 +247,36 @@ def _fused(
         )
     else:
         evidence = {unit: graph_weight * score for unit, score in lists["graph"].items()} if graph_weight else {}
-        fused = weighted_sum([_by_text(lists, evidence, found), evidence], [1.0, 1.0])
+        fused = weighted_sum([_text_scores(lists, evidence, found), evidence], [1.0, 1.0])
     if not found.conclusiveness:
         return fused
-    exact = {unit: found.conclusiveness * score for unit, score in lists["structured"].items()}
-    return weighted_sum([fused, exact], [1.0, weights.structured])
+    structured = {unit: found.conclusiveness * score for unit, score in lists["structured"].items()}
+    return weighted_sum([fused, structured], [1.0, weights.structured])
 
 
-def _by_text(lists: Mapping[str, Scores], evidence: Scores, found: ChannelResults) -> dict[str, float]:
+def _text_scores(lists: Mapping[str, Scores], evidence: Scores, found: ChannelResults) -> dict[str, float]:
     """The text score of every candidate. A further chunk of a passage has its own cosine, and no BM25."""
-    text = [] if found.compared is None else found.compared.text.tolist()
-    row_of = {} if found.compared is None else found.compared.row_of
+    text = [] if found.exact is None else found.exact.text.tolist()
+    row_of = {} if found.exact is None else found.exact.row_of
     vector, keyword = lists["vector"], lists["keyword"]
-    exact = lists["structured"] if found.conclusiveness else {}
+    structured = lists["structured"] if found.conclusiveness else {}
     return {
         unit: text[row_of[unit]] if unit in row_of else text_score(vector.get(unit, 0.0), keyword.get(unit, 0.0), 0.0)
-        for unit in {**vector, **keyword, **exact, **evidence}
+        for unit in {**vector, **keyword, **structured, **evidence}
     }
 
 
-def _covering(order: Sequence[str], pool: int, final: Scores, found: ChannelResults) -> list[str]:
-    """The order, its first `pool` places taken so that they cover the question; as it is where one of them cannot be
-    compared. Of the first block's units alone, so that deeper ones only append.
+def _ordered_by_coverage(order: Sequence[str], pool: int, final: Scores, found: ChannelResults) -> list[str]:
+    """The order, its first `pool` re-ordered to cover the question; unchanged where one of them has no exact score.
+    Of the first block's units alone, so that deeper ones only append.
 
-    It counts as far as the gate is open: several documents answer together where they lead to each other.
+    Coverage is weighted by the gate: several documents answer together where they lead to each other.
     """
-    rows = [] if found.compared is None else [found.compared.row_of.get(unit) for unit in order[:pool]]
-    if found.compared is None or None in rows:
+    rows = [] if found.exact is None else [found.exact.row_of.get(unit) for unit in order[:pool]]
+    if found.exact is None or None in rows:
         return list(order)
-    held = found.compared.held[np.array(rows, dtype=np.intp)]
-    chosen = by_coverage([final[unit] for unit in order[: len(rows)]], held, found.idf, COVERAGE_WEIGHT * found.gate)
+    matches = found.exact.term_matches[np.array(rows, dtype=np.intp)]
+    chosen = by_coverage([final[unit] for unit in order[: len(rows)]], matches, found.idf, COVERAGE_WEIGHT * found.gate)
     return [*(order[at] for at in chosen), *order[len(rows) :]]
 
 

@@ -1,4 +1,4 @@
-"""Pages by cursor: what a cursor says, the snapshots kept for the next page, and who may still have it."""
+"""Pagination by cursor: the cursor's format, and the snapshots pinned for the next page."""
 
 import base64
 import binascii
@@ -14,7 +14,7 @@ from cachetools import TTLCache
 from indexer.errors import MalformedCursor
 from query_api.errors import ApiProblem
 from query_api.index.snapshot import Snapshot
-from query_api.retrieval.cache import question_of, snapshot_identity
+from query_api.retrieval.cache import question_digest, snapshot_identity
 from schemas.search import MAX_OFFSET, SearchRequest
 
 CHECK_BYTES = 6
@@ -23,7 +23,7 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """`snapshot` is the name it is kept under, `question` a digest of what was asked, `offset` the page's first hit."""
+    """`snapshot` is the name it is pinned under, `question` a digest, `offset` the page's first hit."""
 
     snapshot: Name
     question: Name
@@ -75,20 +75,19 @@ class _PinnedCache(TTLCache[str, Snapshot]):
 
 
 class PinnedSnapshots:
-    """At most so many snapshots that cursors point to, each for so long after a first page was last read from it. On
-    the event loop only.
+    """A bounded TTL cache of the snapshots that cursors point to. On the event loop only.
 
-    The time counts from when the snapshot was the current one, so that it ends before the worker removes the versions
-    of the tables it is pinned to; further pages do not prolong it. Names cannot be guessed, and none is given out
-    twice, so a cursor of an earlier process finds nothing rather than something else.
+    The time counts from when a first page was last read from the snapshot as the current one, so that it ends before
+    the worker removes the versions of the tables it is pinned to; further pages do not prolong it. Names are random,
+    so a cursor of an earlier process finds nothing rather than something else.
     """
 
     def __init__(self, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._pinned = _PinnedCache(most, seconds, clock)
 
     def pin(self, snapshot: Snapshot, *, was_current: bool) -> str | None:
-        """The name to find it under. `was_current` says that it is read as the newest one, not by a cursor: then its
-        time begins anew. None where it cannot be kept."""
+        """The name to find it under; None where it cannot be kept. `was_current` says that it is read as the newest
+        one, not by a cursor, which restarts its time."""
         identity = snapshot_identity(snapshot)
         name = next((name for name, each in self._pinned.items() if snapshot_identity(each) == identity), None)
         if not was_current or not self._pinned.maxsize:
@@ -98,13 +97,13 @@ class PinnedSnapshots:
         return name
 
     def find(self, name: str) -> Snapshot | None:
-        """The snapshot of that name, whose further pages are read; None when it is gone."""
+        """The snapshot of that name; None when it is gone."""
         if name in self._pinned:
             self._pinned.continued.add(name)
         return self._pinned.get(name)
 
     def prune(self) -> None:
-        """Let those go whose time is over."""
+        """Remove those whose time is over."""
         self._pinned.expire()
         self._pinned.continued &= set(self._pinned)
 
@@ -125,17 +124,17 @@ def snapshot_of_page(request: SearchRequest, cursor: str, pinned: PinnedSnapshot
     if request.offset:
         raise ApiProblem(422, "Invalid request", "Give `cursor` or `offset`, not both: a cursor holds its offset.")
     try:
-        asked = read_cursor(cursor)
+        position = read_cursor(cursor)
     except MalformedCursor as error:
         raise ApiProblem(400, "Malformed cursor", str(error)) from error
-    if asked.question != question_of(request):
+    if position.question != question_digest(request):
         raise ApiProblem(
             400,
             "Another question",
             "This cursor belongs to another question: send it with the `q`, `collection`, `mode`, `group` and the "
             "other parameters of the first page; only `k` may change.",
         )
-    snapshot = pinned.find(asked.snapshot)
+    snapshot = pinned.find(position.snapshot)
     if snapshot is None or snapshot.generation != generation:
         raise snapshot_gone()
     return snapshot
@@ -163,4 +162,4 @@ def next_cursor(
     if next_offset is None or next_offset > MAX_OFFSET:
         return None
     name = pinned.pin(snapshot, was_current=request.cursor is None)
-    return None if name is None else write_cursor(Cursor(name, question_of(request), next_offset))
+    return None if name is None else write_cursor(Cursor(name, question_digest(request), next_offset))

@@ -1,7 +1,7 @@
 """One search, from the question to its hits: analyse, embed, text, compare, graph, fuse, re-rank, results.
 
-Each stage is a module, with its budget and an outcome: a channel that is late or broken is left out of the answer, and
-the answer says so.
+Each stage has its budget and an outcome: a channel that is late or broken is left out of the answer, and the answer
+says so.
 """
 
 from collections.abc import AsyncGenerator
@@ -11,28 +11,65 @@ from typing import Any
 
 import numpy as np
 
+from query_api.encoder import ServedEncoder
 from query_api.index.snapshot import QueryEncoder, Snapshot
-from query_api.query.analysis import hops_of, understood
-from query_api.retrieval.analysis_stage import Analysis, analyse, within_asked_time
-from query_api.retrieval.graph_stage import compare, follow_graph
-from query_api.retrieval.page import batches, hits_at
-from query_api.retrieval.ranking import Ranking, Retrieved, rank
-from query_api.retrieval.rerank import asks_reranker, reranked, scored
-from query_api.retrieval.retrievers.graph_scoring import NOTHING, GraphResults
-from query_api.retrieval.retrievers.text import Structured
-from query_api.retrieval.stages import (
+from query_api.query.analysis import hops_of, understand
+from query_api.rerankers.reranker import ServedReranker
+from query_api.retrieval.confidence import judge_for
+from query_api.retrieval.ranking import QuestionResults, Ranking, rank
+from query_api.retrieval.results.hits import batches, read_hits
+from query_api.retrieval.retrievers.graph_scoring import NO_RESULTS, GraphResults
+from query_api.retrieval.retrievers.structured import Structured
+from query_api.retrieval.search_context import (
     ALL_CHANNELS,
     Diagnostics,
     Outcome,
+    SearchBudgets,
     SearchContext,
     SearchFailed,
     SearchSettings,
-    together,
+    gather_or_cancel,
 )
-from query_api.retrieval.subqueries import MergedRanking, rank_together, side_by_side, subqueries
-from query_api.retrieval.text_stage import Embedding, collected, embed, search_texts
+from query_api.retrieval.stages import (
+    Analysis,
+    Embedding,
+    TextResults,
+    analyse,
+    compare,
+    embed,
+    filter_by_query_date,
+    follow_graph,
+    rerank,
+    search_texts,
+)
+from query_api.retrieval.subqueries import MergedRanking, rank_merged, run_subqueries, subqueries
+from query_api.settings import SearchBudgetSettings
 from schemas.frames import Done, Meta, SearchFrame, Stage
-from schemas.search import SearchRequest
+from schemas.search import RERANKED_MODES, SearchRequest
+
+
+def wants_reranker(request: SearchRequest) -> bool:
+    """Whether a re-ranker re-orders this search, where there is one."""
+    return request.mode in RERANKED_MODES and request.reranker is not False
+
+
+class SearchEngine:
+    """Searches with the service's budgets and re-ranker."""
+
+    def __init__(self, budgets: SearchBudgetSettings, reranker: ServedReranker | None) -> None:
+        self._budgets = SearchBudgets(**budgets.model_dump())
+        self._reranker = reranker
+
+    def reranks(self, request: SearchRequest) -> bool:
+        """Whether a search for this uses a re-ranker, be it loaded or not."""
+        return self._reranker is not None and wants_reranker(request)
+
+    def search(
+        self, request: SearchRequest, retrieval_id: str, snapshot: Snapshot, encoder: ServedEncoder, executor: Executor
+    ) -> AsyncGenerator[SearchFrame, None]:
+        """The frames of an answer, see `search`."""
+        settings = SearchSettings(self._budgets, judge=judge_for(encoder.calibrated_as), reranker=self._reranker)
+        return search(request, retrieval_id, snapshot, encoder, executor, settings)
 
 
 async def search(
@@ -45,29 +82,29 @@ async def search(
 ) -> AsyncGenerator[SearchFrame, None]:
     """The frames of an answer, as each is final: Meta, Stages, Hits in rank order, Done.
 
-    1. Analyse the question; where it is to be searched part by part, take steps 2 to 5 for each part.
-    2. Embed it, meanwhile look up what it names.
-    3. Search the texts, by vectors, words and fields.
-    4. Compare what was found with the question; then follow the graph from there and from what the question names.
+    1. Analyse the question; where it is decomposed, take steps 2 to 5 for each sub-question.
+    2. Embed it, meanwhile link its names and recognise its fields.
+    3. Search the texts: vector, keyword and structured channel.
+    4. Score the candidates exactly; then follow the graph from them and from the names.
     5. Fuse the channels into one order.
-    6. Have the re-ranker score the first places, where one is used.
-    7. Read the texts of a page of the order, and hand out its hits, best first.
+    6. Have the re-ranker score the first hits, where one is used.
+    7. Read the texts of a page of the order, and yield its hits, best first.
 
     Everything is read from `snapshot`, so the same request gives the same hits as long as the snapshot is kept, and
     the hits of two pages are those of one page of both lengths. Closing the iterator ends the work that waits; a
-    thread that has begun a store call finishes it unheard. Raises SearchFailed when no channel could answer,
-    MalformedFilter for filters that this snapshot's documents cannot answer.
+    thread that has begun a store call finishes it. Raises SearchFailed when no channel could answer, MalformedFilter
+    for filters that this snapshot's documents cannot answer.
     """
-    context = SearchContext.of(request, snapshot, encoder, executor, settings)
-    context, period = await within_asked_time(context)  # 1
-    understanding = understood(request.q, request.intent)
+    context = SearchContext.create(request, snapshot, encoder, executor, settings)
+    context, period = await filter_by_query_date(context)  # 1
+    understanding = understand(request.q, request.intent)
     contexts = subqueries(context, understanding.parts)
-    reranker = settings.reranker if asks_reranker(request) else None
+    reranker = settings.reranker if wants_reranker(request) else None
     embeddings = [embed(each) for each in contexts]  # 2
     try:
-        analyses = await together(analyse(each) for each in contexts)
+        analyses = await gather_or_cancel(analyse(each) for each in contexts)
         names, fields = analyses[0].shown(context)
-        decided = {
+        understood = {
             "decomposed": len(contexts) > 1,
             "channels": tuple(filter(context.channels.__contains__, ALL_CHANNELS)),
             "hops": hops_of(request),
@@ -81,75 +118,73 @@ async def search(
             query=request.q,
             mode=request.mode,
             collection=request.collection,
-            understanding=understanding.model_copy(update=decided),
+            understanding=understanding.model_copy(update=understood),
             snapshot=snapshot.info(),
             budget_seconds=settings.budgets.total_seconds + (reranker.budget_seconds if reranker else 0.0),
         )
-        retrieved: list[Retrieved] = []
-        retrievals = [retrieve(*each) for each in zip(contexts, analyses, embeddings, strict=True)]
-        async with aclosing(side_by_side(retrievals)) as parts:  # 3, 4
-            async for part in parts:
-                if isinstance(part, Stage):
-                    yield part
+        results: list[QuestionResults] = []
+        searches = [search_question(*each) for each in zip(contexts, analyses, embeddings, strict=True)]
+        async with aclosing(run_subqueries(searches)) as frames:  # 3, 4
+            async for frame in frames:
+                if isinstance(frame, Stage):
+                    yield frame
                 else:
-                    retrieved = part
+                    results = frame
     finally:
         for embedding in embeddings:
             if embedding is not None:
                 embedding.cancel()
-    needed = request.offset + request.k + 1
-    uses_model = reranker is not None and request.offset < reranker.depth  # a page behind does without
-    if reranker is not None and uses_model:
-        needed = max(needed, reranker.depth)
+    if reranker is not None and request.offset >= reranker.depth:  # a page behind does without
+        reranker = None
+    needed = max(request.offset + request.k + 1, reranker.depth if reranker else 0)
     ranking: Ranking | MergedRanking
-    if len(retrieved) > 1:  # 5
-        ranking = await rank_together(context, retrieved, needed)
+    if len(results) > 1:  # 5
+        ranking = await rank_merged(context, results, needed)
     else:
-        ranking = await rank(retrieved[0], needed)
-    order, beside = ranking.places, Diagnostics()
-    if reranker is not None and uses_model:  # 6
-        outcome = await scored(context, reranker, order)
-        yield beside.stage(outcome, len(outcome.value or {}))
-        order = reranked(context, order, outcome.value or {}, reranker.depth)
+        ranking = await rank(results[0], needed)
+    order, rerank_diagnostics = ranking.passages, Diagnostics()
+    if reranker is not None:  # 6
+        order, outcome = await rerank(context, reranker, order)
+        yield rerank_diagnostics.stage(outcome, len(outcome.value or {}))
     page = order[request.offset : request.offset + request.k]
     for start, end in batches(len(page)):  # 7
-        for hit in await hits_at(ranking, page[start:end], range(request.offset + start + 1, request.offset + end + 1)):
+        ranks = range(request.offset + start + 1, request.offset + end + 1)
+        for hit in await read_hits(ranking, page[start:end], ranks):
             yield hit
     following = request.offset + len(page)
     diagnostics = ranking.diagnostics
     yield Done(
         retrieval_id=retrieval_id,
         hits=len(page),
-        timings=diagnostics.timings | beside.timings,
-        failed_channels=diagnostics.failed | beside.failed,
+        timings=diagnostics.timings | rerank_diagnostics.timings,
+        failed_channels=diagnostics.failed | rerank_diagnostics.failed,
         next_offset=following if len(order) > following else None,
         best_confidence=ranking.best_confidence,
     )
 
 
-async def retrieve(
+async def search_question(
     context: SearchContext, analysis: Analysis, embedding: Embedding | None
-) -> AsyncGenerator[Stage | Retrieved]:
-    """Steps 3 and 4 for one question: a stage as each channel ends, at last all that was found. Raises SearchFailed
-    when no channel has an answer."""
+) -> AsyncGenerator[Stage | QuestionResults]:
+    """Steps 3 and 4 for one question: a stage as each channel ends, at last the results. Raises SearchFailed when no
+    channel has an answer."""
     diagnostics, outcomes = Diagnostics(), []
     async with aclosing(search_texts(context, analysis, embedding)) as ended:  # 3
         async for outcome in ended:
             outcomes.append(outcome)
             yield diagnostics.stage(outcome, _candidates(outcome))
     diagnostics.blame_vector_for_embedding()
-    text = collected(outcomes, context)
-    compares = context.request.mode != "structured"
-    comparison = await compare(context, text, diagnostics) if compares else None  # 4
-    graph = NOTHING
+    text = TextResults.from_outcomes(outcomes, context)
+    candidates = await compare(context, text, diagnostics) if context.request.mode != "structured" else None  # 4
+    graph = NO_RESULTS
     if "graph" in context.channels:
-        followed = await follow_graph(context, analysis, comparison, diagnostics)
-        graph = followed.value or NOTHING
+        followed = await follow_graph(context, analysis, candidates, diagnostics)
+        graph = followed.value or NO_RESULTS
         yield diagnostics.stage(followed, len(graph.scores))
-        if comparison is not None and graph.compared is not None:
-            comparison = comparison._replace(compared=graph.compared)
+        if candidates is not None and graph.exact is not None:
+            candidates = candidates._replace(scores=graph.exact)
     _require_an_answer(context, diagnostics, graph)
-    yield Retrieved(context, analysis, text, comparison, graph, diagnostics)
+    yield QuestionResults(context, analysis, text, candidates, graph, diagnostics)
 
 
 def _require_an_answer(context: SearchContext, diagnostics: Diagnostics, graph: GraphResults) -> None:
@@ -160,7 +195,7 @@ def _require_an_answer(context: SearchContext, diagnostics: Diagnostics, graph: 
 
 
 def _candidates(outcome: Outcome[Any]) -> int:
-    """How many candidates a step brought; embedding a question brings one vector."""
+    """How many candidates a stage found; embedding a question gives one vector."""
     match outcome.value:
         case Structured(candidates):
             return len(candidates)

@@ -1,131 +1,132 @@
-"""One question's places in order: channels fused, judged, and without what the request leaves out.
+"""One question's order: channels fused, newest preferred, judged by confidence, without what the request leaves out.
 
-Every step depends on a place and on those before it only, so pages agree.
+Every step depends on a passage and on those before it only, so pages agree.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from indexer.read.rows import ChunkRow
 from indexer.text_analysis import query_terms
-from query_api.retrieval.analysis_stage import Analysis, newest_first
+from query_api.index.snapshot import PassageReader
+from query_api.index.text.snapshot import TextSnapshot
+from query_api.query.analysis import Question
+from query_api.query.dates import to_milliseconds
+from query_api.retrieval.comparison import ScoredCandidates
+from query_api.retrieval.confidence import FIRST_HITS, Evidence, with_confidence
 from query_api.retrieval.fusion import DEPTH, ChannelResults, FusionWeights, RankedPassage, rank_passages
-from query_api.retrieval.graph_stage import Comparison, compare_rest
-from query_api.retrieval.results.confidence import TOGETHER, Evidence, with_confidence
-from query_api.retrieval.results.dedup import distinct
 from query_api.retrieval.retrievers.graph_scoring import GraphResults
-from query_api.retrieval.stages import TEXTS_OF_HITS, Diagnostics, SearchContext, read_texts
-from query_api.retrieval.text_stage import TextResults, deepen
-from schemas.search import SearchRequest
+from query_api.retrieval.search_context import TEXTS_OF_HITS, Diagnostics, SearchContext, read_texts
+from query_api.retrieval.stages import Analysis, TextResults, compare_rest, deepen
+from schemas.hits import DuplicateHit
+from schemas.ids import DocumentKey
+from schemas.search import DUPLICATE_THRESHOLD, SearchRequest
 
-FLOOR_PLACES = 64  # what a floor of confidence looks at: one channel's first candidates
+FLOOR_PASSAGES = 64  # what a floor of confidence looks at: one channel's first candidates
+NEWEST_BONUS = 0.5
+A_DAY_MS = 86_400_000
+MOST_COMPARED = 1_000  # hits that a later one's vector is compared with
+_DECIMALS = 4
 
 
 @dataclass(frozen=True)
-class Retrieved:
-    """All that was found for one question. `comparison` is None where it was not compared, or that failed."""
+class QuestionResults:
+    """All that was found for one question. `candidates` is None where they were not scored, or that failed."""
 
     context: SearchContext
     analysis: Analysis
     text: TextResults
-    comparison: Comparison | None
+    candidates: ScoredCandidates | None
     graph: GraphResults
     diagnostics: Diagnostics
 
     @property
     def idf(self) -> dict[int, float]:
-        """What each term of the question tells; all the same where nothing was compared."""
-        if self.comparison is None:
+        """The idf of each term of the question; 1 where nothing was scored."""
+        if self.candidates is None:
             return dict.fromkeys(query_terms(self.context.request.q), 1.0)
-        comparer = self.comparison.comparer
-        return dict(zip(comparer.terms, comparer.idf.tolist(), strict=True))
+        scorer = self.candidates.scorer
+        return dict(zip(scorer.terms, scorer.idf.tolist(), strict=True))
 
     @property
     def evidence(self) -> Evidence | None:
-        """What confidence and factors go by."""
-        if self.comparison is None:
+        """The inputs of confidence and factors."""
+        if self.candidates is None:
             return None
         structured = self.text.structured
         return Evidence(
-            self.comparison.compared,
-            self.comparison.comparer.asked_idf,
+            self.candidates.scores,
+            self.candidates.scorer.query_idf,
             self.graph.gate,
             self.graph.scores,
-            meaning=self.text.question_vector is not None,
+            has_vector=self.text.question_vector is not None,
             decided=frozenset(each.passage_id for each in structured.candidates if structured.conclusiveness),
         )
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Places, best first, and what they were made of, by as many candidates as that took. With a floor of confidence,
-    `best_confidence` is that of the likeliest place."""
+    """Passages, best first, and the results they were ranked from. With a floor of confidence, `best_confidence` is
+    the highest, shown or not."""
 
-    places: list[RankedPassage]
-    retrieved: Retrieved
+    passages: list[RankedPassage]
+    results: QuestionResults
     best_confidence: float | None = None
 
     @property
     def diagnostics(self) -> Diagnostics:
-        return self.retrieved.diagnostics
+        return self.results.diagnostics
 
 
-async def rank(retrieved: Retrieved, needed: int) -> Ranking:
-    """So many places from the first one on, or more, if there are; a longer order begins with a shorter one. Raises
+async def rank(results: QuestionResults, needed: int) -> Ranking:
+    """The first `needed` passages, or more, if there are; a longer order begins with a shorter one. Raises
     SearchFailed."""
-    context, diagnostics = retrieved.context, retrieved.diagnostics
+    context, diagnostics = results.context, results.diagnostics
     request, floor = context.request, context.request.min_confidence
     best_confidence: float | None = None
-    wanted = max(needed, TOGETHER) if floor is None else FLOOR_PLACES
+    wanted = max(needed, FIRST_HITS) if floor is None else FLOOR_PASSAGES
     while True:
-        if retrieved.comparison is not None:
-            comparison = await compare_rest(context, retrieved.text, retrieved.comparison, diagnostics)
-            retrieved = replace(retrieved, comparison=comparison)
-        order = _fused(retrieved, wanted)
+        if results.candidates is not None:
+            candidates = await compare_rest(context, results.text, results.candidates, diagnostics)
+            results = replace(results, candidates=candidates)
+        order = _fused(results, wanted)
         if context.newest_first:
-            order = newest_first(_fused(retrieved, max(wanted, DEPTH)), context)[:wanted]
-        judged = _judged(retrieved, order)
+            order = prefer_newest(_fused(results, max(wanted, DEPTH)), context)[:wanted]
+        judged = _with_confidence(results, order)
         if floor is not None:
             best_confidence = max((each.confidence for each in judged if each.confidence is not None), default=None)
             judged = [each for each in judged if each.confidence is None or each.confidence >= floor]
-        chosen = await without_duplicates(context, judged, diagnostics)
-        if len(chosen) >= needed or floor is not None:
-            return Ranking(chosen, retrieved, best_confidence)
+        distinct = await without_duplicates(context, judged, diagnostics)
+        if len(distinct) >= needed or floor is not None:
+            return Ranking(distinct, results, best_confidence)
         if len(order) >= wanted:  # what is left out makes room for as many more
             wanted *= 2
-        elif retrieved.text.may_give_more and request.mode != "graph":
-            retrieved = replace(retrieved, text=await deepen(context, retrieved.text, diagnostics))
+        elif results.text.may_give_more and request.mode != "graph":
+            results = replace(results, text=await deepen(context, results.text, diagnostics))
         else:
-            return Ranking(chosen, retrieved)
+            return Ranking(distinct, results)
 
 
-async def without_duplicates(
-    context: SearchContext, order: list[RankedPassage], diagnostics: Diagnostics
-) -> list[RankedPassage]:
-    """The places without the duplicates that the request asks to leave out. Raises SearchFailed."""
-    request, text, passages = context.request, context.snapshot.text, context.passages
-    if request.duplicates == "keep":
-        return order
-    step = context.run(lambda: distinct(order, request, context.question, text, passages))
-    return await read_texts(context, TEXTS_OF_HITS, step, diagnostics)
-
-
-def _fused(retrieved: Retrieved, first: int) -> list[RankedPassage]:
-    context, text, found = retrieved.context, retrieved.text, retrieved.graph
-    request, graph, comparison = context.request, context.snapshot.graph, retrieved.comparison
+def _fused(results: QuestionResults, first: int) -> list[RankedPassage]:
+    context, text, graph = results.context, results.text, results.graph
+    request, view, candidates = context.request, context.snapshot.graph, results.candidates
     return rank_passages(
         ChannelResults(
             text.vector or [],
             text.keyword or [],
-            found.scores,
+            graph.scores,
             text.structured.candidates,
-            found.gate,
+            graph.gate,
             1.0 if request.mode == "structured" else text.structured.conclusiveness,
-            None if comparison is None else comparison.compared,
-            np.zeros(0) if comparison is None else comparison.comparer.idf,
+            None if candidates is None else candidates.scores,
+            np.zeros(0) if candidates is None else candidates.scorer.idf,
         ),
-        lambda passage_id: graph.document_key(graph.document_of_passage(found.numbers[passage_id])),
+        lambda passage_id: view.document_key(view.document_of_passage(graph.numbers[passage_id])),
         mode=request.mode,
         group=request.group,
         fusion=request.fusion,
@@ -138,12 +139,133 @@ def _fused(retrieved: Retrieved, first: int) -> list[RankedPassage]:
 def _weights(weights: FusionWeights, request: SearchRequest) -> FusionWeights:
     """The weights, but for those that the request gives."""
     given = {"vector": request.vector_weight, "keyword": request.keyword_weight, "graph": request.graph_weight}
-    asked: Mapping[str, float] = {name: weight for name, weight in given.items() if weight is not None}
-    return replace(weights, **asked)
+    overrides: Mapping[str, float] = {name: weight for name, weight in given.items() if weight is not None}
+    return replace(weights, **overrides)
 
 
-def _judged(retrieved: Retrieved, order: list[RankedPassage]) -> list[RankedPassage]:
-    evidence, judge = retrieved.evidence, retrieved.context.settings.judge
+def _with_confidence(results: QuestionResults, order: list[RankedPassage]) -> list[RankedPassage]:
+    evidence, judge = results.evidence, results.context.settings.judge
     if evidence is None or judge is None:
         return order
-    return with_confidence(order, retrieved.context.request.mode, evidence, judge)
+    return with_confidence(order, results.context.request.mode, evidence, judge)
+
+
+def prefer_newest(ranked: Sequence[RankedPassage], context: SearchContext) -> list[RankedPassage]:
+    """The first candidates re-ranked by score x (1 + .5 x the share of their dates that is older), by whole days.
+
+    The share, and not the age, so that the preference is the same among documents of a week and of a century, and none
+    among those of one day. Of the first candidates alone, so that a longer order begins with a shorter one.
+    """
+    fields, now = context.snapshot.text.fields, to_milliseconds(context.now)
+    pool = ranked[:DEPTH]
+    days = [fields.date_of(passage.key, now) // A_DAY_MS for passage in pool]
+    older = dict(zip(sorted(set(days)), count()))
+    most = max(1, len(older) - 1)
+    boosted = [
+        passage._replace(score=passage.score * (1 + NEWEST_BONUS * older[day] / most))
+        for passage, day in zip(pool, days, strict=True)
+    ]
+    return [*sorted(boosted, key=lambda passage: -passage.score), *ranked[DEPTH:]]
+
+
+async def without_duplicates(
+    context: SearchContext, order: list[RankedPassage], diagnostics: Diagnostics
+) -> list[RankedPassage]:
+    """The order without the duplicates that the request leaves out. Raises SearchFailed."""
+    request, text, passages = context.request, context.snapshot.text, context.passages
+    if request.duplicates == "keep":
+        return order
+    step = context.run(lambda: _read_and_deduplicate(order, request, context.question, text, passages))
+    return await read_texts(context, TEXTS_OF_HITS, step, diagnostics)
+
+
+def best_child(question: Question, chunks: Sequence[ChunkRow], wanted: str | None) -> ChunkRow:
+    """The wanted chunk where it is there, else the one that holds most of the question's words, the first of equals."""
+    for chunk in chunks:
+        if chunk.id == wanted:
+            return chunk
+    return max(chunks, key=lambda chunk: (len(question.stems_in(chunk.text)), -chunk.ordinal))
+
+
+class ShownText(NamedTuple):
+    """The document of a hit, and the text that it shows."""
+
+    key: DocumentKey
+    text: str
+    chunk_id: str
+
+
+def _read_and_deduplicate(
+    ranked: Sequence[RankedPassage],
+    request: SearchRequest,
+    question: Question,
+    text: TextSnapshot,
+    passages: PassageReader,
+) -> list[RankedPassage]:
+    """By what the hits will show: a passage's text, or a chunk's. Blocks. Raises TransientStoreError."""
+    semantic = request.duplicates == "semantic"
+    wanted = list(dict.fromkeys(passage.passage_id for passage in ranked))
+    rows = passages.read(wanted)
+    chunks = text.chunks_of_passages(wanted) if semantic or request.group == "chunk" else {}
+    texts: dict[int, ShownText] = {}
+    for at, passage in enumerate(ranked):
+        row, of_passage = rows.get(passage.passage_id), chunks.get(passage.passage_id)
+        if row is None:
+            continue
+        child = best_child(question, of_passage, passage.chunk_id) if of_passage else None
+        shown = child.text if child is not None and request.group == "chunk" else row.text
+        texts[at] = ShownText(row.key, shown, "" if child is None else child.id)
+    vectors = text.vectors(list(dict.fromkeys(each.chunk_id for each in texts.values()))) if semantic else {}
+    threshold = (request.duplicate_threshold or DUPLICATE_THRESHOLD) if semantic else None
+    return deduplicate(ranked, texts, vectors, threshold)
+
+
+def deduplicate(
+    ranked: Sequence[RankedPassage],
+    texts: Mapping[int, ShownText],
+    vectors: Mapping[str, NDArray[np.float32]],
+    threshold: float | None,
+) -> list[RankedPassage]:
+    """The passages whose text is new; each with the duplicates that were left out for it.
+
+    `texts` is {index in `ranked`: text}; a passage without one stays. Texts are the same if they differ by blanks and
+    case only. With a `threshold`, chunks of that cosine and above are duplicates too; `vectors`, {chunk id:
+    (dimension,) float32, L2-normalised}, may lack some.
+    """
+    kept: list[int] = []
+    left_out: dict[int, list[DuplicateHit]] = {}
+    seen: dict[str, int] = {}
+    compared: list[int] = []
+    matrix = np.zeros((0, 0), dtype=np.float32)
+    for at, passage in enumerate(ranked):
+        shown = texts.get(at)
+        if shown is None:
+            kept.append(at)
+            continue
+        text = " ".join(shown.text.split()).casefold()
+        original, similarity = seen.get(text), 1.0
+        vector = None if threshold is None else vectors.get(shown.chunk_id)
+        if original is None and vector is not None and compared:
+            cosines = matrix[: len(compared)] @ vector
+            nearest = int(cosines.argmax())
+            if threshold is not None and cosines[nearest] >= threshold:
+                original, similarity = compared[nearest], round(min(1.0, float(cosines[nearest])), _DECIMALS)
+        if original is not None:
+            left_out.setdefault(original, []).append(
+                DuplicateHit(
+                    document_id=shown.key.document_id,
+                    collection=shown.key.collection,
+                    passage_id=passage.passage_id,
+                    similarity=similarity,
+                )
+            )
+            continue
+        kept.append(at)
+        seen[text] = at
+        if vector is not None and len(compared) < MOST_COMPARED:
+            if len(compared) == len(matrix):
+                more = np.zeros((max(64, len(matrix)), len(vector)), dtype=np.float32)
+                matrix = more if not compared else np.concatenate([matrix, more])
+            matrix[len(compared)] = vector
+            compared.append(at)
+    return [ranked[at]._replace(duplicates=tuple(left_out.get(at, ()))) for at in kept]

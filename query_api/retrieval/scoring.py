@@ -75,7 +75,7 @@ def relative_to_best(scores: Mapping[str, float]) -> dict[str, float]:
     return {identifier: score / best for identifier, score in scores.items()} if best > 0 else {}
 
 
-def in_blocks(
+def stable_paged_order(
     scores_by_block: Sequence[Mapping[str, float]], ties_by_block: Sequence[Mapping[str, float]] = ()
 ) -> list[str]:
     """One order out of ever deeper ones: the ids of the first block by their scores in it, then those that only the
@@ -104,15 +104,15 @@ def text_score(cosine: Scores, bm25: Scores, share: Scores) -> Scores:
     Normalising by the best of a list throws that away. After Bruch, Gai, Ingber: "An Analysis of Fusion Functions for
     Hybrid Retrieval", TOIS 2023, which finds convex combinations of scores better than fusion by rank; that leaving out
     the normalisation is better still was measured here (docs/ranking.md). BM25 gives half of the words, said often, as
-    much as all of them, and where words tell little that misleads; all of them together seldom do. So the share counts
-    as a soft conjunction, of which the extended Boolean model is the first (Salton, Fox, Wu, CACM 1983).
+    much as all of them, and misleads where words are common; all of them together rarely do. So the share counts as a
+    soft conjunction, of which the extended Boolean model is the first (Salton, Fox, Wu, CACM 1983).
     """
     return cosine + BM25_WEIGHT * bm25 + COORDINATION_WEIGHT * share**4
 
 
 def by_coverage(
     scores: Sequence[float],
-    held: NDArray[np.bool_],
+    term_matches: NDArray[np.bool_],
     idf: NDArray[np.float64],
     weight: float,
     pool: int = COVERAGE_POOL,
@@ -121,8 +121,8 @@ def by_coverage(
 
     Among the first `pool`, one at a time: the highest score / best score + weight x the share of the question's idf
     that no hit before holds. A greedy maximum coverage, as in maximal marginal relevance (Carbonell, Goldstein 1998),
-    with words in the place of similarities. `scores` fall; `held` is (n, n_terms), `idf` (n_terms,). Returns indices,
-    the earlier one first where two are equal.
+    with words in the place of similarities. `scores` fall; `term_matches` is (n, n_terms), `idf` (n_terms,). Returns
+    indices, the earlier one first where two are equal.
     """
     total = float(idf.sum())
     best = scores[0] if scores else 0.0
@@ -132,11 +132,11 @@ def by_coverage(
     order: list[int] = []
     open_idf = idf / total
     while left:
-        gains = (held[left] @ open_idf).tolist()
+        gains = (term_matches[left] @ open_idf).tolist()
         if not any(gains):  # and there is nothing more to cover
             break
         values = [scores[at] / best + weight * gain for at, gain in zip(left, gains, strict=True)]
         chosen = left.pop(values.index(max(values)))
         order.append(chosen)
-        open_idf = np.where(held[chosen], 0.0, open_idf)
+        open_idf = np.where(term_matches[chosen], 0.0, open_idf)
     return [*order, *left, *range(min(pool, len(scores)), len(scores))]

@@ -1,27 +1,21 @@
-"""One retrieval: the engine's parts handed on as they come; at the end its metric, log line and record."""
+"""One retrieval: the frames of its answer as they come; at the end its metrics, log line and provenance record."""
 
 import math
 import time
 from collections.abc import AsyncGenerator
-from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
 import structlog
 
-from query_api.encoder import NotLoaded, ServedEncoder, ServedModel
+from query_api.encoder import NotLoaded, ServedModel
 from query_api.index.snapshot import Snapshot
 from query_api.metrics import ServiceMetrics
-from query_api.process_pool.pool import SearchPool
+from query_api.process_pool import SearchPool
 from query_api.provenance import ProvenanceQueue
-from query_api.rerankers.served import ServedReranker
 from query_api.retrieval.cache import ResultCache, answer_key, replay_answer
 from query_api.retrieval.pagination import PinnedSnapshots, next_cursor, page_of
-from query_api.retrieval.pipeline import search
-from query_api.retrieval.rerank import asks_reranker
-from query_api.retrieval.results.confidence import judge_for
-from query_api.retrieval.stages import SearchBudgets, SearchFailed, SearchSettings
-from query_api.settings import SearchBudgetSettings
+from query_api.retrieval.search_context import SearchFailed
 from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.hits import Hit
 from schemas.provenance import Retrieval, RetrievedHit
@@ -33,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass
 class _RetrievalLog:
-    """What a retrieval has come to so far."""
+    """What is recorded of a retrieval so far."""
 
     request: SearchRequest
     retrieval_id: str
@@ -43,24 +37,24 @@ class _RetrievalLog:
     meta: Meta | None = None
     done: Done | None = None
     cached: bool = False
-    parts: list[SearchFrame] = field(default_factory=list)
+    frames: list[SearchFrame] = field(default_factory=list)
     stages: dict[str, float] = field(default_factory=dict)
     hits: list[Hit] = field(default_factory=list)
     outcome: str = "cancelled"
 
-    def add(self, part: SearchFrame) -> None:
-        self.parts.append(part)
-        match part:
+    def add(self, frame: SearchFrame) -> None:
+        self.frames.append(frame)
+        match frame:
             case Meta():
-                self.meta = part
+                self.meta = frame
             case Stage() if not self.cached:
-                self.stages[part.name] = part.seconds
+                self.stages[frame.name] = frame.seconds
             case Hit():
-                self.hits.append(part)
+                self.hits.append(frame)
             case Done():
-                part.timings["total"] = round(time.perf_counter() - self.began, 6)
-                self.stages |= part.timings
-                self.done = part
+                frame.timings["total"] = round(time.perf_counter() - self.began, 6)
+                self.stages |= frame.timings
+                self.done = frame
                 self.outcome = "done"
 
     def retrieval(self, seconds: float) -> Retrieval:
@@ -98,31 +92,11 @@ def _retrieved(hit: Hit) -> RetrievedHit:
     )
 
 
-class SearchEngine:
-    """Searches with the service's budgets and re-ranker."""
-
-    def __init__(self, budgets: SearchBudgetSettings, reranker: ServedReranker | None) -> None:
-        self._budgets = SearchBudgets(**budgets.model_dump())
-        self._reranker = reranker
-
-    def reranks(self, request: SearchRequest) -> bool:
-        """Whether a search for this asks a re-ranker, be it loaded or not."""
-        return self._reranker is not None and asks_reranker(request)
-
-    def search(
-        self, request: SearchRequest, retrieval_id: str, snapshot: Snapshot, encoder: ServedEncoder, executor: Executor
-    ) -> AsyncGenerator[SearchFrame, None]:
-        """The frames of an answer, see `pipeline.search`."""
-        settings = SearchSettings(self._budgets, judge=judge_for(encoder.calibrated_as), reranker=self._reranker)
-        return search(request, retrieval_id, snapshot, encoder, executor, settings)
-
-
 class Retriever:
     """Runs searches and accounts for each of them, however it ends."""
 
     def __init__(
         self,
-        engine: SearchEngine,
         model: ServedModel,
         pool: SearchPool,
         metrics: ServiceMetrics,
@@ -133,7 +107,6 @@ class Retriever:
         resumable_seconds: float,
     ) -> None:
         self.under_way = 0
-        self._engine = engine
         self._model = model
         self._pool = pool
         self._metrics = metrics
@@ -151,45 +124,43 @@ class Retriever:
         traceparent: str | None = None,
         resumable: bool = False,
     ) -> AsyncGenerator[SearchFrame, None]:
-        """The parts of the answer, found or from the cache. Closing the iterator stops the work; the retrieval is
+        """The frames of the answer, searched or from the cache. Closing the iterator stops the work; the retrieval is
         recorded all the same.
 
-        `traceparent` is the request's own, for the record and the log line. A `resumable` one that is
-        cut off is recorded once it can no longer be finished. Raises MalformedCursor, SearchFailed, or
-        TransientStoreError.
+        `traceparent` is the request's own, for the record and the log line. A `resumable` one that is cut off is
+        recorded once it can no longer be finished. Raises MalformedCursor, SearchFailed, or TransientStoreError.
         """
         encoder = self._model.of(snapshot.generation) or NotLoaded()
         if isinstance(encoder, NotLoaded) and request.needs_vector:
             raise SearchFailed("The model is not loaded yet.")
         page = page_of(request)
         key = answer_key(page, snapshot) if request.cache and self._model.encoder else None
-        known = None if key is None else self._cache.get(key)
-        retrieved = _RetrievalLog(page, retrieval_id, traceparent, cached=known is not None)
-        if known is None:
-            reranked = self._engine.reranks(page)
-            parts = self._pool.search(page, retrieval_id, snapshot, encoder, reranked=reranked)
+        cached = None if key is None else self._cache.get(key)
+        retrieved = _RetrievalLog(page, retrieval_id, traceparent, cached=cached is not None)
+        if cached is None:
+            frames = self._pool.search(page, retrieval_id, snapshot, encoder)
         else:
-            parts = replay_answer(known, retrieval_id)
+            frames = replay_answer(cached, retrieval_id)
         self.under_way += 1
         try:
-            async with aclosing(parts):
-                async for part in parts:
-                    if isinstance(part, Done):
-                        part.next_cursor = next_cursor(request, snapshot, part.next_offset, self._pinned)
-                        part.notes += [*request.deprecations, *_empty_notes(page, snapshot, part)]
-                        part.notes += [*_confidence_notes(page, part), *_unknown_name_notes(page, retrieved.meta)]
-                    retrieved.add(part)
-                    if key is not None and known is None and retrieved.done and not retrieved.done.failed_channels:
-                        self._cache.put(key, retrieved.parts)
-                    yield part
-        except Exception:  # only to tell failures from clients that left; it is raised on
+            async with aclosing(frames):
+                async for frame in frames:
+                    if isinstance(frame, Done):
+                        frame.next_cursor = next_cursor(request, snapshot, frame.next_offset, self._pinned)
+                        frame.notes += [*request.deprecations, *_empty_notes(page, snapshot, frame)]
+                        frame.notes += [*_confidence_notes(page, frame), *_unknown_name_notes(page, retrieved.meta)]
+                    retrieved.add(frame)
+                    if key is not None and cached is None and retrieved.done and not retrieved.done.failed_channels:
+                        self._cache.put(key, retrieved.frames)
+                    yield frame
+        except Exception:  # only to distinguish failures from clients that left; it is re-raised
             retrieved.outcome = "failed"
             raise
         finally:
             self.under_way -= 1
-            self._close(retrieved, resumable=resumable)
+            self._record(retrieved, resumable=resumable)
 
-    def _close(self, retrieved: _RetrievalLog, *, resumable: bool) -> None:
+    def _record(self, retrieved: _RetrievalLog, *, resumable: bool) -> None:
         seconds = time.perf_counter() - retrieved.began
         mode = retrieved.request.mode
         for stage, spent in (retrieved.stages | {"total": seconds}).items():
@@ -225,7 +196,7 @@ def _empty_notes(request: SearchRequest, snapshot: Snapshot, done: Done) -> list
 
 
 def _confidence_notes(request: SearchRequest, done: Done) -> list[str]:
-    """What a floor of confidence came to where it left out all, or could leave out nothing."""
+    """A note where a floor of confidence left out all, or could leave out nothing."""
     floor, best = request.min_confidence, done.best_confidence
     if floor is None or request.offset:
         return []

@@ -1,208 +1,307 @@
-"""The steps of one search: what they read, how long each may take, how each ended."""
+"""The stages of a search, each within its budget: analyse, embed, text channels, exact scores, graph, re-rank.
+
+Times and fields of a question are looked up only where the structured channel is asked, which is the one that reads
+documents' fields.
+"""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from concurrent.futures import Executor
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, NamedTuple
 
-from indexer.errors import DamagedStore, EncoderFailure, TransientStoreError
-from query_api.index.snapshot import PassageReader, QueryEncoder, Snapshot
-from query_api.index.text.segments import Scope
-from query_api.query.analysis import Question, question_of
-from query_api.rerankers.port import RerankerFailure
-from query_api.rerankers.served import ServedReranker
-from query_api.retrieval.fusion import FusionWeights, Limit
-from query_api.retrieval.results.confidence import Judge, fitted_judge
-from query_api.retrieval.retrievers.graph import TermWeights
-from query_api.retrieval.retrievers.graph_edges import check_edges
-from schemas.frames import Stage
-from schemas.search import MAX_PER_VALUE, Channel, SearchRequest
+import numpy as np
+from numpy.typing import NDArray
 
-MAX_REASON_CHARACTERS = 300
-TEXTS_OF_HITS = "The texts of the hits"
+from indexer.errors import TransientStoreError
+from query_api.index.text.fields import Span
+from query_api.index.text.phrases import words_of
+from query_api.index.text.segments import Candidate
+from query_api.query.dates import EARLIEST, LATEST, RelativeTime, asks_for_newest, relative_time, to_milliseconds
+from query_api.query.entity_linking import LinkedNames, link_names, shown_names
+from query_api.query.field_constraints import FieldCues, Recognised, shown_fields
+from query_api.rerankers.reranker import ServedReranker
+from query_api.retrieval.comparison import ExactScorer, ScoredCandidates, best_scores
+from query_api.retrieval.fusion import DEEPER, DEPTH, RankedPassage
+from query_api.retrieval.graph_channel import search_graph
+from query_api.retrieval.retrievers.graph_scoring import GraphResults
+from query_api.retrieval.retrievers.structured import (
+    NO_CONSTRAINTS,
+    Structured,
+    recognised_fields,
+    structured_search,
+)
+from query_api.retrieval.search_context import Diagnostics, Outcome, SearchContext, run_with_timeout
+from schemas.filters import MAX_HITS
+from schemas.hits import FieldInQuestion, NamedInQuestion, PeriodInQuestion
 
-Value = TypeVar("Value")
-
-
-class SearchFailed(Exception):
-    """No channel could answer: the stores cannot be read just now. Trying again may help."""
-
-
-@dataclass(frozen=True)
-class SearchBudgets:
-    """How long each step may take; a channel that takes longer is left out of the answer, and the answer says so."""
-
-    embed_seconds: float = 2.0
-    vector_seconds: float = 2.0
-    keyword_seconds: float = 2.0
-    structured_seconds: float = 1.0
-    graph_seconds: float = 2.0
-    texts_seconds: float = 5.0
-
-    @property
-    def total_seconds(self) -> float:
-        """The longest a first page can take; comparing has as long as the graph."""
-        beside = max(self.keyword_seconds + self.structured_seconds, self.embed_seconds + self.vector_seconds)
-        return beside + 2 * self.graph_seconds + self.texts_seconds
+MAX_DEPTH = 16_384
+RERANK = "rerank"
+Embedding = asyncio.Task[Outcome[NDArray[np.float32]]]
+_NEXT = {"embed": "vector", "keyword": "structured"}
 
 
-@dataclass(frozen=True)
-class SearchSettings:
-    """All a search can be tuned by. `clock` tells now: what `yesterday` is, and how old a document."""
+class Analysis(NamedTuple):
+    """What a question names in the graph, and what it asks of documents' fields; None for what was not looked up or
+    took too long."""
 
-    budgets: SearchBudgets = field(default_factory=SearchBudgets)
-    fusion: FusionWeights = field(default_factory=FusionWeights)
-    terms: TermWeights = field(default_factory=TermWeights)
-    judge: Judge | None = field(default_factory=fitted_judge)
-    reranker: ServedReranker | None = None
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    names: LinkedNames | None
+    fields: Recognised | None
 
-
-ALL_CHANNELS: tuple[Channel, ...] = ("vector", "keyword", "structured", "graph")
+    def shown(self, context: SearchContext) -> tuple[tuple[NamedInQuestion, ...], tuple[FieldInQuestion, ...]]:
+        """Names and fields for a person to read."""
+        names = () if self.names is None else shown_names(self.names, context.snapshot.graph)
+        return names, () if self.fields is None else shown_fields(self.fields)
 
 
-@dataclass(frozen=True)
-class SearchContext:
-    """What one question is asked of, and with what. `scope` is what the request's collection and filters leave, and the
-    time that the question names; `newest_first` is whether it asks for the newest."""
+async def filter_by_query_date(context: SearchContext) -> tuple[SearchContext, PeriodInQuestion | None]:
+    """The context with the scope narrowed to the time that the question names, and that time. Where no document is
+    from it, all are searched."""
+    if "structured" not in context.channels:
+        return context, None
+    question = context.request.q
+    context = replace(context, newest_first=asks_for_newest(question))
+    time = relative_time(question, context.now)
+    if time is None:
+        return context, None
+    fields, words, scope = context.snapshot.text.fields, words_of(question), context.scope
+    inside = [at for at, word in enumerate(words) if time.start <= word.start < time.end]
+    cues = FieldCues(question, words)
 
-    request: SearchRequest
-    snapshot: Snapshot
-    encoder: QueryEncoder
-    executor: Executor
-    settings: SearchSettings
-    scope: Scope
-    passages: PassageReader
-    now: datetime
-    newest_first: bool = False
+    def is_cued(field: str) -> bool:
+        return cues.cued(field, inside[0], inside[-1] + 1)
+
+    narrowed, used_fields = await context.run(lambda: fields.within(_span(time), scope, is_cued))
+    period = PeriodInQuestion(
+        words=question[time.start : time.end],
+        since=None if time.since is None else time.since.isoformat(),
+        before=None if time.until is None else time.until.isoformat(),
+        fields=used_fields,
+        documents=len(narrowed.documents or ()),
+    )
+    return (replace(context, scope=narrowed) if narrowed.documents else context), period
+
+
+def _span(time: RelativeTime) -> Span:
+    def limit(moment: datetime | None, unbounded: int) -> int:
+        return unbounded if moment is None else to_milliseconds(moment)
+
+    return Span(limit(time.since, EARLIEST), limit(time.until, LATEST))
+
+
+async def analyse(context: SearchContext) -> Analysis:
+    """The names and fields of a question, each within the budget of the channel that uses them."""
+    request, snapshot, budgets = context.request, context.snapshot, context.settings.budgets
+    names: LinkedNames | None = None
+    fields: Recognised | None = None
+    if "graph" in context.channels:
+        linking = context.run(lambda: link_names(context.question, snapshot.graph, request.collection, request.names))
+        names = (await run_with_timeout("names", budgets.graph_seconds, linking)).value
+    if "structured" in context.channels:
+        recognising = context.run(lambda: recognised_fields(snapshot.text, request.q, context.scope))
+        fields = (await run_with_timeout("fields", budgets.structured_seconds, recognising)).value
+    return Analysis(names, fields)
+
+
+def embed(context: SearchContext) -> Embedding | None:
+    """Begin to embed the question, beside its analysis; None where no vector is needed."""
+    if "vector" not in context.text_channels:
+        return None
+
+    async def embedded() -> NDArray[np.float32]:
+        vectors = await context.run(lambda: context.encoder.encode_queries([context.request.q]))
+        vector: NDArray[np.float32] = vectors[0]
+        return vector
+
+    seconds = context.settings.budgets.embed_seconds
+    return asyncio.create_task(run_with_timeout("embed", seconds, embedded()), name="embed")
+
+
+class TextResults(NamedTuple):
+    """What the text channels found, best first; None for a channel that was not asked or failed. `depth` is how many
+    candidates the vector and the keyword channel were asked for."""
+
+    vector: Sequence[Candidate] | None
+    keyword: Sequence[Candidate] | None
+    structured: Structured
+    question_vector: NDArray[np.float32] | None
+    depth: int
 
     @classmethod
-    def of(
-        cls,
-        request: SearchRequest,
-        snapshot: Snapshot,
-        encoder: QueryEncoder,
-        executor: Executor,
-        settings: SearchSettings,
-    ) -> "SearchContext":
-        """Raises MalformedFilter for filters, a field for diversity, and edges, that this snapshot does not have."""
-        fields = snapshot.text.fields
-        check_edges(request, snapshot.graph)
-        if request.diversity is not None:
-            fields.check_field(request.diversity, request.collection)
-        scope = fields.scope(request.collection, request.conditions)
-        passages, now = PassageReader(snapshot.text), settings.clock()
-        return cls(request, snapshot, encoder, executor, settings, scope, passages, now)
+    def from_outcomes(cls, outcomes: Sequence[Outcome[Any]], context: SearchContext) -> "TextResults":
+        found = {outcome.name: outcome.value for outcome in outcomes}
+        structured = found.get("structured") or NO_CONSTRAINTS
+        return cls(found.get("vector"), found.get("keyword"), structured, found.get("embed"), _first_depth(context))
+
+    def candidates(self, depth: int | None = None) -> list[str]:
+        """The passages of the first candidates of both lists, of all for None, and of all structured ones."""
+        lists = ((self.vector or ())[:depth], (self.keyword or ())[:depth], self.structured.candidates)
+        return list(dict.fromkeys(candidate.passage_id for each in lists for candidate in each))
 
     @property
-    def question(self) -> Question:
-        return question_of(self.request.q)
-
-    @property
-    def channels(self) -> frozenset[Channel]:
-        """The channels that the request asks."""
-        match self.request.mode:
-            case "hybrid":
-                return frozenset(self.request.channels or ALL_CHANNELS)
-            case "graph_rerank":
-                return frozenset({"vector", "graph"})
-            case mode:
-                return frozenset({mode})
-
-    @property
-    def text_channels(self) -> frozenset[Channel]:
-        """Those that run before the graph, which alone is seeded by vectors and words all the same."""
-        return frozenset({"vector", "keyword"}) if self.request.mode == "graph" else self.channels - {"graph"}
-
-    @property
-    def limits(self) -> tuple[Limit, ...]:
-        """How many hits may be of one document, and have one value of a field."""
-        request, fields = self.request, self.snapshot.text.fields
-        most = 1 if request.group == "document" else request.max_per_document
-        limits = [] if most is None else [Limit.per_document(most)]
-        if request.diversity is not None:
-            field = request.diversity
-            limits.append(Limit(request.max_per_value or MAX_PER_VALUE, lambda key: fields.values(field, key)))
-        return tuple(limits)
-
-    def run(self, function: Callable[[], Value]) -> Awaitable[Value]:
-        """Run a step in a thread."""
-        return asyncio.get_running_loop().run_in_executor(self.executor, function)
+    def may_give_more(self) -> bool:
+        return self.depth < MAX_DEPTH and any(len(found or ()) >= self.depth for found in (self.vector, self.keyword))
 
 
-class Outcome(NamedTuple, Generic[Value]):
-    """How a step ended: with a value, or with the reason why not."""
+async def search_texts(
+    context: SearchContext, analysis: Analysis, embedding: Embedding | None
+) -> AsyncGenerator[Outcome[Any]]:
+    """The outcome of each text channel, as it ends; closing cancels what waits.
 
-    name: str
-    seconds: float
-    value: Value | None
-    error: str | None
+    Two run at a time: vector after embedding, structured after keyword. More would wait for each other's interpreter.
+    """
+    budgets, q, text, scope = context.settings.budgets, context.request.q, context.snapshot.text, context.scope
+    depth = _first_depth(context)
+    limit = MAX_HITS if context.request.mode == "structured" else DEPTH  # whatever the page
+    steps: Mapping[str, tuple[float, Callable[[Any], Awaitable[Any]]]] = {
+        "vector": (
+            budgets.vector_seconds,
+            lambda vector: context.run(lambda: text.vector_search(vector, depth, scope)),
+        ),
+        "keyword": (budgets.keyword_seconds, lambda _: context.run(lambda: text.keyword_search(q, depth, scope))),
+        "structured": (
+            budgets.structured_seconds,
+            lambda _: context.run(lambda: structured_search(text, q, limit, scope, analysis.fields)),
+        ),
+    }
 
+    def begin(name: str, value: Any = None) -> set[asyncio.Task[Outcome[Any]]]:
+        if name not in context.text_channels:
+            return set()
+        seconds, step = steps[name]
+        return {asyncio.create_task(run_with_timeout(name, seconds, step(value)), name=name)}
 
-class Diagnostics:
-    """Seconds by step, and why a step gave nothing."""
-
-    def __init__(self) -> None:
-        self.failed: dict[str, str] = {}
-        self.timings: dict[str, float] = {}
-
-    def stage(self, outcome: Outcome[Any], candidates: int) -> Stage:
-        """Record how a step went; the frame that says so."""
-        self.timings[outcome.name] = round(outcome.seconds, 6)
-        self.note_failure(outcome)
-        return Stage(name=outcome.name, seconds=round(outcome.seconds, 6), candidates=candidates, error=outcome.error)
-
-    def add(self, name: str, seconds: float) -> None:
-        """Time of a step that is done more than once."""
-        self.timings[name] = round(self.timings.get(name, 0.0) + seconds, 6)
-
-    def note_failure(self, outcome: Outcome[Any]) -> None:
-        if outcome.error is not None:
-            self.failed[outcome.name] = outcome.error
-
-    def blame_vector_for_embedding(self) -> None:
-        """A question that was not embedded is a vector channel that did not answer."""
-        if "embed" in self.failed:
-            self.failed["vector"] = f"The question was not embedded: {self.failed.pop('embed')}"
-
-    def include(self, other: "Diagnostics") -> None:
-        self.timings |= other.timings
-        self.failed |= other.failed
-
-
-async def within(name: str, seconds: float, step: Awaitable[Value]) -> Outcome[Value]:
-    """Wait for a step, at most so long. A store that cannot be read, or a model that gives no vector or score, is an
-    outcome; a fault of the program is raised."""
-    began = time.perf_counter()
-    value: Value | None = None
-    error: str | None = None
+    running = begin("keyword") or begin("structured")
+    if embedding is not None:
+        running.add(embedding)
     try:
-        async with asyncio.timeout(seconds):
-            value = await step
-    except TimeoutError:
-        error = f"no answer within {seconds:g} s"
-    except (TransientStoreError, DamagedStore, EncoderFailure, RerankerFailure) as broken:
-        error = str(broken)[:MAX_REASON_CHARACTERS]
-    return Outcome(name, time.perf_counter() - began, value, error)
+        while running:
+            ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for outcome in sorted((task.result() for task in ended), key=lambda outcome: outcome.name):
+                if outcome.name in _NEXT and (outcome.name != "embed" or outcome.value is not None):
+                    running |= begin(_NEXT[outcome.name], outcome.value)
+                yield outcome
+    finally:
+        for task in running:
+            task.cancel()
 
 
-async def read_texts(context: SearchContext, what: str, step: Awaitable[Value], diagnostics: Diagnostics) -> Value:
-    """What a step reads within the budget for texts. Raises SearchFailed, naming what was to be read."""
-    outcome = await within("texts", context.settings.budgets.texts_seconds, step)
-    diagnostics.add("texts", outcome.seconds)
-    if outcome.value is None:
-        raise SearchFailed(f"{what}: {outcome.error}")
+async def deepen(context: SearchContext, text: TextResults, diagnostics: Diagnostics) -> TextResults:
+    """Ask the vector and the keyword channel again, for more. One that now fails keeps its earlier candidates."""
+    began = time.perf_counter()
+    budgets, tables, scope, depth = context.settings.budgets, context.snapshot.text, context.scope, text.depth * DEEPER
+    vector = text.question_vector
+    if text.vector is not None and vector is not None:
+        searching = context.run(lambda: tables.vector_search(vector, depth, scope))
+        outcome = await run_with_timeout("vector", budgets.vector_seconds, searching)
+        text = text._replace(vector=outcome.value or text.vector)
+        diagnostics.note_failure(outcome)
+    if text.keyword is not None:
+        searching = context.run(lambda: tables.keyword_search(context.request.q, depth, scope))
+        outcome = await run_with_timeout("keyword", budgets.keyword_seconds, searching)
+        text = text._replace(keyword=outcome.value or text.keyword)
+        diagnostics.note_failure(outcome)
+    diagnostics.add("deepen", time.perf_counter() - began)
+    return text._replace(depth=depth)
+
+
+def _first_depth(context: SearchContext) -> int:
+    """How many candidates the page of the request needs."""
+    depth = DEPTH
+    while depth < min(context.request.offset + context.request.k, MAX_DEPTH):
+        depth *= DEEPER
+    return depth
+
+
+async def compare(context: SearchContext, text: TextResults, diagnostics: Diagnostics) -> ScoredCandidates | None:
+    """Score the first candidates of every channel exactly; the same ones whatever the page. None where that fails."""
+    request, tables = context.request, context.snapshot.text
+    known = best_scores((text.vector or ())[:DEPTH])
+    with_bm25 = text.keyword is not None or request.mode == "vector"  # which scores for confidence only
+
+    def scored() -> ScoredCandidates:
+        scorer = ExactScorer(tables, request.q, request.collection, text.question_vector, known, with_bm25=with_bm25)
+        return ScoredCandidates(scorer, scorer.score(text.candidates(DEPTH)))
+
+    outcome = await run_with_timeout("compare", context.settings.budgets.graph_seconds, context.run(scored))
+    diagnostics.stage(outcome, 0)
     return outcome.value
 
 
-async def together(steps: Iterable[Coroutine[Any, Any, Value]]) -> list[Value]:
-    """The results of all, side by side; where one fails, or this is cancelled, the others end."""
-    tasks = [asyncio.ensure_future(step) for step in steps]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
+async def compare_rest(
+    context: SearchContext, text: TextResults, candidates: ScoredCandidates, diagnostics: Diagnostics
+) -> ScoredCandidates:
+    """Score what deeper lists brought."""
+    rest = [name for name in text.candidates() if name not in candidates.scores.row_of]
+    if not rest:
+        return candidates
+    known = best_scores(text.vector or ())
+    scoring = context.run(lambda: candidates.scorer.score(rest, known))
+    outcome = await run_with_timeout("compare", context.settings.budgets.graph_seconds, scoring)
+    diagnostics.note_failure(outcome)
+    if outcome.value is None:
+        return candidates
+    return candidates._replace(scores=candidates.scores.concat(outcome.value))
+
+
+async def follow_graph(
+    context: SearchContext, analysis: Analysis, candidates: ScoredCandidates | None, diagnostics: Diagnostics
+) -> Outcome[GraphResults]:
+    """What the graph reaches from the names in the question and from the candidates. The keyword index is not asked
+    again where it has failed before."""
+    request, view = context.request, context.snapshot.graph
+
+    def follow() -> GraphResults:
+        if candidates is None:
+            reason = diagnostics.failed.get("compare", "it was not tried")
+            raise TransientStoreError(f"What was found was not compared with the question: {reason}")
+        names = analysis.names or link_names(context.question, view, request.collection, request.names)
+        return search_graph(context, names, candidates, with_residuals="keyword" not in diagnostics.failed)
+
+    return await run_with_timeout("graph", context.settings.budgets.graph_seconds, context.run(follow))
+
+
+async def rerank(
+    context: SearchContext, reranker: ServedReranker, order: Sequence[RankedPassage]
+) -> tuple[list[RankedPassage], Outcome[Mapping[str, float]]]:
+    """The first `reranker.depth` sorted by the scores of a model that reads the question with each of their texts; ties
+    and what has no text as before. Where the model is late or broken the order stays.
+
+    The model reads the same passages whatever the page. Not the mode `graph_rerank`, in which the graph re-orders what
+    the vector channel finds.
+    """
+    first = order[: reranker.depth]
+
+    def unit_of(passage: RankedPassage) -> str:
+        return (passage.chunk_id if context.request.group == "chunk" else None) or passage.passage_id
+
+    async def score() -> Mapping[str, float]:
+        texts = await _texts_to_rerank(context, [(passage.passage_id, unit_of(passage)) for passage in first])
+        scores = await reranker.scores(context.request.q, list(texts.values()))
+        return dict(zip(texts, scores.tolist(), strict=True))
+
+    outcome = await run_with_timeout(RERANK, reranker.budget_seconds, score())
+    scores = outcome.value or {}
+    scored = [passage for passage in first if unit_of(passage) in scores]
+    unscored = [passage for passage in first if unit_of(passage) not in scores]
+    reordered = sorted(scored, key=lambda passage: -scores[unit_of(passage)])
+    with_scores = (each._replace(scores=each.scores | {RERANK: scores[unit_of(each)]}) for each in reordered)
+    return [*with_scores, *unscored, *order[reranker.depth :]], outcome
+
+
+async def _texts_to_rerank(context: SearchContext, units: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """{id of the hit: the title with the text of the passage, or of the chunk where hits are chunks}, from pairs of
+    passage id and hit id; without those that the text stores do not hold."""
+    wanted = list(dict.fromkeys(passage_id for passage_id, _ in units))
+    passages = await context.run(lambda: context.passages.read(wanted))
+    chunks: dict[str, str] = {}
+    if context.request.group == "chunk":
+        of_passages = await context.run(lambda: context.snapshot.text.chunks_of_passages(wanted))
+        chunks = {chunk.id: chunk.text for of_passage in of_passages.values() for chunk in of_passage}
+    texts: dict[str, str] = {}
+    for passage_id, unit in units:
+        if passage := passages.get(passage_id):
+            text = chunks.get(unit, passage.text)
+            texts[unit] = f"{passage.title}. {text}" if passage.title else text
+    return texts

@@ -15,7 +15,7 @@ from query_api.evaluation.in_process import EvaluationRunning, Evaluations, sear
 from query_api.evaluation.metrics import require_ir_measures
 from query_api.evaluation.results import ServiceFacts
 from query_api.middleware import LargeModelRoute
-from query_api.rerankers.port import HOW_TO_CONFIGURE
+from query_api.rerankers import HOW_TO_CONFIGURE
 from query_api.routes.parameters import ServiceOf
 from query_api.sse.replay import new_retrieval_id
 from schemas.analytics import EvaluationList, EvaluationRequest, EvaluationState

@@ -11,9 +11,8 @@ from query_api.admission import Turn, caller_of
 from query_api.context import Service
 from query_api.errors import ApiProblem, problem_responses
 from query_api.middleware import ModelRoute
-from query_api.rerankers.port import HOW_TO_CONFIGURE
-from query_api.retrieval.retrievers.graph_edges import check_edges
-from query_api.retrieval.stages import SearchFailed
+from query_api.rerankers import HOW_TO_CONFIGURE
+from query_api.retrieval.search_context import SearchFailed, check_names
 from query_api.routes.parameters import ServiceOf
 from query_api.sse.replay import new_retrieval_id
 from query_api.sse.stream import MEDIA_TYPE, accepts_events
@@ -121,7 +120,7 @@ async def _answer(request: Request, search: SearchRequest, service: Service, las
 
 
 def _turn(request: Request, search: SearchRequest, service: Service) -> Turn:
-    """Enqueued at once; a search that waits for a write takes no place meanwhile. Raises SearchRefused."""
+    """Enqueued at once, unless the search waits for a write. Raises SearchRefused."""
     turn = service.admission.turn(caller_of(request))
     if search.after is None:
         turn.enqueue()
@@ -137,16 +136,9 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
         await service.snapshot_for(search)
     await turn.begin()
     snapshot = await service.snapshot_for(search)
-
-    def look_at_names() -> None:
-        check_edges(search, snapshot.graph)
-        if search.diversity is not None:
-            snapshot.text.fields.check_field(search.diversity, search.collection)
-        snapshot.text.fields.scope(search.collection, search.conditions)
-
     if search.filter or search.edges or search.diversity is not None:
         try:
-            await service.read(look_at_names)
+            await service.read(lambda: check_names(search, snapshot))
         except MalformedFilter as error:
             raise ApiProblem(422, "Invalid request", str(error)) from error
     return snapshot
@@ -154,12 +146,12 @@ async def _snapshot_in_turn(search: SearchRequest, service: Service, turn: Turn)
 
 async def _json(search: SearchRequest, service: Service, turn: Turn, traceparent: str | None) -> Response:
     snapshot = await _snapshot_in_turn(search, service, turn)
-    answer = await _found(search, service, snapshot, traceparent)
+    answer = await _collect_answer(search, service, snapshot, traceparent)
     turn.end(answered=True)
     return Response(answer.model_dump_json(by_alias=True), media_type="application/json")
 
 
-async def _found(
+async def _collect_answer(
     search: SearchRequest, service: Service, snapshot: "Snapshot", traceparent: str | None
 ) -> SearchAnswer:
     hits: list[Hit] = []
@@ -167,15 +159,15 @@ async def _found(
     done: Done | None = None
     try:
         retrieving = service.retriever.retrieve(search, new_retrieval_id(), snapshot, traceparent=traceparent)
-        async with aclosing(retrieving) as parts:
-            async for part in parts:
-                match part:
+        async with aclosing(retrieving) as frames:
+            async for frame in frames:
+                match frame:
                     case Meta():
-                        meta = part
+                        meta = frame
                     case Hit():
-                        hits.append(part)
+                        hits.append(frame)
                     case Done():
-                        done = part
+                        done = frame
     except SearchFailed as error:
         raise ApiProblem(503, "Search not answered", str(error), retry_after_seconds=2) from error
     if meta is None or done is None:

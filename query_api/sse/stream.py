@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from indexer.errors import DamagedStore, TransientStoreError
 from query_api.admission import Turn
 from query_api.errors import ApiProblem
-from query_api.retrieval.stages import SearchFailed
+from query_api.retrieval.search_context import SearchFailed
 from query_api.settings import ServiceBlock
 from query_api.sse.replay import EventId, RecordedStream, ReplayBuffer, new_retrieval_id
 from schemas.frames import NAMES, Reset, SearchFrame, StreamError

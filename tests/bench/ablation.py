@@ -27,8 +27,8 @@ from query_api.evaluation.report_tables import NON_INFERIORITY_MARGIN
 from query_api.retrieval import fusion
 from query_api.retrieval.pipeline import search
 from query_api.retrieval.retrievers import graph_scoring
-from query_api.retrieval.retrievers.graph import TermWeights
-from query_api.retrieval.stages import SearchSettings
+from query_api.retrieval.retrievers.graph_scoring import TermWeights
+from query_api.retrieval.search_context import SearchSettings
 from schemas.hits import Hit
 from schemas.search import SearchRequest
 from tests.bench.confidence import PATIENT, Served, folder_and_collection, opened
@@ -50,28 +50,28 @@ class LabelledSet(NamedTuple):
 @contextmanager
 def without_coverage() -> Iterator[None]:
     """The first twenty stay in the order of their scores."""
-    with patch.object(fusion, "_covering", lambda order, *_: list(order)):
+    with patch.object(fusion, "_ordered_by_coverage", lambda order, *_: list(order)):
         yield
 
 
 @contextmanager
 def without_graph() -> Iterator[None]:
     """The gate is shut whatever is asked."""
-    with patch("query_api.retrieval.retrievers.graph.opening", lambda *_: 0.0):
+    with patch("query_api.retrieval.graph_channel.open_gate", lambda *_: 0.0):
         yield
 
 
 @contextmanager
 def without_gate() -> Iterator[None]:
     """It is open whatever is asked."""
-    with patch("query_api.retrieval.retrievers.graph.opening", lambda *_: 1.0):
+    with patch("query_api.retrieval.graph_channel.open_gate", lambda *_: 1.0):
         yield
 
 
 @contextmanager
 def without_name_use() -> Iterator[None]:
     """Whatever is a title somewhere is surely a name."""
-    with patch("query_api.retrieval.retrievers.graph.name_use", lambda *_: lambda asked: dict.fromkeys(asked, 1.0)):
+    with patch("query_api.retrieval.graph_channel.name_use", lambda *_: lambda asked: dict.fromkeys(asked, 1.0)):
         yield
 
 

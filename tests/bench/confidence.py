@@ -10,7 +10,7 @@ these name a document of the collection by its title.
 
 Each collection is left out in turn, to see what the numbers are worth for one they were not fitted on; those of
 `--measure` are in no fit, but for their questions as strangers. `--ways` fits only some of the ways, and keeps the
-numbers of the others. Writes `query_api/retrieval/results/confidence.toml`, or the file named by `--output`, and prints
+numbers of the others. Writes `query_api/retrieval/confidence.toml`, or the file named by `--output`, and prints
 the errors; how many answers are marked unlikely; and for
 `--unanswered FILE=COLLECTION`, questions that nothing in the collection answers, how likely their first hits are said
 to be. Without folders nothing is fitted and these are measured as they are. The last line is JSON.
@@ -40,11 +40,11 @@ from query_api.evaluation.statistics import calibrate
 from query_api.index.snapshot import QueryEncoder, Snapshot
 from query_api.index.stores import Stores
 from query_api.index.text.snapshot import TextReader
+from query_api.retrieval import confidence
+from query_api.retrieval.confidence import FEATURES, WITHOUT_MEANING, FittedWay, fitted_judge
 from query_api.retrieval.pipeline import search
-from query_api.retrieval.results import confidence
-from query_api.retrieval.results.confidence import FEATURES, WITHOUT_MEANING, FittedWay, fitted_judge
 from query_api.retrieval.results.hits import UNLIKELY_BELOW
-from query_api.retrieval.stages import SearchBudgets, SearchSettings
+from query_api.retrieval.search_context import SearchBudgets, SearchSettings
 from schemas.hits import Hit
 from schemas.search import Mode, SearchRequest
 from schemas.settings import EmbeddingSettings
@@ -157,7 +157,7 @@ def strangers_to(labelled: LabelledCollection, foreign: tuple[Question, ...], co
     return asked
 
 
-async def hits_of(
+async def assemble_hits(
     questions: Sequence[Asked], collection: str, served: Served, way: str, threads: ThreadPoolExecutor
 ) -> Labelled:
     """The first hits of every question, asked in one way."""
@@ -215,9 +215,9 @@ def left_out(own: Mapping[str, Labelled], strangers: Mapping[str, Labelled]) -> 
     told_strangers = [np.zeros(0)]
     for name, held_out in own.items():
         others = fit(Labelled.joined([each for of in (own, strangers) for other, each in of.items() if other != name]))
-        told.append(others.of(held_out.features))
+        told.append(others.predict(held_out.features))
         errors[name] = expected_error(told[-1], held_out.relevant)
-        told_strangers.append(others.of(first_hits(strangers[name])))
+        told_strangers.append(others.predict(first_hits(strangers[name])))
     together = Labelled.joined(list(own.values()))
     first = np.concatenate(told_strangers)
     return {
@@ -248,7 +248,7 @@ async def told_of_unanswered(
     """How likely the first hits are told to be for questions that nothing answers; the highest are printed."""
     told: dict[str, float] = {}
     for text in texts:
-        first = first_hits(await hits_of([Asked(text)], collection, served, way, threads))
+        first = first_hits(await assemble_hits([Asked(text)], collection, served, way, threads))
         told[text] = float(fitted.of(first)[0]) if len(first) else 0.0
     above = {f"above_{floor}": sum(each > floor for each in told.values()) for floor in (HALF, FOUR_FIFTHS)}
     say(f"{collection}, {way}, {len(told)} questions that nothing answers: {above}")
@@ -338,10 +338,10 @@ async def main() -> None:
         foreign = tuple(question for each in far for question in each.questions)
         strange = strangers_to(labelled, foreign, round(STRANGERS * len(judged))) if is_fitted else []
         for way in anew:
-            judged_hits = await hits_of(judged, collection, holder, way, threads)
+            judged_hits = await assemble_hits(judged, collection, holder, way, threads)
             (own if is_fitted else measured)[way][name] = judged_hits
             if is_fitted:
-                strangers[way][name] = await hits_of(strange, collection, holder, way, threads)
+                strangers[way][name] = await assemble_hits(strange, collection, holder, way, threads)
         questions |= {name: len(judged)} if is_fitted else {}
         say(f"{name}: {len(judged)} questions, {len(strange)} strangers")
     known = fitted_judge()

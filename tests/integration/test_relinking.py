@@ -11,7 +11,7 @@ from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.index.text.snapshot import TextReader
 from query_api.retrieval.pipeline import search
-from query_api.retrieval.stages import SearchSettings
+from query_api.retrieval.search_context import SearchSettings
 from schemas.curation import (
     LinkingChoice,
     RelinkEvent,

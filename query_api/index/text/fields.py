@@ -85,7 +85,7 @@ class Column:
     times: bool = False  # the values are milliseconds since 1970
 
     @classmethod
-    def of(cls, values: Iterable[tuple[int, Scalar]], *, times: bool = False) -> "Column":
+    def from_values(cls, values: Iterable[tuple[int, Scalar]], *, times: bool = False) -> "Column":
         """From pairs of row and value."""
         numbers: dict[tuple[type, Scalar], int] = {}
         pairs = [(numbers.setdefault((type(value), value), len(numbers)), row) for row, value in values]

@@ -51,7 +51,7 @@ class DocumentColumns(Columns):
     stored: Mapping[str, NDArray[Any]]  # {column of RECORD_COLUMNS: (n_rows,)}
 
     @classmethod
-    def of(cls, rows: pa.Table) -> "DocumentColumns":
+    def from_table(cls, rows: pa.Table) -> "DocumentColumns":
         return cls(
             {
                 name: rows[name].to_numpy()
@@ -99,23 +99,25 @@ class DocumentColumns(Columns):
             for path, value in flattened(decoder.decode(text)):
                 if path.partition(".")[0] not in RESERVED_METADATA:
                     found.setdefault(path, []).append((row, value))
-        return {path: Column.of(values) for path, values in found.items()}
+        return {path: Column.from_values(values) for path, values in found.items()}
 
     @cached_property
     def own_columns(self) -> Mapping[str, Column]:
         columns = {
-            name: Column.of((row, value) for row, value in enumerate(self.stored[name].tolist()) if value is not None)
+            name: Column.from_values(
+                (row, value) for row, value in enumerate(self.stored[name].tolist()) if value is not None
+            )
             for name in ("title", "content_type", "uri", "version")
         }
         return columns | {
-            "document": Column.of(enumerate(self.stored["document_id"].tolist())),
-            "updated": Column.of(enumerate(self.stored["timestamp_ms"].tolist()), times=True),
+            "document": Column.from_values(enumerate(self.stored["document_id"].tolist())),
+            "updated": Column.from_values(enumerate(self.stored["timestamp_ms"].tolist()), times=True),
         }
 
     @cached_property
     def phrases(self) -> Phrases:
         own = {name: self.own_columns[name] for name in ("document", "title")}
-        return Phrases.of({**self.metadata_columns, **own})
+        return Phrases.from_columns({**self.metadata_columns, **own})
 
     def column(self, field: str) -> Column | None:
         """`metadata.x` is always the metadata's `x`, also where documents have an own `x`."""

@@ -30,15 +30,15 @@ TEXT_COLUMNS = ("ordinal", "section", "start", "end", "title", "text")
 
 @dataclass(frozen=True)
 class PassageTexts(Columns):
-    """What passages' rows hold beside their ids and terms."""
+    """The columns of passages beside their ids and terms."""
 
     table: pa.Table  # TEXT_COLUMNS, one block each
 
     @classmethod
-    def of(cls, rows: pa.Table) -> "PassageTexts":
+    def from_table(cls, rows: pa.Table) -> "PassageTexts":
         return cls(rows.select(TEXT_COLUMNS).combine_chunks())
 
-    def at(self, rows: NDArray[np.intp]) -> Iterator[tuple[int, list[str], int, int, str, str]]:
+    def read(self, rows: NDArray[np.intp]) -> Iterator[tuple[int, list[str], int, int, str, str]]:
         """TEXT_COLUMNS of these rows."""
         ordinals, starts, ends = (numbers[rows].tolist() for numbers in self._numbers)
         sections, (titles, texts) = self._sections.of(rows), (strings.of(rows) for strings in self._strings)
@@ -82,7 +82,11 @@ class PassageIndex:
             rows = rows[rows >= 0]
             if not len(rows):
                 continue
-            columns = (segment.keys.ids[rows].tolist(), segment.keys.documents[rows].tolist(), segment.columns.at(rows))
+            columns = (
+                segment.keys.ids[rows].tolist(),
+                segment.keys.documents[rows].tolist(),
+                segment.columns.read(rows),
+            )
             for identifier, key, text in zip(*columns, strict=True):
                 found[identifier] = PassageRow(identifier, key, revisions[key], *text)
         return {identifier: found[identifier] for identifier in wanted if identifier in found}
@@ -165,7 +169,7 @@ class InMemoryIndex:
         revision = self.revision(key)
         return None if revision is None else self.documents.row(key, revision)
 
-    def at(self, tables: LanceSnapshot, since: Mapping[int, StoredPosition]) -> "InMemoryIndex":
+    def updated_to(self, tables: LanceSnapshot, since: Mapping[int, StoredPosition]) -> "InMemoryIndex":
         """The state of these tables; `since` are the positions of this state's own tables: a writer changes no document
         for a record at or before them. Raises TransientStoreError when they cannot be read."""
         rows = tables.changed_documents(since, DOCUMENT_COLUMNS)
@@ -207,8 +211,8 @@ class InMemoryIndex:
         live = sorted(row for row in changed.values() if revisions[row] is not None)
         if live:
             live_keys = [keys[row] for row in live]
-            columns = DocumentColumns.of(rows.take(live))
-            segments = segments.with_segment(Segment.of(list(map(str, live_keys)), live_keys, columns))
+            columns = DocumentColumns.from_table(rows.take(live))
+            segments = segments.with_segment(Segment.create(list(map(str, live_keys)), live_keys, columns))
         return DocumentIndex(segments).warmed()
 
     def _passages(
@@ -223,10 +227,10 @@ class InMemoryIndex:
             segment = _postings_segment(rows)
             postings = postings.with_segment(segment)
             if texts is not None:
-                texts = texts.with_segment(Segment(segment.keys, PassageTexts.of(rows), segment.live))
+                texts = texts.with_segment(Segment(segment.keys, PassageTexts.from_table(rows), segment.live))
         index = None if texts is None else PassageIndex(texts)
         fits = index is not None and index.nbytes <= self.max_text_bytes
-        return InvertedIndex(postings).warmed_like(self.postings), index if fits else None
+        return InvertedIndex(postings).with_warm_caches_of(self.postings), index if fits else None
 
     def _vectors(
         self, tables: LanceSnapshot, changed: Changed, fresh: Mapping[str, str], counts: Mapping[str, int]
@@ -236,7 +240,7 @@ class InMemoryIndex:
         segments = self.vectors.segments.without(changed)
         for rows in tables.rows_of_documents(CHUNKS, CHUNK_COLUMNS, fresh, counts):
             segments = segments.with_segment(_vector_segment(rows))
-        return VectorIndex(segments).warmed_like(self.vectors)
+        return VectorIndex(segments).with_warm_caches_of(self.vectors)
 
     def _with_revisions(self, changed: Changed) -> Revisions:
         """The newest revisions, as few over the many; "" stands for a deleted document."""
@@ -259,11 +263,11 @@ def _postings_segment(rows: pa.Table) -> Segment[Postings]:
     column = rows["terms"].combine_chunks()
     lengths = np.diff(column.offsets.to_numpy()).astype(np.int32)
     terms = column.flatten().to_numpy(zero_copy_only=False)
-    return Segment.of(rows["id"].to_pylist(), _keys(rows), Postings.of(terms, lengths))
+    return Segment.create(rows["id"].to_pylist(), _keys(rows), Postings.from_terms(terms, lengths))
 
 
 def _vector_segment(rows: pa.Table) -> Segment[ChunkVectors]:
     passage_ids = np.array(rows["passage_id"].to_pylist(), dtype=np.object_)
     bounds = np.stack([rows[name].to_numpy() for name in ("ordinal", "start", "end")], axis=1).astype(np.int32)
-    vectors = ChunkVectors.of(vector_matrix(rows), passage_ids, bounds)
-    return Segment.of(rows["id"].to_pylist(), _keys(rows), vectors)
+    vectors = ChunkVectors.from_matrix(vector_matrix(rows), passage_ids, bounds)
+    return Segment.create(rows["id"].to_pylist(), _keys(rows), vectors)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from query_api.index.text.segments import (
     EVERYTHING,
     MAX_CACHED_SCOPES,
+    Candidate,
     Columns,
     Scope,
     ScopeCache,
@@ -34,9 +35,9 @@ from schemas.settings import MIB
 
 K1 = 1.2  # BM25's k1: how soon repetitions of a term stop counting
 B = 0.75  # BM25's b: how much the length of a passage counts
-MAX_CACHED_POSTINGS = 4_000_000  # weighted postings of the terms asked last; 12 bytes each
+MAX_CACHED_POSTINGS = 4_000_000  # weighted postings of the most recent terms; 12 bytes each
 TERM_OVERHEAD = 50  # in postings, of a cached term
-MAX_CACHED_SCORES_BYTES = 64 * MIB  # scores of the questions asked last: one search asks the same several times
+MAX_CACHED_SCORES_BYTES = 64 * MIB  # scores of the most recent questions: one search asks the same several times
 SCORES_OVERHEAD_BYTES, IDF_BYTES = 2_000, 100
 
 
@@ -51,15 +52,15 @@ class Postings(Columns):
     lengths: NDArray[np.int32]  # (n_rows,) terms of each row, repetitions counted
 
     @classmethod
-    def of(cls, terms_by_row: NDArray[np.uint32], lengths: NDArray[np.int32]) -> "Postings":
+    def from_terms(cls, terms_by_row: NDArray[np.uint32], lengths: NDArray[np.int32]) -> "Postings":
         """`terms_by_row` holds the terms of all rows, one after the other; row r has `lengths[r]` of them."""
         rows = np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths)
         pairs, counts = np.unique(terms_by_row.astype(np.uint64) << np.uint64(32) | rows, return_counts=True)
         counted = np.minimum(counts, np.iinfo(np.uint16).max).astype(np.uint16)
-        return cls._of_pairs((pairs >> np.uint64(32)).astype(np.uint32), pairs.astype(np.int32), counted, lengths)
+        return cls._from_sorted((pairs >> np.uint64(32)).astype(np.uint32), pairs.astype(np.int32), counted, lengths)
 
     @classmethod
-    def _of_pairs(
+    def _from_sorted(
         cls,
         terms: NDArray[np.uint32],
         rows: NDArray[np.int32],
@@ -75,7 +76,7 @@ class Postings(Columns):
             return self
         numbers = np.cumsum(rows, dtype=np.int32) - 1
         kept = rows[self.rows]
-        return self._of_pairs(
+        return self._from_sorted(
             self.term_of_each()[kept], numbers[self.rows[kept]], self.counts[kept], self.lengths[rows]
         )
 
@@ -85,9 +86,9 @@ class Postings(Columns):
         rows = np.concatenate([self.rows, other.rows + np.int32(len(self.lengths))])
         counts = np.concatenate([self.counts, other.counts])
         lengths = np.concatenate([self.lengths, other.lengths])
-        return self._of_pairs(terms[order], rows[order], counts[order], lengths)
+        return self._from_sorted(terms[order], rows[order], counts[order], lengths)
 
-    def of_term(self, term: int) -> slice:
+    def slice_of(self, term: int) -> slice:
         """Where the postings of a term are."""
         at = int(self.terms.searchsorted(np.uint32(term)))
         if at == len(self.terms) or self.terms[at] != term:
@@ -97,12 +98,6 @@ class Postings(Columns):
     def term_of_each(self) -> NDArray[np.uint32]:
         """(n_postings,) the term of every posting."""
         return np.repeat(self.terms, np.diff(self.starts))
-
-
-class FoundRow(NamedTuple):
-    score: float
-    id: str
-    key: DocumentKey
 
 
 class _TermRows(NamedTuple):
@@ -165,26 +160,26 @@ class _Scores(NamedTuple):
         return sum(scores.nbytes for scores in self.segments) + SCORES_OVERHEAD_BYTES + IDF_BYTES * len(self.idf)
 
 
-class _Places(NamedTuple):
-    """Which of the rows asked for are in a segment, and where, counted from the first searched row."""
+class _RowMatches(NamedTuple):
+    """Which of the requested rows are in a segment, and their numbers, counted from the first searched row."""
 
     which: NDArray[np.intp]
     rows: NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class ComparedRows:
-    """How rows compare with the terms of a question."""
+class TermScores:
+    """The scores of rows for the terms of a question."""
 
     bm25: NDArray[np.float64]  # (n_rows,) 0 where a row holds none of the terms, or is not there
     idf: NDArray[np.float64]  # (n_terms,) of the collection; 0 for a term that no row of it holds
     unknown_idf: float  # what such a term would have: the most there is
-    find_held: Callable[[], NDArray[np.bool_]]
+    find_matches: Callable[[], NDArray[np.bool_]]
 
     @cached_property
-    def held(self) -> NDArray[np.bool_]:
+    def term_matches(self) -> NDArray[np.bool_]:
         """(n_rows, n_terms) which of the terms each row holds; computed on first use."""
-        return self.find_held()
+        return self.find_matches()
 
 
 class InvertedIndex:
@@ -202,49 +197,49 @@ class InvertedIndex:
             MAX_CACHED_SCORES_BYTES, getsizeof=attrgetter("nbytes")
         )
 
-    def search(self, terms: Sequence[int], limit: int, scope: Scope = EVERYTHING) -> list[FoundRow]:
+    def search(self, terms: Sequence[int], limit: int, scope: Scope = EVERYTHING) -> list[Candidate]:
         """The `limit` rows with the highest BM25, best first, ties by id. Only rows with one of the terms are found."""
         collection = self._collection(scope.collection)
         if limit < 1 or not collection.rows:
             return []
         scored = self._score(scope.collection, tuple(terms)).segments
         masks = None if scope.documents is None else self._scopes.masks(scope)
-        found: list[FoundRow] = []
+        found: list[Candidate] = []
         for at, (segment, searched) in enumerate(zip(self.segments, collection.segments, strict=True)):
             scores = scored[at]
             if masks is not None:
                 scores = np.where(masks[at][searched.start : searched.end], scores, 0.0)
             found += _best(segment, scores, searched.start, limit)
-        return sorted(found, key=lambda row: (-row.score, row.id))[:limit]
+        return sorted(found, key=lambda row: (-row.score, row.passage_id))[:limit]
 
-    def compare(self, terms: Sequence[int], ids: Sequence[str], collection: str | None = None) -> ComparedRows:
+    def compare(self, terms: Sequence[int], ids: Sequence[str], collection: str | None = None) -> TermScores:
         """The BM25 of these rows of the collection, as `search` gives it, whether or not they are among its best.
 
-        The columns of `held` and `idf` are the distinct terms in the order in which they first stand in `terms`.
+        The columns of `term_matches` and `idf` are the distinct terms in order of first occurrence in `terms`.
         """
         scored = self._score(collection, tuple(terms))
-        places = self._places(collection, ids)
+        matches = self._find_rows(collection, ids)
 
-        def find_held() -> NDArray[np.bool_]:
-            held = np.zeros((len(ids), len(scored.idf)), dtype=np.bool_)
+        def find_term_matches() -> NDArray[np.bool_]:
+            term_matches = np.zeros((len(ids), len(scored.idf)), dtype=np.bool_)
             for column, term in enumerate(scored.idf):
-                for found, (which, rows) in zip(self._term(collection, term).segments, places, strict=True):
-                    held[which, column] = found.contains(rows)
-            return held
+                for found, (which, rows) in zip(self._term(collection, term).segments, matches, strict=True):
+                    term_matches[which, column] = found.contains(rows)
+            return term_matches
 
-        return ComparedRows(
-            _scores_at(scored, places, len(ids)),
+        return TermScores(
+            _scores_at(scored, matches, len(ids)),
             np.array(list(scored.idf.values()), dtype=np.float64),
             self._collection(collection).unknown_idf,
-            find_held,
+            find_term_matches,
         )
 
     def bm25(
         self, questions: Sequence[Sequence[int]], ids: Sequence[str], collection: str | None = None
     ) -> list[NDArray[np.float64]]:
         """For the terms of each question (n_rows,) the BM25 of these rows, as `compare` gives it."""
-        places = self._places(collection, ids) if questions else []
-        return [_scores_at(self._score(collection, tuple(terms)), places, len(ids)) for terms in questions]
+        matches = self._find_rows(collection, ids) if questions else []
+        return [_scores_at(self._score(collection, tuple(terms)), matches, len(ids)) for terms in questions]
 
     def count_holding(self, terms: Iterable[int], collection: str | None = None) -> int:
         """How many rows of the collection hold all of these terms; 0 without terms."""
@@ -254,18 +249,18 @@ class InvertedIndex:
 
     def first_rows(self, keys: Iterable[DocumentKey]) -> dict[DocumentKey, str]:
         """The first passage of each of these documents that has any."""
-        places = {key: self.segments.find(key) for key in keys}
-        return {key: str(place[0].keys.ids[place[1]]) for key, place in places.items() if place is not None}
+        spans = {key: self.segments.find(key) for key in keys}
+        return {key: str(span[0].keys.ids[span[1]]) for key, span in spans.items() if span is not None}
 
     def has_rows(self, collection: str) -> bool:
         return self._collection(collection).rows > 0
 
     def searched_collections(self) -> list[str | None]:
-        """Those searched last."""
+        """The most recently searched."""
         with self._lock:
             return [collection for (collection,) in self._collections]
 
-    def warmed_like(self, before: "InvertedIndex") -> "InvertedIndex":
+    def with_warm_caches_of(self, before: "InvertedIndex") -> "InvertedIndex":
         """This, with the lookup tables built that searches of an earlier state have used."""
         searched = before.searched_collections()
         for segment in self.segments if searched else ():
@@ -274,13 +269,13 @@ class InvertedIndex:
             self._collection(collection)
         return self
 
-    def _places(self, collection: str | None, ids: Sequence[str]) -> list[_Places]:
-        """Where these rows of a collection are, by segment."""
-        found: list[_Places] = []
+    def _find_rows(self, collection: str | None, ids: Sequence[str]) -> list[_RowMatches]:
+        """These rows of a collection, by segment."""
+        found: list[_RowMatches] = []
         for segment, searched in zip(self.segments, self._collection(collection).segments, strict=True):
             rows = segment.rows_of(ids)
             which = ((rows >= searched.start) & (rows < searched.end)).nonzero()[0]
-            found.append(_Places(which, rows[which] - searched.start))
+            found.append(_RowMatches(which, rows[which] - searched.start))
         return found
 
     @cachedmethod(attrgetter("_scores"), lock=attrgetter("_lock"))
@@ -319,10 +314,10 @@ def _intersection(some: NDArray[np.int32], others: NDArray[np.int32]) -> NDArray
     return np.intersect1d(some, others, assume_unique=True)
 
 
-def _scores_at(scored: _Scores, places: Sequence[_Places], n_rows: int) -> NDArray[np.float64]:
-    """(n_rows,) the scores of the rows at these places; 0 for one that has none."""
+def _scores_at(scored: _Scores, matches: Sequence[_RowMatches], n_rows: int) -> NDArray[np.float64]:
+    """(n_rows,) the scores of the matching rows; 0 for the others."""
     bm25 = np.zeros(n_rows, dtype=np.float64)
-    for scores, (which, rows) in zip(scored.segments, places, strict=True):
+    for scores, (which, rows) in zip(scored.segments, matches, strict=True):
         bm25[which] = scores[rows]
     return bm25
 
@@ -335,7 +330,7 @@ def _searched(postings: Postings, scoped: ScopedRows, mean_length: float) -> _Se
 
 
 def _term_rows(postings: Postings, searched: _SearchedRows, term: int) -> _TermRows:
-    where = postings.of_term(term)
+    where = postings.slice_of(term)
     rows, counts = postings.rows[where], postings.counts[where]
     first, last = rows.searchsorted(np.array((searched.start, searched.end), dtype=np.int32)).tolist()
     rows, counts = rows[first:last] - np.int32(searched.start), counts[first:last].astype(np.float64)
@@ -345,9 +340,9 @@ def _term_rows(postings: Postings, searched: _SearchedRows, term: int) -> _TermR
     return _TermRows(rows, counts * (K1 + 1) / (counts + searched.norms[rows]))
 
 
-def _best(segment: Segment[Postings], scores: NDArray[np.float64], start: int, limit: int) -> list[FoundRow]:
+def _best(segment: Segment[Postings], scores: NDArray[np.float64], start: int, limit: int) -> list[Candidate]:
     """`scores` are those of the rows from `start` on."""
     best = top_rows(scores, limit, above=0.0)
     rows = best + start
-    columns = (scores[best], segment.keys.ids[rows], segment.keys.documents[rows])
-    return list(map(FoundRow, *(column.tolist() for column in columns)))
+    columns = (segment.keys.ids[rows], scores[best], segment.keys.documents[rows])
+    return list(map(Candidate, *(column.tolist() for column in columns)))

@@ -69,7 +69,7 @@ class Phrases:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, columns: Mapping[str, Column]) -> "Phrases":
+    def from_columns(cls, columns: Mapping[str, Column]) -> "Phrases":
         names = tuple(sorted(columns))
         found: list[tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int16], NDArray[np.int8]]] = [
             (np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.int16), np.empty(0, np.int8))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, repeat
 from operator import attrgetter
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from cachetools import LRUCache, cachedmethod
@@ -22,13 +22,13 @@ from schemas.ids import DocumentKey
 MAX_MERGED_ROWS = 50_000  # larger segments are only rewritten when half of their rows are deleted
 MERGE_RATIO = 2
 MAX_CACHED_SCOPES = 16  # finding a scope's rows again costs .3 ms for 100,000 rows
-FEW_DOCUMENTS = 256  # the rows of so few are not worth a place in the cache
+FEW_DOCUMENTS = 256  # the rows of so few are not worth caching
 BUCKETS = 64  # the maxima of so many buckets of scores give a first bound of the best
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Where a search looks: in all collections for None, in all documents for None."""
+    """What is searched: all collections for None, all documents for None."""
 
     collection: str | None = None
     documents: frozenset[DocumentKey] | None = None
@@ -44,6 +44,15 @@ class Scope:
 
 
 EVERYTHING = Scope()
+
+
+class Candidate(NamedTuple):
+    """A passage that a search found. `chunk_id` is the chunk it was found by, where chunks are searched."""
+
+    passage_id: str
+    score: float
+    key: DocumentKey
+    chunk_id: str | None = None
 
 
 class Columns(ABC):
@@ -101,7 +110,7 @@ class Segment(Generic[C]):
     live: NDArray[np.bool_]  # (n_rows,)
 
     @classmethod
-    def of(cls, ids: Sequence[str], documents: Sequence[DocumentKey], columns: C) -> "Segment[C]":
+    def create(cls, ids: Sequence[str], documents: Sequence[DocumentKey], columns: C) -> "Segment[C]":
         return cls(RowKeys(_objects(ids), _objects(documents)), columns, np.ones(len(ids), dtype=np.bool_))
 
     @cached_property
@@ -257,11 +266,11 @@ class ScopeCache:
 def top_rows(scores: NDArray[np.floating], limit: int, margin: float = 0.0, above: float = -np.inf) -> NDArray[np.intp]:
     """The rows with the highest scores: `limit` of them, and all others that are no more than `margin` below the last;
     unsorted, only those `above`."""
-    least = above
+    lowest = above
     if (size := len(scores) // BUCKETS) > 2 * limit:
         maxima = scores[: size * BUCKETS].reshape(BUCKETS, size).max(axis=0)
-        least = max(above, _nth_highest(maxima, limit) - margin)
-    rows = np.flatnonzero(scores >= least) if least > above else np.flatnonzero(scores > above)
+        lowest = max(above, _nth_highest(maxima, limit) - margin)
+    rows = np.flatnonzero(scores >= lowest) if lowest > above else np.flatnonzero(scores > above)
     if len(rows) > limit:
         few = scores[rows]
         rows = rows[few >= _nth_highest(few, limit) - margin]

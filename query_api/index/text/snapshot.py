@@ -18,14 +18,14 @@ from indexer.errors import DamagedStore, MalformedCursor
 from indexer.generations import Generation
 from indexer.lance_connection import INDEX_CACHE_BYTES
 from indexer.read.lance import LanceReader, LanceSnapshot
-from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, PassageRow
+from indexer.read.rows import ChunkRow, ChunkSpan, PassageRow
 from indexer.read.usage import UsageTables
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, DocumentRow, StoredPosition
 from indexer.text_analysis import query_terms, terms_of
 from query_api.index.text.filters import DocumentIndex
 from query_api.index.text.in_memory import MAX_TEXT_BYTES, MAX_VECTORS, InMemoryIndex, chunks_of
-from query_api.index.text.inverted import ComparedRows
-from query_api.index.text.segments import EVERYTHING, Scope, Segments
+from query_api.index.text.inverted import TermScores
+from query_api.index.text.segments import EVERYTHING, Candidate, Scope, Segments
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval
 
@@ -80,7 +80,7 @@ class TextSnapshot:
 
     @property
     def fields(self) -> DocumentIndex:
-        """What the live documents say of themselves, in memory."""
+        """The live documents' own fields, in memory."""
         return self.index.documents
 
     @property
@@ -100,7 +100,7 @@ class TextSnapshot:
         """The record of a retrieval, from the newest state of the tables."""
         return self.tables.retrieval(retrieval_id)
 
-    def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope = EVERYTHING) -> list[FoundChunk]:
+    def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope = EVERYTHING) -> list[Candidate]:
         """The `limit` chunks with the highest cosine, best first, ties by id.
 
         `vector` is (dimension,) float32. Exact where the vectors are in memory; else by an index that misses next to
@@ -111,34 +111,33 @@ class TextSnapshot:
                 f"The query vector has shape {vector.shape}; this generation has ({self.tables.dimension},)."
             )
         if self.index.vectors is not None:
-            nearest = self.index.vectors.search(vector, limit, scope)
-            return [FoundChunk(chunk.id, chunk.passage_id, chunk.key, chunk.score) for chunk in nearest]
+            return self.index.vectors.search(vector, limit, scope)
         documents = None if scope.documents is None else [str(key) for key in sorted(scope.documents)]
         if limit < 1 or documents == []:
             return []
-        asked = limit + max(SPARE_HITS, limit // 4)
+        most = limit + max(SPARE_HITS, limit // 4)
         while True:
-            rows = self.tables.nearest(vector, asked, scope.collection, documents)
+            rows = self.tables.nearest(vector, most, scope.collection, documents)
             current = {
                 chunk.chunk_id: chunk
                 for chunk, revision in rows
                 if scope.allows(chunk.key) and self.index.revision(chunk.key) == revision
             }
-            if len(current) >= limit or len(rows) < asked:
+            if len(current) >= limit or len(rows) < most:
                 break
-            asked *= 4
-        found = (chunk for chunk in current.values() if math.isfinite(chunk.score))
-        return sorted(found, key=lambda chunk: (-chunk.score, chunk.chunk_id))[:limit]
+            most *= 4
+        finite = (chunk for chunk in current.values() if math.isfinite(chunk.score))
+        best = sorted(finite, key=lambda chunk: (-chunk.score, chunk.chunk_id))[:limit]
+        return [Candidate(chunk.passage_id, chunk.score, chunk.key, chunk.chunk_id) for chunk in best]
 
-    def keyword_search(self, query: str, limit: int, scope: Scope = EVERYTHING) -> list[FoundPassage]:
+    def keyword_search(self, query: str, limit: int, scope: Scope = EVERYTHING) -> list[Candidate]:
         """The `limit` passages with the highest BM25 over title, headings, text and labels, best first, ties by id.
 
         `query` is text, never syntax; one of stop words and signs alone finds nothing.
         """
-        found = self.index.postings.search(query_terms(query), limit, scope)
-        return [FoundPassage(row.id, row.key, row.score) for row in found]
+        return self.index.postings.search(query_terms(query), limit, scope)
 
-    def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None = None) -> ComparedRows:
+    def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None = None) -> TermScores:
         """The BM25 of these passages, as `keyword_search` gives it, which of the question's terms each holds, and the
         idf of those terms. Costs a fraction of a search."""
         return self.index.postings.compare(query_terms(query), passage_ids, collection)
@@ -281,14 +280,14 @@ class TextSnapshot:
         if self.index.vectors is None:
             return
         for key in dict.fromkeys(span.key for span in spans):
-            place = self.index.vectors.segments.find(key)
-            if place is None:
+            located = self.index.vectors.segments.find(key)
+            if located is None:
                 continue
-            segment, start, end = place
+            segment, start, end = located
             ordinals = segment.columns.bounds[start:end, 0].tolist()
-            asked = sum(any(s.key == key and s.first <= at <= s.last for s in spans) for at in ordinals)
-            if asked != len(found.get(key, ())):
-                raise DamagedStore.of_document(CHUNKS, str(key), asked - len(found.get(key, ())))
+            expected = sum(any(s.key == key and s.first <= at <= s.last for s in spans) for at in ordinals)
+            if expected != len(found.get(key, ())):
+                raise DamagedStore.of_document(CHUNKS, str(key), expected - len(found.get(key, ())))
 
 
 class TextReader:
@@ -299,7 +298,7 @@ class TextReader:
         self._cache = TextCache()
         self._refreshing = threading.Lock()
         tables = reader.snapshot()
-        self._snapshot = TextSnapshot(tables, index.at(tables, {}), self._cache)
+        self._snapshot = TextSnapshot(tables, index.updated_to(tables, {}), self._cache)
 
     @classmethod
     def open(
@@ -330,7 +329,7 @@ class TextReader:
             if tables is old.tables:
                 return False
             unchanged = old.table_versions[DOCUMENTS] == tables.table_versions[DOCUMENTS]
-            index = old.index if unchanged else old.index.at(tables, old.positions)
+            index = old.index if unchanged else old.index.updated_to(tables, old.positions)
             self._snapshot = TextSnapshot(tables, index, self._cache)
             return True
 

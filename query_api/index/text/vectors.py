@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from query_api.index.text.segments import (
     EVERYTHING,
+    Candidate,
     Columns,
     Runs,
     Scope,
@@ -26,7 +27,6 @@ from query_api.index.text.segments import (
     group_spans,
     top_rows,
 )
-from schemas.ids import DocumentKey
 
 INT8_MAX = 127
 BATCH_ROWS = 8_192  # quantised at once, so that a large table takes little memory
@@ -92,7 +92,7 @@ class ChunkVectors(Columns):
     int8: Int8Vectors
 
     @classmethod
-    def of(
+    def from_matrix(
         cls, matrix: NDArray[np.float32], passage_ids: NDArray[np.object_], bounds: NDArray[np.int32]
     ) -> "ChunkVectors":
         return cls(matrix, passage_ids, bounds, Int8Vectors.quantise(matrix))
@@ -117,19 +117,12 @@ class ChunkVectors(Columns):
 
 
 class ChunkBounds(NamedTuple):
-    """A chunk by its place in its document: `start` and `end` count characters."""
+    """A chunk and its position in its document: `start` and `end` count characters."""
 
     id: str
     ordinal: int
     start: int
     end: int
-
-
-class NearestChunk(NamedTuple):
-    score: float
-    id: str
-    passage_id: str
-    key: DocumentKey
 
 
 class VectorIndex:
@@ -139,7 +132,7 @@ class VectorIndex:
         self.segments = segments
         self._scopes = ScopeCache(segments)
 
-    def search(self, vector: NDArray[np.float32], limit: int, scope: Scope = EVERYTHING) -> list[NearestChunk]:
+    def search(self, vector: NDArray[np.float32], limit: int, scope: Scope = EVERYTHING) -> list[Candidate]:
         """The `limit` chunks with the highest cosine, best first, ties by id. `vector` is (dimension,) float32."""
         length = float(np.linalg.norm(vector))
         if limit < 1 or not length or not np.isfinite(length):
@@ -151,7 +144,7 @@ class VectorIndex:
             for segment, rows in zip(self.segments, self._scopes.rows(scope), strict=True)
             for chunk in _nearest(segment, rows.runs, unit, quantised, limit)
         ]
-        return sorted(found, key=lambda chunk: (-chunk.score, chunk.id))[:limit]
+        return sorted(found, key=lambda chunk: (-chunk.score, chunk.chunk_id))[:limit]
 
     def cosines(self, vector: NDArray[np.float32], passage_ids: Sequence[str]) -> NDArray[np.float64]:
         """(n_passages,) the highest cosine of each passage's chunks, as `search` gives it; NaN for one without any."""
@@ -176,14 +169,14 @@ class VectorIndex:
             start, end = segment.columns.spans.get(passage_id, NO_ROWS)
             if start < end and segment.live[start]:
                 ids, bounds = segment.keys.ids[start:end].tolist(), segment.columns.bounds[start:end].tolist()
-                return [ChunkBounds(identifier, *place) for identifier, place in zip(ids, bounds, strict=True)]
+                return [ChunkBounds(identifier, *bound) for identifier, bound in zip(ids, bounds, strict=True)]
         return []
 
     def searched_collections(self) -> list[Scope]:
-        """Those searched last."""
+        """The most recently searched."""
         return self._scopes.cached_collections()
 
-    def warmed_like(self, before: "VectorIndex") -> "VectorIndex":
+    def with_warm_caches_of(self, before: "VectorIndex") -> "VectorIndex":
         """This, with the lookup tables built that searches of an earlier state have used."""
         searched = before.searched_collections()
         for segment in self.segments if searched else ():
@@ -195,7 +188,7 @@ class VectorIndex:
 
 def _nearest(
     segment: Segment[ChunkVectors], runs: Runs, unit: NDArray[np.float64], quantised: Int8Vectors, limit: int
-) -> Iterator[NearestChunk]:
+) -> Iterator[Candidate]:
     """Of the rows in the runs: those whose quantised product may be among the best, rescored exactly."""
     int8 = segment.columns.int8
     products = _products(int8, quantised, runs)
@@ -205,8 +198,8 @@ def _nearest(
     best = top_rows(cosines, limit)
     rows = shortlist[best]
     keys, passage_ids = segment.keys, segment.columns.passage_ids
-    columns = (cosines[best], keys.ids[rows], passage_ids[rows], keys.documents[rows])
-    yield from map(NearestChunk, *(column.tolist() for column in columns))
+    columns = (passage_ids[rows], cosines[best], keys.documents[rows], keys.ids[rows])
+    yield from map(Candidate, *(column.tolist() for column in columns))
 
 
 def _products(int8: Int8Vectors, quantised: Int8Vectors, runs: Runs) -> NDArray[np.float64]:
@@ -218,14 +211,14 @@ def _products(int8: Int8Vectors, quantised: Int8Vectors, runs: Runs) -> NDArray[
     return of_runs[0] if len(of_runs) == 1 else np.concatenate([np.zeros(0), *of_runs])
 
 
-def _rows_at(runs: Runs, places: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The rows at these places of the concatenated runs."""
-    if not len(places):
-        return places
+def _rows_at(runs: Runs, indices: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The rows at these indices into the concatenated runs."""
+    if not len(indices):
+        return indices
     starts, ends = np.array(runs, dtype=np.intp).T
-    first_places = np.cumsum(ends - starts) - (ends - starts)
-    run = np.searchsorted(first_places, places, side="right") - 1
-    rows: NDArray[np.intp] = places - first_places[run] + starts[run]
+    offsets = np.cumsum(ends - starts) - (ends - starts)
+    run = np.searchsorted(offsets, indices, side="right") - 1
+    rows: NDArray[np.intp] = indices - offsets[run] + starts[run]
     return rows
 
 

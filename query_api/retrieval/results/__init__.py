@@ -1,1 +1,1 @@
-"""What becomes of places on their way to hits: which stay, how likely each is relevant, what is told beside it."""
+"""From an order to hits: their texts and snippets, paths through the graph, the factors of an explanation."""

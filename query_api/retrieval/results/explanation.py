@@ -1,16 +1,16 @@
-"""What speaks for a hit, in seven factors from 0 to 1 that a person can read."""
+"""Why a hit ranks where it does: seven factors from 0 to 1 that a person can read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
 
+from indexer.schema import DocumentRow
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.query.entity_linking import LinkedNames
-from query_api.retrieval.results.confidence import Evidence
-from query_api.retrieval.results.hits import PageTexts
+from query_api.retrieval.confidence import Evidence
 from query_api.retrieval.retrievers.graph_scoring import GraphResults
 from schemas.hits import Factors, Hit
 from schemas.ids import DocumentKey
@@ -26,13 +26,13 @@ WEIGHTS = {
 }
 HALF_LIFE_DAYS = 365
 A_DAY_SECONDS = 86_400
-MIDDLING = 10  # passages elsewhere that name or link to a document of centrality one half
+HALF_CENTRAL = 10  # passages elsewhere that name or link to a document of centrality one half
 _DECIMALS = 4
 
 
-def factors_of(
+def explain(
     hits: Sequence[Hit],
-    texts: PageTexts,
+    documents: Mapping[DocumentKey, DocumentRow],
     snapshot: Snapshot,
     names: LinkedNames | None,
     results: GraphResults,
@@ -40,19 +40,18 @@ def factors_of(
     now: datetime,
 ) -> list[Factors]:
     """One for each hit. What is not known counts 0: a question without a vector has no semantic factor, one without
-    names no entity, a document that the graph does not hold no centrality. `now` counts by whole days. Blocks
-    for some milliseconds on a long page: for a thread."""
+    names no entity, a document that the graph does not hold no centrality. `now` counts by whole days. Blocks."""
     view, today = snapshot.graph, int(now.timestamp()) // A_DAY_SECONDS
-    central = _centralities(view, [DocumentKey(hit.collection, hit.document_id) for hit in hits])
-    named = _named_shares(view, names, [hit.passage_id for hit in hits])
-    told = []
-    for hit, centrality, entity in zip(hits, central, named, strict=True):
-        document = texts.documents[DocumentKey(hit.collection, hit.document_id)]
-        row = None if evidence is None else evidence.compared.row_of.get(hit.passage_id)
+    centralities = _centralities(view, [DocumentKey(hit.collection, hit.document_id) for hit in hits])
+    named_shares = _named_shares(view, names, [hit.passage_id for hit in hits])
+    factors = []
+    for hit, centrality, entity in zip(hits, centralities, named_shares, strict=True):
+        document = documents[DocumentKey(hit.collection, hit.document_id)]
+        row = None if evidence is None else evidence.scores.row_of.get(hit.passage_id)
         semantic, exact = hit.scores.get("vector", 0.0), 0.0
         if evidence is not None and row is not None:
-            semantic = float(evidence.compared.cosine[row])
-            exact = float(evidence.compared.held[row] @ evidence.idf) / (float(evidence.idf.sum()) or 1.0)
+            semantic = float(evidence.scores.cosine[row])
+            exact = float(evidence.scores.term_matches[row] @ evidence.idf) / (float(evidence.idf.sum()) or 1.0)
         dated = snapshot.text.fields.date_of(document.key, int(now.timestamp() * 1000))
         days = max(0, today - dated // 1000 // A_DAY_SECONDS)
         carried = (document.uri is not None, document.version is not None, bool(document.own_metadata))
@@ -67,8 +66,8 @@ def factors_of(
         }
         bounded = {name: round(min(1.0, max(0.0, value)), _DECIMALS) for name, value in values.items()}
         weighted = round(sum(WEIGHTS[name] * value for name, value in bounded.items()), _DECIMALS)
-        told.append(Factors(**bounded, weighted=weighted))
-    return told
+        factors.append(Factors(**bounded, weighted=weighted))
+    return factors
 
 
 def _centralities(view: GraphView, keys: Sequence[DocumentKey]) -> list[float]:
@@ -88,7 +87,7 @@ def _centralities(view: GraphView, keys: Sequence[DocumentKey]) -> list[float]:
         key: sum(view.document_of_passage(passage) != number for passage in citing[at])
         for at, (key, number) in enumerate(numbers.items())
     }
-    return [counts.get(key, 0) / (counts.get(key, 0) + MIDDLING) for key in keys]
+    return [counts.get(key, 0) / (counts.get(key, 0) + HALF_CENTRAL) for key in keys]
 
 
 def _named_shares(view: GraphView, names: LinkedNames | None, passage_ids: Sequence[str]) -> list[float]:
@@ -107,8 +106,8 @@ def _named_shares(view: GraphView, names: LinkedNames | None, passage_ids: Seque
         if number == MISSING:
             shares.append(0.0)
             continue
-        held = set(view.mention_edges_in(np.array([number], dtype=np.int64)).entity.tolist())
+        entities = set(view.mention_edges_in(np.array([number], dtype=np.int64)).entity.tolist())
         document = view.document_of_passage(number)
-        met = sum(bool(wanted[name] & held) or document in about.get(name, ()) for name in wanted)
-        shares.append(met / len(wanted))
+        found = sum(bool(wanted[name] & entities) or document in about.get(name, ()) for name in wanted)
+        shares.append(found / len(wanted))
     return shares

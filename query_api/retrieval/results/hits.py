@@ -1,5 +1,6 @@
-"""Hits assembled from the texts of a page: what stands at each place, its snippet, and what stands around it."""
+"""The hits of a page: their texts read, each assembled with its snippet, path, factors and context."""
 
+import asyncio
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -10,10 +11,138 @@ from indexer.schema import DocumentRow
 from indexer.text_analysis import words_with_terms
 from query_api.query.analysis import Question
 from query_api.retrieval.fusion import RankedPassage
+from query_api.retrieval.ranking import QuestionResults, Ranking, best_child
+from query_api.retrieval.results.explanation import explain
 from query_api.retrieval.results.paths import PathBuilder
+from query_api.retrieval.search_context import TEXTS_OF_HITS, gather_or_cancel, read_texts
+from query_api.retrieval.subqueries import MergedRanking
 from schemas.hits import Hit, HitSource, TextSpan
 from schemas.ids import DocumentKey
 from schemas.search import CONTEXT_CHUNKS, SearchRequest
+
+FIRST_HITS = 20  # read and sent before the rest of a long page
+BATCH_HITS = 200
+UNLIKELY_BELOW = 0.01  # as are, among the first ten of 1,320 questions of nine sets, 103 of 1,922 answers, 23 % of hits
+
+
+def batches(count: int) -> Iterator[tuple[int, int]]:
+    """The spans that a page is read in: a short one first, so that its first hits come early."""
+    start, size = 0, FIRST_HITS
+    while start < count:
+        yield start, min(start + size, count)
+        start, size = start + size, BATCH_HITS
+
+
+async def read_hits(ranking: Ranking | MergedRanking, page: Sequence[RankedPassage], ranks: Sequence[int]) -> list[Hit]:
+    """The hits of these passages, with their ranks. Of several questions each hit is that of the question that ranks it
+    best, with its ranks in the sub-questions. Raises SearchFailed."""
+    if isinstance(ranking, Ranking):
+        return await _hits(ranking.results, page, ranks)
+    by_search: dict[int, list[tuple[RankedPassage, int]]] = {}
+    for passage, rank in zip(page, ranks, strict=True):
+        by_search.setdefault(ranking.merged[passage.passage_id].search, []).append((passage, rank))
+    found = await gather_or_cancel(
+        _hits(ranking.rankings[at].results, [passage for passage, _ in own], [rank for _, rank in own])
+        for at, own in by_search.items()
+    )
+    hits = sorted((hit for each in found for hit in each), key=lambda hit: hit.rank)
+    return [hit.model_copy(update={"parts": ranking.ranks_in_parts(hit.passage_id)}) for hit in hits]
+
+
+async def _hits(results: QuestionResults, page: Sequence[RankedPassage], ranks: Sequence[int]) -> list[Hit]:
+    context, graph = results.context, results.graph
+    snapshot, question = context.snapshot, context.question
+    paths = PathBuilder(question, snapshot.graph, graph) if graph.seed_set is not None else None
+    wanted = list(dict.fromkeys(passage.passage_id for passage in page))
+    evidence = paths.evidence_passages(wanted) if paths else set()
+    texts = await read_texts(context, TEXTS_OF_HITS, _page_texts(results, wanted, evidence), results.diagnostics)
+    assembled = assemble_hits(page, ranks, texts, question, results.idf, paths, snapshot.documents_topic)
+    matches = results.text.structured.matches
+    hits = [hit.model_copy(update={"matches": list(matches.get(hit.passage_id, ()))}) for hit in assembled]
+    if context.request.explain:
+        names = results.analysis.names
+        factors = await context.run(
+            lambda: explain(hits, texts.documents, snapshot, names, graph, results.evidence, context.now)
+        )
+        hits = [hit.model_copy(update={"factors": each}) for hit, each in zip(hits, factors, strict=True)]
+    return hits if context.request.context == "parent" else await _with_contexts(results, hits, texts)
+
+
+async def _page_texts(results: QuestionResults, wanted: Sequence[str], evidence: set[str]) -> "PageTexts":
+    """The passages, the chunks of these and of those that hold evidence, the documents they are of."""
+    context, text = results.context, results.context.snapshot.text
+    parents = list(dict.fromkeys([*wanted, *sorted(evidence)]))
+    passages, chunks = await asyncio.gather(
+        context.run(lambda: context.passages.read(wanted)), context.run(lambda: text.chunks_of_passages(parents))
+    )
+    keys = list(dict.fromkeys(passage.key for passage in passages.values()))
+    return PageTexts(passages, chunks, await context.run(lambda: text.documents(keys)))
+
+
+class PageTexts(NamedTuple):
+    """What the hits of a page need from the stores."""
+
+    passages: Mapping[str, PassageRow]
+    chunks: Mapping[str, Sequence[ChunkRow]]
+    documents: Mapping[DocumentKey, DocumentRow]
+
+    def by_chunk(self) -> dict[str, str]:
+        """The text of every chunk read, by chunk id."""
+        return {chunk.id: chunk.text for of_passage in self.chunks.values() for chunk in of_passage}
+
+
+def assemble_hits(
+    page: Sequence[RankedPassage],
+    ranks: Sequence[int],
+    texts: PageTexts,
+    question: Question,
+    idf: Mapping[int, float],
+    paths: PathBuilder | None,
+    topic: str,
+) -> Iterator[Hit]:
+    """The hits of a page, each with its rank; `idf` weighs the question's terms, `topic` is where the documents came
+    from.
+
+    A rank is left out when the text stores do not hold its passage, which the graph may hold a moment longer.
+    """
+    chunk_texts = texts.by_chunk() if paths else {}
+    for rank, ranked in zip(ranks, page, strict=True):
+        passage, chunks = texts.passages.get(ranked.passage_id), texts.chunks.get(ranked.passage_id)
+        document = None if passage is None else texts.documents.get(passage.key)
+        if passage is None or not chunks or document is None:
+            continue
+        child = best_child(question, chunks, ranked.chunk_id)
+        snippet = snippet_of(passage.text, child.start - passage.start, child.end - passage.start, idf)
+        yield Hit(
+            rank=rank,
+            chunk_id=child.id,
+            passage_id=passage.id,
+            document_id=document.key.document_id,
+            collection=document.key.collection,
+            title=document.title,
+            text=passage.text[snippet.start : snippet.end],
+            parent_text=passage.text,
+            highlights=snippet.highlights,
+            answer=snippet.answer,
+            start=passage.start + snippet.start,
+            end=passage.start + snippet.end,
+            parent_start=passage.start,
+            section=list(passage.section),
+            uri=document.uri,
+            score=ranked.score,
+            scores=ranked.scores,
+            ranks=ranked.ranks,
+            confidence=ranked.confidence,
+            unlikely=ranked.confidence is not None and ranked.confidence < UNLIKELY_BELOW,
+            channels=list(ranked.ranks),
+            duplicates=list(ranked.duplicates),
+            source=HitSource(
+                topic=topic, partition=document.partition, offset=document.offset, version=document.version
+            ),
+            page=document.page_at(passage.start + snippet.matched_at),
+            metadata=document.own_metadata,
+            path=[] if paths is None else paths.path(ranked.passage_id, chunk_texts.get, child.id),
+        )
 
 
 class Snippet(NamedTuple):
@@ -41,8 +170,8 @@ def snippet_of(passage: str, start: int, end: int, idf: Mapping[int, float]) -> 
     words = list(words_with_terms(passage, sentences[0][0], sentences[-1][1], idf))
     weights = []
     for begin, finish in sentences:
-        held = {term for first, _, terms in words if begin <= first < finish for term in terms}
-        weights.append(math.fsum(idf.get(term, 0.0) for term in held))
+        terms_held = {term for first, _, terms in words if begin <= first < finish for term in terms}
+        weights.append(math.fsum(idf.get(term, 0.0) for term in terms_held))
     best = max(range(len(sentences)), key=lambda at: weights[at])
     answer = sentences[best] if weights[best] > 0 else None
     carried_over = sentences[0][0] < start and sentences[0][1] - start < (end - start) / 2
@@ -62,140 +191,40 @@ def _sentences(passage: str, start: int, end: int) -> list[tuple[int, int]]:
     return [(first, last) for first, last in found if last > start and first < end]
 
 
-UNLIKELY_BELOW = 0.01  # as are, among the first ten of 1,320 questions of nine sets, 103 of 1,922 answers, 23 % of hits
-
-
-class PageTexts(NamedTuple):
-    """What the hits of a page need from the stores."""
-
-    passages: Mapping[str, "PassageRow"]
-    chunks: Mapping[str, Sequence["ChunkRow"]]
-    documents: Mapping[DocumentKey, "DocumentRow"]
-
-    def of_chunks(self) -> dict[str, str]:
-        """The text of every chunk read, by chunk id."""
-        return {chunk.id: chunk.text for of_passage in self.chunks.values() for chunk in of_passage}
-
-
-def best_child(question: Question, chunks: Sequence["ChunkRow"], wanted: str | None) -> "ChunkRow":
-    """The wanted chunk where it is there, else the one that holds most of the question's words, the first of equals."""
-    for chunk in chunks:
-        if chunk.id == wanted:
-            return chunk
-    return max(chunks, key=lambda chunk: (len(question.stems_in(chunk.text)), -chunk.ordinal))
-
-
-def hits_of(
-    places: Sequence[RankedPassage],
-    ranks: Sequence[int],
-    texts: PageTexts,
-    question: Question,
-    idf: Mapping[int, float],
-    trail: PathBuilder | None,
-    topic: str,
-) -> Iterator[Hit]:
-    """The hits at these places, each with its rank; `idf` are the weights of the question's terms, `topic` is where the
-    documents came from.
-
-    A place is left empty when the text stores do not hold its passage, which the graph may know a moment longer.
-    """
-    chunk_texts = texts.of_chunks() if trail else {}
-    for rank, place in zip(ranks, places, strict=True):
-        hit = _hit(place, rank, texts, question, idf, trail, chunk_texts, topic)
-        if hit is not None:
-            yield hit
-
-
-def _hit(
-    place: RankedPassage,
-    rank: int,
-    texts: PageTexts,
-    question: Question,
-    idf: Mapping[int, float],
-    trail: PathBuilder | None,
-    chunk_texts: Mapping[str, str],
-    topic: str,
-) -> Hit | None:
-    passage = texts.passages.get(place.passage_id)
-    chunks = texts.chunks.get(place.passage_id)
-    document = None if passage is None else texts.documents.get(passage.key)
-    if passage is None or not chunks or document is None:
-        return None
-    child = best_child(question, chunks, place.chunk_id)
-    shown = snippet_of(passage.text, child.start - passage.start, child.end - passage.start, idf)
-    return Hit(
-        rank=rank,
-        chunk_id=child.id,
-        passage_id=passage.id,
-        document_id=document.key.document_id,
-        collection=document.key.collection,
-        title=document.title,
-        text=passage.text[shown.start : shown.end],
-        parent_text=passage.text,
-        highlights=shown.highlights,
-        answer=shown.answer,
-        start=passage.start + shown.start,
-        end=passage.start + shown.end,
-        parent_start=passage.start,
-        section=list(passage.section),
-        uri=document.uri,
-        score=place.score,
-        scores=place.scores,
-        ranks=place.ranks,
-        confidence=place.confidence,
-        unlikely=place.confidence is not None and place.confidence < UNLIKELY_BELOW,
-        channels=list(place.ranks),
-        duplicates=list(place.duplicates),
-        source=HitSource(topic=topic, partition=document.partition, offset=document.offset, version=document.version),
-        page=document.page_at(passage.start + shown.matched_at),
-        metadata=document.own_metadata,
-        path=[] if trail is None else trail.path(place.passage_id, chunk_texts.get, child.id),
-    )
-
-
 SECTION_CHARACTERS = 8_000
 SECTION_CHUNKS = 40  # looked at on either side; with the usual sizes more than SECTION_CHARACTERS
 GAP = "\n\n"  # between chunks that do not touch
 
 
-class Around(NamedTuple):
-    """A text and the chunks it is made of, in the order of the document."""
+async def _with_contexts(results: QuestionResults, hits: list[Hit], texts: PageTexts) -> list[Hit]:
+    context, request = results.context, results.context.request
+    chunks = {chunk.id: chunk for of_passage in texts.chunks.values() for chunk in of_passage}
+    spans = [context_span(request, chunks[hit.chunk_id]) for hit in hits]
+    step = context.run(lambda: context.snapshot.text.chunks_in(spans))
+    read = await read_texts(context, "The texts around the hits", step, results.diagnostics)
+    with_contexts = []
+    for hit in hits:
+        chunk = chunks[hit.chunk_id]
+        near = context_chunks(request, chunk, read.get(chunk.key, [chunk]))
+        update = {"context_text": joined(near), "context_chunk_ids": [each.id for each in near]}
+        with_contexts.append(hit.model_copy(update=update))
+    return with_contexts
 
-    text: str
-    chunk_ids: list[str]
 
-
-def span_of(request: SearchRequest, chunk: "ChunkRow") -> ChunkSpan:
+def context_span(request: SearchRequest, chunk: ChunkRow) -> ChunkSpan:
     """The chunks to read for a hit's context."""
     reach = SECTION_CHUNKS if request.context == "section" else request.context_chunks or CONTEXT_CHUNKS
     return ChunkSpan(chunk.key, max(0, chunk.ordinal - reach), chunk.ordinal + reach)
 
 
-def around(request: SearchRequest, chunk: "ChunkRow", of_document: Sequence["ChunkRow"]) -> Around:
+def context_chunks(request: SearchRequest, chunk: ChunkRow, of_document: Sequence[ChunkRow]) -> list[ChunkRow]:
     """The context of a chunk, out of those chunks of its document, in order, that were read for this and other hits."""
-    span = span_of(request, chunk)
+    span = context_span(request, chunk)
     near = [each for each in of_document if span.first <= each.ordinal <= span.last]
-    if request.context == "section":
-        near = _of_section(near, chunk)
-    return Around(joined(near), [each.id for each in near])
+    return _section_around(near, chunk) if request.context == "section" else near
 
 
-def with_contexts(
-    hits: Sequence[Hit],
-    request: SearchRequest,
-    chunks: Mapping[str, "ChunkRow"],
-    read: Mapping[DocumentKey, Sequence["ChunkRow"]],
-) -> list[Hit]:
-    """The hits with their contexts; `chunks` are those that matched, by id."""
-    told = []
-    for hit in hits:
-        chunk = chunks[hit.chunk_id]
-        found = around(request, chunk, read.get(chunk.key, [chunk]))
-        told.append(hit.model_copy(update={"context_text": found.text, "context_chunk_ids": found.chunk_ids}))
-    return told
-
-
-def joined(chunks: Sequence["ChunkRow"]) -> str:
+def joined(chunks: Sequence[ChunkRow]) -> str:
     """The text that chunks of one document cover, each part of it once; `text` has `end - start` characters."""
     parts: list[str] = []
     end = -1
@@ -209,7 +238,7 @@ def joined(chunks: Sequence["ChunkRow"]) -> str:
     return "".join(parts)
 
 
-def _of_section(near: Sequence["ChunkRow"], chunk: "ChunkRow") -> list["ChunkRow"]:
+def _section_around(near: Sequence[ChunkRow], chunk: ChunkRow) -> list[ChunkRow]:
     """The run of chunks under the same headings around this one, grown on both sides in turn up to the bound."""
     at = next((index for index, each in enumerate(near) if each.id == chunk.id), None)
     if at is None:
@@ -225,5 +254,5 @@ def _of_section(near: Sequence["ChunkRow"], chunk: "ChunkRow") -> list["ChunkRow
     return list(near[first:last])
 
 
-def _fits(near: Sequence["ChunkRow"], first: int, last: int) -> bool:
+def _fits(near: Sequence[ChunkRow], first: int, last: int) -> bool:
     return near[last - 1].end - near[first].start <= SECTION_CHARACTERS

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from indexer.chunking.sentences import sentence_spans
 from query_api.index.graph.view import GraphView
-from query_api.query.analysis import Question, normalise_text, question_of
+from query_api.query.analysis import Question, analysed_question, normalise_text
 from query_api.query.entity_linking import QueryLink
 from query_api.retrieval.retrievers.graph_edges import Reason, Seed
 from query_api.retrieval.retrievers.graph_scoring import GraphResults
@@ -19,7 +19,7 @@ from schemas.hits import PathEdge, StepBy
 
 QUESTION = "question"
 MAX_EVIDENCE_CHARACTERS = 500
-KEPT_CHUNKS = 2_048
+MAX_CACHED_CHUNKS = 2_048
 _LETTERS = re.compile(r"\w+")
 WITHIN_DOCUMENT = {"next_chunk": "next_to", "similar_to": "similar_text", "related_to": "similar_text"}
 SHOWN_AS = {**WITHIN_DOCUMENT, "similar_across": "similar_text"}
@@ -41,12 +41,12 @@ class PathBuilder:
         self._names: dict[int, str] = {}
         self._labels: dict[int, str] = {}
 
-    def passages_of_evidence(self, passage_ids: Iterable[str]) -> set[str]:
+    def evidence_passages(self, passage_ids: Iterable[str]) -> set[str]:
         """The passages whose chunks carry the evidence of these passages' paths; what the paths name is looked up."""
         needed: set[int] = set()
         named: set[int] = set()
-        reached = [self._reason(passage_id) for passage_id in passage_ids]
-        for reason in (step for last in reached if last is not None for step in self._steps_to(last)):
+        reasons = [self._reason(passage_id) for passage_id in passage_ids]
+        for reason in (step for last in reasons if last is not None for step in self._steps_to(last)):
             if reason.entity:
                 named.add(reason.entity)
             if reason.chunk >= 0:
@@ -87,9 +87,9 @@ class PathBuilder:
         return Reason("matches", own)
 
     def path(self, passage_id: str, text: ChunkTexts, best_chunk: str) -> list[PathEdge]:
-        """The path to a passage; empty for one that the graph did not activation.
+        """The path to a passage; empty for one that the graph did not reach.
 
-        `text` gives the text of a chunk of the passages that `passages_of_evidence` named; `best_chunk` is the chunk
+        `text` gives the text of a chunk of the passages that `evidence_passages` named; `best_chunk` is the chunk
         the hit shows.
         """
         reason = self._reason(passage_id)
@@ -127,8 +127,8 @@ class PathBuilder:
             for chunk in chunks if sentence.share > 0 else ():
                 if sentence.text in (text(chunk) or ""):
                     return _edge(QUESTION, "matches", title, sentence.text, chunk, by="question")
-        held = self._question.stems_in(title)
-        return _edge(QUESTION, "matches", title, title if held else None, by="question")
+        shares_words = self._question.stems_in(title)
+        return _edge(QUESTION, "matches", title, title if shares_words else None, by="question")
 
     def _from_seed(
         self,
@@ -144,9 +144,9 @@ class PathBuilder:
             case "matches":
                 return []
             case "continues":
-                asked = question_of(residual_query(self._question, seed, seed_title))
-                evidence = _most_telling(text(best_chunk) or "", asked)
-                if evidence is not None and not asked.stems_in(evidence):
+                residual = analysed_question(residual_query(self._question, seed, seed_title))
+                evidence = _best_sentence(text(best_chunk) or "", residual)
+                if evidence is not None and not residual.stems_in(evidence):
                     evidence = None
                 return [_edge(seed_title, "continues", title, evidence, best_chunk, by="words")]
             case "shares":
@@ -186,7 +186,8 @@ class PathBuilder:
         return written_in(text(self._view.chunk_id(chunk)) or "", name) or label
 
     def _step(self, source: str, edge: str, target: str, chunk: int, entity: int, text: ChunkTexts) -> PathEdge:
-        """A step whose evidence is the sentence of the chunk that names the entity, else its most telling one."""
+        """A step with its evidence: the sentence of the chunk that names the entity, else that with most words of the
+        question."""
         identifier = self._view.chunk_id(chunk)
         shown = text(identifier)
         if shown is None:
@@ -194,7 +195,7 @@ class PathBuilder:
         if entity:
             self._look_up([entity])
         name = self._names.get(entity, "")
-        evidence = sentence_naming(shown, name) or _most_telling(shown, self._question)
+        evidence = sentence_naming(shown, name) or _best_sentence(shown, self._question)
         return _edge(source, edge, target, evidence, identifier)
 
 
@@ -227,7 +228,7 @@ def written_in(text: str, name: str) -> str | None:
     return None if written is None else written.group()
 
 
-def _most_telling(text: str, question: Question) -> str | None:
+def _best_sentence(text: str, question: Question) -> str | None:
     """The sentence that holds most of the question's words; the first of equal ones."""
     return max(_sentences(text), key=lambda sentence: len(question.stems_in(sentence)), default=None)
 
@@ -251,7 +252,7 @@ def sentence_stating(text: str, predicate: str) -> str | None:
     return next((sentence for sentence in _sentences(text) if words in sentence.casefold().replace("-", " ")), None)
 
 
-@lru_cache(KEPT_CHUNKS)
+@lru_cache(MAX_CACHED_CHUNKS)
 def _sentences(text: str) -> tuple[str, ...]:
     """The sentences of a chunk, which many hits' paths may begin with."""
     return tuple(text[start:end] for start, end in sentence_spans(text))

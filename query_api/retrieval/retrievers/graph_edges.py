@@ -1,8 +1,8 @@
 """Edges of the graph that raise a passage, term by term: each is a small function of the view and the seeds.
 
-Every term is in [0, 1] and says why, so that a hit can show its path. A seed is a passage that the question leads to
-directly, of weight w in (0, 1]; from its sentences, some tell more about the question than others: an entity's value v
-is .3 + .7 x the share of the question's weight in the best sentence that names it.
+Every term is in [0, 1] and gives its reason, so that a hit can show its path. A seed is a passage that the question
+leads to directly, of weight w in (0, 1]; an entity's value v is .3 + .7 x the share of the question's weight in the
+best sentence of the seed that names it.
 """
 
 import math
@@ -44,22 +44,22 @@ def check_edges(request: SearchRequest, view: GraphView) -> None:
         )
 
 
-def looks_at(kind: str, edges: Collection[str]) -> bool:
-    """Whether edges of a kind are looked at, all kinds where `edges` is empty. Statements always: one of `edges` may be
+def edge_kind_enabled(kind: str, edges: Collection[str]) -> bool:
+    """Whether edges of a kind are looked up, all kinds where `edges` is empty. Statements always: one of `edges` may be
     a predicate, `related_to` both."""
     return not edges or kind in edges or kind == "statement"
 
 
-def follows(kind: str, predicate: str, edges: Collection[str]) -> bool:
+def edge_enabled(kind: str, predicate: str, edges: Collection[str]) -> bool:
     """Whether one edge is followed; `predicate` is that of a statement."""
     return not edges or kind in edges or (kind == "statement" and predicate in edges)
 
 
-FLOOR_OF_VALUE = 0.3
+MIN_VALUE = 0.3
 MIN_SHARED, MAX_SHARED = 2, 40  # passages an entity must be in to join two of them, and not to join everything
-SELDOM_MENTIONED = 10  # passages; a title that more of them mention tells the less of each
+SPECIFIC_MENTIONS = 10  # passages; a title that more of them mention is the less specific
 LEAD_SHARE, OTHER_SHARE = 0.7, 0.5
-NOTHING_NEAR = Neighbourhood("", 0, ())
+NO_NEIGHBOURS = Neighbourhood("", 0, ())
 
 
 class Sentence(NamedTuple):
@@ -84,8 +84,8 @@ class MentionedEntity(NamedTuple):
 class Seed:
     """A passage that the question leads to. `link` is the name that leads there; None where its text does.
 
-    A passage that an earlier seed leads to is a seed of further steps: `reached` says how. `near` is what is known
-    already of what lies next to its entities.
+    A passage that an earlier seed leads to is a seed of further steps: `reached` says how. `near` are the
+    neighbourhoods of its entities that are known already.
     """
 
     passage: int
@@ -125,26 +125,27 @@ class Activation(NamedTuple):
     reason: Reason
 
 
-Entrances = Callable[[int], Sequence[tuple[int, float]]]
+EntryPassages = Callable[[int], Sequence[tuple[int, float]]]
+"""Where a path enters a document: (passage, share in (0, 1]) of each."""
 
 
-def value(share: float) -> float:
-    """.3 + .7 x share: what a sentence is worth that covers this share of the question's weight."""
-    return FLOOR_OF_VALUE + (1 - FLOOR_OF_VALUE) * share
+def sentence_weight(share: float) -> float:
+    """.3 + .7 x share, for a sentence that covers this share of the question's weight."""
+    return MIN_VALUE + (1 - MIN_VALUE) * share
 
 
 def strongest(activations: Iterable[Activation]) -> dict[int, Activation]:
     """{passage: its strongest activation}; of equal ones the one that was reached first."""
     best: dict[int, Activation] = {}
     for activation in activations:
-        held = best.get(activation.passage)
-        if held is None or activation.score > held.score:
+        known = best.get(activation.passage)
+        if known is None or activation.score > known.score:
             best[activation.passage] = activation
     return best
 
 
-def entrances(view: GraphView, prior: Mapping[int, float]) -> Entrances:
-    """Where a path enters a document: its passage that fits the question best gets 1, its lead .7, others that fit .5.
+def entry_passages(view: GraphView, prior: Mapping[int, float]) -> EntryPassages:
+    """A document's passage that fits the question best gets 1, its lead .7, others that fit .5.
 
     `prior` is how well passages fit the question by their text. A document none of whose passages fits is entered by
     its lead, with 1.
@@ -178,10 +179,10 @@ def first_mentions(view: GraphView, passages: Sequence[int]) -> dict[int, dict[i
     return first_chunks
 
 
-def named(links: Sequence[QueryLink], enter: Entrances) -> Iterator[Activation]:
-    """Passages of the documents whose titles the question names: strength x entrance."""
+def named(links: Sequence[QueryLink], entries: EntryPassages) -> Iterator[Activation]:
+    """Passages of the documents whose titles the question names: strength x entry share."""
     for at, link in enumerate(links):
-        for passage, share in enter(link.document):
+        for passage, share in entries(link.document):
             yield Activation(passage, link.strength * share, Reason("names", at, link.entity))
 
 
@@ -191,61 +192,61 @@ def seed_activations(seeds: Sequence[Seed]) -> Iterator[Activation]:
         yield Activation(seed.passage, seed.weight, Reason("matches", at))
 
 
-class Surroundings(NamedTuple):
-    """The entities of all seeds: each once, ascending, with the indices of the seeds that mention it and what lies
-    next to it."""
+class SeedEntities(NamedTuple):
+    """The entities of all seeds: each once, ascending, with the indices of the seeds that mention it and its
+    neighbourhood."""
 
     entities: list[int]
     holders: list[list[int]]
     near: list[Neighbourhood]
 
 
-def surroundings(view: GraphView, seeds: Sequence[Seed]) -> Surroundings:
-    """What the seeds do not know of their entities is looked up at once."""
+def seed_entities(view: GraphView, seeds: Sequence[Seed]) -> SeedEntities:
+    """The neighbourhoods that the seeds do not know are looked up in one batch."""
     entities = sorted({entity for seed in seeds for entity in seed.entities})
     known = {entity: near for seed in seeds for entity, near in seed.near.items()}
-    known |= nearby(view, [entity for entity in entities if entity not in known])
+    known |= neighbourhoods(view, [entity for entity in entities if entity not in known])
     holders = [[at for at, seed in enumerate(seeds) if entity in seed.entities] for entity in entities]
-    return Surroundings(entities, holders, [known.get(entity, NOTHING_NEAR) for entity in entities])
+    return SeedEntities(entities, holders, [known.get(entity, NO_NEIGHBOURS) for entity in entities])
 
 
-def nearby(view: GraphView, entities: Sequence[int]) -> dict[int, Neighbourhood]:
-    """What lies next to entities, as far as a seed leads on over it."""
+def neighbourhoods(view: GraphView, entities: Sequence[int]) -> dict[int, Neighbourhood]:
+    """The neighbourhoods of entities, as far as a seed leads on over them."""
     return view.neighbourhoods(entities, MIN_SHARED, MAX_SHARED) if entities else {}
 
 
 def title_mentions(
-    seeds: Sequence[Seed], around: Surroundings, enter: Entrances
+    seeds: Sequence[Seed], entities: SeedEntities, entries: EntryPassages
 ) -> tuple[list[Activation], list[Activation]]:
     """Documents whose titles a seed mentions, as (w x edge, w x edge x v).
 
-    The edge is alias weight / sqrt(targets) x min(1, (10 / df)^.25): that a text names a country which everything names
-    says little of where its reader goes on.
+    The edge is alias weight / sqrt(targets) x min(1, (10 / df)^.25): a mention of a country that everything mentions
+    says little of where to go on.
     """
     plain: list[Activation] = []
-    telling: list[Activation] = []
-    shares = telling_share(np.array([near.frequency for near in around.near])).tolist()
-    for entity, holders, near, telling_here in zip(*around, shares, strict=True):
+    specific: list[Activation] = []
+    shares = inverse_frequency(np.array([near.frequency for near in entities.near])).tolist()
+    for entity, holders, near, specificity in zip(*entities, shares, strict=True):
         if len(near.about) > MAX_TARGETS:
             continue
         for document, weight in near.about:
-            entered = enter(document)
+            entered = entries(document)
             for at in holders:
                 seed = seeds[at]
                 if document == seed.document:
                     continue
-                held = seed.entities[entity]
-                edge = seed.weight * weight / math.sqrt(len(near.about)) * telling_here
-                reason = Reason("mentions", at, entity, held.chunk)
+                mentioned = seed.entities[entity]
+                edge = seed.weight * weight / math.sqrt(len(near.about)) * specificity
+                reason = Reason("mentions", at, entity, mentioned.chunk)
                 for passage, share in entered:
                     plain.append(Activation(passage, edge * share, reason))
-                    telling.append(Activation(passage, edge * share * held.value, reason))
-    return plain, telling
+                    specific.append(Activation(passage, edge * share * mentioned.value, reason))
+    return plain, specific
 
 
-def telling_share(frequencies: NDArray[np.int64]) -> NDArray[np.float64]:
+def inverse_frequency(frequencies: NDArray[np.int64]) -> NDArray[np.float64]:
     """min(1, (10 / df)^.25) for names in so many passages each."""
-    return np.minimum(1.0, (SELDOM_MENTIONED / np.maximum(frequencies, 1)) ** 0.25)
+    return np.minimum(1.0, (SPECIFIC_MENTIONS / np.maximum(frequencies, 1)) ** 0.25)
 
 
 def mentioned_by(view: GraphView, seeds: Sequence[Seed]) -> Iterator[Activation]:
@@ -262,9 +263,9 @@ def mentioned_by(view: GraphView, seeds: Sequence[Seed]) -> Iterator[Activation]
             yield Activation(passage, seeds[at].weight * edge, Reason("mentioned_by", at, entity, chunk))
 
 
-def shared(seeds: Sequence[Seed], around: Surroundings) -> Iterator[Activation]:
+def shared(seeds: Sequence[Seed], entities: SeedEntities) -> Iterator[Activation]:
     """Passages that share an entity with a seed: w x v / sqrt(df), for entities in 2 to 40 passages."""
-    for entity, holders, near in zip(*around, strict=True):
+    for entity, holders, near in zip(*entities, strict=True):
         scale = 1 / math.sqrt(max(near.frequency, 1))
         for chunk, passage in near.mentions:
             for at in holders:
@@ -274,14 +275,14 @@ def shared(seeds: Sequence[Seed], around: Surroundings) -> Iterator[Activation]:
                     yield Activation(passage, score, Reason("shares", at, entity, chunk))
 
 
-def linked(view: GraphView, seeds: Sequence[Seed], enter: Entrances) -> Iterator[Activation]:
+def linked(view: GraphView, seeds: Sequence[Seed], entries: EntryPassages) -> Iterator[Activation]:
     """Documents that a seed links to, and passages that link to a seed's document: w x weight / sqrt(links)."""
     passages = np.array([seed.passage for seed in seeds], dtype=np.int64)
     outward = view.links_from(passages)
     fan_out = np.bincount(outward.asked, minlength=len(seeds))
     for at, chunk, document, weight in rows_of(outward.asked, outward.chunk, outward.document, outward.weight):
         if document != seeds[at].document:
-            for passage, share in enter(document):
+            for passage, share in entries(document):
                 score = seeds[at].weight * weight * share / math.sqrt(fan_out[at])
                 yield Activation(passage, score, Reason("links_to", at, chunk=chunk))
     inward = view.links_to(_documents(seeds))
@@ -293,7 +294,7 @@ def linked(view: GraphView, seeds: Sequence[Seed], enter: Entrances) -> Iterator
 
 
 def stated(
-    view: GraphView, seeds: Sequence[Seed], enter: Entrances, strength: Callable[[str], float]
+    view: GraphView, seeds: Sequence[Seed], entries: EntryPassages, strength: Callable[[str], float]
 ) -> Iterator[Activation]:
     """Over statements about a seed's document: the passage that states one, and documents about its other part.
 
@@ -324,7 +325,7 @@ def stated(
             continue
         for entity, document, weight in targets:
             if document != seed.document:
-                for passage, share in enter(document):
+                for passage, share in entries(document):
                     score = edge * weight * share / math.sqrt(len(targets))
                     yield Activation(passage, score, reason._replace(entity=entity))
 

@@ -1,6 +1,7 @@
-"""The graph channel's gate, and its sum: what reaches each passage, term by term, beside what the passage holds."""
+"""The graph channel's gate, and its score: a weighted sum of terms, by what a passage adds to a seed."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import neg
 from typing import NamedTuple
 
@@ -13,15 +14,15 @@ from query_api.index.graph.view import GraphView
 from query_api.index.text.segments import EVERYTHING, Scope
 from query_api.index.text.snapshot import TextSnapshot
 from query_api.query.entity_linking import MAX_TARGETS, LinkedNames
-from query_api.retrieval.comparison import Compared, Comparer
+from query_api.retrieval.comparison import CandidateScores, ExactScorer
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Activation, Reason, Seed
-from query_api.retrieval.retrievers.graph_seeds import PassageNumbers, ResidualHits, SeedSet, along
+from query_api.retrieval.retrievers.graph_seeds import PassageNumbers, ResidualHits, SeedSet, hop_strength
 
 WITHOUT_NAMES = 0.5
 WEB = 2.0
-LOOKED_AT = 40  # from 20 to all that was found it makes no difference; 3 tell too little
-SMOOTHING = 5  # passages: so many that mention a name are taken for granted, which decides for what is rare
+WEB_SAMPLE = 40  # passages; from 20 on it makes no difference, 3 are too few
+SMOOTHING = 5  # passages assumed to mention a name, which decides for what is rare
 
 NameUse = Callable[[Sequence[int]], Mapping[int, float]]
 """{entity: how surely its words are a name} of these entities."""
@@ -29,7 +30,7 @@ NameUse = Callable[[Sequence[int]], Mapping[int, float]]
 
 def name_use(view: GraphView, text: TextSnapshot) -> NameUse:
     """How surely a word is a name, from how the collection uses it: the share of the passages with the words of a name
-    that mention what it names, p = (mentions + 5) / (holding + 5), told as 2 p - 1, from 0 for what is mostly an
+    that mention what it names, p = (mentions + 5) / (holding + 5), scaled to 2 p - 1, from 0 for what is mostly an
     ordinary word to 1 for what is always a name. The passages of a document all hold its title: they do not count for
     it.
 
@@ -54,10 +55,10 @@ def name_use(view: GraphView, text: TextSnapshot) -> NameUse:
 
 def _holding(view: GraphView, text: TextSnapshot, entities: Sequence[int]) -> Numbers:
     """(n_entities,) the passages of its collection that hold all words of each name."""
-    called = view.entity_names(entities)
+    known = view.entity_names(entities)
     counts: dict[int, int] = {}
-    for collection in {collection for collection, _ in called.values()}:
-        names = {entity: name for entity, (of, name) in called.items() if of == collection}
+    for collection in {collection for collection, _ in known.values()}:
+        names = {entity: name for entity, (of, name) in known.items() if of == collection}
         counts |= zip(names, text.passages_holding(list(names.values()), collection), strict=True)
     return np.array([counts.get(entity, 0) for entity in entities], dtype=np.int64)
 
@@ -73,7 +74,7 @@ def _own_passages(view: GraphView, entities: Keys) -> tuple[Numbers, Numbers]:
     return np.bincount(owner, minlength=size), np.bincount(owner[own], minlength=size)
 
 
-def opening(names: LinkedNames, use: NameUse, connected: Callable[[], float]) -> float:
+def open_gate(names: LinkedNames, use: NameUse, connected: Callable[[], float]) -> float:
     """How surely the question names a title, by the surest of the names; and at least the smoothstep of twice the share
     of what fits it that leads on by an explicit edge (`connected`), in full when the question names anything at all, by
     half otherwise. Where every second text leads on, documents are a web; where one in thirty does, that is chance."""
@@ -96,7 +97,7 @@ def connected_share(view: GraphView, fitting: Mapping[int, float], use: NameUse)
     """The share of the best passages, {number: how well it fits}, that mention another document by its whole title, as
     far as that is surely a name, or link to one: whether this part of the collection is a web of documents, or
     documents side by side."""
-    best = sorted(fitting, key=lambda passage: (-fitting[passage], passage))[:LOOKED_AT]
+    best = sorted(fitting, key=lambda passage: (-fitting[passage], passage))[:WEB_SAMPLE]
     if not best:
         return 0.0
     passages = np.array(best, dtype=np.int64)
@@ -105,54 +106,74 @@ def connected_share(view: GraphView, fitting: Mapping[int, float], use: NameUse)
     outward = view.links_from(passages)
     leading[outward.asked[outward.document != documents[outward.asked]]] = 1.0
     mentions = view.mention_edges_in(passages)
-    entities, places = np.unique(mentions.entity, return_inverse=True)
+    entities, entity_at = np.unique(mentions.entity, return_inverse=True)
     about = view.about(entities)
     whole = (about.weight >= 1) & (np.bincount(about.asked, minlength=len(entities))[about.asked] <= MAX_TARGETS)
     target = np.full(len(entities), MISSING, dtype=np.int64)
     target[about.asked[whole]] = about.document[whole]
-    elsewhere = (target[places] != MISSING) & (target[places] != documents[mentions.asked])
+    outward_mention = (target[entity_at] != MISSING) & (target[entity_at] != documents[mentions.asked])
     surely = use(entities[target != MISSING].tolist())
     of_each = np.array([surely.get(entity, 0.0) for entity in entities.tolist()])
-    np.maximum.at(leading, mentions.asked[elsewhere], of_each[places[elsewhere]])
+    np.maximum.at(leading, mentions.asked[outward_mention], of_each[entity_at[outward_mention]])
     return float(leading.mean())
 
 
 MAX_REACHED = 300  # where the graph is asked alone, and walks
-MAX_BESIDE = 100  # beside other channels, which find the rest; the first ten hits are those of 300
-OPEN_WORDS_COUNT = 1.0
-BESIDE_SEEDS = ("names", "matches")  # reasons that leave no seed behind
-NO_EDGES = ("matches", "continues")  # what the graph holds explains more than what a search found
+MAX_REACHED_HYBRID = 100  # beside other channels, which find the rest; the first ten hits are those of 300
+UNCOVERED_IDF_BONUS = 1.0
+SEEDLESS_TERMS = ("names", "matches")  # reasons that lead from no seed
+NOT_EDGES = ("matches", "continues")  # an edge explains more than what a search found
 
 Weighted = Sequence[tuple[float, Sequence[Activation]]]
 
 
+@dataclass(frozen=True)
+class TermWeights:
+    """The weight of each term in the sum; docs/ranking.md says how they were found.
+
+    `seed_alone` and `prior` count when the graph is searched alone: a seed is then a hit too, and a reached passage's
+    own text counts; beside other channels these do so themselves.
+    """
+
+    named: float = 1.0
+    title_mention: float = 0.4
+    specific_title_mention: float = 0.4
+    shared: float = 0.5
+    residual: float = 0.5
+    linked: float = 0.4
+    stated: float = 0.4
+    seed: float = 0.2
+    seed_alone: float = 0.5
+    prior: float = 0.5
+
+
 class GraphResults(NamedTuple):
-    """What the graph reached: passage numbers by passage id, scores, the strongest reason for each; how far the scores
-    may count beside other channels; and how all that was found compares with the question."""
+    """What the graph reached: passage numbers by passage id, scores, the strongest reason for each; the gate, which
+    weighs the scores beside other channels; and the exact scores of all candidates."""
 
     gate: float
     numbers: dict[str, int]
     scores: dict[str, float]
     reasons: dict[str, Reason]
     seed_set: SeedSet | None
-    compared: Compared | None = None
+    exact: CandidateScores | None = None
 
 
-NOTHING = GraphResults(0.0, {}, {}, {}, None)
+NO_RESULTS = GraphResults(0.0, {}, {}, {}, None)
 
 
 def reached_passages(
     view: GraphView,
     numbers: PassageNumbers,
     scope: Scope,
-    found: Compared,
+    found: CandidateScores,
     activations: Weighted,
     hops: Sequence[ResidualHits],
     most: int,
 ) -> dict[str, int]:
     """{passage id: number} of what can be scored: what the text channels and the hops found, as far as the graph holds
-    it, and so many that the edges reach most strongly, as far as the scope allows them."""
-    reached = numbers.of([*found.row_of, *(name for hop in hops for name in hop.first)])
+    it, and the `most` that the edges reach most strongly, as far as the scope allows them."""
+    reached = numbers.look_up([*found.row_of, *(name for hop in hops for name in hop.first)])
     sums: dict[int, float] = {}
     for weight, of_term in activations:
         for passage, activation in graph_edges.strongest(of_term).items():
@@ -164,29 +185,30 @@ def reached_passages(
     return reached | dict(zip(view.ids_of_passages(led_to), led_to, strict=True))
 
 
-def open_shares(view: GraphView, comparer: Comparer, compared: Compared, seeds: Sequence[Seed]) -> NDArray[np.float64]:
-    """(n_seeds, n_passages) the share of what the question still asks after each seed that each passage holds: by
-    the idf of the words that the seed does not hold."""
+def uncovered_idf_shares(
+    view: GraphView, scorer: ExactScorer, exact: CandidateScores, seeds: Sequence[Seed]
+) -> NDArray[np.float64]:
+    """(n_seeds, n_passages) the share of the question's idf that a seed leaves uncovered that each passage covers."""
     names = view.ids_of_passages([seed.passage for seed in seeds])
-    known = compared.followed_by(comparer.of([name for name in names if name not in compared.row_of]))
-    held = known.held[np.array([known.row_of[name] for name in names], dtype=np.intp)]
-    still_open = np.where(held, 0.0, comparer.idf)
-    totals = still_open.sum(axis=1, keepdims=True)
-    shares: NDArray[np.float64] = (still_open / np.where(totals > 0, totals, 1.0)) @ compared.held.T
+    known = exact.concat(scorer.score([name for name in names if name not in exact.row_of]))
+    of_seeds = known.term_matches[np.array([known.row_of[name] for name in names], dtype=np.intp)]
+    uncovered = np.where(of_seeds, 0.0, scorer.idf)
+    totals = uncovered.sum(axis=1, keepdims=True)
+    shares: NDArray[np.float64] = (uncovered / np.where(totals > 0, totals, 1.0)) @ exact.term_matches.T
     return shares
 
 
 class GraphScores:
-    """Score = Σ weight x strongest activation by each term. An edge from a seed counts up to twice, by the open
-    share of the passage it leads to."""
+    """Score = Σ weight x strongest activation by each term. An edge from a seed counts up to twice, by the uncovered
+    idf share of the passage it leads to."""
 
-    def __init__(self, reached: Mapping[str, int], compared: Compared) -> None:
-        """`compared` holds every reached passage."""
+    def __init__(self, reached: Mapping[str, int], exact: CandidateScores) -> None:
+        """`exact` holds every reached passage."""
         self._names = list(reached)
         self._numbers = reached
-        self._compared = compared
-        self._place = {number: place for place, number in enumerate(reached.values())}
-        self._rows = np.array([compared.row_of[name] for name in reached], dtype=np.intp)
+        self._exact = exact
+        self._index = {number: at for at, number in enumerate(reached.values())}
+        self._rows = np.array([exact.row_of[name] for name in reached], dtype=np.intp)
         self._scores = np.zeros(len(reached))
         self._continued = np.zeros(len(reached))
         self._leading = np.full(len(reached), MISSING)
@@ -194,60 +216,58 @@ class GraphScores:
 
     def add_edges(self, activations: Weighted, shares: NDArray[np.float64]) -> None:
         """`shares` is (n_seeds, n_compared)."""
-        held = shares[:, self._rows]
-        raised = 1.0 + OPEN_WORDS_COUNT * held
+        factors = 1.0 + UNCOVERED_IDF_BONUS * shares[:, self._rows]
         for weight, of_term in activations:
             strongest: dict[int, tuple[float, Reason]] = {}
-            for passage, reached, reason in of_term:
-                place = self._place.get(passage)
-                if place is None:
+            for passage, activation, reason in of_term:
+                at = self._index.get(passage)
+                if at is None:
                     continue
-                score = reached
-                if reason.term not in BESIDE_SEEDS:
-                    score *= float(raised[reason.origin, place])
-                if place not in strongest or score > strongest[place][0]:
-                    strongest[place] = score, reason
-            for place, (score, reason) in strongest.items():
-                self._scores[place] += weight * score
-                if reason.term not in NO_EDGES and weight * score > self._best.get(place, (0.0, reason))[0]:
-                    self._best[place] = weight * score, reason
+                seedless = reason.term in SEEDLESS_TERMS
+                score = activation if seedless else activation * float(factors[reason.origin, at])
+                if at not in strongest or score > strongest[at][0]:
+                    strongest[at] = score, reason
+            for at, (score, reason) in strongest.items():
+                self._scores[at] += weight * score
+                if reason.term not in NOT_EDGES and weight * score > self._best.get(at, (0.0, reason))[0]:
+                    self._best[at] = weight * score, reason
 
     def add_hop(self, hop: ResidualHits, seed: Seed, bm25: NDArray[np.float64]) -> None:
         """`bm25` is (n_reached,), of the hop's query. Nothing leads from a seed to itself."""
-        continued = seed.weight * along(hop, bm25)
-        if (own := self._place.get(seed.passage)) is not None:
+        continued = seed.weight * hop_strength(hop, bm25)
+        if (own := self._index.get(seed.passage)) is not None:
             continued[own] = 0.0
         self._leading = np.where(continued > self._continued, hop.seed, self._leading)
         self._continued = np.maximum(self._continued, continued)
 
-    def close_hops(self, weight: float) -> None:
+    def add_hop_scores(self, weight: float) -> None:
         self._scores += weight * self._continued
 
     def add_prior(self, weight: float, prior: Mapping[int, float]) -> None:
         """`prior` is {passage number: how well it fits by its text}."""
         for passage, score in prior.items():
-            place = self._place.get(passage)
-            if place is not None and self._scores[place]:
-                self._scores[place] += weight * score
+            at = self._index.get(passage)
+            if at is not None and self._scores[at]:
+                self._scores[at] += weight * score
 
     def results(self, gate: float, seed_set: SeedSet) -> GraphResults:
         leading = self._leading.tolist()
         continuing = {at: Reason("continues", at) for at in set(leading)}
-        reasons = {place: continuing[at] for place, at in enumerate(leading) if at != MISSING}
-        for at, seed in enumerate(seed_set.seeds):
-            reasons[self._place.get(seed.passage, MISSING)] = Reason("matches", at)
-        reasons |= {place: reason for place, (_, reason) in self._best.items()}
+        reasons = {at: continuing[origin] for at, origin in enumerate(leading) if origin != MISSING}
+        for origin, seed in enumerate(seed_set.seeds):
+            reasons[self._index.get(seed.passage, MISSING)] = Reason("matches", origin)
+        reasons |= {at: reason for at, (_, reason) in self._best.items()}
         scores = self._scores.tolist()
         found = sorted(
-            (-score, name, place)
-            for place, (score, name) in enumerate(zip(scores, self._names, strict=True))
-            if score and place in reasons
+            (-score, name, at)
+            for at, (score, name) in enumerate(zip(scores, self._names, strict=True))
+            if score and at in reasons
         )
         return GraphResults(
             gate,
             {name: self._numbers[name] for _, name, _ in found},
-            {name: scores[place] for _, name, place in found},
-            {name: reasons[place] for _, name, place in found},
+            {name: scores[at] for _, name, at in found},
+            {name: reasons[at] for _, name, at in found},
             seed_set,
-            self._compared,
+            self._exact,
         )

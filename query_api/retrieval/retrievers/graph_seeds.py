@@ -1,5 +1,5 @@
-"""Seeds: the few passages a question leads to directly, what their sentences say about it, and what is still asked once
-a seed is read (the residual hop)."""
+"""Seeds: the few passages a question leads to directly, weighed sentence by sentence; and the residual hop, a keyword
+search for what the question still asks once a seed is read."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -11,14 +11,13 @@ from indexer.chunking.sentences import sentence_spans
 from query_api.index.graph.edges import Neighbourhood
 from query_api.index.graph.identifiers import MISSING
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import Candidate, PassageReader
-from query_api.index.text.segments import Scope
+from query_api.index.snapshot import PassageReader
+from query_api.index.text.segments import Candidate, Scope
 from query_api.index.text.snapshot import TextSnapshot
 from query_api.query.analysis import Question, WordWeights, normalise_text
 from query_api.query.entity_linking import QueryLink
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Seed, Sentence
-from query_api.retrieval.retrievers.text import keyword_channel
 from query_api.retrieval.scoring import ranked, relative_to_best
 
 BEST_SENTENCES = 2
@@ -41,15 +40,15 @@ def residual_hop(
 ) -> ResidualHits | None:
     """Of the seed with this index; None where nothing but itself is found. Raises TransientStoreError."""
     query = residual_query(question, seed, view.title(seed.document))
-    found = keyword_channel(text, query, RESIDUAL_HITS, scope) if query else []
+    found = text.keyword_search(query, RESIDUAL_HITS, scope) if query else []
     return residual_hits(at, view.passage_id(seed.passage), query, found)
 
 
 def residual_query(question: Question, seed: Seed, title: str) -> str:
     """What the question asks that the seed does not hold, and the names in the seed's two best sentences that the
     question does not hold, but for the seed's own; empty without such a name."""
-    held = question.stems_in(" ".join(sentence.text for sentence in seed.sentences))
-    open_words = [question.word_of_stem[stem] for stem in question.stems if stem not in held]
+    covered = question.stems_in(" ".join(sentence.text for sentence in seed.sentences))
+    open_words = [question.word_of_stem[stem] for stem in question.stems if stem not in covered]
     own = normalise_text(title)
     names = dict.fromkeys(
         name
@@ -69,8 +68,8 @@ def residual_hits(seed: int, passage_id: str, query: str, found: Sequence[Candid
     return ResidualHits(seed, query, scores[first[0]], tuple(first))
 
 
-def along(hop: ResidualHits, bm25: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How passages of these scores continue a hop: s / best, at most 1."""
+def hop_strength(hop: ResidualHits, bm25: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How strongly passages of these scores continue a hop: s / best, at most 1."""
     return np.minimum(bm25 / hop.best, 1.0)
 
 
@@ -83,10 +82,8 @@ MAX_TITLE_TARGETS = 10
 
 
 class SeedSet(NamedTuple):
-    """What one question has led to before any edge is followed. Passages by their number in the view.
-
-    `prior` is how well they fit by their text, in [0, 1].
-    """
+    """The seeds of one question, before any edge is followed. `prior` is {number in the view: how well a passage fits
+    by its text, in [0, 1]}."""
 
     links: list[QueryLink]
     prior: dict[int, float]
@@ -109,7 +106,7 @@ class PassageNumbers:
         self._view = view
         self._known: dict[str, int] = {}
 
-    def of(self, passage_ids: Iterable[str]) -> dict[str, int]:
+    def look_up(self, passage_ids: Iterable[str]) -> dict[str, int]:
         """{passage id: number}; passages that the graph does not hold yet are left out."""
         wanted = list(dict.fromkeys(passage_ids))
         unknown = [name for name in wanted if name not in self._known]
@@ -128,8 +125,8 @@ def choose_seeds(
     left out; so are those of score 0.
     """
     relative = relative_to_best(fitting)
-    prior = {number: relative[name] for name, number in numbers.of(relative).items()}
-    named = graph_edges.strongest(graph_edges.named(links, graph_edges.entrances(view, prior)))
+    prior = {number: relative[name] for name, number in numbers.look_up(relative).items()}
+    named = graph_edges.strongest(graph_edges.named(links, graph_edges.entry_passages(view, prior)))
     scores = dict(prior)
     for passage, activation in named.items():
         scores[passage] = scores.get(passage, 0.0) + NAMED_COUNTS * activation.score
@@ -154,9 +151,9 @@ def read_seeds(
     ids = dict(zip(wanted, view.ids_of_passages(wanted), strict=True))
     texts = passages.read(ids.values())
     mentioned = graph_edges.first_mentions(view, wanted)
-    near = graph_edges.nearby(view, list(set().union(*mentioned.values())))
+    near = graph_edges.neighbourhoods(view, list(set().union(*mentioned.values())))
     names = {entity: each.name for entity, each in near.items()}
-    in_turn = _by_use(near)
+    by_specificity = _by_specificity(near)
     titles = _titles(view, wanted)
     seeds = []
     for passage, weight in chosen.weights.items():
@@ -165,9 +162,9 @@ def read_seeds(
             continue
         content = f"{row.title}.\n{row.text}"[:MAX_SEED_CHARACTERS]
         first_chunks = {entity: chunk for entity, chunk in mentioned[passage].items() if entity in names}
-        own_names = [names[entity] for entity in in_turn if entity in first_chunks]
+        own_names = [names[entity] for entity in by_specificity if entity in first_chunks]
         sentences = tuple(_sentences(question, content, titles[passage], own_names, word_weights))
-        held = _held(first_chunks, names, sentences)
+        entities = _weighted_entities(first_chunks, names, sentences)
         seeds.append(
             Seed(
                 passage,
@@ -175,8 +172,8 @@ def read_seeds(
                 weight,
                 chosen.via.get(passage),
                 sentences,
-                held,
-                near={entity: near[entity] for entity in held},
+                entities,
+                near={entity: near[entity] for entity in entities},
             )
         )
     return seeds
@@ -193,51 +190,53 @@ def _titles(view: GraphView, passages: Sequence[int]) -> dict[int, list[str]]:
     return {passage: sorted(of_passage, key=lambda name: (-len(name), name)) for passage, of_passage in titles.items()}
 
 
-def _held(
+def _weighted_entities(
     first_chunks: Mapping[int, int], names: Mapping[int, str], sentences: Sequence[Sentence]
 ) -> dict[int, graph_edges.MentionedEntity]:
-    """The entities of a passage with what the best sentence that names each is worth."""
+    """The entities of a passage, each with the weight of the best sentence that names it."""
     shares: dict[str, float] = {}
     for sentence in sentences:
         for name in sentence.names:
             shares[name] = max(shares.get(name, 0.0), sentence.share)
     written = " ".join(sentence.normalised for sentence in sentences)
     return {
-        entity: graph_edges.MentionedEntity(names[entity], chunk, graph_edges.value(shares.get(names[entity], 0.0)))
+        entity: graph_edges.MentionedEntity(
+            names[entity], chunk, graph_edges.sentence_weight(shares.get(names[entity], 0.0))
+        )
         for entity, chunk in first_chunks.items()
         if names[entity] in shares or f" {names[entity]} " not in written  # one made of parts stands nowhere as such
     }
 
 
-def _by_use(near: Mapping[int, Neighbourhood]) -> list[int]:
-    """Entities in the order in which their names take their words: titles first, then names that other passages mention
-    too, the longer first. So `Kiss and Tell` leaves no `Kiss` where both are titles. Entities and not names: what one
-    collection has for a title is no title in another."""
+def _by_specificity(near: Mapping[int, Neighbourhood]) -> list[int]:
+    """Entities in the order in which their names are matched: titles first, then names that other passages mention
+    too, the longer first. So `Kiss and Tell` leaves no `Kiss` where both are titles. Entities and not names: a title in
+    one collection is no title in another."""
 
-    def in_turn(entity: int) -> tuple[int, int, str]:
+    def specificity(entity: int) -> tuple[int, int, str]:
         name, frequency, about, _ = near[entity]
         rank = 0 if 0 < len(about) <= MAX_TITLE_TARGETS else 1 if frequency > 1 else 2
         return rank, -len(name), name
 
-    return sorted(near, key=in_turn)
+    return sorted(near, key=specificity)
 
 
 def _sentences(
     question: Question,
     content: str,
     titles: Sequence[str],
-    names_in_turn: Sequence[str],
+    names: Sequence[str],
     word_weights: WordWeights,
 ) -> Iterator[Sentence]:
-    """`titles` take their words before all names: `Love in a Fallen City` says nothing of the `Fallen City`."""
-    named = frozenset(names_in_turn)
+    """`titles` are matched before all names: `Love in a Fallen City` does not mention the `Fallen City`."""
+    own_names = frozenset(names)
     for start, end in sentence_spans(content):
         sentence = content[start:end]
         normalised = rest = f" {normalise_text(sentence)} "
-        names = []
-        for name in dict.fromkeys([*titles, *names_in_turn]):
+        found = []
+        for name in dict.fromkeys([*titles, *names]):
             if f" {name} " in rest:
                 rest = rest.replace(f" {name} ", "  ")
-                if name in named:
-                    names.append(name)
-        yield Sentence(sentence, normalised, word_weights.share(question.stems_in(sentence)), tuple(names))
+                if name in own_names:
+                    found.append(name)
+        yield Sentence(sentence, normalised, word_weights.share(question.stems_in(sentence)), tuple(found))

@@ -1,11 +1,9 @@
-"""Walks from a few strong seeds: steps between passages; how near, how central, how directly related each is."""
+"""Walks from a few seeds: steps between passages, scored by expansion or by personalised PageRank."""
 
-import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,27 +16,27 @@ from query_api.index.graph.view import GraphView
 from query_api.index.text.segments import EVERYTHING, Scope
 from query_api.index.text.snapshot import TextSnapshot
 from query_api.query.analysis import Question
-from query_api.query.entity_linking import MAX_TARGETS
-from query_api.retrieval.comparison import Compared, Comparer
+from query_api.retrieval.comparison import CandidateScores, ExactScorer
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import (
     Activation,
-    Entrances,
+    EntryPassages,
     MentionedEntity,
     Reason,
     Seed,
-    follows,
-    looks_at,
+    edge_enabled,
+    edge_kind_enabled,
     strongest,
 )
 from query_api.retrieval.retrievers.graph_scoring import MAX_REACHED, GraphResults
 from query_api.retrieval.retrievers.graph_seeds import SeedSet
+from query_api.retrieval.retrievers.pagerank import LEAST_WEIGHT, PassagesAndEntities, centrality, push
 from schemas.curation import LinkingChoice
 from schemas.graph_delta import predicate_strength
 
 
 def steps_from(
-    view: GraphView, seeds: Iterable[Seed], enter: Entrances, edges: Collection[str], *, between_chunks: bool
+    view: GraphView, seeds: Iterable[Seed], entries: EntryPassages, edges: Collection[str], *, between_chunks: bool
 ) -> list[Activation]:
     """Every passage one step away from each of these, both directions, over the kinds in `edges`, all when empty; over
     edges between chunks only if asked to.
@@ -49,24 +47,26 @@ def steps_from(
     whole = [replace(seed, weight=1.0) for seed in seeds]
     if not whole:
         return []
-    around = graph_edges.surroundings(view, whole)
+    entities = graph_edges.seed_entities(view, whole)
     kinds: dict[str, Callable[[], Iterable[Activation]]] = {
-        "title_mention": lambda: graph_edges.title_mentions(whole, around, enter)[1],
+        "title_mention": lambda: graph_edges.title_mentions(whole, entities, entries)[1],
         "mentioned_by": lambda: graph_edges.mentioned_by(view, whole),
-        "shared_entity": lambda: graph_edges.shared(whole, around),
-        "link": lambda: graph_edges.linked(view, whole, enter),
-        "statement": lambda: graph_edges.stated(view, whole, enter, predicate_strength),
+        "shared_entity": lambda: graph_edges.shared(whole, entities),
+        "link": lambda: graph_edges.linked(view, whole, entries),
+        "statement": lambda: graph_edges.stated(view, whole, entries, predicate_strength),
     }
     stepped = [
         activation
         for kind, activate in kinds.items()
-        if looks_at(kind, edges)
+        if edge_kind_enabled(kind, edges)
         for activation in activate()
-        if activation.score and follows(kind, activation.reason.predicate, edges)
+        if activation.score and edge_enabled(kind, activation.reason.predicate, edges)
     ]
-    if between_chunks and any(looks_at(kind, edges) for kind in CHUNK_EDGE_KINDS):
+    if between_chunks and any(edge_kind_enabled(kind, edges) for kind in CHUNK_EDGE_KINDS):
         stepped += [
-            activation for activation in within_document(view, whole) if looks_at(activation.reason.term, edges)
+            activation
+            for activation in within_document(view, whole)
+            if edge_kind_enabled(activation.reason.term, edges)
         ]
     return stepped
 
@@ -76,16 +76,18 @@ def within_document(view: GraphView, seeds: Sequence[Seed]) -> Iterator[Activati
     weight. The reason's term is one of CHUNK_EDGE_KINDS."""
     chunks = [view.chunks_of_passage(seed.passage) for seed in seeds]
     owners = [at for at, of_seed in enumerate(chunks) for _ in of_seed]
-    around = view.chunk_edges(np.array(list(chain.from_iterable(chunks)), dtype=np.int64))
-    for asked, chunk, kind, weight in rows_of(around.asked, around.other, around.kind, around.weight):
+    chunk_edges = view.chunk_edges(np.array(list(chain.from_iterable(chunks)), dtype=np.int64))
+    for asked, chunk, kind, weight in rows_of(
+        chunk_edges.asked, chunk_edges.other, chunk_edges.kind, chunk_edges.weight
+    ):
         at, passage = owners[asked], view.passage_of_chunk(chunk)
         if passage != seeds[at].passage:
             yield Activation(passage, weight, Reason(CHUNK_EDGE_KINDS[kind], at, chunk=chunk))
 
 
-def passed_through(view: GraphView, reached: Mapping[int, Reason], values: Mapping[int, float]) -> list[Seed]:
-    """Passages as seeds of the next step. `reached` says how an earlier seed leads to each, `values` what each
-    tells about the question: the v of all its entities, whose names are not read."""
+def intermediate_seeds(view: GraphView, reached: Mapping[int, Reason], values: Mapping[int, float]) -> list[Seed]:
+    """Passages as seeds of the next step. `reached` says how an earlier seed leads to each, `values` is the v of all
+    its entities, whose names are not read."""
     return [
         Seed(
             passage,
@@ -100,7 +102,7 @@ def passed_through(view: GraphView, reached: Mapping[int, Reason], values: Mappi
     ]
 
 
-MOST_STEPS = 4_000  # of the second ring; where passages share much, fewer of them are gone on from
+MAX_STEPS = 4_000  # of the second ring; where passages share much, fewer of them are expanded
 RING = 32
 BATCH = 8
 PRIOR_ALONE = 0.5
@@ -108,16 +110,16 @@ PRIOR_ALONE = 0.5
 
 @dataclass(frozen=True)
 class WalkStart:
-    """What one question has led to: its seeds in `seeds`, all that the text channels found in `found`, the kinds
-    of `edges` to follow, all when empty. `alone` where the graph is the only channel that counts. `hops` are what an
-    expansion goes; `across` finds what is like seeds in other documents, None where edges between chunks are not
+    """Where a walk starts: the seeds of a question, the exact scores of what the text channels found, the kinds of
+    `edges` to follow, all when empty. `alone` where the graph is the only channel. `hops` is the depth of an expansion;
+    `across` finds passages of other documents that are similar to seeds, None where edges between chunks are not
     walked."""
 
     question: Question
     view: GraphView
     seed_set: SeedSet
-    comparer: Comparer
-    found: Compared
+    scorer: ExactScorer
+    found: CandidateScores
     scope: Scope
     gate: float
     edges: Collection[str]
@@ -126,134 +128,72 @@ class WalkStart:
     across: Callable[[Sequence[Seed]], Iterable[Activation]] | None = None
 
     def first_steps(self) -> list[Activation]:
-        """What the seeds lead to."""
+        """The steps from the seeds."""
         seeds = self.seed_set.seeds
-        like = self.across(seeds) if self.across is not None and looks_at("similar_to", self.edges) else ()
-        return [*self._steps(seeds), *like]
+        similar = self.across(seeds) if self.across is not None and edge_kind_enabled("similar_to", self.edges) else ()
+        return [*self._steps(seeds), *similar]
 
     def second_steps(self, ring: Sequence[int], first: Iterable[Activation]) -> tuple[list[Seed], list[Activation]]:
-        """The passages of the ring that were gone on from, and what they lead to: batch after batch, the first ones
-        first, until there are enough steps. Origins count on from the seeds of the question."""
+        """The passages of the ring that were expanded, and the steps from them: batch after batch, the first ones
+        first, until there are enough steps. Origins are numbered after the seeds of the question."""
         reasons = {passage: activation.reason for passage, activation in graph_edges.strongest(first).items()}
         middle: list[Seed] = []
         steps: list[Activation] = []
         values = self._values(ring[:RING])
         for at in range(0, len(values), BATCH):
-            if len(steps) >= MOST_STEPS:
+            if len(steps) >= MAX_STEPS:
                 break
-            batch = passed_through(self.view, {each: reasons[each] for each in ring[at : at + BATCH]}, values)
+            batch = intermediate_seeds(self.view, {each: reasons[each] for each in ring[at : at + BATCH]}, values)
             begins = len(self.seed_set.seeds) + len(middle)
-            steps += [_counted_on(activation, begins) for activation in self._steps(batch)]
+            steps += [_rebase_origin(activation, begins) for activation in self._steps(batch)]
             middle += batch
         return middle, steps
 
     def results(
         self, scores: Mapping[int, float], reasons: Mapping[int, Reason], middle: Sequence[Seed]
     ) -> GraphResults:
-        """The best 300 by their scores, which count by their share of the best; where the graph is alone, half of how
-        well each fits by its text is added, as a share of the best too."""
+        """The best 300 by their scores, relative to the best; where the graph is alone, half of each text score is
+        added, relative to the best too."""
         view, seeds = self.view, self.seed_set.seeds
         ordered = sorted(scores, key=lambda passage: (-scores[passage], view.passage_id(passage)))
         if self.scope != EVERYTHING:
             ordered = [each for each in ordered if self.scope.allows(view.document_key(view.document_of_passage(each)))]
         kept = {view.passage_id(passage): passage for passage in ordered[:MAX_REACHED]}
-        compared = self.found.followed_by(self.comparer.of([name for name in kept if name not in self.found.row_of]))
+        exact = self.found.concat(self.scorer.score([name for name in kept if name not in self.found.row_of]))
         best = max((scores[passage] for passage in kept.values()), default=0.0) or 1.0
-        own: NDArray[np.float64] = compared.text[[compared.row_of[name] for name in kept]]
+        own: NDArray[np.float64] = exact.text[[exact.row_of[name] for name in kept]]
         share = PRIOR_ALONE / own.max() if self.alone and len(own) and own.max() > 0 else 0.0
         final = {
             name: scores[passage] / best + share * fit
             for (name, passage), fit in zip(kept.items(), own.tolist(), strict=True)
         }
-        told = {seed.passage: Reason("matches", at) for at, seed in enumerate(seeds)} | dict(reasons)
+        reasons_of = {seed.passage: Reason("matches", at) for at, seed in enumerate(seeds)} | dict(reasons)
         names = sorted(final, key=lambda name: (-final[name], name))
         return GraphResults(
             self.gate,
             {name: kept[name] for name in names},
             {name: final[name] for name in names},
-            {name: told[kept[name]] for name in names if kept[name] in told},
+            {name: reasons_of[kept[name]] for name in names if kept[name] in reasons_of},
             self.seed_set._replace(seeds=[*seeds, *middle]),
-            compared,
+            exact,
         )
 
     def _steps(self, seeds: Sequence[Seed]) -> list[Activation]:
-        enter = graph_edges.entrances(self.view, self.seed_set.prior)
-        return steps_from(self.view, seeds, enter, self.edges, between_chunks=self.across is not None)
+        entries = graph_edges.entry_passages(self.view, self.seed_set.prior)
+        return steps_from(self.view, seeds, entries, self.edges, between_chunks=self.across is not None)
 
     def _values(self, passages: Sequence[int]) -> dict[int, float]:
-        """What each passage tells about the question: the v of the share of its words' idf that the passage holds."""
-        held = self.comparer.of([self.view.passage_id(passage) for passage in passages]).held
-        shares = self.comparer.shares(held).tolist()
-        return {passage: graph_edges.value(share) for passage, share in zip(passages, shares, strict=True)}
+        """The v of each passage, by the share of the question's idf that it holds."""
+        scores = self.scorer.score([self.view.passage_id(passage) for passage in passages])
+        shares = self.scorer.idf_shares(scores.term_matches).tolist()
+        return {passage: graph_edges.sentence_weight(share) for passage, share in zip(passages, shares, strict=True)}
 
 
-def _counted_on(activation: Activation, begins: int) -> Activation:
-    return activation._replace(reason=activation.reason._replace(origin=begins + activation.reason.origin))
+def _rebase_origin(activation: Activation, first: int) -> Activation:
+    return activation._replace(reason=activation.reason._replace(origin=first + activation.reason.origin))
 
 
-DAMPING = 0.85  # Brin, Page 1998
-TOLERANCE = 1e-6
-MOST_ROUNDS = 100
-
-_kept: "WeakKeyDictionary[GraphView, NDArray[np.float64]]" = WeakKeyDictionary()
-_lock = threading.Lock()
-
-
-def centrality(view: GraphView) -> NDArray[np.float64]:
-    """PageRank by document number, of all live documents; 0 for others. Computed at the first look at a view, which
-    takes a while, and kept as long as the view is. Others who ask meanwhile wait."""
-    with _lock:
-        ranks = _kept.get(view)
-        if ranks is None:
-            ranks = _kept[view] = _of(view)
-        return ranks
-
-
-def _of(view: GraphView) -> NDArray[np.float64]:
-    """An edge from each document that mentions another's title (alias weight / sqrt(documents of that name)) or links
-    to it (weight)."""
-    documents = view.live_documents()
-    if not len(documents):
-        return np.zeros(0)
-    own = view.about_of(documents)
-    _, places = np.unique(own.entity, return_inverse=True)
-    targets = np.bincount(places)[places]
-    few = np.flatnonzero(targets <= MAX_TARGETS)
-    mentions = view.mention_edges_of(own.entity[few])
-    row = few[mentions.asked]
-    links = view.links_to(documents)
-    sources = view.documents_of_passages(np.concatenate([mentions.passage, links.passage]))
-    goals = np.concatenate([own.document[row], links.document])
-    weights = np.concatenate([own.weight[row] / np.sqrt(targets[row]), links.weight]).astype(np.float64)
-    elsewhere = sources != goals
-    at = np.searchsorted(documents, sources[elsewhere]), np.searchsorted(documents, goals[elsewhere])
-    ranks = np.zeros(int(documents[-1]) + 1)
-    ranks[documents] = pagerank(*at, weights[elsewhere], len(documents))
-    return ranks
-
-
-def pagerank(
-    sources: NDArray[np.int64], targets: NDArray[np.int64], weights: NDArray[np.float64], n_nodes: int
-) -> NDArray[np.float64]:
-    """(n_nodes,) the stationary distribution, to 1e-6 in sum, of a walk that goes on along an edge with probability .85
-    and else anywhere; from a node that no edge leaves, always anywhere.
-
-    Brin, Page: "The Anatomy of a Large-Scale Hypertextual Web Search Engine", WWW 1998; by power iteration.
-    """
-    leaving = np.bincount(sources, weights, minlength=n_nodes)
-    shares = weights / leaving[sources]
-    ranks = np.full(n_nodes, 1 / n_nodes)
-    for _ in range(MOST_ROUNDS):
-        followed = DAMPING * np.bincount(targets, ranks[sources] * shares, minlength=n_nodes)
-        following = followed + (1 - followed.sum()) / n_nodes
-        moved = np.abs(following - ranks).sum()
-        ranks = following
-        if moved < TOLERANCE:
-            break
-    return ranks
-
-
-SPARE = 4  # chunks looked at for each passage wanted: several may be of one
+CHUNKS_A_PASSAGE = 4  # searched for each passage wanted: several may be of one
 
 
 def similar_across(
@@ -274,14 +214,16 @@ def similar_across(
             continue
         mean = np.mean(vectors, axis=0)
         own = sum(len(view.chunks_of_passage(passage)) for passage in view.passages_of_document(seed.document))
-        nearest = text.vector_search(mean / np.linalg.norm(mean), own + SPARE * rules.max_across, Scope(key.collection))
+        nearest = text.vector_search(
+            mean / np.linalg.norm(mean), own + CHUNKS_A_PASSAGE * rules.max_across, Scope(key.collection)
+        )
         near = {
             found.passage_id: found
             for found in reversed(nearest)
             if found.key != key and found.score > rules.similar_above
         }
         best = sorted(near.values(), key=lambda found: (-found.score, found.chunk_id))[: rules.max_across]
-        for found, chunk in zip(best, view.chunks([each.chunk_id for each in best]).tolist(), strict=True):
+        for found, chunk in zip(best, view.chunks([each.chunk_id or "" for each in best]).tolist(), strict=True):
             if chunk != MISSING:
                 score = min(1.0, rules.similar_across * found.score)
                 yield Activation(view.passage_of_chunk(chunk), score, Reason("similar_across", at, chunk=chunk))
@@ -341,7 +283,7 @@ def distances(
 ) -> Discovered:
     """How far each passage is from each seed, infinite where two steps do not lead there.
 
-    `first` begins at the seeds; `second` at the passages of `middle`, whose origins count on from the seeds.
+    `first` begins at the seeds; `second` at the passages of `middle`, whose origins are numbered after the seeds.
     """
     row_of = {
         passage: row for row, passage in enumerate(dict.fromkeys([*seeds, *(r.passage for r in (*first, *second))]))
@@ -364,3 +306,34 @@ def connectivity(lengths: NDArray[np.float64], weights: NDArray[np.float64]) -> 
     means = np.where(reaches, lengths, 0.0) @ weights / np.where(of_those > 0, of_those, 1.0)
     near: NDArray[np.float64] = np.where(of_those > 0, np.exp(-means), 0.0)
     return near
+
+
+RESTART = 0.3
+EPSILON = 1e-3
+MOST_OPENED = 2_000
+
+
+def personalised_pagerank(start: WalkStart) -> GraphResults:
+    """Score = what a walk from the seeds leaves at a passage, beyond what it began with there."""
+    seeds = start.seed_set.seeds
+    if not seeds:
+        return start.results({}, {}, [])
+    weights = {seed.passage: seed.weight for seed in seeds}
+    graph = PassagesAndEntities(start.view, start.edges)
+    mass = push(
+        graph.neighbours, weights, restart=RESTART, epsilon=EPSILON, least_weight=LEAST_WEIGHT, most_opened=MOST_OPENED
+    )
+    total = sum(weights.values())
+    scores = {
+        node: estimate - RESTART * weights.get(node, 0.0) / total
+        for node, estimate in zip(mass.node.tolist(), mass.estimate.tolist(), strict=True)
+        if node >= 0 and estimate > 0
+    }
+    first = start.first_steps()
+    stepped = {activation.passage for activation in first}
+    ring = sorted(
+        (each for each in scores if each in stepped and each not in weights), key=lambda each: (-scores[each], each)
+    )
+    middle, second = start.second_steps(ring, first)
+    reasons = {passage: activation.reason for passage, activation in (strongest(second) | strongest(first)).items()}
+    return start.results(scores, reasons, middle)

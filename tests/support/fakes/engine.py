@@ -19,11 +19,10 @@ from query_api.app import create_app
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.index.stores import GraphFile
-from query_api.rerankers.served import ServedReranker
-from query_api.retrieval.pipeline import search
-from query_api.retrieval.rerank import asks_reranker
-from query_api.retrieval.results.confidence import Judge, fitted_judge
-from query_api.retrieval.stages import SearchSettings
+from query_api.rerankers.reranker import ServedReranker
+from query_api.retrieval.confidence import Judge, fitted_judge
+from query_api.retrieval.pipeline import search, wants_reranker
+from query_api.retrieval.search_context import SearchSettings
 from query_api.settings import ServiceSettings
 from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.graph_delta import Contribution
@@ -198,7 +197,7 @@ class ScriptedEngine:
         return Snapshot(generation.name, tables, graph, "thalweg.documents.v1")
 
     def reranks(self, request: SearchRequest) -> bool:
-        return self.reranker is not None and asks_reranker(request)
+        return self.reranker is not None and wants_reranker(request)
 
     async def search(
         self,

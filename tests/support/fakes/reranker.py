@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from query_api.rerankers.served import ServedReranker
+from query_api.rerankers.reranker import ServedReranker
 from query_api.settings import RerankerSettings
 from tests.support.fakes.model_endpoints import common_words
 

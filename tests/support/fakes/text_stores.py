@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.errors import TransientStoreError
-from indexer.read.rows import ChunkRow, ChunkSpan, FoundChunk, FoundPassage, PassageRow
+from indexer.read.rows import ChunkRow, ChunkSpan, PassageRow
 from indexer.schema import DocumentRow, StoredPosition, documents_table
 from indexer.text_analysis import terms_of
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
 from query_api.index.text.filters import DocumentColumns, DocumentIndex
-from query_api.index.text.inverted import ComparedRows
-from query_api.index.text.segments import EVERYTHING, Scope, Segment, Segments
-from query_api.retrieval.stages import SearchBudgets
+from query_api.index.text.inverted import TermScores
+from query_api.index.text.segments import EVERYTHING, Candidate, Scope, Segment, Segments
+from query_api.retrieval.search_context import SearchBudgets
 from schemas.graph_delta import (
     AboutEdge,
     ChunkEdge,
@@ -142,26 +142,26 @@ class InMemoryText:
     opened_at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     cosines_at_once: bool = True
 
-    def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope) -> list[FoundChunk]:
+    def vector_search(self, vector: NDArray[np.float32], limit: int, scope: Scope) -> list[Candidate]:
         self._enter("vector_search")
         found = [
-            FoundChunk(chunk, page.passage_ids()[at], page.key, self._cosine(page, text, vector))
+            Candidate(page.passage_ids()[at], self._cosine(page, text, vector), page.key, chunk)
             for page, at, chunk, text in self._chunks(scope)
         ]
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
 
-    def keyword_search(self, query: str, limit: int, scope: Scope) -> list[FoundPassage]:
+    def keyword_search(self, query: str, limit: int, scope: Scope) -> list[Candidate]:
         self._enter("keyword_search")
         wanted = set(terms_of(query))
         found = [
-            FoundPassage(identifier, page.key, float(len(wanted & held)))
+            Candidate(identifier, float(len(wanted & held)), page.key)
             for page in self._pages(scope)
             for identifier, held in _terms(page)
             if wanted & held
         ]
         return sorted(found, key=lambda hit: (-hit.score, hit.passage_id))[:limit]
 
-    def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None) -> ComparedRows:
+    def compare_words(self, query: str, passage_ids: Sequence[str], collection: str | None) -> TermScores:
         self._enter("compare_words")
         wanted = list(dict.fromkeys(terms_of(query)))
         terms_by_id = {identifier: held for page in self._pages(Scope(collection)) for identifier, held in _terms(page)}
@@ -169,7 +169,7 @@ class InMemoryText:
         held = [[term in terms_by_id.get(identifier, ()) for term in wanted] for identifier in passage_ids]
         of_terms = np.array(held, dtype=np.bool_).reshape(len(passage_ids), len(wanted))
         idf = np.array([float(term in known) for term in wanted])
-        return ComparedRows(of_terms @ idf, idf, 1.0, lambda: of_terms)
+        return TermScores(of_terms @ idf, idf, 1.0, lambda: of_terms)
 
     def passages_holding(self, names: Sequence[str], collection: str | None) -> list[int]:
         held = [terms for page in self._pages(Scope(collection)) for _, terms in _terms(page)]
@@ -305,5 +305,5 @@ def index_of(rows: Sequence[DocumentRow]) -> DocumentIndex:
     if not rows:
         return DocumentIndex(Segments())
     keys = [row.key for row in rows]
-    segment = Segment.of([str(key) for key in keys], keys, DocumentColumns.of(documents_table(rows)))
+    segment = Segment.create([str(key) for key in keys], keys, DocumentColumns.from_table(documents_table(rows)))
     return DocumentIndex(Segments[DocumentColumns]().with_segment(segment))

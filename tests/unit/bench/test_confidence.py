@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from query_api.evaluation.datasets import LabelledCollection, LabelledDocument, Question
-from query_api.retrieval.results.confidence import FEATURES
+from query_api.retrieval.confidence import FEATURES
 from tests.bench.confidence import Asked, Labelled, fit, left_out, strangers_to
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from query_api.query.analysis import Question, WordWeights, intent_of, normalise_text, parts_of, understood
+from query_api.query.analysis import Question, WordWeights, intent_of, normalise_text, parts_of, understand
 
 
 def names(text: str) -> list[str]:
@@ -55,14 +55,14 @@ def test_a_name_is_held_as_whole_words_only() -> None:
 def test_the_weight_of_words_is_what_the_collection_says_they_tell() -> None:
     question = Question("Which film of the Rices was about painters?")
     told = {"film": 0.5, "rices": 1.5, "painters": 0.0}
-    weights = WordWeights.of(question, lambda words: [told[word] for word in words])
+    weights = WordWeights.from_idf(question, lambda words: [told[word] for word in words])
     assert weights.idf == {"film": 0.5, "rice": 1.5, "painter": 0.0}
     assert weights.total == 2.0
     assert weights.share({"rice"}) == pytest.approx(0.75)
     assert weights.share({"rice", "film", "painter"}) == 1.0
     assert weights.share({"elsewhere"}) == 0.0
-    assert WordWeights.of(question, lambda words: [0.0] * len(words)).share({"film"}) == 0.0
-    assert WordWeights.of(Question("who is it"), lambda words: [0.0] * len(words)).share({"film"}) == 0.0
+    assert WordWeights.from_idf(question, lambda words: [0.0] * len(words)).share({"film"}) == 0.0
+    assert WordWeights.from_idf(Question("who is it"), lambda words: [0.0] * len(words)).share({"film"}) == 0.0
 
 
 def test_stop_words_are_a_name_where_each_has_a_capital_behind_the_first_word() -> None:
@@ -126,9 +126,9 @@ def test_a_question_falls_into_parts_or_is_one_piece(question: str, parts: tuple
 
 
 def test_the_caller_knows_better_what_kind_of_question_it_is() -> None:
-    assert understood("Compare Faust and Flink", "find").intent == "find"
+    assert understand("Compare Faust and Flink", "find").intent == "find"
 
 
 def test_no_question_takes_long_to_read() -> None:
     for question in ("compare " * 1_200, "a vs " * 2_000, "difference between " * 500, "x. " * 3_000):
-        understood(question[:10_000])
+        understand(question[:10_000])

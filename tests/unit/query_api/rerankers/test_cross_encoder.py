@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from query_api.rerankers import RerankerRefused, TextsNotScored
 from query_api.rerankers.cross_encoder import CrossEncoderReranker
-from query_api.rerankers.port import RerankerRefused, TextsNotScored
-from query_api.rerankers.served import load_reranker
+from query_api.rerankers.reranker import load_reranker
 from query_api.settings import RerankerSettings
 
 SETTINGS = RerankerSettings(provider="cross-encoder", model="models/reader")

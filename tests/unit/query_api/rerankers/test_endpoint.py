@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from query_api.rerankers import RerankerFailure, RerankerRefused, RerankerUnavailable, TextsNotScored
 from query_api.rerankers import endpoint as module
 from query_api.rerankers.endpoint import EndpointReranker
-from query_api.rerankers.port import RerankerFailure, RerankerRefused, RerankerUnavailable, TextsNotScored
 from query_api.settings import RerankerSettings
 from tests.support.fakes.model_endpoints import (
     BREAKING_OFF,

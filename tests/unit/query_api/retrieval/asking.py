@@ -6,7 +6,7 @@ from typing import Any
 
 from query_api.index.snapshot import Snapshot
 from query_api.retrieval.pipeline import search
-from query_api.retrieval.stages import SearchSettings
+from query_api.retrieval.search_context import SearchSettings
 from schemas.frames import Done, Stage
 from schemas.hits import Hit
 from schemas.search import SearchRequest

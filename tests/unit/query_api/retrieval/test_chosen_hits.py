@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from query_api.retrieval.results.confidence import FEATURES
-from query_api.retrieval.stages import SearchSettings
+from query_api.retrieval.confidence import FEATURES
+from query_api.retrieval.search_context import SearchSettings
 from schemas.errors import MalformedFilter
 from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.asking import PAGES, ask

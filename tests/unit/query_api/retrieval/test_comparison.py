@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from query_api.retrieval.comparison import Compared, Comparer
+from query_api.retrieval.comparison import CandidateScores, ExactScorer
 from tests.support.fakes.text_stores import InMemoryText, Page, WordCounts, world
 
 RIVER = Page("river", "River", [["The river is high.", "Boats wait."]])
@@ -22,8 +22,8 @@ IDS = [page.passage_ids()[0] for page in (LAKE, RIVER)]
 
 
 def cosines(text: InMemoryText, encoder: WordCounts, known: dict[str, float]) -> list[float]:
-    comparer = Comparer(text, QUESTION, "wiki", encoder.encode([QUESTION])[0], known, words=True)
-    found: list[float] = comparer.of([*IDS, HILL.passage_ids()[0]]).cosine.tolist()
+    comparer = ExactScorer(text, QUESTION, "wiki", encoder.encode([QUESTION])[0], known, with_bm25=True)
+    found: list[float] = comparer.score([*IDS, HILL.passage_ids()[0]]).cosine.tolist()
     return found
 
 
@@ -32,25 +32,25 @@ def test_passages_are_compared_by_their_nearest_chunk_and_by_their_words(
 ) -> None:
     text, encoder = stores
     vector = encoder.encode([QUESTION])[0]
-    compared = Comparer(text, QUESTION, "wiki", vector, {}, words=True).of([*IDS, IDS[0]])
+    compared = ExactScorer(text, QUESTION, "wiki", vector, {}, with_bm25=True).score([*IDS, IDS[0]])
     assert list(compared.row_of) == IDS, "each once"
     nearest = max(float(encoder.encode([f"River {chunk}"])[0] @ vector) for chunk in RIVER.passages[0])
     assert compared.cosine[1] == pytest.approx(nearest)
     assert compared.bm25.tolist() == [0.0, 3.0]
-    assert compared.held.tolist() == [[False] * 3, [True] * 3]
+    assert compared.term_matches.tolist() == [[False] * 3, [True] * 3]
     assert compared.text[1] == pytest.approx(nearest + 0.01 * 3 + 0.2)
 
 
 def test_a_question_without_a_vector_is_compared_by_words(stores: tuple[InMemoryText, WordCounts]) -> None:
-    compared = Comparer(stores[0], QUESTION, "wiki", None, {IDS[0]: 0.9}, words=True).of(IDS)
+    compared = ExactScorer(stores[0], QUESTION, "wiki", None, {IDS[0]: 0.9}, with_bm25=True).score(IDS)
     assert (compared.cosine.tolist(), compared.bm25.tolist()) == ([0.0, 0.0], [0.0, 3.0])
     assert stores[0].calls["compare_vectors"] == 0
 
 
 def test_without_words_bm25_counts_nothing_but_what_is_held_is_known(stores: tuple[InMemoryText, WordCounts]) -> None:
-    compared = Comparer(stores[0], QUESTION, "wiki", None, {}, words=False).of(IDS)
+    compared = ExactScorer(stores[0], QUESTION, "wiki", None, {}, with_bm25=False).score(IDS)
     assert compared.bm25.tolist() == [0.0, 0.0]
-    assert compared.held.tolist() == [[False] * 3, [True] * 3]
+    assert compared.term_matches.tolist() == [[False] * 3, [True] * 3]
 
 
 def test_where_the_store_cannot_tell_a_cosine_it_is_what_the_search_found_or_the_lowest_of_that(
@@ -69,23 +69,23 @@ def test_where_the_store_cannot_tell_a_cosine_it_is_what_the_search_found_or_the
 def test_a_word_is_worth_its_best_term_and_nothing_where_nobody_holds_it(
     stores: tuple[InMemoryText, WordCounts],
 ) -> None:
-    comparer = Comparer(stores[0], "boats on RiverRafts, the unheard", "wiki", None, {}, words=True)
-    assert comparer.weights_of(["boats", "RiverRafts", "the", "unheard", "another"]) == [1.0, 1.0, 0.0, 0.0, 0.0]
+    comparer = ExactScorer(stores[0], "boats on RiverRafts, the unheard", "wiki", None, {}, with_bm25=True)
+    assert comparer.word_weights(["boats", "RiverRafts", "the", "unheard", "another"]) == [1.0, 1.0, 0.0, 0.0, 0.0]
 
 
 def test_a_question_of_stop_words_compares_with_nothing(stores: tuple[InMemoryText, WordCounts]) -> None:
-    comparer = Comparer(stores[0], "who is it?", "wiki", None, {}, words=True)
+    comparer = ExactScorer(stores[0], "who is it?", "wiki", None, {}, with_bm25=True)
     assert comparer.terms == ()
-    assert comparer.of(IDS).held.shape == (2, 0)
-    assert comparer.weights_of(["who"]) == [0.0]
+    assert comparer.score(IDS).term_matches.shape == (2, 0)
+    assert comparer.word_weights(["who"]) == [0.0]
 
 
 def test_what_is_compared_later_follows(stores: tuple[InMemoryText, WordCounts]) -> None:
-    comparer = Comparer(stores[0], QUESTION, "wiki", None, {}, words=True)
-    apart = comparer.of(IDS[:1]).followed_by(comparer.of(IDS[1:]))
-    assert _plain(apart) == _plain(comparer.of(IDS))
-    assert _plain(comparer.of(IDS).followed_by(comparer.of([]))) == _plain(comparer.of(IDS))
+    comparer = ExactScorer(stores[0], QUESTION, "wiki", None, {}, with_bm25=True)
+    apart = comparer.score(IDS[:1]).concat(comparer.score(IDS[1:]))
+    assert _plain(apart) == _plain(comparer.score(IDS))
+    assert _plain(comparer.score(IDS).concat(comparer.score([]))) == _plain(comparer.score(IDS))
 
 
-def _plain(compared: Compared) -> list[object]:
+def _plain(compared: CandidateScores) -> list[object]:
     return [part if isinstance(part, dict) else np.asarray(part).tolist() for part in compared]

@@ -8,7 +8,7 @@ import pytest
 
 from indexer.errors import EncoderUnavailable
 from query_api.retrieval.pipeline import search
-from query_api.retrieval.stages import SearchBudgets, SearchFailed, SearchSettings
+from query_api.retrieval.search_context import SearchBudgets, SearchFailed, SearchSettings
 from schemas.frames import Meta, Stage
 from schemas.search import SearchRequest
 from tests.support.fakes.text_stores import InMemoryText, Page, world

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from query_api.index.snapshot import Candidate
-from query_api.retrieval.comparison import Compared
+from query_api.index.text.segments import Candidate
+from query_api.retrieval.comparison import CandidateScores
 from query_api.retrieval.fusion import (
     DEPTH,
     ChannelResults,
     FusionWeights,
-    Limit,
+    HitLimit,
     RankedPassage,
+    apply_limits,
     rank_passages,
-    within_limits,
 )
 from schemas.filters import Group
 from schemas.ids import DocumentKey
@@ -26,9 +26,9 @@ def found(passage: str, score: float, chunk: str | None = None, document: str | 
     return Candidate(passage, score, key, chunk)
 
 
-def compared(held: dict[str, tuple[float, float, list[bool]]]) -> Compared:
+def compared(held: dict[str, tuple[float, float, list[bool]]]) -> CandidateScores:
     """{passage: its cosine, its BM25, which terms it holds}."""
-    return Compared(
+    return CandidateScores(
         {name: row for row, name in enumerate(held)},
         np.array([cosine for cosine, _, _ in held.values()]),
         np.array([bm25 for _, bm25, _ in held.values()]),
@@ -49,7 +49,7 @@ def placed(
     def document_of(passage: str) -> DocumentKey:
         return DocumentKey("c", passage)
 
-    limits = [Limit.per_document(1)] if group == "document" else []
+    limits = [HitLimit.per_document(1)] if group == "document" else []
     return rank_passages(
         what, document_of, mode=mode, group=group, fusion=fusion, weights=weights, first=first, limits=limits
     )
@@ -79,7 +79,7 @@ def test_scores_are_added_as_they_are() -> None:
 def test_what_was_compared_counts_with_both_scores_whichever_channel_found_it() -> None:
     """b: .8 + .01 x 20; c: .85 + .01 x 9."""
     rows = {"a": (0.9, 3.0, [True]), "b": (0.8, 20.0, [True]), "c": (0.85, 9.0, [True])}
-    what = ChannelResults(VECTOR, KEYWORD, {}, compared=compared(rows), idf=np.ones(1))
+    what = ChannelResults(VECTOR, KEYWORD, {}, exact=compared(rows), idf=np.ones(1))
     assert fuse(what) == [
         ("b", pytest.approx(1.0)),
         ("c", pytest.approx(0.94)),
@@ -156,7 +156,7 @@ BESIDE_EACH_OTHER = {
 def test_the_first_places_cover_the_question_together() -> None:
     """After a, which holds the first word: b brings .8 / .9 = .889, c .6 / .9 + .5 x .5 = .917. No score rises."""
     vector = [*VECTOR, found("c", 0.6)]
-    what = ChannelResults(vector, [], {}, gate=1.0, compared=compared(BESIDE_EACH_OTHER), idf=np.ones(2))
+    what = ChannelResults(vector, [], {}, gate=1.0, exact=compared(BESIDE_EACH_OTHER), idf=np.ones(2))
     assert fuse(what) == [("a", pytest.approx(0.9)), ("c", pytest.approx(0.6)), ("b", pytest.approx(0.6))]
     assert names(what, fusion="rrf") == ["a", "b", "c"], "only scores are weighed against words"
     assert names(what._replace(gate=0.5)) == ["a", "b", "c"], "documents that do not lead to each other answer alone"
@@ -166,7 +166,7 @@ def test_the_first_places_cover_the_question_together() -> None:
 def test_covering_counts_on_no_more_than_what_stands_first_whatever_page_is_asked_for() -> None:
     """The second document covers more, yet it is the second of two pages of one as of one page of two."""
     vector = [found(name, cosine, document=name) for name, (cosine, _, _) in BESIDE_EACH_OTHER.items()]
-    what = ChannelResults(vector, [], {}, gate=1.0, compared=compared(BESIDE_EACH_OTHER), idf=np.ones(2))
+    what = ChannelResults(vector, [], {}, gate=1.0, exact=compared(BESIDE_EACH_OTHER), idf=np.ones(2))
     for first in (1, 2, 3):
         assert names(what, group="document", first=first) == ["a", "c", "b"][:first]
 
@@ -182,7 +182,7 @@ def test_deeper_candidates_change_nothing_in_the_cover_of_the_first() -> None:
     held = {
         each.passage_id: (each.score, 0.0, [each.passage_id[0] != "c", each.passage_id == "c00"]) for each in deeper
     }
-    what = ChannelResults(shallow, [], {}, gate=1.0, compared=compared(held), idf=np.ones(2))
+    what = ChannelResults(shallow, [], {}, gate=1.0, exact=compared(held), idf=np.ones(2))
     assert names(what, group="document") == ["a00", "b00"]
     assert names(what._replace(vector=deeper), group="document") == ["a00", "b00", "c00"]
 
@@ -195,7 +195,7 @@ def test_a_passage_stands_by_its_best_chunk_and_further_chunks_only_where_chunks
 
 def test_a_further_chunk_has_its_own_cosine_and_no_words() -> None:
     vector = [found("p", 0.9, "c1"), found("p", 0.7, "c3")]
-    what = ChannelResults(vector, [found("p", 10.0)], {}, compared=compared({"p": (0.9, 10.0, [True])}), idf=np.ones(1))
+    what = ChannelResults(vector, [found("p", 10.0)], {}, exact=compared({"p": (0.9, 10.0, [True])}), idf=np.ones(1))
     assert fuse(what, group="chunk") == [("c1", pytest.approx(1.0)), ("c3", pytest.approx(0.7))]
 
 
@@ -257,11 +257,11 @@ def test_equal_weighted_scores_stand_by_their_text() -> None:
 
 
 AUTHORS = {"a": ("ann",), "b": ("ann", "bo"), "c": ("bo",), "d": ("ann",), "e": ()}
-PER_AUTHOR = Limit(2, lambda key: AUTHORS[key.document_id])
+PER_AUTHOR = HitLimit(2, lambda key: AUTHORS[key.document_id])
 
 
-def kept(order: str, *limits: Limit, first: int | None = None) -> str:
-    return "".join(within_limits(limits, order, lambda name: DocumentKey("c", name), first))
+def kept(order: str, *limits: HitLimit, first: int | None = None) -> str:
+    return "".join(apply_limits(limits, order, lambda name: DocumentKey("c", name), first))
 
 
 def test_the_first_of_those_that_share_a_value_stay() -> None:
@@ -279,7 +279,7 @@ def test_what_has_no_value_is_not_limited() -> None:
 
 
 def test_every_limit_counts() -> None:
-    assert kept("aabbcce", PER_AUTHOR, Limit.per_document(1)) == "abce"
+    assert kept("aabbcce", PER_AUTHOR, HitLimit.per_document(1)) == "abce"
 
 
 def test_the_beginning_is_that_of_the_whole() -> None:

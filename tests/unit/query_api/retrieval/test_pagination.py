@@ -6,7 +6,7 @@ import pytest
 
 from indexer.errors import MalformedCursor
 from query_api.index.snapshot import Snapshot
-from query_api.retrieval.cache import question_of
+from query_api.retrieval.cache import question_digest
 from query_api.retrieval.pagination import Cursor, PinnedSnapshots, read_cursor, write_cursor
 from schemas.search import SearchRequest
 from tests.support.fakes.text_stores import InMemoryText, WordCounts, world
@@ -38,9 +38,9 @@ def test_every_letter_of_a_cursor_counts() -> None:
 def test_a_question_is_the_same_whatever_page_of_it_and_however_fresh() -> None:
     first = SearchRequest(q="the river", collection="a")
     same = {"k": 3, "offset": 20, "after": "0:7", "wait_seconds": 1, "cache": False}
-    assert question_of(first.model_copy(update=same)) == question_of(first)
+    assert question_digest(first.model_copy(update=same)) == question_digest(first)
     for other in ({"q": "the River"}, {"collection": None}, {"mode": "graph"}, {"group": "chunk"}):
-        assert question_of(first.model_copy(update=other)) != question_of(first)
+        assert question_digest(first.model_copy(update=other)) != question_digest(first)
 
 
 class Clock:

@@ -4,7 +4,7 @@ from concurrent.futures import Executor
 
 import pytest
 
-from query_api.retrieval.stages import SearchFailed
+from query_api.retrieval.search_context import SearchFailed
 from schemas.errors import MalformedFilter
 from schemas.frames import Meta
 from tests.support.fakes.text_stores import Page, world

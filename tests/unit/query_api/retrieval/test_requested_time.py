@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from query_api.retrieval.stages import SearchSettings
+from query_api.retrieval.search_context import SearchSettings
 from schemas.frames import Meta
 from schemas.hits import PeriodInQuestion
 from tests.support.fakes.text_stores import Page, world

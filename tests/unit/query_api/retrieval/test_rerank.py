@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from query_api.rerankers.port import RerankerUnavailable
-from query_api.rerankers.served import ServedReranker
-from query_api.retrieval.rerank import asks_reranker
-from query_api.retrieval.stages import SearchSettings
+from query_api.rerankers import RerankerUnavailable
+from query_api.rerankers.reranker import ServedReranker
+from query_api.retrieval.pipeline import wants_reranker
+from query_api.retrieval.search_context import SearchSettings
 from schemas.search import SearchRequest
 from tests.support.fakes.reranker import StubReranker, served
 from tests.support.fakes.text_stores import PATIENT, Page, world
@@ -219,9 +219,9 @@ async def test_it_is_used_where_there_is_one_unless_the_request_says_otherwise(e
 
 def test_modes_that_have_an_order_of_their_own_do_without() -> None:
     for mode, used in {"hybrid": True, "vector": True, "keyword": True, "graph": True, "rerank": False}.items():
-        assert asks_reranker(SearchRequest(q="?", mode=mode)) is used  # type: ignore[arg-type]
-        assert not asks_reranker(SearchRequest(q="?", mode=mode, reranker=False))  # type: ignore[arg-type]
-    assert not asks_reranker(SearchRequest(q="?", mode="structured"))
+        assert wants_reranker(SearchRequest(q="?", mode=mode)) is used  # type: ignore[arg-type]
+        assert not wants_reranker(SearchRequest(q="?", mode=mode, reranker=False))  # type: ignore[arg-type]
+    assert not wants_reranker(SearchRequest(q="?", mode="structured"))
 
 
 async def test_where_a_model_is_to_read_the_first_hits_none_is_sent_before(executor: Executor) -> None:

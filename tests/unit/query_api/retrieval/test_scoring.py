@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from query_api.retrieval.scoring import (
     COVERAGE_WEIGHT,
     by_coverage,
-    in_blocks,
     min_max,
     ranked,
     ranks,
     reciprocal_rank_fusion,
     relative_to_best,
+    stable_paged_order,
     text_score,
     weighted_sum,
 )
@@ -65,7 +65,7 @@ def test_a_weighted_sum_takes_what_is_missing_as_zero() -> None:
 def test_a_deeper_block_appends_and_never_reorders() -> None:
     first = {"a": 0.2, "b": 0.1}
     deeper = {"a": 0.2, "b": 0.9, "c": 0.5, "d": 0.6}
-    assert in_blocks([first, deeper]) == ["a", "b", "d", "c"]
+    assert stable_paged_order([first, deeper]) == ["a", "b", "d", "c"]
 
 
 def test_a_text_score_adds_bm25_as_it_is() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from query_api.retrieval.fusion import DEPTH, RankedPassage
-from query_api.retrieval.stages import SearchFailed
-from query_api.retrieval.subqueries import merged, parts_to_search
+from query_api.retrieval.search_context import SearchFailed
+from query_api.retrieval.subqueries import merge, subquery_requests
 from schemas.frames import Meta
 from schemas.ids import DocumentKey
 from schemas.search import SearchRequest
@@ -32,8 +32,8 @@ def order(names: Iterable[str]) -> list[RankedPassage]:
 
 def test_orders_are_merged_by_rank_with_a_bonus_for_what_several_parts_found() -> None:
     """c: (1/8 + 1/6) x 1.25 = .3646; a: 1/6 + 1/6 = .3333; b: 1/7 = .1429; d: 1/7, behind b by its name."""
-    found = merged([order("a"), order("abc"), order("cd")])
-    assert [(one.place.passage_id, one.place.score) for one in found] == [
+    found = merge([order("a"), order("abc"), order("cd")])
+    assert [(one.passage.passage_id, one.passage.score) for one in found] == [
         ("c", 1.0), ("a", pytest.approx(0.9143, abs=1e-4)), ("b", pytest.approx(0.3918, abs=1e-4)),
         ("d", pytest.approx(0.3918, abs=1e-4)),
     ]  # fmt: skip
@@ -44,15 +44,15 @@ def test_orders_are_merged_by_rank_with_a_bonus_for_what_several_parts_found() -
 
 def test_what_two_of_three_parts_found_has_half_the_bonus_and_the_whole_question_is_no_part() -> None:
     """a: (1/6 + 1/6) x 1.125 = .375; c: 1/6 + 1/6 = .3333."""
-    found = merged([order("c"), order("a"), order("a"), order("c")])
-    assert [(one.place.passage_id, one.place.score) for one in found] == [("a", 1.0), ("c", pytest.approx(8 / 9))]
+    found = merge([order("c"), order("a"), order("a"), order("c")])
+    assert [(one.passage.passage_id, one.passage.score) for one in found] == [("a", 1.0), ("c", pytest.approx(8 / 9))]
 
 
 def test_what_is_no_answer_to_a_part_has_no_bonus_for_it() -> None:
     """Tenth in one part and first in the other: (1/15 + 1/6) x 1.25; eleventh: 1/16 + 1/6."""
-    tenth, eleventh = (merged([[], order("bcdefghijklm"[:above] + "a"), order("a")])[0] for above in (9, 10))
-    behind = [merged([[], order("bcdefghijklm"[:above] + "a"), order("a")])[1].place.score for above in (9, 10)]
-    assert (tenth.place.passage_id, eleventh.place.passage_id) == ("a", "a")
+    tenth, eleventh = (merge([[], order("bcdefghijklm"[:above] + "a"), order("a")])[0] for above in (9, 10))
+    behind = [merge([[], order("bcdefghijklm"[:above] + "a"), order("a")])[1].passage.score for above in (9, 10)]
+    assert (tenth.passage.passage_id, eleventh.passage.passage_id) == ("a", "a")
     assert behind == [
         pytest.approx((1 / 6) / ((1 / 15 + 1 / 6) * 1.25)), pytest.approx((1 / 6) / (1 / 16 + 1 / 6)),
     ]  # fmt: skip
@@ -60,9 +60,9 @@ def test_what_is_no_answer_to_a_part_has_no_bonus_for_it() -> None:
 
 def test_what_answers_a_part_best_stands_before_what_is_middling_for_all() -> None:
     """m, (1/7 + 1/7 + 1/7) x 1.25, is above a, 1/7 + 1/6, and b, 1/8 + 1/6, and stands behind them all the same."""
-    found = merged([order("xmab"), order("am"), order("bm")])
-    assert [one.place.passage_id for one in found] == ["a", "b", "m", "x"]
-    scores = [one.place.score for one in found]
+    found = merge([order("xmab"), order("am"), order("bm")])
+    assert [one.passage.passage_id for one in found] == ["a", "b", "m", "x"]
+    scores = [one.passage.score for one in found]
     assert scores == sorted(scores, reverse=True)
 
 
@@ -70,22 +70,22 @@ def test_longer_orders_only_append() -> None:
     one = [f"p{at:04}" for at in range(1_000)]
     other = [f"p{(at * 37) % 1_000:04}" for at in range(1_000)]
     orders = [order(one), order(other)]
-    whole = merged([*orders, orders[0]])
+    whole = merge([*orders, orders[0]])
     for depth in (DEPTH, 4 * DEPTH):
-        short = merged([each[:depth] for each in [*orders, orders[0]]])
+        short = merge([each[:depth] for each in [*orders, orders[0]]])
         assert short == whole[: len(short)]
-    assert merged([[], [], []]) == []
+    assert merge([[], [], []]) == []
 
 
 def test_only_a_question_that_falls_into_parts_is_searched_part_by_part() -> None:
     asked = SearchRequest(q=QUESTION, decompose=True, k=7, offset=20, max_per_document=1, duplicates="exact")
-    parts = parts_to_search(asked, PARTS)
+    parts = subquery_requests(asked, PARTS)
     assert [(each.q, each.offset, each.max_per_document, each.duplicates) for each in parts] == [
         (question, 0, None, "keep") for question in (QUESTION, *PARTS)
     ]
-    assert parts_to_search(asked, []) == []
-    assert parts_to_search(asked, ["the same", "the same"]) == []
-    assert parts_to_search(SearchRequest(q=QUESTION), PARTS) == []
+    assert subquery_requests(asked, []) == []
+    assert subquery_requests(asked, ["the same", "the same"]) == []
+    assert subquery_requests(SearchRequest(q=QUESTION), PARTS) == []
 
 
 async def test_each_part_is_answered_and_hits_tell_which_part_found_them(executor: Executor) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from query_api.evaluation import metrics
 from query_api.evaluation.in_process import Evaluations
-from query_api.retrieval.stages import SearchFailed
+from query_api.retrieval.search_context import SearchFailed
 from tests.support.fakes.service import Running
 from tests.support.waiting import eventually
 

@@ -9,8 +9,8 @@ import pytest
 
 from query_api import context as service_module
 from query_api.health import readiness
-from query_api.rerankers.port import RerankerRefused
-from query_api.rerankers.served import ServedReranker
+from query_api.rerankers import RerankerRefused
+from query_api.rerankers.reranker import ServedReranker
 from query_api.settings import RerankerSettings
 from tests.support.fakes.engine import SearchingEngine, make_generation
 from tests.support.fakes.model_endpoints import RerankingEndpoint, reranking_endpoint

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from indexer.errors import TransientStoreError
-from query_api.retrieval.stages import SearchFailed
+from query_api.retrieval.search_context import SearchFailed
 from tests.support.fakes.service import Running, events, problem
 from tests.support.waiting import eventually
 

@@ -25,7 +25,7 @@ def row(name: str, metadata: dict[str, Any], collection: str = "c", **own: Any) 
 
 def segment_of(*rows: DocumentRow) -> Segment[DocumentColumns]:
     keys = [each.key for each in rows]
-    return Segment.of([str(key) for key in keys], keys, DocumentColumns.of(documents_table(rows)))
+    return Segment.create([str(key) for key in keys], keys, DocumentColumns.from_table(documents_table(rows)))
 
 
 PROPOSALS = [

@@ -35,7 +35,7 @@ def stored(key: DocumentKey, identifier: str, terms: list[int]) -> dict[str, Any
 def segment(documents: State) -> Segment[PassageTexts]:
     rows = [(key, identifier, terms) for key, held in documents.items() for identifier, terms in held]
     table = pa.Table.from_pylist([stored(*row) for row in rows], schema=SCHEMA)
-    return Segment.of([row[1] for row in rows], [row[0] for row in rows], PassageTexts.of(table))
+    return Segment.create([row[1] for row in rows], [row[0] for row in rows], PassageTexts.from_table(table))
 
 
 def followed(segments: Segments[PassageTexts], step: Step) -> Segments[PassageTexts]:

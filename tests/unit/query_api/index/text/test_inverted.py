@@ -29,7 +29,7 @@ def segment(documents: State) -> Segment[Postings]:
     rows = [(key, identifier, terms) for key, held in documents.items() for identifier, terms in held]
     terms = np.array([term for _, _, held in rows for term in held], dtype=np.uint32)
     lengths = np.array([len(held) for _, _, held in rows], dtype=np.int32)
-    return Segment.of([row[1] for row in rows], [row[0] for row in rows], Postings.of(terms, lengths))
+    return Segment.create([row[1] for row in rows], [row[0] for row in rows], Postings.from_terms(terms, lengths))
 
 
 def index(*documents: State) -> InvertedIndex:
@@ -73,20 +73,20 @@ def test_the_numbers_worked_by_hand() -> None:
     """
     rows = index(one_by_one([("x", [7, 1]), ("y", [7, 7, 2, 3]), ("z", [1, 2, 3])]))
     found = rows.search([7], 10)
-    assert [(row.id, row.key) for row in found] == [("y", DocumentKey("a", "y")), ("x", DocumentKey("a", "x"))]
+    assert [(row.passage_id, row.key) for row in found] == [("y", DocumentKey("a", "y")), ("x", DocumentKey("a", "x"))]
     assert [row.score for row in found] == pytest.approx([0.5908617, 0.5442147], abs=1e-7)
     assert [row.score for row in rows.search([7, 7], 10)] == pytest.approx([2 * 0.5908617, 2 * 0.5442147], abs=1e-6)
 
 
 def test_a_term_in_every_row_still_finds_them_all() -> None:
     found = index(one_by_one([("x", [7]), ("y", [7]), ("z", [7, 1])])).search([7], 10)
-    assert [row.id for row in found] == ["x", "y", "z"]
+    assert [row.passage_id for row in found] == ["x", "y", "z"]
     assert all(row.score > 0 for row in found)
 
 
 def test_ties_are_broken_by_id_also_at_the_limit_and_across_segments() -> None:
     rows = index(one_by_one([("d", [1, 2]), ("b", [1, 2])]), one_by_one([("c", [1, 2]), ("a", [1, 2])]))
-    assert [row.id for row in rows.search([1], 3)] == ["a", "b", "c"]
+    assert [row.passage_id for row in rows.search([1], 3)] == ["a", "b", "c"]
 
 
 def test_limits() -> None:
@@ -111,7 +111,7 @@ def test_a_term_repeated_beyond_what_a_posting_counts_is_as_good_as_the_most_it_
     long = [1] * 70_000
     rows = index(one_by_one([("x", long), ("y", [1])]))
     expected = plain_bm25(one_by_one([("x", long), ("y", [1])]), [1], 5, None)
-    assert [row.id for row in rows.search([1], 5)] == [identifier for identifier, _ in expected]
+    assert [row.passage_id for row in rows.search([1], 5)] == [identifier for identifier, _ in expected]
     assert [row.score for row in rows.search([1], 5)] == pytest.approx([score for _, score in expected], rel=1e-5)
     merged = index(one_by_one([("x", long)]), one_by_one([("y", [1])])).search([1], 5)
     assert merged == rows.search([1], 5)
@@ -119,7 +119,7 @@ def test_a_term_repeated_beyond_what_a_posting_counts_is_as_good_as_the_most_it_
 
 def test_terms_and_rows_keep_apart_in_one_number() -> None:
     """The highest terms beside the lowest, in many rows: a posting is packed into 64 bits while it is made."""
-    made = Postings.of(np.array([2**32 - 1, 0] * 1_000, dtype=np.uint32), np.full(1_000, 2, dtype=np.int32))
+    made = Postings.from_terms(np.array([2**32 - 1, 0] * 1_000, dtype=np.uint32), np.full(1_000, 2, dtype=np.int32))
     assert made.terms.tolist() == [0, 2**32 - 1]
     assert made.rows.tolist() == list(range(1_000)) * 2
     assert set(made.counts.tolist()) == {1}
@@ -131,7 +131,7 @@ def test_many_collections_are_searched_without_being_remembered_all() -> None:
     )
     for _ in range(2):
         for number in range(MAX_CACHED_SCOPES * 3):
-            assert [row.id for row in rows.search([1], 5, Scope(f"c{number}"))] == [str(number)]
+            assert [row.passage_id for row in rows.search([1], 5, Scope(f"c{number}"))] == [str(number)]
     assert len(rows._scopes._cache) <= MAX_CACHED_SCOPES
 
 
@@ -153,7 +153,7 @@ def test_any_history_finds_what_an_index_made_from_what_is_left_finds(
             assert found == fresh.search(terms, limit, Scope(collection))
             expected = plain_bm25(state, terms, limit, collection)
             assert [row.score for row in found] == pytest.approx([score for _, score in expected], rel=1e-9)
-            assert {row.id: row.key for row in found}.items() <= {
+            assert {row.passage_id: row.key for row in found}.items() <= {
                 identifier: key for key, rows in state.items() for identifier, _ in rows
             }.items()
 
@@ -182,23 +182,23 @@ def test_comparing_worked_by_hand() -> None:
     compared = rows.compare([7, 9, 1], ["z", "y", "x"])
     assert compared.idf == pytest.approx([0.4700036, 0.0, 0.4700036], abs=1e-7), "nobody holds 9"
     assert compared.bm25 == pytest.approx([0.4700036, 0.5908617, 1.0884295], abs=1e-7)
-    assert compared.held.tolist() == [[False, False, True], [True, False, False], [True, False, True]]
+    assert compared.term_matches.tolist() == [[False, False, True], [True, False, False], [True, False, True]]
 
 
 def test_a_term_asked_twice_is_one_column_and_counts_twice() -> None:
     rows = index(one_by_one([("x", [7, 1]), ("y", [2])]))
     once, twice = rows.compare([7], ["x", "y"]), rows.compare([7, 7], ["x", "y"])
     assert twice.bm25 == pytest.approx(2 * once.bm25)
-    assert (twice.held.tolist(), twice.idf.tolist()) == (once.held.tolist(), once.idf.tolist())
+    assert (twice.term_matches.tolist(), twice.idf.tolist()) == (once.term_matches.tolist(), once.idf.tolist())
 
 
 def test_rows_that_are_not_there_hold_nothing() -> None:
     compared = index(one_by_one([("x", [7])])).compare([7], ["gone", "x", "never"])
-    assert compared.held.tolist() == [[False], [True], [False]]
+    assert compared.term_matches.tolist() == [[False], [True], [False]]
     assert compared.bm25[[0, 2]].tolist() == [0.0, 0.0]
     for words in (InvertedIndex(Segments()), index(one_by_one([("x", [7])]))):
         nothing = words.compare([], [])
-        assert (nothing.bm25.shape, nothing.held.shape, nothing.idf.shape) == ((0,), (0, 0), (0,))
+        assert (nothing.bm25.shape, nothing.term_matches.shape, nothing.idf.shape) == ((0,), (0, 0), (0,))
     assert InvertedIndex(Segments()).compare([7], ["x"]).bm25.tolist() == [0.0]
 
 
@@ -207,10 +207,10 @@ def test_rows_of_documents_that_went_or_changed_are_not_there_while_others_of_th
     segments = index(state).segments.without([DocumentKey("a", "d5")])
     assert len(segments[0].live) == 6, "its row is a tombstone"
     compared = InvertedIndex(segments).compare([7, 5], ["d5", "d4"])
-    assert compared.held.tolist() == [[False, False], [True, False]]
+    assert compared.term_matches.tolist() == [[False, False], [True, False]]
     assert compared.idf[1] == 0.0, "nor does it count for what its words are worth"
     changed = InvertedIndex(segments.with_segment(segment({DocumentKey("a", "d5"): [("d5", [8])]})))
-    assert changed.compare([7, 8], ["d5"]).held.tolist() == [[False, True]]
+    assert changed.compare([7, 8], ["d5"]).term_matches.tolist() == [[False, True]]
 
 
 @settings(deadline=None)
@@ -221,7 +221,9 @@ def test_any_history_compares_as_it_searches(history: list[Step], terms: list[in
         segments, state = followed(segments, step), after(state, step)
     owners = {hash_of(key, row): key for key in KEYS for row in range(4)}  # all that ever were
     for collection in (None, *COLLECTIONS):
-        searched = {row.id: row.score for row in InvertedIndex(segments).search(terms, 1_000, Scope(collection))}
+        searched = {
+            row.passage_id: row.score for row in InvertedIndex(segments).search(terms, 1_000, Scope(collection))
+        }
         ids = [row for row, key in owners.items() if collection in (None, key.collection)]
         compared = InvertedIndex(segments).compare(terms, ids, collection)
         held = {
@@ -230,7 +232,7 @@ def test_any_history_compares_as_it_searches(history: list[Step], terms: list[in
             for identifier, of_row in rows
         }
         for row, identifier in enumerate(ids):
-            assert compared.held[row].tolist() == held.get(identifier, [False] * len(set(terms)))
+            assert compared.term_matches[row].tolist() == held.get(identifier, [False] * len(set(terms)))
             if identifier in searched:
                 assert compared.bm25[row] == pytest.approx(searched[identifier], rel=1e-12)
             else:
@@ -257,7 +259,7 @@ def test_scores_that_are_kept_keep_no_postings_beside_them() -> None:
     rows._terms.clear()
     assert postings() is None
     assert rows._scores.currsize
-    assert rows.compare([5, 3], ["2", "1"]).held.tolist() == [[True, False], [True, True]]
+    assert rows.compare([5, 3], ["2", "1"]).term_matches.tolist() == [[True, False], [True, True]]
 
 
 def test_what_is_asked_of_a_collection_without_documents_counts_too() -> None:

@@ -31,7 +31,7 @@ def key(number: int, collection: str = "c") -> DocumentKey:
 
 def segment(*keys: DocumentKey, first: int = 0) -> Segment[Numbers]:
     numbers = range(first, first + len(keys))
-    return Segment.of([f"r{number}" for number in numbers], keys, Numbers(np.array(numbers)))
+    return Segment.create([f"r{number}" for number in numbers], keys, Numbers(np.array(numbers)))
 
 
 def contents(segments: Segments[Numbers]) -> list[tuple[DocumentKey, str, int]]:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from query_api.index.text.segments import MAX_CACHED_SCOPES, Scope, Segment, Segments
-from query_api.index.text.vectors import BATCH_ROWS, MAX_RUNS, ChunkVectors, Int8Vectors, NearestChunk, VectorIndex
+from query_api.index.text.segments import MAX_CACHED_SCOPES, Candidate, Scope, Segment, Segments
+from query_api.index.text.vectors import BATCH_ROWS, MAX_RUNS, ChunkVectors, Int8Vectors, VectorIndex
 from schemas.ids import DocumentKey
 from tests.unit.query_api.index.text.histories import COLLECTIONS, KEYS, State, Step, after, hash_of, steps
 
@@ -34,7 +34,9 @@ def segment(documents: State) -> Segment[ChunkVectors]:
     matrix = np.array([vector_of(terms) for _, _, terms in rows], dtype=np.float32).reshape(-1, DIMENSION)
     passages = np.array([f"passage of {identifier}" for _, identifier, _ in rows], dtype=np.object_)
     bounds = np.zeros((len(rows), 3), dtype=np.int32)
-    return Segment.of([row[1] for row in rows], [row[0] for row in rows], ChunkVectors.of(matrix, passages, bounds))
+    return Segment.create(
+        [row[1] for row in rows], [row[0] for row in rows], ChunkVectors.from_matrix(matrix, passages, bounds)
+    )
 
 
 def index(documents: State) -> VectorIndex:
@@ -45,31 +47,31 @@ def followed(segments: Segments[ChunkVectors], step: Step) -> Segments[ChunkVect
     return segments.without(step.moved).with_segment(segment({key: rows for key, rows in step.moved.items() if rows}))
 
 
-def plain_search(state: State, query: NDArray[np.float32], limit: int, collection: str | None) -> list[NearestChunk]:
+def plain_search(state: State, query: NDArray[np.float32], limit: int, collection: str | None) -> list[Candidate]:
     """Every cosine in double precision, one at a time."""
     found = [
-        NearestChunk(
-            float(np.dot(vector_of(terms).astype(np.float64), query.astype(np.float64) / np.linalg.norm(query))),
-            identifier,
+        Candidate(
             f"passage of {identifier}",
+            float(np.dot(vector_of(terms).astype(np.float64), query.astype(np.float64) / np.linalg.norm(query))),
             key,
+            identifier,
         )
         for key, rows in state.items()
         if collection in {None, key.collection}
         for identifier, terms in rows
     ]
-    return sorted(found, key=lambda chunk: (-chunk.score, chunk.id))[:limit]
+    return sorted(found, key=lambda chunk: (-chunk.score, chunk.chunk_id))[:limit]
 
 
 def test_cosines_by_hand() -> None:
     axes = np.eye(3, dtype=np.float32)
     keys = [DocumentKey("a", str(number)) for number in range(3)]
     passages = np.array(["p0", "p1", "p2"], dtype=np.object_)
-    content = ChunkVectors.of(axes, passages, np.zeros((3, 3), dtype=np.int32))
-    rows = VectorIndex(Segments[ChunkVectors]().with_segment(Segment.of(["0", "1", "2"], keys, content)))
+    content = ChunkVectors.from_matrix(axes, passages, np.zeros((3, 3), dtype=np.int32))
+    rows = VectorIndex(Segments[ChunkVectors]().with_segment(Segment.create(["0", "1", "2"], keys, content)))
     assert rows.search(np.array([3, 4, 0], dtype=np.float32), 2) == [
-        NearestChunk(0.8, "1", "p1", keys[1]),
-        NearestChunk(0.6, "0", "p0", keys[0]),
+        Candidate("p1", 0.8, keys[1], "1"),
+        Candidate("p0", 0.6, keys[0], "0"),
     ]
     assert [chunk.score for chunk in rows.search(np.array([0, 0, -2], dtype=np.float32), 9)] == [0.0, 0.0, -1.0]
 
@@ -78,7 +80,7 @@ def test_limits_and_queries_without_a_direction() -> None:
     rows = index({DocumentKey("a", "x"): [("1", [1]), ("2", [2]), ("3", [1])]})
     query = vector_of([1])
     assert [len(rows.search(query, limit)) for limit in (-1, 0, 1, 2, 1_000)] == [0, 0, 1, 2, 3]
-    assert [chunk.id for chunk in rows.search(query, 1)] == ["1"]
+    assert [chunk.chunk_id for chunk in rows.search(query, 1)] == ["1"]
     assert rows.search(np.zeros(DIMENSION, dtype=np.float32), 5) == []
     assert rows.search(np.full(DIMENSION, np.nan, dtype=np.float32), 5) == []
     assert rows.search(query, 5, Scope("b")) == VectorIndex(Segments()).search(query, 5) == []
@@ -88,7 +90,7 @@ def test_many_collections_are_searched_without_being_remembered_all() -> None:
     rows = index({DocumentKey(f"c{number}", "x"): [(f"{number}", [number])] for number in range(MAX_CACHED_SCOPES * 3)})
     for _ in range(2):
         for number in range(MAX_CACHED_SCOPES * 3):
-            assert [chunk.id for chunk in rows.search(vector(1), 5, Scope(f"c{number}"))] == [str(number)]
+            assert [chunk.chunk_id for chunk in rows.search(vector(1), 5, Scope(f"c{number}"))] == [str(number)]
     assert len(rows._scopes._cache) <= MAX_CACHED_SCOPES
 
 
@@ -112,8 +114,8 @@ def test_any_history_finds_what_an_index_made_from_what_is_left_finds(
             assert found == index(state).search(query, limit, Scope(collection))
             expected = plain_search(state, query, limit, collection)
             assert [chunk.score for chunk in found] == pytest.approx([chunk.score for chunk in expected], abs=6e-7)
-            known = {chunk.id: chunk for chunk in plain_search(state, query, 1_000, collection)}
-            assert all(chunk[1:] == known[chunk.id][1:] for chunk in found)
+            known = {chunk.chunk_id: chunk for chunk in plain_search(state, query, 1_000, collection)}
+            assert all(chunk._replace(score=0) == known[chunk.chunk_id]._replace(score=0) for chunk in found)
 
 
 def test_a_cosine_does_not_depend_on_where_its_row_lies() -> None:
@@ -139,8 +141,8 @@ def test_a_passage_is_as_near_as_its_nearest_chunk() -> None:
     """Query (3, 4, 0) / 5: rows (1, 0, 0) and (0, 1, 0) of one passage, (0, 0, 1) of another."""
     passages = np.array(["p", "p", "q"], dtype=np.object_)
     keys = [DocumentKey("a", "d")] * 3
-    made = ChunkVectors.of(np.eye(3, dtype=np.float32), passages, np.zeros((3, 3), dtype=np.int32))
-    rows = VectorIndex(Segments[ChunkVectors]().with_segment(Segment.of(["0", "1", "2"], keys, made)))
+    made = ChunkVectors.from_matrix(np.eye(3, dtype=np.float32), passages, np.zeros((3, 3), dtype=np.int32))
+    rows = VectorIndex(Segments[ChunkVectors]().with_segment(Segment.create(["0", "1", "2"], keys, made)))
     asked = np.array([3, 4, 0], dtype=np.float32)
     assert rows.cosines(asked, ["q", "p"]).tolist() == [0.0, 0.8]
     assert np.isnan(rows.cosines(asked, ["p", "unknown"])).tolist() == [False, True]
@@ -188,12 +190,12 @@ def test_one_collection_among_several_is_searched_by_its_runs_of_rows_as_one_by_
     for collection in ("a", "b", None):
         found = rows.search(query, 25, Scope(collection))
         expected = plain_search(state, query, 25, collection)
-        assert [chunk.id for chunk in found] == [chunk.id for chunk in expected]
+        assert [chunk.chunk_id for chunk in found] == [chunk.chunk_id for chunk in expected]
         assert [chunk.score for chunk in found] == pytest.approx([chunk.score for chunk in expected], abs=6e-7)
     some = Scope("a").within([DocumentKey("a", str(run)) for run in range(0, runs, 3)])
     within = {key: held for key, held in state.items() if some.allows(key)}
-    assert [chunk.id for chunk in rows.search(query, 25, some)] == [
-        chunk.id for chunk in plain_search(within, query, 25, None)
+    assert [chunk.chunk_id for chunk in rows.search(query, 25, some)] == [
+        chunk.chunk_id for chunk in plain_search(within, query, 25, None)
     ]
 
 

@@ -11,11 +11,11 @@ from query_api.retrieval.results.hits import (
     SECTION_CHARACTERS,
     PageTexts,
     Snippet,
-    around,
-    hits_of,
+    assemble_hits,
+    context_chunks,
+    context_span,
     joined,
     snippet_of,
-    span_of,
 )
 from schemas.hits import Hit, TextSpan
 from schemas.ids import DocumentKey
@@ -29,7 +29,9 @@ def hit_at(start: int, metadata: dict[str, object]) -> Hit:
     chunk = ChunkRow("c", KEY, "r", 0, "p", [], start, start + 10, "Some words.")
     document = DocumentRow(KEY, None, 0, 1, 0, "r", "application/pdf", "Long", None, metadata)
     texts = PageTexts({"p": passage}, {"p": [chunk]}, {KEY: document})
-    (hit,) = hits_of([RankedPassage("p", "c", 1.0, {}, {}, KEY)], [1], texts, Question("words"), {}, None, "documents")
+    (hit,) = assemble_hits(
+        [RankedPassage("p", "c", 1.0, {}, {}, KEY)], [1], texts, Question("words"), {}, None, "documents"
+    )
     return hit
 
 
@@ -49,7 +51,7 @@ def test_a_hit_tells_the_page_of_the_answer_and_not_of_the_words_before_it() -> 
     pages = {}
     for word in ("next", "page", "other"):
         idf = dict.fromkeys(terms_of(word), 1.0)
-        (hit,) = hits_of(places, [1], texts, Question(word), idf, None, "documents")
+        (hit,) = assemble_hits(places, [1], texts, Question(word), idf, None, "documents")
         assert hit.text == hit.parent_text[hit.start - hit.parent_start : hit.end - hit.parent_start]
         pages[word] = (hit.page, hit.text)
     assert pages == {"next": (2, "The next begins."), "page": (1, text), "other": (2, "The next begins.")}
@@ -155,24 +157,28 @@ def test_between_chunks_that_do_not_touch_stands_a_gap() -> None:
 def test_a_window_holds_so_many_chunks_on_either_side_as_far_as_there_are(
     ordinal: int, count: int | None, ids: list[str]
 ) -> None:
-    found = around(asked(context="window", context_chunks=count), CHUNKS[ordinal], CHUNKS)
-    assert found.chunk_ids == ids
-    assert found.text == joined([each for each in CHUNKS if each.id in ids])
+    found = context_chunks(asked(context="window", context_chunks=count), CHUNKS[ordinal], CHUNKS)
+    assert [each.id for each in found] == ids
 
 
 def test_a_section_ends_where_the_headings_change() -> None:
-    assert around(asked(context="section"), CHUNKS[4], CHUNKS).chunk_ids == [f"c{number}" for number in range(6)]
-    assert around(asked(context="section"), CHUNKS[7], CHUNKS).chunk_ids == ["c6", "c7", "c8", "c9"]
+    assert [each.id for each in context_chunks(asked(context="section"), CHUNKS[4], CHUNKS)] == [
+        f"c{number}" for number in range(6)
+    ]
+    assert [each.id for each in context_chunks(asked(context="section"), CHUNKS[7], CHUNKS)] == ["c6", "c7", "c8", "c9"]
 
 
 def test_a_long_section_is_cut_around_the_chunk_at_the_bound() -> None:
     size = SECTION_CHARACTERS // 5
     long = [ChunkRow(f"c{at}", LETTERS, "r", at, "p", [], at * size, (at + 1) * size, "x" * size) for at in range(20)]
-    found = around(asked(context="section"), long[10], long)
-    assert found.chunk_ids == ["c8", "c9", "c10", "c11", "c12"]
-    assert len(found.text) == SECTION_CHARACTERS
+    found = context_chunks(asked(context="section"), long[10], long)
+    assert [each.id for each in found] == ["c8", "c9", "c10", "c11", "c12"]
+    assert len(joined(found)) == SECTION_CHARACTERS
 
 
 def test_what_was_read_for_other_hits_of_the_document_is_not_shown() -> None:
-    assert span_of(asked(context="window", context_chunks=1), CHUNKS[0]) == (LETTERS, 0, 1)
-    assert around(asked(context="window", context_chunks=1), CHUNKS[0], CHUNKS).chunk_ids == ["c0", "c1"]
+    assert context_span(asked(context="window", context_chunks=1), CHUNKS[0]) == (LETTERS, 0, 1)
+    assert [each.id for each in context_chunks(asked(context="window", context_chunks=1), CHUNKS[0], CHUNKS)] == [
+        "c0",
+        "c1",
+    ]

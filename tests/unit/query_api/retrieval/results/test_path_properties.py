@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from query_api.index.graph.builder import CHUNK_EDGE_KINDS
-from query_api.query.analysis import normalise_text, question_of
+from query_api.query.analysis import analysed_question, normalise_text
 from query_api.retrieval.results.paths import WITHIN_DOCUMENT
 from schemas.graph_delta import ChunkEdge
 from schemas.hits import Hit
@@ -85,7 +85,7 @@ def check(hit: Hit, question: str) -> None:
     if first.edge == "names":
         assert normalise_text(first.evidence or "") in normalise_text(question)
     elif first.evidence is not None:
-        assert question_of(question).stems_in(first.evidence)
+        assert analysed_question(question).stems_in(first.evidence)
 
 
 @pytest.mark.parametrize(

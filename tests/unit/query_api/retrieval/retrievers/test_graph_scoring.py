@@ -5,9 +5,14 @@ import pytest
 
 from query_api.index.graph.view import GraphView
 from query_api.index.text.segments import EVERYTHING, Scope
-from query_api.retrieval.comparison import Compared, Comparer
+from query_api.retrieval.comparison import CandidateScores, ExactScorer
 from query_api.retrieval.retrievers.graph_edges import Activation, Reason, Seed
-from query_api.retrieval.retrievers.graph_scoring import MAX_REACHED, GraphScores, open_shares, reached_passages
+from query_api.retrieval.retrievers.graph_scoring import (
+    MAX_REACHED,
+    GraphScores,
+    reached_passages,
+    uncovered_idf_shares,
+)
 from query_api.retrieval.retrievers.graph_seeds import PassageNumbers, ResidualHits, SeedSet
 from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.retrievers.small_world import ALPHA, HARBOUR, JANE, seed_of
@@ -17,9 +22,9 @@ SEEDS = [Seed(12, 0, 0.5, None, (), {}), Seed(99, 1, 1.0, None, (), {})]
 NO_SHARES = np.zeros((2, 5))
 
 
-def compared(*names: str) -> Compared:
+def compared(*names: str) -> CandidateScores:
     rows = len(names)
-    return Compared(
+    return CandidateScores(
         dict(zip(names, range(rows), strict=True)),
         np.ones(rows),
         np.zeros(rows),
@@ -66,7 +71,7 @@ def test_hops_count_by_their_seed_and_never_lead_to_it() -> None:
     """Seed r of weight .5, best 8. p: .5 x .4; q of 6: .5 x .4 x .75 = .15; s: 0."""
     made = sums()
     made.add_hop(ResidualHits(0, "asked", 8.0, ()), SEEDS[0], np.array([8.0, 6.0, 16.0, 0.0]))
-    made.close_hops(0.4)
+    made.add_hop_scores(0.4)
     assert scores(made) == {"p": pytest.approx(0.2), "q": pytest.approx(0.15)}
     assert reasons(made)["q"] == Reason("continues", 0)
 
@@ -76,7 +81,7 @@ def test_of_two_hops_the_better_counts_once_and_is_told() -> None:
     made = sums()
     made.add_hop(ResidualHits(0, "asked", 8.0, ()), SEEDS[0], np.array([8.0, 2.0, 0.0, 0.0]))
     made.add_hop(ResidualHits(1, "asked", 8.0, ()), SEEDS[1], np.array([4.0, 6.0, 0.0, 0.0]))
-    made.close_hops(1.0)
+    made.add_hop_scores(1.0)
     assert scores(made) == {"q": pytest.approx(0.75), "p": pytest.approx(0.5)}
     assert (reasons(made)["p"].origin, reasons(made)["q"].origin) == (0, 1)
 
@@ -89,7 +94,7 @@ def test_an_edge_explains_more_than_a_hop_or_a_match_whatever_they_add() -> None
     )
     made.add_edges([(1.0, [Activation(13, 0.2, Reason("shares", 1))])], NO_SHARES)
     made.add_hop(ResidualHits(1, "asked", 8.0, ()), SEEDS[1], np.array([0.0, 0.0, 0.0, 8.0]))
-    made.close_hops(1.0)
+    made.add_hop_scores(1.0)
     assert scores(made) == {"s": pytest.approx(1.2), "r": pytest.approx(1.01)}
     assert reasons(made) == {"s": Reason("shares", 1), "r": Reason("shares", 1)}
 
@@ -110,19 +115,21 @@ def test_equal_scores_stand_in_the_order_of_their_ids() -> None:
 def test_the_open_share_is_what_a_passage_holds_of_what_the_seed_does_not() -> None:
     """Four words of weight 1. Alpha holds one: each of the others a third. The harbour holds one other."""
     snapshot, text, _ = world([ALPHA, JANE, HARBOUR])
-    comparer = Comparer(text, "Alpha likes harbour life", "wiki", None, {}, words=True)
+    comparer = ExactScorer(text, "Alpha likes harbour life", "wiki", None, {}, with_bm25=True)
     seeds = [seed_of(snapshot.graph, ALPHA), seed_of(snapshot.graph, HARBOUR)]
-    asked = comparer.of([*ALPHA.passage_ids(), *JANE.passage_ids(), *HARBOUR.passage_ids()])
-    shares = open_shares(snapshot.graph, comparer, asked, seeds)
+    asked = comparer.score([*ALPHA.passage_ids(), *JANE.passage_ids(), *HARBOUR.passage_ids()])
+    shares = uncovered_idf_shares(snapshot.graph, comparer, asked, seeds)
     third = pytest.approx(1 / 3)
     assert shares.tolist() == [[0.0, third, third, third], [third, third, third, 0.0]]
-    assert open_shares(snapshot.graph, comparer, asked, []).shape == (0, 4)
+    assert uncovered_idf_shares(snapshot.graph, comparer, asked, []).shape == (0, 4)
 
 
 def test_where_the_seed_holds_every_word_nothing_is_open() -> None:
     snapshot, text, _ = world([ALPHA, JANE])
-    comparer = Comparer(text, "Alpha of Lisbon", "wiki", None, {}, words=True)
-    shares = open_shares(snapshot.graph, comparer, comparer.of(JANE.passage_ids()), [seed_of(snapshot.graph, ALPHA)])
+    comparer = ExactScorer(text, "Alpha of Lisbon", "wiki", None, {}, with_bm25=True)
+    shares = uncovered_idf_shares(
+        snapshot.graph, comparer, comparer.score(JANE.passage_ids()), [seed_of(snapshot.graph, ALPHA)]
+    )
     assert shares.tolist() == [[0.0, 0.0]]
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from query_api.index.graph.view import GraphView
-from query_api.index.snapshot import Candidate, PassageReader
+from query_api.index.snapshot import PassageReader
+from query_api.index.text.segments import Candidate
 from query_api.query.analysis import Question, WordWeights
 from query_api.query.entity_linking import QueryLink
 from query_api.retrieval.retrievers.graph_edges import Seed, Sentence
@@ -15,8 +16,8 @@ from query_api.retrieval.retrievers.graph_seeds import (
     ChosenSeeds,
     PassageNumbers,
     ResidualHits,
-    along,
     choose_seeds,
+    hop_strength,
     read_seeds,
     residual_hits,
     residual_query,
@@ -106,7 +107,7 @@ def read(pages: list[Page], question: str = "What?") -> tuple[GraphView, Seed]:
     """The first page as the only seed; every word of the question weighs the same."""
     snapshot, text, _ = world(pages)
     asked = Question(question)
-    weights = WordWeights.of(asked, lambda words: [1.0] * len(words))
+    weights = WordWeights.from_idf(asked, lambda words: [1.0] * len(words))
     chosen = choose(snapshot.graph, [], {pages[0].passage_ids()[0]: 1.0})
     [seed] = read_seeds(asked, snapshot.graph, PassageReader(text), weights, chosen)
     return snapshot.graph, seed
@@ -168,7 +169,7 @@ def test_a_seed_whose_text_is_gone_is_left_out() -> None:
         {LETTERS[0].passage_ids()[0]: 1.0, LETTERS[1].passage_ids()[0]: 0.5},
     )
     text.pages = {page.key: page for page in LETTERS[1:]}
-    weights = WordWeights.of(Question("What?"), lambda words: [0.0] * len(words))
+    weights = WordWeights.from_idf(Question("What?"), lambda words: [0.0] * len(words))
     seeds = read_seeds(Question("What?"), snapshot.graph, PassageReader(text), weights, chosen)
     assert [seed.weight for seed in seeds] == [0.5]
 
@@ -185,7 +186,7 @@ def test_a_title_takes_its_words_before_the_names_within_it() -> None:
     snapshot, text, _ = world([film, series])
     question = Question("Who directed Love in a Fallen City?")
     chosen = choose(snapshot.graph, [], {film.passage_ids()[0]: 1.0})
-    weights = WordWeights.of(question, lambda words: [1.0] * len(words))
+    weights = WordWeights.from_idf(question, lambda words: [1.0] * len(words))
     (seed,) = read_seeds(question, snapshot.graph, PassageReader(text), weights, chosen)
     assert {held.name for held in seed.entities.values()} == {"love in a fallen city", "ann hui"}
 
@@ -194,7 +195,7 @@ def test_a_seed_is_the_same_whatever_is_read_beside_it() -> None:
     pages = [SONG, KISS, KISS_AND_TELL]
     snapshot, text, _ = world(pages)
     asked = Question("Which band?")
-    weights = WordWeights.of(asked, lambda words: [1.0] * len(words))
+    weights = WordWeights.from_idf(asked, lambda words: [1.0] * len(words))
     ids = [page.passage_ids()[0] for page in pages]
     all_three = choose(snapshot.graph, [], {ids[0]: 1.0, ids[1]: 0.5, ids[2]: 0.2})
     beside = read_seeds(asked, snapshot.graph, PassageReader(text), weights, all_three)
@@ -210,7 +211,7 @@ def test_what_is_a_title_in_one_collection_is_none_in_another_that_is_read_besid
     elsewhere = [replace(page, collection="songs") for page in (song, fans)]
     snapshot, text, _ = world([song, fans, KISS, *elsewhere])
     asked = Question("Which band?")
-    weights = WordWeights.of(asked, lambda words: [1.0] * len(words))
+    weights = WordWeights.from_idf(asked, lambda words: [1.0] * len(words))
     first, second = (page.passage_ids()[0] for page in (song, elsewhere[0]))
     both = choose(snapshot.graph, [], {first: 1.0, second: 0.5})
     at_once = read_seeds(asked, snapshot.graph, PassageReader(text), weights, both)
@@ -277,4 +278,4 @@ def test_equal_passages_are_in_the_order_of_their_names_and_a_hop_that_finds_its
 
 def test_passages_continue_a_hop_by_their_share_of_its_best() -> None:
     bm25 = np.array([8.0, 6.0, 4.0, 0.0, 10.0])
-    assert along(ResidualHits(0, "asked", 8.0, ()), bm25) == pytest.approx([1.0, 0.75, 0.5, 0.0, 1.0])
+    assert hop_strength(ResidualHits(0, "asked", 8.0, ()), bm25) == pytest.approx([1.0, 0.75, 0.5, 0.0, 1.0])

@@ -15,13 +15,12 @@ from query_api.retrieval.results.paths import PathBuilder
 from query_api.retrieval.retrievers import graph_edges
 from query_api.retrieval.retrievers.graph_edges import Activation, Reason
 from query_api.retrieval.retrievers.graph_scoring import GraphResults
+from query_api.retrieval.retrievers.pagerank import centrality, pagerank
 from query_api.retrieval.retrievers.walks import (
     RING,
-    centrality,
     connectivity,
     distances,
     expansion,
-    pagerank,
     similar_across,
     steps_from,
 )
@@ -78,8 +77,8 @@ def test_connectivity_centrality_and_relationship_make_the_score() -> None:
         pytest.approx(lisbon / alpha, abs=1e-4),
     ]
     assert found.gate == 1.0
-    assert found.compared is not None
-    assert found.compared.row_of.keys() == found.scores.keys(), "what was discovered is compared with the question"
+    assert found.exact is not None
+    assert found.exact.row_of.keys() == found.scores.keys(), "what was discovered is compared with the question"
 
 
 def test_the_graph_alone_adds_half_of_how_well_each_fits_by_its_text() -> None:
@@ -94,7 +93,7 @@ def test_a_path_of_two_steps_is_told_step_by_step_with_evidence() -> None:
     found = expansion(start)
     trail = PathBuilder(Question("Who made it?"), start.view, found)
     target = LISBON.passage_ids()[0]
-    assert trail.passages_of_evidence([target]) == {ALPHA.passage_ids()[0], JANE.passage_ids()[0]}
+    assert trail.evidence_passages([target]) == {ALPHA.passage_ids()[0], JANE.passage_ids()[0]}
     texts = {chunk: text for page in CHAIN for chunk, _, text in page.chunks()}
     path = trail.path(target, texts.get, LISBON.chunks()[0][0])
     assert [(step.source, step.edge, step.target, step.evidence) for step in path] == [
@@ -257,7 +256,7 @@ LONG = Page(
 
 def steps(view: GraphView, passage: int, *edges: str) -> list[Activation]:
     seed = graph_edges.Seed(passage, view.document_of_passage(passage), 0.5, None, (), {})
-    return steps_from(view, [seed], graph_edges.entrances(view, {}), edges, between_chunks=True)
+    return steps_from(view, [seed], graph_edges.entry_passages(view, {}), edges, between_chunks=True)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from query_api.index.text.segments import EVERYTHING, Scope
-from query_api.retrieval.retrievers.text import Structured, structured_channel
+from query_api.retrieval.retrievers.structured import Structured, structured_search
 from schemas.ids import DocumentKey
 from tests.support.fakes.text_stores import InMemoryText, Page, WordCounts
 
@@ -39,7 +39,7 @@ PAGES = [
 
 def ask(question: str, scope: Scope = EVERYTHING, limit: int = 10) -> Structured:
     text = InMemoryText({each.key: each for each in PAGES}, WordCounts({}))
-    return structured_channel(text, question, limit, scope)
+    return structured_search(text, question, limit, scope)
 
 
 @pytest.mark.parametrize(
@@ -111,19 +111,19 @@ def test_what_equals_a_value_comes_before_what_has_it_among_others() -> None:
     array = page("b-1", "Three", "Another.", author=["Cy Oz", "Dee Oh"], status="Rejected")
     text = InMemoryText({each.key: each for each in [*PAGES, listing, template, alone, array]}, WordCounts({}))
 
-    rejected = structured_channel(text, "rejected proposals", 10, EVERYTHING)
+    rejected = structured_search(text, "rejected proposals", 10, EVERYTHING)
     assert [each.key.document_id for each in rejected.candidates] == ["a-0", "b-0", "b-1", "a-1"]
     assert [each.score for each in rejected.candidates] == [1.0, 1.0, 1.0, 0.5]
-    by_one = structured_channel(text, "proposals by Dee Oh", 10, EVERYTHING)
+    by_one = structured_search(text, "proposals by Dee Oh", 10, EVERYTHING)
     assert [each.key.document_id for each in by_one.candidates] == ["b-0", "b-1", "a-0"]
     assert {each.score for each in by_one.candidates} == {1.0}
 
 
 def test_each_document_is_shown_by_the_passage_that_fits_the_words_else_by_its_first() -> None:
     text = InMemoryText({each.key: each for each in PAGES}, WordCounts({}))
-    later = structured_channel(text, "pep 8: a later passage", 5, EVERYTHING).candidates[0]
+    later = structured_search(text, "pep 8: a later passage", 5, EVERYTHING).candidates[0]
     assert later.passage_id == PAGES[0].passage_ids()[1]
-    first = structured_channel(text, "CACM-0001", 5, EVERYTHING).candidates[0]
+    first = structured_search(text, "CACM-0001", 5, EVERYTHING).candidates[0]
     assert first.passage_id == PAGES[3].passage_ids()[0]
 
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from query_api import process_pool as pool
 from query_api.encoder import GuardedEncoder
 from query_api.index.graph.view import GraphView
 from query_api.index.snapshot import Snapshot
-from query_api.process_pool import pool
-from query_api.process_pool.pool import SearchPool, search_process_count
+from query_api.process_pool import SearchPool, search_process_count
 from query_api.settings import ServiceBlock
 from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta, SearchFrame, Stage
@@ -72,11 +72,9 @@ class Crowd:
         self.gate = engine.gate
         self.encoder: Any = GuardedEncoder(Words())  # type: ignore[arg-type]
 
-    async def ask(
-        self, q: str, snapshot: Snapshot | None = None, *, reranked: bool = False, **parameters: Any
-    ) -> list[SearchFrame]:
+    async def ask(self, q: str, snapshot: Snapshot | None = None, **parameters: Any) -> list[SearchFrame]:
         request = SearchRequest.model_validate({"q": q} | parameters)
-        parts = self.searches.search(request, f"r_{q}", snapshot or self.snapshot, self.encoder, reranked=reranked)
+        parts = self.searches.search(request, f"r_{q}", snapshot or self.snapshot, self.encoder)
         return [part async for part in parts]
 
     async def gather(self, count: int = 8, **parameters: Any) -> None:
@@ -103,7 +101,7 @@ async def a_crowd(tmp_path: Path, **block: Any) -> AsyncIterator[Crowd]:
     engine = TellingEngine(gate=tmp_path / "go on")
     snapshot = engine.snapshot(make_generation(tmp_path), engine.reader, GraphView.empty())
     with ThreadPoolExecutor(2) as threads:
-        searches = SearchPool(engine.search, threads, ServiceBlock(**{"search_processes": 2} | block))
+        searches = SearchPool(engine, threads, ServiceBlock(**{"search_processes": 2} | block))
         try:
             yield Crowd(searches, replace(snapshot, in_memory=True), engine)
         finally:
@@ -212,7 +210,9 @@ async def test_a_search_that_asks_a_re_ranker_stays_here(crowd: Crowd) -> None:
     await eventually(lambda: crowd.searches.workers)
 
     assert process_of(await crowd.beside_another("who")) != os.getpid()
-    assert process_of(await crowd.beside_another("who", reranked=True)) == os.getpid()
+    crowd.engine.reranker = object()
+    assert process_of(await crowd.beside_another("who", reranker=False)) != os.getpid()
+    assert process_of(await crowd.beside_another("who")) == os.getpid()
 
 
 async def test_one_process_where_one_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,8 +265,8 @@ async def test_a_copy_is_tried_by_all_channels_whatever_the_crowd_asks(
     crowd: Crowd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = asyncio.Event()
-    made = crowd.searches._made
-    monkeypatch.setattr(crowd.searches, "_made", lambda task: (made(task), tried.set()))
+    made = crowd.searches._forked
+    monkeypatch.setattr(crowd.searches, "_forked", lambda task: (made(task), tried.set()))
     crowd.engine.locked = "hold"
 
     await crowd.gather(mode="keyword")
@@ -309,9 +309,9 @@ async def test_a_copy_that_cannot_answer_its_first_search_is_never_used(
         return parts
 
     made = asyncio.Event()
-    tried = crowd.searches._made
-    monkeypatch.setattr(crowd.searches, "_parts_in_worker", of_no_use)
-    monkeypatch.setattr(crowd.searches, "_made", lambda task: (tried(task), made.set()))
+    tried = crowd.searches._forked
+    monkeypatch.setattr(crowd.searches, "_answer_in_worker", of_no_use)
+    monkeypatch.setattr(crowd.searches, "_forked", lambda task: (tried(task), made.set()))
 
     await crowd.gather()
     await made.wait()
@@ -342,7 +342,7 @@ async def test_a_fork_that_the_system_refuses_is_tried_again_later(
 def test_as_many_processes_as_cores_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "usable_processors", lambda: 16)
 
-    assert search_process_count(0) == pool.MOST_PROCESSES
+    assert search_process_count(0) == pool.MAX_PROCESSES
     assert search_process_count(7) == 7
     monkeypatch.setattr(pool, "usable_processors", lambda: 1)  # of a quota
     assert search_process_count(0) == 1

@@ -1,4 +1,4 @@
-"""The service's re-ranker: configured from the start, loaded behind the first searches, behind a circuit breaker."""
+"""The service's re-ranker: loaded in the background, with threads of its own, behind a circuit breaker."""
 
 import asyncio
 import math
@@ -11,7 +11,7 @@ import structlog
 from numpy.typing import NDArray
 
 from query_api.circuit_breaker import RESET_SECONDS, CircuitBreaker
-from query_api.rerankers.port import (
+from query_api.rerankers import (
     HOW_TO_CONFIGURE,
     Reranker,
     RerankerFailure,
@@ -21,6 +21,10 @@ from query_api.rerankers.port import (
     checked,
 )
 from query_api.settings import RerankerSettings
+
+log = structlog.get_logger(__name__)
+
+LOADING = "The re-ranker is being loaded."
 
 
 def load_reranker(settings: RerankerSettings) -> Reranker:
@@ -38,17 +42,9 @@ def load_reranker(settings: RerankerSettings) -> Reranker:
             raise RerankerRefused(HOW_TO_CONFIGURE)
 
 
-log = structlog.get_logger(__name__)
-
-LOADING = "The re-ranker is being loaded."
-
-
 class ServedReranker:
-    """A re-ranker with threads of its own, so that a slow one takes none from searches.
-
-    After a failure that no text is to blame for it is asked again only once in `reset_seconds`, or when it said, within
-    five minutes; else each search would wait for it until its budget is used up. `problem` says why it gives no scores.
-    """
+    """A re-ranker with threads of its own, so that a slow one takes none from searches, and a circuit breaker, so that
+    searches do not wait for a broken one."""
 
     def __init__(
         self,
@@ -77,7 +73,7 @@ class ServedReranker:
         return None if self._loaded is None else self._loaded[0].name
 
     def load(self) -> None:
-        """To be called once, in a thread: it may take long. `problem` then tells how it went."""
+        """To be called once, in a thread: it may take long. `problem` then says why it failed."""
         started = time.perf_counter()
         try:
             reranker = self._load(self._settings)
@@ -90,11 +86,8 @@ class ServedReranker:
         log.info("re-ranker loaded", model=reranker.name, seconds=round(time.perf_counter() - started, 2))
 
     async def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """(n_texts,) finite numbers, higher is better. Raises RerankerFailure, at once while it is not
-        loaded or the breaker is open.
-
-        Who no longer waits leaves a call that has begun to its thread; one that has not is never made.
-        """
+        """(n_texts,) finite numbers, higher is better. Raises RerankerFailure, at once while it is not loaded or the
+        breaker is open. When cancelled, a call that has begun goes on in its thread."""
         if self._loaded is None:
             raise RerankerUnavailable(self.problem or LOADING)
         if refusal := self._breaker.refusal():
@@ -114,8 +107,8 @@ class ServedReranker:
         except TextsNotScored:
             raise
         except RerankerFailure as failure:
-            asked = failure.retry_after_seconds if isinstance(failure, RerankerUnavailable) else None
-            self._breaker.record_failure(str(failure), asked)
+            retry_after = failure.retry_after_seconds if isinstance(failure, RerankerUnavailable) else None
+            self._breaker.record_failure(str(failure), retry_after)
             raise
         self._breaker.record_success()
         return scores

@@ -10,18 +10,16 @@ from numpy.typing import NDArray
 from query_api.index.graph.view import GraphView
 from query_api.index.text.segments import Scope
 from query_api.retrieval.retrievers.graph_edges import MAX_SHARED
-from query_api.retrieval.retrievers.personalised_pagerank import (
-    EPSILON,
+from query_api.retrieval.retrievers.pagerank import (
     LEAST_WEIGHT,
-    RESTART,
     Adjacent,
     Mass,
     Neighbours,
     Numbers,
     PassagesAndEntities,
-    personalised_pagerank,
     push,
 )
+from query_api.retrieval.retrievers.walks import EPSILON, RESTART, personalised_pagerank
 from tests.support.fakes.text_stores import Page, world
 from tests.unit.query_api.retrieval.retrievers.chain import ALPHA, CHAIN, JANE, LISBON, beginning_at, passage
 

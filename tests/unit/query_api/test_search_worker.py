@@ -10,22 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from query_api.process_pool import worker as fork_module
-from query_api.process_pool.pool import search_process_count
-from query_api.process_pool.worker import (
-    Ask,
-    Ended,
-    Stop,
+from query_api import search_worker as fork_module
+from query_api.process_pool import search_process_count
+from query_api.retrieval.search_context import SearchFailed
+from query_api.search_worker import (
+    CancelCommand,
+    Failure,
+    SearchCommand,
     WorkerLost,
     WorkerProcess,
+    decode_command,
     decode_frame,
-    decode_request,
-    encode_ask,
-    encode_failure,
+    encode_command,
     encode_frame,
-    encode_stop,
 )
-from query_api.retrieval.stages import SearchFailed
 from schemas.frames import Done, Meta, SearchFrame, Stage
 from schemas.hits import SnapshotInfo
 from schemas.search import SearchRequest
@@ -62,7 +60,7 @@ if hasattr(os, "register_at_fork"):
 async def a_fork(
     searching: Callable[..., AsyncGenerator[SearchFrame, None]] = told_by, patience: float = 60.0
 ) -> AsyncIterator[WorkerProcess]:
-    fork = await WorkerProcess.made(lambda: searching, patience)
+    fork = await WorkerProcess.create(lambda: searching, patience)
     try:
         yield fork
     finally:
@@ -157,16 +155,16 @@ async def test_a_copy_that_dies_fails_every_search_it_had() -> None:
 
 async def test_a_copy_that_says_nothing_is_ended() -> None:
     async with a_fork(patience=0.05) as fork:
-        with pytest.raises(WorkerLost, match=r"said nothing for 0\.05 s"):
+        with pytest.raises(WorkerLost, match=r"sent nothing for 0\.05 s"):
             await parts(fork, "wait")
         await eventually(lambda: not exists(fork.pid))
 
 
 async def test_a_copy_that_does_not_even_begin_is_ended_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fork_module, "BEGINS_WITHIN_SECONDS", 0.05)
+    monkeypatch.setattr(fork_module, "BEGIN_SECONDS", 0.05)
     async with a_fork(patience=3600) as fork:
         os.kill(fork.pid or 0, signal.SIGSTOP)
-        with pytest.raises(WorkerLost, match=r"said nothing for 0\.05 s"):
+        with pytest.raises(WorkerLost, match=r"sent nothing for 0\.05 s"):
             await parts(fork, "who")
         await eventually(lambda: not exists(fork.pid))
 
@@ -193,7 +191,7 @@ async def test_closing_waits_for_what_is_under_way_and_leaves_no_process(tmp_pat
         await eventually((tmp_path / "go on").exists)
         yield Done(retrieval_id=retrieval_id, hits=0, timings={}, next_offset=None)
 
-    fork = await WorkerProcess.made(lambda: when_told, 60.0)
+    fork = await WorkerProcess.create(lambda: when_told, 60.0)
     searching = asyncio.create_task(parts(fork, "slow"))
     await eventually(lambda: fork.under_way)
     closing = asyncio.create_task(fork.close())
@@ -291,19 +289,19 @@ def test_a_request_arrives_with_all_its_parameters() -> None:
         {"q": "Who?\nAnd when?", "k": 3, "filter": ["status=Final|Active"], "channels": "vector,keyword", "explain": 1}
     )
 
-    arrived = decode_request(encode_ask(Ask(7, "r_1", request)))
+    arrived = decode_command(encode_command(SearchCommand(7, "r_1", request)))
 
-    assert arrived == Ask(7, "r_1", request)
-    assert isinstance(arrived, Ask)
+    assert arrived == SearchCommand(7, "r_1", request)
+    assert isinstance(arrived, SearchCommand)
     assert arrived.request.conditions == request.conditions
 
 
 def test_a_search_that_nobody_waits_for_is_named() -> None:
-    assert decode_request(encode_stop(7)) == Stop(7)
+    assert decode_command(encode_command(CancelCommand(7))) == CancelCommand(7)
 
 
 def test_how_a_search_failed_is_told_in_one_line() -> None:
-    line = encode_failure(3, Ended("no disk:\n  gone \udc80"))
+    line = encode_frame(3, Failure("no disk:\n  gone \udc80"))
 
     assert line.count(b"\n") == 1
-    assert decode_frame(line) == (3, Ended("no disk: gone ?"))
+    assert decode_frame(line) == (3, Failure("no disk: gone ?"))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from query_api.rerankers.port import Reranker, RerankerFailure, RerankerRefused, RerankerUnavailable, TextsNotScored
-from query_api.rerankers.served import ServedReranker
+from query_api.rerankers import Reranker, RerankerFailure, RerankerRefused, RerankerUnavailable, TextsNotScored
+from query_api.rerankers.reranker import ServedReranker
 from query_api.settings import RerankerSettings
 from tests.support.fakes.reranker import StubReranker, served
 from tests.support.waiting import eventually

@@ -1,7 +1,9 @@
-"""Personalised PageRank from the seeds of a question, over passages and the entities they share."""
+"""PageRank: personalised, by push from seeds, over passages and the entities they share; and of documents."""
 
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +12,7 @@ from query_api.index.graph.edges import Statement
 from query_api.index.graph.identifiers import Keys
 from query_api.index.graph.view import GraphView
 from query_api.query.entity_linking import MAX_TARGETS
-from query_api.retrieval.retrievers.graph_edges import MAX_SHARED, MIN_SHARED, follows, looks_at, strongest
-from query_api.retrieval.retrievers.graph_scoring import GraphResults
-from query_api.retrieval.retrievers.walks import WalkStart
+from query_api.retrieval.retrievers.graph_edges import MAX_SHARED, MIN_SHARED, edge_enabled, edge_kind_enabled
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -53,34 +53,34 @@ def push(
 
     A push keeps the share `restart` of what a node holds and spreads the rest over its edges by their weights. Then
     0 <= PageRank(u) - p(u) <= epsilon · d(u), and at most 1 / (restart · epsilon) of degree is pushed. What holds less
-    than epsilon · least_weight is not looked at: the first bound wants no degree below `least_weight`. Once
+    than epsilon · least_weight is not pushed: the first bound wants no degree below `least_weight`. Once
     `most_opened` nodes have been, those with most first, no further one is; what the others hold stays in the residual,
     outside the bound.
     """
-    ground = _Ground(neighbours)
-    rows = ground.rows_of(np.array(list(seeds), dtype=np.int64))
-    residual = np.zeros(ground.size)
+    graph = _GrowingGraph(neighbours)
+    rows = graph.rows_of(np.array(list(seeds), dtype=np.int64))
+    residual = np.zeros(graph.size)
     residual[rows] = np.array(list(seeds.values())) / sum(seeds.values())
-    estimate = np.zeros(ground.size)
+    estimate = np.zeros(graph.size)
     while True:
         seen = np.flatnonzero(residual >= epsilon * least_weight)
-        closed = seen[~ground.opened[seen]]
+        closed = seen[~graph.opened[seen]]
         closed = closed[np.argsort(-residual[closed], kind="stable")]
-        ground.open(closed[: max(0, most_opened - ground.n_opened)])
-        residual, estimate = _grown(residual, ground.size), _grown(estimate, ground.size)
-        due = np.flatnonzero(ground.opened & (residual > 0) & (residual >= epsilon * ground.degree))
+        graph.open(closed[: max(0, most_opened - graph.n_opened)])
+        residual, estimate = _resized(residual, graph.size), _resized(estimate, graph.size)
+        due = np.flatnonzero(graph.opened & (residual > 0) & (residual >= epsilon * graph.degree))
         if not len(due):
-            return Mass(ground.nodes, estimate, residual)
-        held = residual[due]
-        lonely = ground.degree[due] == 0
-        estimate[due] += np.where(lonely, held, restart * held)
+            return Mass(graph.nodes, estimate, residual)
+        mass = residual[due]
+        isolated = graph.degree[due] == 0
+        estimate[due] += np.where(isolated, mass, restart * mass)
         residual[due] = 0.0
-        source, target, share = ground.edges_of(due)
-        residual += np.bincount(target, (1 - restart) * held[source] * share, minlength=ground.size)
+        source, target, share = graph.edges_of(due)
+        residual += np.bincount(target, (1 - restart) * mass[source] * share, minlength=graph.size)
 
 
-class _Ground:
-    """The part of a graph that has been seen: nodes in rows, in the order of their first sight."""
+class _GrowingGraph:
+    """The part of a graph that has been reached: nodes in rows, in the order in which they were first reached."""
 
     def __init__(self, neighbours: Neighbours) -> None:
         self.opened: NDArray[np.bool_] = np.zeros(0, dtype=bool)
@@ -105,7 +105,7 @@ class _Ground:
     def rows_of(self, nodes: Numbers) -> Numbers:
         """The rows of these nodes, new ones at the end."""
         rows = np.array([self._row.setdefault(node, len(self._row)) for node in nodes.tolist()], dtype=np.int64)
-        self.opened, self.degree = _grown(self.opened, self.size), _grown(self.degree, self.size)
+        self.opened, self.degree = _resized(self.opened, self.size), _resized(self.degree, self.size)
         return rows
 
     def open(self, rows: Numbers) -> None:
@@ -129,7 +129,7 @@ class _Ground:
         return sources, np.concatenate(targets), np.concatenate([self._shares[row] for row in rows.tolist()])
 
 
-def _grown(array: NDArray[Kind], size: int) -> NDArray[Kind]:
+def _resized(array: NDArray[Kind], size: int) -> NDArray[Kind]:
     return np.concatenate([array, np.zeros(size - len(array), dtype=array.dtype)]) if size > len(array) else array
 
 
@@ -164,7 +164,7 @@ class PassagesAndEntities:
             ({"statement"}, self._stated_about),
             ({"statement"}, self._stating),
         ]
-        self._ways = [way for names, way in kinds if any(looks_at(name, edges) for name in names)]
+        self._ways = [way for names, way in kinds if any(edge_kind_enabled(name, edges) for name in names)]
         self._edges = edges
 
     def neighbours(self, nodes: Numbers) -> Adjacent:
@@ -227,8 +227,8 @@ class PassagesAndEntities:
 
     def _linked_to(self, passages: Numbers) -> _Edges:
         links = self._view.links_from(passages)
-        documents, places = np.unique(links.document, return_inverse=True)
-        crowd = np.bincount(self._view.links_to(documents).asked, minlength=len(documents))[places]
+        documents, document_at = np.unique(links.document, return_inverse=True)
+        crowd = np.bincount(self._view.links_to(documents).asked, minlength=len(documents))[document_at]
         few = crowd <= MAX_SHARED
         return self._into(links.asked[few], links.document[few], links.weight[few] / np.sqrt(crowd[few]))
 
@@ -261,20 +261,20 @@ class PassagesAndEntities:
         return first[row[few]], passage[few], (confidence * weight[row] / np.sqrt(crowd))[few]
 
     def _followed(self, facts: Sequence[Statement]) -> list[Statement]:
-        return [fact for fact in facts if follows("statement", fact.predicate, self._edges)]
+        return [fact for fact in facts if edge_enabled("statement", fact.predicate, self._edges)]
 
     def _facts(self, entities: Keys) -> Numbers:
         """In how many statements each of these has a part."""
-        keys, places = np.unique(entities, return_inverse=True)
+        keys, key_at = np.unique(entities, return_inverse=True)
         asked = np.array([fact.asked for fact in self._view.statements_with(keys)], dtype=np.int64)
-        counts: Numbers = np.bincount(asked, minlength=len(keys))[places]
+        counts: Numbers = np.bincount(asked, minlength=len(keys))[key_at]
         return counts
 
     def _into(self, asked: Numbers, documents: Numbers, weight: Floats) -> _Edges:
         """Edges into documents, which lead to their first passages."""
         ranges = [self._view.passages_of_document(document) for document in documents.tolist()]
-        held = np.array([bool(each) for each in ranges], dtype=bool)
-        return asked[held], np.array([each[0] for each in ranges if each], dtype=np.int64), weight[held]
+        nonempty = np.array([bool(each) for each in ranges], dtype=bool)
+        return asked[nonempty], np.array([each[0] for each in ranges if each], dtype=np.int64), weight[nonempty]
 
     def _begun_by(self, passages: Numbers) -> tuple[Numbers, Numbers]:
         """(index into `passages`, document) of those that are the first of their documents."""
@@ -284,32 +284,63 @@ class PassagesAndEntities:
         return first, documents[first]
 
 
-RESTART = 0.3
-EPSILON = 1e-3
-MOST_OPENED = 2_000
+DAMPING = 0.85  # Brin, Page 1998
+TOLERANCE = 1e-6
+MOST_ROUNDS = 100
+
+_ranks_of_view: "WeakKeyDictionary[GraphView, NDArray[np.float64]]" = WeakKeyDictionary()
+_lock = threading.Lock()
 
 
-def personalised_pagerank(start: WalkStart) -> GraphResults:
-    """Score = what a walk from the seeds leaves at a passage, beyond what it began with there."""
-    seeds = start.seed_set.seeds
-    if not seeds:
-        return start.results({}, {}, [])
-    weights = {seed.passage: seed.weight for seed in seeds}
-    ground = PassagesAndEntities(start.view, start.edges)
-    mass = push(
-        ground.neighbours, weights, restart=RESTART, epsilon=EPSILON, least_weight=LEAST_WEIGHT, most_opened=MOST_OPENED
-    )
-    total = sum(weights.values())
-    scores = {
-        node: estimate - RESTART * weights.get(node, 0.0) / total
-        for node, estimate in zip(mass.node.tolist(), mass.estimate.tolist(), strict=True)
-        if node >= 0 and estimate > 0
-    }
-    first = start.first_steps()
-    stepped = {activation.passage for activation in first}
-    ring = sorted(
-        (each for each in scores if each in stepped and each not in weights), key=lambda each: (-scores[each], each)
-    )
-    middle, second = start.second_steps(ring, first)
-    reasons = {passage: activation.reason for passage, activation in (strongest(second) | strongest(first)).items()}
-    return start.results(scores, reasons, middle)
+def centrality(view: GraphView) -> NDArray[np.float64]:
+    """PageRank by document number, of all live documents; 0 for others. Computed once for each view, which takes a
+    while; concurrent callers wait."""
+    with _lock:
+        ranks = _ranks_of_view.get(view)
+        if ranks is None:
+            ranks = _ranks_of_view[view] = _document_pagerank(view)
+        return ranks
+
+
+def _document_pagerank(view: GraphView) -> NDArray[np.float64]:
+    """An edge from each document that mentions another's title (alias weight / sqrt(documents of that name)) or links
+    to it (weight)."""
+    documents = view.live_documents()
+    if not len(documents):
+        return np.zeros(0)
+    own = view.about_of(documents)
+    _, entity_at = np.unique(own.entity, return_inverse=True)
+    targets = np.bincount(entity_at)[entity_at]
+    few = np.flatnonzero(targets <= MAX_TARGETS)
+    mentions = view.mention_edges_of(own.entity[few])
+    row = few[mentions.asked]
+    links = view.links_to(documents)
+    sources = view.documents_of_passages(np.concatenate([mentions.passage, links.passage]))
+    goals = np.concatenate([own.document[row], links.document])
+    weights = np.concatenate([own.weight[row] / np.sqrt(targets[row]), links.weight]).astype(np.float64)
+    elsewhere = sources != goals
+    at = np.searchsorted(documents, sources[elsewhere]), np.searchsorted(documents, goals[elsewhere])
+    ranks = np.zeros(int(documents[-1]) + 1)
+    ranks[documents] = pagerank(*at, weights[elsewhere], len(documents))
+    return ranks
+
+
+def pagerank(
+    sources: NDArray[np.int64], targets: NDArray[np.int64], weights: NDArray[np.float64], n_nodes: int
+) -> NDArray[np.float64]:
+    """(n_nodes,) the stationary distribution, to 1e-6 in sum, of a walk that goes on along an edge with probability .85
+    and else anywhere; from a node that no edge leaves, always anywhere.
+
+    Brin, Page: "The Anatomy of a Large-Scale Hypertextual Web Search Engine", WWW 1998; by power iteration.
+    """
+    leaving = np.bincount(sources, weights, minlength=n_nodes)
+    shares = weights / leaving[sources]
+    ranks = np.full(n_nodes, 1 / n_nodes)
+    for _ in range(MOST_ROUNDS):
+        followed = DAMPING * np.bincount(targets, ranks[sources] * shares, minlength=n_nodes)
+        following = followed + (1 - followed.sum()) / n_nodes
+        moved = np.abs(following - ranks).sum()
+        ranks = following
+        if moved < TOLERANCE:
+            break
+    return ranks

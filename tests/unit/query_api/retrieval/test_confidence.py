@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from query_api.retrieval.comparison import Compared
-from query_api.retrieval.fusion import RankedPassage
-from query_api.retrieval.results.confidence import (
+from query_api.retrieval.comparison import CandidateScores
+from query_api.retrieval.confidence import (
     FEATURES,
     Evidence,
     FittedJudge,
@@ -16,9 +15,10 @@ from query_api.retrieval.results.confidence import (
     fitted_judge,
     with_confidence,
 )
+from query_api.retrieval.fusion import RankedPassage
 from schemas.ids import DocumentKey
 
-COMPARED = Compared(
+COMPARED = CandidateScores(
     {"a": 0, "b": 1},
     np.array([0.5, 0.25]),
     np.array([0.0, 0.0]),
@@ -44,8 +44,8 @@ def place(name: str) -> RankedPassage:
     return RankedPassage(name, None, 1.0, {}, {}, DocumentKey("c", name))
 
 
-def evidence(*, meaning: bool = True, decided: frozenset[str] = frozenset()) -> Evidence:
-    return Evidence(COMPARED, IDF, 0.5, {"b": 0.5}, meaning=meaning, decided=decided)
+def evidence(*, has_vector: bool = True, decided: frozenset[str] = frozenset()) -> Evidence:
+    return Evidence(COMPARED, IDF, 0.5, {"b": 0.5}, has_vector=has_vector, decided=decided)
 
 
 def test_features_mean_the_same_in_any_collection() -> None:
@@ -58,9 +58,9 @@ def test_features_mean_the_same_in_any_collection() -> None:
 
 def test_a_question_without_a_vector_is_judged_by_numbers_of_its_own() -> None:
     judge = RecordingJudge()
-    with_confidence([place("a")], "graph", evidence(meaning=False), judge)
+    with_confidence([place("a")], "graph", evidence(has_vector=False), judge)
     assert judge.way == "graph_without_vector"
-    with_confidence([place("a")], "keyword", evidence(meaning=False), judge)
+    with_confidence([place("a")], "keyword", evidence(has_vector=False), judge)
     assert judge.way == "keyword"
 
 
@@ -72,14 +72,14 @@ def test_nothing_is_told_of_what_was_not_compared_or_stands_where_its_fields_put
 
 
 def test_a_place_is_as_likely_on_a_short_page_as_on_a_long_one() -> None:
-    compared = Compared(
+    compared = CandidateScores(
         {name: row for row, name in enumerate("abcd")},
         np.full(4, 0.5),
         np.zeros(4),
         np.eye(4, dtype=np.bool_),
         np.zeros(4),
     )
-    known = Evidence(compared, np.ones(4), 0.5, {}, meaning=True)
+    known = Evidence(compared, np.ones(4), 0.5, {}, has_vector=True)
     short = with_confidence([place(name) for name in "abc"], "hybrid", known, fitted_judge())
     long = with_confidence([place(name) for name in "abcd"], "hybrid", known, fitted_judge())
     assert long[:3] == short
@@ -88,7 +88,7 @@ def test_a_place_is_as_likely_on_a_short_page_as_on_a_long_one() -> None:
 def test_probabilities_are_logistic() -> None:
     way = FittedWay(-1.0, {"cosine": 2.0, "log_rank": -1.0})
     features = np.array([[0.5, 0, 0, 0, 0, 0], [0.5, 0, 0, 0, 0, math.log(3)]])
-    assert way.of(features).tolist() == pytest.approx([0.5, 0.25])
+    assert way.predict(features).tolist() == pytest.approx([0.5, 0.25])
 
 
 def test_another_embedding_model_leaves_only_what_does_not_look_at_cosines() -> None:
@@ -109,7 +109,7 @@ def test_the_numbers_that_come_with_the_program_keep_what_they_promise() -> None
         assert set(way.coefficients) == set(FEATURES), name
         assert judge.calibration[name]["all"] <= 0.05, name
     features = [[0.7, 1.0, 1.0, 0.6, 1.0, 0.0], [0.1, 0.1, 0.3, 0.0, 1.0, 0.0], [0.4, 0.3, 0.4, 0.6, 1.0, 0.0]]
-    best, unlike, only_named = judge.ways["hybrid"].of(np.array(features))
+    best, unlike, only_named = judge.ways["hybrid"].predict(np.array(features))
     assert best > 0.8
     assert unlike < 0.1  # first of its list, and yet hardly like the question
     assert only_named < 0.5  # of what the question names, and the question's other words stand nowhere
