@@ -31,26 +31,21 @@ class OutgoingRecord(NamedTuple):
     partition: int | None = None
 
 
-class BrokerUnavailable(Exception):
-    """Kafka did not confirm in time. What it did confirm is in `confirmed` (index of the record → position).
-
-    The rest may or may not be in the log, and may be sent again: applying a record twice changes nothing.
-    """
+class NotConfirmed(Exception):
+    """Some of the records were not confirmed; those that were are in `confirmed` (index of the record → position)."""
 
     def __init__(self, message: str, confirmed: dict[int, Position] | None = None) -> None:
         super().__init__(message)
         self.confirmed = confirmed or {}
 
 
-class RecordRefused(Exception):
-    """The broker will never take one of these records: it is larger than the topic allows.
+class BrokerUnavailable(NotConfirmed):
+    """Kafka did not confirm in time. The rest may or may not be in the log, and may be sent again: applying a record
+    twice changes nothing."""
 
-    What it did confirm is in `confirmed` (index of the record → position).
-    """
 
-    def __init__(self, message: str, confirmed: dict[int, Position] | None = None) -> None:
-        super().__init__(message)
-        self.confirmed = confirmed or {}
+class RecordRefused(NotConfirmed):
+    """The broker will never take one of the records: it is larger than the topic allows."""
 
 
 class LogWriter:

@@ -63,12 +63,12 @@ class Batch:
     """`refused` grows until every document has a winner that can be stored, or none.
 
     `stored` are the documents' stored rows, `reached` the stored positions. What was prefetched stays good: these two
-    only decide which of it is needed.
+    only decide which of it is needed. `chunking` is what collections have chosen.
     """
 
     topic: str
     generation: str
-    records: list[SourceRecord]
+    records: Sequence[SourceRecord]
     reached: Mapping[int, StoredPosition]
     chunking: Mapping[str, ChunkingParameters]
     events: dict[DocumentKey, list[DecodedEvent]] = field(default_factory=lambda: defaultdict(list))
@@ -83,42 +83,30 @@ class Batch:
     partition_of: PartitionOf = unknown_partition
     watch: Stopwatch = field(default_factory=Stopwatch)
 
-    @classmethod
-    def decode(
-        cls,
-        topic: str,
-        generation: str,
-        records: Sequence[SourceRecord],
-        reached: Mapping[int, StoredPosition],
-        limits: LimitSettings,
-        failed_alone: Mapping[Position, Exception],
-        chunking: Mapping[str, ChunkingParameters],
-        partition_of: PartitionOf = unknown_partition,
-    ) -> "Batch":
+    def decode(self, limits: LimitSettings, failed_alone: Mapping[Position, Exception]) -> None:
         """Decode or refuse every record. One that came twice counts once; a gap only moves the position.
 
-        `failed_alone` are records that the bisection of a failed batch found, `chunking` what collections have chosen.
+        `failed_alone` are records that the bisection of a failed batch found.
         """
-        distinct = list({record.position: record for record in records}.values())
-        batch = cls(topic, generation, distinct, reached, chunking, partition_of=partition_of)
-        for record in distinct:
+        self.records = list({record.position: record for record in self.records}.values())
+        for record in self.records:
             if record.is_gap:
                 continue
-            batch._note_trace(record, traceparent_in(record.headers))
+            self._note_trace(record, traceparent_in(record.headers))
             if record.position in failed_alone:
-                batch._dead_letter(record, "store", failed_alone[record.position])
+                self._dead_letter(record, "store", failed_alone[record.position])
                 continue
             try:
                 event = decode_document_event(record.key, record.value, record.headers, limits)
             except MalformedEvent as error:
-                batch._dead_letter(record, "decode", error)
+                self._dead_letter(record, "decode", error)
                 continue
-            batch._note_trace(record, event.traceparent)
+            self._note_trace(record, event.traceparent)
             if isinstance(event, DocumentUpsert):
-                batch.unknown_fields += event.unknown_fields
-            batch.events[event.key].append(DecodedEvent.from_record(record, event, chunking.get(event.key.collection)))
-        batch.watch.lap("decode")
-        return batch
+                self.unknown_fields += event.unknown_fields
+            chosen = self.chunking.get(event.key.collection)
+            self.events[event.key].append(DecodedEvent.from_record(record, event, chosen))
+        self.watch.lap("decode")
 
     def resolve(self, keys: set[DocumentKey]) -> list[DecodedEvent]:
         """Find the winner of each of the documents. Returns the upserts that have to be built: the winners, and others

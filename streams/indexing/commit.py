@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
@@ -36,46 +35,6 @@ class DocumentWriter(VectorLookup, Protocol):
     def stored_documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
     def replace(self, documents: Sequence[IndexedRows]) -> None: ...
     def store_positions(self, reached: Mapping[int, StoredPosition]) -> None: ...
-
-
-@dataclass(frozen=True)
-class IndexedBatch:
-    """What became of a batch: receipts, metrics and log line are all made from it."""
-
-    receipts: list[Receipt]
-    reached: dict[int, StoredPosition]
-    seconds: dict[str, float]
-    unknown_fields: int
-    misplaced: int = 0
-
-    @property
-    def outcomes(self) -> Counter[str]:
-        return Counter(receipt.outcome for receipt in self.receipts)
-
-    @property
-    def embedded(self) -> int:
-        return sum(receipt.embedded for receipt in self.receipts)
-
-    def count(self, metrics: WorkerMetrics) -> None:
-        for outcome, records in self.outcomes.items():
-            metrics.documents.labels(outcome).inc(records)
-        for stage, seconds in self.seconds.items():
-            metrics.stage_seconds.labels(stage).observe(seconds)
-        metrics.chunks_embedded.inc(self.embedded)
-        metrics.unknown_fields.inc(self.unknown_fields)
-        metrics.misplaced_records.inc(self.misplaced)
-
-    def line(self) -> dict[str, object]:
-        """The fields of the batch's one log line."""
-        traces = sorted({trace_id(receipt.traceparent) for receipt in self.receipts if receipt.traceparent})
-        return {
-            **self.outcomes,
-            "chunks": sum(receipt.chunks for receipt in self.receipts),
-            "embedded": self.embedded,
-            "reached": {partition: stored.offset for partition, stored in self.reached.items()},
-            "seconds": {stage: round(seconds, 4) for stage, seconds in self.seconds.items()},
-            **({"traces": traces[:LOGGED_TRACES]} if traces else {}),
-        }
 
 
 class DocumentIndexer:
@@ -125,7 +84,7 @@ class DocumentIndexer:
         not need. Nothing is stored or refused; a failure is left to the commit.
         """
         try:
-            batch = self._decode(records, {}, self._collection_settings.known)
+            batch = self._decode(records, self._collection_settings.known, {})
             await self._look_up(batch)
             batch.embedded = await self._builder.embed(batch.resolve(set(batch.events)), batch.watch)
         except Exception as error:  # noqa: BLE001 -- whatever it is, the commit knows what to do about it
@@ -175,7 +134,7 @@ class DocumentIndexer:
                 batch = prefetched
                 batch.watch.restart()
             else:
-                batch = self._decode(records, failed_alone or {}, chunking)
+                batch = self._decode(records, chunking, failed_alone or {})
             await self._build(batch)  # 2, 3, 4, 5
             watch = batch.watch
             await self._producer.send_to_dlq(batch.letters())
@@ -197,26 +156,39 @@ class DocumentIndexer:
             receipts = batch.receipts(graph_offsets, watch.seconds, self._now_ms())
             await self._producer.send_receipts(receipts)
             watch.lap("receipts")
-        indexed = IndexedBatch(receipts, reached, watch.seconds, batch.unknown_fields, batch.misplaced)
-        indexed.count(self._metrics)
-        self._log.info("indexed", **indexed.line())
+        self._report(batch, receipts, reached)
+
+    def _report(self, batch: Batch, receipts: Sequence[Receipt], reached: Mapping[int, StoredPosition]) -> None:
+        """Metrics and the batch's one log line."""
+        outcomes: Counter[str] = Counter(receipt.outcome for receipt in receipts)
+        embedded = sum(receipt.embedded for receipt in receipts)
+        for outcome, records in outcomes.items():
+            self._metrics.documents.labels(outcome).inc(records)
+        for stage, seconds in batch.watch.seconds.items():
+            self._metrics.stage_seconds.labels(stage).observe(seconds)
+        self._metrics.chunks_embedded.inc(embedded)
+        self._metrics.unknown_fields.inc(batch.unknown_fields)
+        self._metrics.misplaced_records.inc(batch.misplaced)
+        traces = sorted({trace_id(receipt.traceparent) for receipt in receipts if receipt.traceparent})
+        self._log.info(
+            "indexed",
+            **outcomes,
+            chunks=sum(receipt.chunks for receipt in receipts),
+            embedded=embedded,
+            reached={partition: stored.offset for partition, stored in reached.items()},
+            seconds={stage: round(seconds, 4) for stage, seconds in batch.watch.seconds.items()},
+            **({"traces": traces[:LOGGED_TRACES]} if traces else {}),
+        )
 
     def _decode(
         self,
         records: Sequence[SourceRecord],
-        failed_alone: Mapping[Position, Exception],
         chunking: Mapping[str, ChunkingParameters],
+        failed_alone: Mapping[Position, Exception],
     ) -> Batch:
-        return Batch.decode(
-            self._topic,
-            self._generation,
-            records,
-            self._reached,
-            self._limits,
-            failed_alone,
-            chunking,
-            self._partition_of,
-        )
+        batch = Batch(self._topic, self._generation, records, self._reached, chunking, partition_of=self._partition_of)
+        batch.decode(self._limits, failed_alone)
+        return batch
 
     async def _look_up(self, batch: Batch) -> None:
         """Take the stores' present state into the batch."""

@@ -1,4 +1,4 @@
-"""What a dead letter tells."""
+"""The headers of a dead letter."""
 
 from schemas.errors import MalformedEvent
 from streams.kafka.records import DeadLetter, SourceRecord, letter_headers, omitted_headers
@@ -8,12 +8,12 @@ def letter(error: Exception, headers: tuple[tuple[str, bytes], ...] = (), value:
     return SourceRecord(2, 41, 0, b"default/a", value, headers).dead_letter("t.documents.v1", "decode", error)
 
 
-def told(headers: list[tuple[str, bytes]]) -> dict[str, str]:
+def decoded(headers: list[tuple[str, bytes]]) -> dict[str, str]:
     return {name: value.decode() for name, value in headers}
 
 
 def test_kafka_connects_headers_say_where_it_came_from_and_why() -> None:
-    headers = told(letter_headers(letter(MalformedEvent("not_json", "It is not JSON."))))
+    headers = decoded(letter_headers(letter(MalformedEvent("not_json", "It is not JSON."))))
     assert headers == {
         "__connect.errors.topic": "t.documents.v1",
         "__connect.errors.partition": "2",
@@ -29,12 +29,12 @@ def test_kafka_connects_headers_say_where_it_came_from_and_why() -> None:
 
 
 def test_what_an_unexpected_error_says_stays_out_for_it_may_quote_the_document() -> None:
-    headers = told(letter_headers(letter(ValueError("bad value: the secret text"))))
+    headers = decoded(letter_headers(letter(ValueError("bad value: the secret text"))))
     assert headers["thalweg.reason"] == "failed"
     assert "secret" not in str(headers)
 
 
-def test_the_producers_headers_stay_and_those_of_an_earlier_burial_go() -> None:
+def test_the_producers_headers_stay_and_those_of_an_earlier_dead_letter_go() -> None:
     before = (("content-type", b"text/plain"), ("thalweg.reason", b"old"), ("__connect.errors.offset", b"7"))
     headers = letter_headers(letter(MalformedEvent("not_json", "It is not JSON."), before))
     assert headers[0] == ("content-type", b"text/plain")
@@ -43,7 +43,7 @@ def test_the_producers_headers_stay_and_those_of_an_earlier_burial_go() -> None:
 
 
 def test_a_record_that_does_not_fit_says_how_large_it_was_and_where_it_still_is() -> None:
-    headers = told(omitted_headers(letter(MalformedEvent("too_large", "Too large."), (("origin", b"x"),), b"12345")))
+    headers = decoded(omitted_headers(letter(MalformedEvent("too_large", "Too large."), (("origin", b"x"),), b"12345")))
     assert headers["thalweg.value.omitted"] == "5 bytes"
     assert headers["__connect.errors.offset"] == "41"
     assert "origin" not in headers
