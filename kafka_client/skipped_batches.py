@@ -34,9 +34,8 @@ class SkippedBatches:
     def __call__(self, batch: UnreadableBatch) -> bool:
         if self.includes(batch):
             return True
-        if (
-            self._refreshing is None or self._refreshing.done()
-        ) and time.monotonic() > self._refreshed_at + REFRESH_SECONDS:
+        is_idle = self._refreshing is None or self._refreshing.done()
+        if is_idle and time.monotonic() > self._refreshed_at + REFRESH_SECONDS:
             self._refreshing = asyncio.get_running_loop().create_task(self._refresh_or_log())
         return False
 
