@@ -1,4 +1,4 @@
-"""Which unreadable batches operators decided to skip: records of the curation topic, read when one is met."""
+"""Orders to skip unreadable batches: records of the curation topic, read when a reader finds such a batch."""
 
 import asyncio
 import time

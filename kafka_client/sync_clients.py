@@ -1,4 +1,4 @@
-"""kafka-python's clients, for code that blocks: commands, and what a process asks once in a while in a thread."""
+"""kafka-python's clients, for code that blocks: commands, and rare requests in a thread."""
 
 from collections.abc import Mapping
 from socket import socket as Socket  # noqa: N812  # a method here is called `socket`

@@ -58,7 +58,7 @@ class DocumentKey(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a record stands in `documents.v1`; written `<partition>:<offset>`."""
+    """The position of a record in `documents.v1`; written `<partition>:<offset>`."""
 
     partition: int
     offset: int

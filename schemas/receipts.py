@@ -22,9 +22,9 @@ Outcome = Literal["indexed", "unchanged", "superseded", "deleted", "dead_lettere
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`graph_offset` is the offset on the graph topic that a reader of the graph must have reached to see this record's
     effect; -1 when the record changed nothing there.
-    `message` says why a record was refused, and is NOTHING_DELETED for a tombstone that met no document.
+    `message` says why a record was refused, and is NOTHING_DELETED for a tombstone of an unknown document.
     `superseded_by` is a position, `traceparent` the record's own. `notes` are sentences about what of an indexed
-    document could not be read as it was meant.
+    document could not be read as intended.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""The text tables, read-only: pinned to versions that belong together, and replaced when the writer has gone on."""
+"""The text tables, read-only: pinned to versions that belong together, and replaced by newer ones."""
 
 import math
 from collections import Counter

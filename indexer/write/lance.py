@@ -273,7 +273,7 @@ class LanceWriter:
 
 
 def _open_table(connection: lancedb.DBConnection, name: str, schema: pa.Schema) -> Table:
-    """The table with its indexes, created as far as they are missing."""
+    """The table with its indexes; missing ones are created."""
     try:
         table = _with_columns(connection, name, schema)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Documents that come over HTTP: read from JSON, forms and raw bodies, held to the worker's rules, made into records.
+"""Documents that come over HTTP: from JSON, forms and raw bodies, checked by the worker's rules, made into records.
 
 What is refused here would have become a dead letter.
 """

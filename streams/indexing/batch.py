@@ -47,7 +47,7 @@ class Winner:
 
 
 def split(records: Sequence[SourceRecord], *, max_records: int, max_bytes: int) -> Iterator[Sequence[SourceRecord]]:
-    """Cut records into contiguous batches within both bounds; a record over the bound stands alone."""
+    """Cut records into contiguous batches within both bounds; a record over the bound is a batch of its own."""
     start, size = 0, 0
     for index, record in enumerate(records):
         if index > start and (index - start >= max_records or size + record.size_bytes > max_bytes):
@@ -149,8 +149,8 @@ class Batch:
             self.traceparents[record.position] = traceparent
 
     def letters(self) -> list[DeadLetter]:
-        """Those still to be sent. Of records that the stored positions have passed they were confirmed before these
-        were stored; but one that failed alone may have got as far as that."""
+        """The dead letters still to be sent. Those below the stored positions were confirmed before; but a record that
+        failed alone may have failed after its position was stored."""
         return [
             letter
             for (partition, offset), (_, letter) in self.refused.items()
@@ -163,7 +163,7 @@ class Batch:
                 yield Winner(key, resolution.winner, resolution.state)
 
     def changed_rows(self) -> list[IndexedRows]:
-        """The rows of all winners, and those of documents of which a record that lost stands in another partition."""
+        """The rows of all winners, and of documents with a superseded record in another partition."""
         rows = [self._row(winner) for winner in self.winners()]
         for key, resolution in self.resolutions.items():
             row = self.stored.get(key)

@@ -57,10 +57,9 @@ class DocumentIndexer:
         commit_lock: asyncio.Lock | None = None,
         partition_of: PartitionOf = unknown_partition,
     ) -> None:
-        """`reached` are the writer's positions when it was opened; nobody else writes them.
+        """`reached` are the writer's positions when it was opened, which only commits change.
 
-        `commit_lock` is held during a commit. Whoever else contributes to the graph takes it too, so that order per
-        document holds.
+        Everything that contributes to the graph takes `commit_lock`, so that order per document holds.
         """
         self._topic = topic
         self._generation = generation

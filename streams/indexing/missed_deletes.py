@@ -2,8 +2,8 @@
 
 A compacted topic keeps a tombstone for `delete.retention.ms` only. Stores that were offline for longer, or restored
 from an old copy, continue at their position and never see what was deleted in between. So at the start each partition
-is checked after the stored position: where offsets are missing that are old enough for a tombstone to be gone, the
-partition's documents are compared with the live keys of the log, and those that are not among them are deleted.
+is checked after the stored position: where offsets are missing that are old enough for a tombstone to have been
+removed, the partition's documents are compared with the live keys of the log, and those not among them are deleted.
 """
 
 import asyncio
@@ -137,7 +137,7 @@ class MissedDeletes:
         """Withdraw the documents from the graph first: their rows are what a repeated comparison finds them by."""
         rows = await self._thread.run(self._documents.stored_documents, keys)
         now_ms = self._now_ms()
-        gone = [
+        tombstones = [
             DocumentRow(
                 key=row.key,
                 version=row.version,
@@ -150,8 +150,10 @@ class MissedDeletes:
             for row in rows.values()
             if row.live and row.partition == partition and row.offset <= offset
         ]
-        await self._producer.send_contributions([(str(row.key).encode("utf-8", "surrogatepass"), None) for row in gone])
-        await self._thread.run(self._documents.replace, [IndexedRows(row) for row in gone])
+        await self._producer.send_contributions(
+            [(str(row.key).encode("utf-8", "surrogatepass"), None) for row in tombstones]
+        )
+        await self._thread.run(self._documents.replace, [IndexedRows(row) for row in tombstones])
 
     def _noted(self) -> dict[int, int]:
         """{partition: offset up to which its documents are in doubt}."""

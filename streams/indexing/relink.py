@@ -114,9 +114,9 @@ class Relinker:
                 progress = await self._link(order, progress, batch)
                 batch = []
         progress = await self._link(order, progress, batch)
-        gone = progress.of - progress.documents  # taken by compaction, for a newer one had come
+        compacted = progress.of - progress.documents  # a newer contribution replaced them
         done = progress.model_copy(
-            update={"state": "done", "documents": progress.of, "skipped": progress.skipped + gone}
+            update={"state": "done", "documents": progress.of, "skipped": progress.skipped + compacted}
         )
         await self._publish(order, done)  # 3
         self._log.info("linked again", order=order.id, **done.model_dump(exclude={"state"}))

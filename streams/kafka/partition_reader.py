@@ -20,7 +20,7 @@ class PartitionReader:
     """Reads committed records of one partition. Methods raise one of AWAY while the broker does not answer, and may be
     called again.
 
-    A batch that cannot be read stands in `unreadable` until it is skipped.
+    A batch that cannot be read is in `unreadable` until it is skipped.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class SettingsTopic(PartitionReader):
     """Partition 0 of the curation topic: its settings count before the next document. `group` only stores an offset;
     nobody joins it.
 
-    Between two calls nothing is fetched: a fetch that waits for records would hold up the question where the topic
-    ends. While a batch cannot be read nothing is indexed, for nobody knows how.
+    Between two calls nothing is fetched: a fetch that waits for records would delay the request for the end offset.
+    While a batch cannot be read nothing is indexed, since the settings are not known.
     """
 
     def __init__(self, connection: KafkaConnection, topic: str, group: str, skip: Skip, unreadable: Unreadable) -> None:

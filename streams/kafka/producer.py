@@ -86,7 +86,7 @@ class ConfirmedProducer:
         await self._send([Outgoing(self._names.curation, key, value, 0)])
 
     async def send_receipts(self, receipts: Sequence[Receipt]) -> None:
-        """Send receipts, each to the partition its source stands in. Raises BrokerRefused."""
+        """Send receipts, each to the partition of its source. Raises BrokerRefused."""
         await self._send(
             [
                 Outgoing(

@@ -68,7 +68,7 @@ def omitted_headers(letter: DeadLetter) -> list[tuple[str, bytes]]:
 
 
 GAP_HEADERS: Final = (("", b""),)
-"""Marks, by being this very object, a message that stands for offsets at which the log holds nothing that counts."""
+"""Marks, by identity, a message for offsets without a readable record."""
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class _ConsumerThread(AIOKafkaConsumerThread):
         self._unreadable[TopicPartition(*partition)] = found
 
     def _retry(self, consumer: Any, positions: Mapping[Any, int]) -> None:
-        """Let stopped partitions try again now and then; forget those that got past, or are another worker's now."""
+        """Retry stopped partitions; forget those that got past, or were assigned to another worker."""
         now = time.monotonic()
         for partition, (found, retry_at) in list(self._standing.items()):
             if partition in positions and positions[partition] <= found.last:

@@ -85,10 +85,10 @@ def progress_bars(*, shown: bool) -> Iterator[Callable[[str], Bar]]:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What was published, and what became of it; `outcomes` is None when nobody waited. `absent` are the keys of
-    deletes that met no document, `notes` {key: what could not be read as it was meant}.
+    """What was published, and its outcomes, None without waiting. `absent` are keys of deletes of unknown documents,
+    `notes` {key: what could not be read as intended}.
 
-    `seconds` are from the first record sent to the last receipt, or to the broker's last word when nobody waited.
+    `seconds` are from the first record sent to the last receipt, or to the broker's last confirmation.
     """
 
     published: int
@@ -129,7 +129,7 @@ class Loaded:
             print_line(f"token {self.token}")
 
     def _named(self, outcome: str) -> str:
-        """The outcome; of deletes that met nothing, also what they were to delete."""
+        """The outcome; with the keys for deletes of unknown documents."""
         if outcome != ABSENT:
             return outcome
         more = len(self.absent) - SHOWN_REFUSALS

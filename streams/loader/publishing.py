@@ -25,7 +25,7 @@ IN_FLIGHT_RECORDS = 1_000
 IN_FLIGHT_BYTES = 32 * 1024 * 1024
 SENT_TOGETHER_BYTES = 64 * 1024  # of a partition; the worker fetches so much at a time
 SILENT_SECONDS = 3.0
-CONNECT_MS = 40_000  # after that a broker that stands still is given up
+CONNECT_MS = 40_000  # then a broker that does not answer is given up
 CLOSE_SECONDS = 5.0
 _POLL_MS = 500
 _ADVICE = "Start one with 'thalweg up' or 'thalweg kafka'."
@@ -53,7 +53,7 @@ class Published:
 
 @dataclass
 class Followed:
-    """What became of the published records, by their receipts; `absent` are keys of deletes that met no document, which
+    """What became of the published records, by their receipts; `absent` are keys of deletes of unknown documents, which
     `outcomes` counts under ABSENT and not as deleted, `noted` the receipts with notes."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -144,7 +144,7 @@ def open_receipts(kafka: KafkaSettings, connection: KafkaConnection) -> Iterator
 @contextmanager
 def _reaching(connection: KafkaConnection) -> Iterator[None]:
     with announcing_a_wait(connection):
-        require_answer(connection, _ADVICE, seconds=CONNECT_MS / 1000)  # one try: kafka-python goes on trying
+        require_answer(connection, _ADVICE, seconds=CONNECT_MS / 1000)  # one try: kafka-python retries without end
         try:
             yield
         except (KafkaError, OSError) as error:
