@@ -6,10 +6,11 @@ from typing import NamedTuple
 import pyarrow.compute as pc
 
 from indexer.generations import Generation
-from indexer.lance_connection import connect, store_errors
+from indexer.lance_connection import checkout_latest, connect, store_errors
 from indexer.read.kuzu import newest_intact_snapshot
 from indexer.read.lance import stored_positions
-from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS
+from indexer.read.rows import rows_with
+from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, document_rows
 from schemas.generations import GenerationComparison, StoreCounts
 
 NAMED = 20
@@ -88,3 +89,27 @@ def _contents(generation: Generation) -> _Contents:
         statements=graph.statements if graph else 0,
     )
     return _Contents(counts, known, {partition: stored.offset for partition, stored in positions.items()})
+
+
+class EarlierOutcomes:
+    """What became of records in an earlier generation that is written to meanwhile."""
+
+    def __init__(self, generation: Generation) -> None:
+        with store_errors(f"open the tables in {generation.lance_dir}"):
+            connection = connect(generation.lance_dir)
+            self._positions = connection.open_table(POSITIONS)
+            self._documents = connection.open_table(DOCUMENTS)
+
+    def refused(self, partition: int, offset: int, key: bytes | None) -> bool:
+        """Whether it has read the record and holds no document from it: it was refused there too, or superseded.
+
+        Raises TransientStoreError.
+        """
+        checkout_latest(self._positions)
+        reached = stored_positions(self._positions).get(partition)
+        if reached is None or reached.offset < offset:
+            return False
+        checkout_latest(self._documents)
+        name = (key or b"").decode("utf-8", "replace")
+        rows = [row for table in rows_with(self._documents, "key", [name], None) for row in document_rows(table)]
+        return not any((row.partition, row.offset) == (partition, offset) for row in rows)

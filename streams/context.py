@@ -11,21 +11,13 @@ from typing import Any
 import faust
 import structlog
 
-from indexer.embedding.encoder import Encoder, load_encoder, load_matching_encoder, names_model_of
+from indexer.embedding.encoder import Encoder
 from indexer.errors import EncoderUnavailable
 from indexer.generations import (
     Generation,
-    Manifest,
     current_generation,
-    current_manifest,
-    make_generation,
-    new_generation_name,
-    open_generation,
-    read_manifest,
     republish_advice,
 )
-from indexer.pipeline import EXTRACTOR_VERSION
-from indexer.read.known_vectors import EarlierVectors, same_vectors
 from indexer.read.kuzu import latest_snapshot
 from indexer.runtime.resources import trim_memory_periodically
 from indexer.schema import StoredPosition
@@ -42,6 +34,7 @@ from streams.agents.graph import GraphAgent
 from streams.agents.provenance import ProvenanceAgent
 from streams.faust_app import build_app, group_name, until_crashed
 from streams.generations.build import BuildMonitor
+from streams.generations.role import WorkerRole
 from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.commit import DocumentIndexer
 from streams.indexing.embed import PROBE, DocumentBuilder, EncoderThread, VectorLookup
@@ -60,7 +53,7 @@ from streams.runtime.retry import Retrier, retry_for
 from streams.runtime.snapshots import Snapshots, SnapshotSchedule
 from streams.runtime.store_thread import StoreThread
 from streams.runtime.watchdog import KafkaLog, Watchdog
-from streams.settings import CHUNKING_FIELDS, ChunkingSettings, WorkerSettings
+from streams.settings import WorkerSettings
 from streams.supervisor.data_directory import WORKER_LOCK, locked, make_directory
 
 _POLL_SECONDS = 0.25
@@ -88,15 +81,12 @@ class WorkerContext:
     def __init__(self, settings: WorkerSettings, build: str | None = None) -> None:
         """`build` names the generation to build beside the live one, which is run else."""
         self._settings = settings
-        self._build = build
-        self._data_dir = settings.storage.data_dir.absolute()
-        self._chunking = settings.chunking
+        self._role = WorkerRole(settings, build)
         self._names = TopicNames(settings.kafka.topic_prefix)
         self._metrics = WorkerMetrics()
         self._health = Health(["kafka", "encoder", "stores", "partitions"])
         self._progress = Progress()
-        folder = self._data_dir if build is None else Generation(self._data_dir, build).root
-        self.heartbeat = Heartbeat(make_directory(folder), self._health, self._progress)
+        self.heartbeat = Heartbeat(make_directory(self._role.folder), self._health, self._progress)
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_loading_encoder = False
         self._skipped = SkippedBatches(lambda: settings.kafka, self._names.curation)
@@ -116,7 +106,10 @@ class WorkerContext:
         parsers = Parsers.open(self._settings)
         self._cleanup.push_async_callback(parsers.close)
         encoder, _, _ = await asyncio.gather(self._load_encoder(), self._find_broker(), parsers.warm_up())
-        generation = await self._open_generation(encoder)
+        generation = self._role.open_generation(encoder)
+        if (note := self._role.note()) is not None:
+            self._health.note_for_good(note)
+        await retry_for(_LOCK_SECONDS, lambda: self._lock(generation), InUse, every_seconds=_POLL_SECONDS)
         topics = await topics_of_generation(self._settings.kafka, self._settings.kafka, generation)
         for report in topics.values():
             if report.differences:
@@ -139,7 +132,7 @@ class WorkerContext:
         self._run(until_crashed(app))
         self._run(trim_memory_periodically())
         await app.start()
-        if self._build is not None:
+        if self._role.build is not None:
             self._run(self._build_monitor(generation, stores, snapshots, watchdog, partitions).run())
         self._log.info(
             "worker started",
@@ -171,8 +164,7 @@ class WorkerContext:
         """Loaded, and its first text encoded, which takes longest. Nothing can end the thread this runs in."""
         self.is_loading_encoder = True
         try:
-            load = load_matching_encoder if self._build is None else load_encoder
-            encoder = load(self._settings.embedding, current_manifest(self._data_dir))
+            encoder = self._role.load_encoder()
             encoder.encode([PROBE])
         finally:
             self.is_loading_encoder = False
@@ -191,44 +183,9 @@ class WorkerContext:
         await retry_for(timeout, look, Unreachable, every_seconds=_POLL_SECONDS)
         self._health.up("kafka")
 
-    async def _open_generation(self, encoder: Encoder) -> Generation:
-        """The live one, as it was made: other settings are for the next one. Or the one to build."""
-        stored = current_manifest(self._data_dir)
-        if self._build is not None:
-            generation = make_generation(self._data_dir, self._manifest(encoder))
-        else:
-            if stored is not None:
-                self._chunking = ChunkingSettings(**{name: getattr(stored, name) for name in CHUNKING_FIELDS})
-            generation = open_generation(self._data_dir, self._manifest(encoder))
-            if stored is not None and (other := self._other_settings(stored)):
-                self._health.note_for_good(
-                    f"The settings ask for another {other} than generation {stored.generation} was made with, which "
-                    "goes on as it is: 'thalweg rebuild' makes the next one by them and switches to it."
-                )
-        await retry_for(_LOCK_SECONDS, lambda: self._lock(generation), InUse, every_seconds=_POLL_SECONDS)
-        return generation
-
     async def _lock(self, generation: Generation) -> None:
         """The worker that built it may still be closing it."""
         self._cleanup.enter_context(locked(generation.root, WORKER_LOCK, "worker"))
-
-    def _other_settings(self, stored: Manifest) -> str:
-        """What of the settings is not as the stored generation was made; empty where all is."""
-        embedding = self._settings.embedding
-        other_model = not names_model_of(embedding, stored)
-        other_chunks = self._settings.chunking != self._chunking
-        return " and another ".join(["model"] * other_model + ["size of chunks and passages"] * other_chunks)
-
-    def _manifest(self, encoder: Encoder) -> Manifest:
-        return Manifest(
-            generation=self._build or new_generation_name(self._data_dir),
-            embedding_provider=encoder.provider,
-            embedding_model=encoder.model,
-            embedding_digest=encoder.digest,
-            dimension=encoder.dimension,
-            extractor=EXTRACTOR_VERSION,
-            **self._chunking.model_dump(),
-        )
 
     async def _open_stores(self, generation: Generation, dimension: int) -> _Stores:
         lance, kuzu = self._store_thread("lance"), self._store_thread("kuzu")
@@ -294,15 +251,17 @@ class WorkerContext:
     ) -> None:
         names, worker = self._names, self._settings.worker
         graph_topic = names.graph(generation.name)
-        producer = ConfirmedProducer(app.producer, names, generation.name, self._metrics, self._progress)
+        is_new = self._role.is_new_letter(generation, names.documents)
+        producer = ConfirmedProducer(app.producer, names, generation.name, self._metrics, self._progress, is_new=is_new)
         collection_settings = self._collection_settings(producer)
-        builder = self._builder(parsers, encoder, self._vectors(generation, stores), stores, collection_settings)
+        vectors = self._role.vectors(generation, stores.vectors)
+        builder = self._builder(parsers, encoder, vectors, stores, collection_settings)
         partition_of = murmur2_partition(topics[names.documents].partitions)
         indexer = self._indexer(generation, stores, producer, collection_settings, builder, partition_of)
         missed_deletes = self._missed_deletes(generation, stores, producer)
         await missed_deletes.find(stores.reached, topics[names.documents].delete_retention_ms)
         self._run(missed_deletes.delete())
-        if self._build is None:  # all that is built is linked by the rules of now
+        if self._role.build is None:  # all that is built is linked by the rules of now
             self._run(self._relinker(graph_topic, stores, producer, collection_settings).run())
 
         pace = CommitPace(worker.gather_seconds)
@@ -387,15 +346,6 @@ class WorkerContext:
             feeding_stage=documents.STAGE,
         )
 
-    def _vectors(self, generation: Generation, stores: _Stores) -> VectorLookup:
-        """Where vectors are looked up before a text is encoded: in a build also where the earlier ones are."""
-        live = current_generation(self._data_dir)
-        if self._build is None or live is None or live.name == generation.name:
-            return stores.vectors
-        if not same_vectors(read_manifest(live), read_manifest(generation)):
-            return stores.vectors
-        return EarlierVectors(live, stores.vectors.known_vectors)
-
     def _build_monitor(
         self, generation: Generation, stores: _Stores, snapshots: Snapshots, watchdog: Watchdog, partitions: int
     ) -> BuildMonitor:
@@ -411,7 +361,7 @@ class WorkerContext:
 
         return BuildMonitor(
             generation=generation,
-            base=current_generation(self._data_dir),
+            base=current_generation(self._role.data_dir),
             documents_log=documents_log,
             progress=self._progress,
             lag_seconds=lambda: (watchdog.lag_seconds or {}).get(documents.STAGE),
@@ -431,7 +381,7 @@ class WorkerContext:
         encoder_thread = EncoderThread(encoder, self._metrics, self._progress)
         self._cleanup.push_async_callback(asyncio.to_thread, encoder_thread.close)
         return DocumentBuilder(
-            Preparer(parsers, encoder_thread, self._chunking.parameters()).prepare,
+            Preparer(parsers, encoder_thread, self._role.chunking.parameters()).prepare,
             encoder_thread,
             stores.lance,
             vectors,
@@ -449,7 +399,7 @@ class WorkerContext:
             self._progress.unreadable,
         )
         self._cleanup.push_async_callback(settings_topic.close)
-        chunking = self._chunking.parameters()
+        chunking = self._role.chunking.parameters()
         return CollectionSettings(
             self._names.curation, settings_topic, producer, chunking, self._retrier("kafka", *AWAY)
         )

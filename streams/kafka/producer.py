@@ -1,7 +1,7 @@
 """What the worker sends, each with the broker's confirmation, for as long as it takes."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,6 +19,9 @@ from streams.runtime.retry import Retrier
 _FIRST_WAIT_SECONDS = 0.2
 _AWAY = (KafkaError, ProducerSendError, NotReady, OSError)
 _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
+
+
+IsNew = Callable[[DeadLetter], Awaitable[bool]]
 
 
 class SentTo(Protocol):
@@ -70,7 +73,10 @@ class ConfirmedProducer:
         progress: Progress,
         *,
         first_wait_seconds: float = _FIRST_WAIT_SECONDS,
+        is_new: IsNew | None = None,
     ) -> None:
+        """Dead letters are sent where `is_new` says so; all without it."""
+        self._is_new = is_new
         self._producer = producer
         self._names = names
         self._graph_topic = names.graph(generation)
@@ -101,6 +107,8 @@ class ConfirmedProducer:
 
     async def send_to_dlq(self, letters: Sequence[DeadLetter]) -> None:
         """Send dead letters: key, bytes and partition as they came; empty where the topic does not take the size."""
+        if self._is_new is not None:
+            letters = [letter for letter in letters if await self._is_new(letter)]
         topic = self._names.dead_letters
         whole = [Outgoing(topic, each.key, each.value, each.partition, letter_headers(each)) for each in letters]
         confirmed: dict[int, int] = {}

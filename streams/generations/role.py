@@ -1,0 +1,110 @@
+"""Which generation a worker runs, and how: the live one as it was made, or the next one by the settings of now."""
+
+import asyncio
+from functools import cached_property
+from pathlib import Path
+
+from indexer.comparison import EarlierOutcomes
+from indexer.embedding.encoder import Encoder, load_encoder, load_matching_encoder, names_model_of
+from indexer.errors import TransientStoreError
+from indexer.generations import (
+    Generation,
+    Manifest,
+    current_generation,
+    current_manifest,
+    make_generation,
+    new_generation_name,
+    open_generation,
+    read_manifest,
+)
+from indexer.pipeline import EXTRACTOR_VERSION
+from indexer.read.known_vectors import EarlierVectors, same_vectors
+from streams.indexing.embed import VectorLookup
+from streams.kafka.producer import IsNew
+from streams.kafka.records import DeadLetter
+from streams.settings import CHUNKING_FIELDS, ChunkingSettings, WorkerSettings
+
+
+class WorkerRole:
+    """`build` names the generation that is built beside the live one; None for the worker that runs the live one."""
+
+    def __init__(self, settings: WorkerSettings, build: str | None) -> None:
+        self.build = build
+        self.data_dir: Path = settings.storage.data_dir.absolute()
+        self._settings = settings
+
+    @cached_property
+    def _stored(self) -> Manifest | None:
+        return current_manifest(self.data_dir)
+
+    @property
+    def folder(self) -> Path:
+        """Where the worker's state is written."""
+        return self.data_dir if self.build is None else Generation(self.data_dir, self.build).root
+
+    @property
+    def chunking(self) -> ChunkingSettings:
+        if self.build is not None or self._stored is None:
+            return self._settings.chunking
+        return ChunkingSettings(**{name: getattr(self._stored, name) for name in CHUNKING_FIELDS})
+
+    def load_encoder(self) -> Encoder:
+        """Raises what `indexer.embedding.encoder.load_encoder` raises."""
+        load = load_matching_encoder if self.build is None else load_encoder
+        return load(self._settings.embedding, self._stored)
+
+    def open_generation(self, encoder: Encoder) -> Generation:
+        """The first one of a data directory is made. Raises IncompatibleGeneration where this program cannot go on with
+        it."""
+        manifest = Manifest(
+            generation=self.build or new_generation_name(self.data_dir),
+            embedding_provider=encoder.provider,
+            embedding_model=encoder.model,
+            embedding_digest=encoder.digest,
+            dimension=encoder.dimension,
+            extractor=EXTRACTOR_VERSION,
+            **self.chunking.model_dump(),
+        )
+        return (open_generation if self.build is None else make_generation)(self.data_dir, manifest)
+
+    def note(self) -> str | None:
+        """What the settings ask for and the live generation was not made with."""
+        stored = self._stored
+        if self.build is not None or stored is None:
+            return None
+        differing = ["model"] * (not names_model_of(self._settings.embedding, stored))
+        differing += ["size of chunks and passages"] * (self._settings.chunking != self.chunking)
+        if not differing:
+            return None
+        return (
+            f"The settings ask for another {' and another '.join(differing)} than generation {stored.generation} was "
+            "made with, which goes on as it is: 'thalweg rebuild' makes the next one by them and switches to it."
+        )
+
+    def vectors(self, generation: Generation, own: VectorLookup) -> VectorLookup:
+        """Where vectors are looked up before a text is encoded: in a build also where the earlier ones are."""
+        earlier = self._earlier(generation)
+        if earlier is None or not same_vectors(read_manifest(earlier), read_manifest(generation)):
+            return own
+        return EarlierVectors(earlier, own.known_vectors)
+
+    def is_new_letter(self, generation: Generation, documents_topic: str) -> IsNew | None:
+        """Which dead letters of a build the live generation has not sent already; None for all."""
+        earlier = self._earlier(generation)
+        if earlier is None:
+            return None
+        outcomes = EarlierOutcomes(earlier)
+
+        async def is_new(letter: DeadLetter) -> bool:
+            if letter.topic != documents_topic:
+                return True
+            try:
+                return not await asyncio.to_thread(outcomes.refused, letter.partition, letter.offset, letter.key)
+            except TransientStoreError:
+                return True
+
+        return is_new
+
+    def _earlier(self, generation: Generation) -> Generation | None:
+        live = current_generation(self.data_dir)
+        return None if self.build is None or live is None or live.name == generation.name else live

@@ -1,0 +1,100 @@
+"""What a build takes over from the live generation, and how the two compare."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from indexer.comparison import EarlierOutcomes, compare_generations
+from indexer.generations import Generation
+from indexer.read.known_vectors import EarlierVectors
+from indexer.schema import StoredPosition
+from indexer.write.lance import LanceWriter
+from indexer.write.lance_rows import IndexedRows
+from tests.support.fixtures.text_rows import DIMENSION, document, tombstone
+
+
+class Filled:
+    """A generation with documents up to an offset of partition 0."""
+
+    def __init__(self, data_dir: Path, name: str) -> None:
+        self.generation = Generation(data_dir, name)
+        self.writer = LanceWriter.open(self.generation, DIMENSION)
+
+    def fill(self, documents: Sequence[IndexedRows], reached: int) -> None:
+        self.writer.replace(documents)
+        self.writer.store_positions({0: StoredPosition(reached, reached, 0)})
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Filled]:
+    made = Filled(tmp_path, "g0001-aaaaaa")
+    yield made
+    made.writer.close()
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Iterator[Filled]:
+    made = Filled(tmp_path, "g0002-bbbbbb")
+    yield made
+    made.writer.close()
+
+
+def test_vectors_of_both_generations_are_found_by_their_text(live: Filled, build: Filled) -> None:
+    old, new = document("a", "A text of before"), document("b", "A text of now")
+    live.fill([old], 0)
+    build.fill([new], 1)
+    vectors = EarlierVectors(live.generation, build.writer.known_vectors)
+    found = vectors.known_vectors([*old.hashes, *new.hashes, "0" * 32])
+    assert found.keys() == {*old.hashes, *new.hashes}
+    np.testing.assert_array_equal(found[old.hashes[0]], old.vectors[0])
+    later = document("c", "A text that came meanwhile", offset=2)
+    live.fill([later], 2)
+    assert vectors.known_vectors(later.hashes).keys() == set(later.hashes)
+
+
+def test_an_earlier_generation_that_is_gone_spares_nothing_and_breaks_nothing(tmp_path: Path, build: Filled) -> None:
+    new = document("b", "A text of now")
+    build.fill([new], 1)
+    gone = EarlierVectors(Generation(tmp_path, "g0000-cccccc"), build.writer.known_vectors)
+    assert gone.known_vectors([*new.hashes, "0" * 32]).keys() == set(new.hashes)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "missing", "unexpected"),
+    [
+        ([document("a", "x", offset=3)], [document("a", "x", offset=3)], (), ()),
+        ([document("a", "x", offset=3)], [], ("default/a",), ()),
+        ([], [document("a", "x", offset=3)], (), ("default/a",)),
+        ([document("a", "x", offset=3)], [tombstone("a", offset=4)], ("default/a",), ()),
+        ([document("a", "x", offset=3)], [tombstone("a", offset=8)], (), ()),
+        ([document("a", "x", offset=9)], [], (), ()),
+    ],
+    ids=["same", "missing", "unexpected", "deleted wrongly", "deleted later", "not yet read"],
+)
+def test_documents_are_compared_as_far_as_both_have_read(
+    live: Filled,
+    build: Filled,
+    before: list[IndexedRows],
+    after: list[IndexedRows],
+    missing: tuple[str, ...],
+    unexpected: tuple[str, ...],
+) -> None:
+    live.fill(before, 5 if not before or before[0].row.offset < 9 else 9)
+    build.fill(after, 5 if not after or after[0].row.offset < 8 else 8)
+    compared = compare_generations(live.generation, build.generation)
+    assert (compared.missing, compared.unexpected) == (missing, unexpected)
+    assert compared.same_documents == (not missing and not unexpected)
+    assert compared.earlier.documents == len(before)
+
+
+def test_what_the_live_generation_refused_too_is_no_news(live: Filled) -> None:
+    live.fill([document("a", "x", offset=3)], 5)
+    outcomes = EarlierOutcomes(live.generation)
+    assert outcomes.refused(0, 4, b"default/b")
+    assert outcomes.refused(0, 2, b"\xff")
+    assert not outcomes.refused(0, 3, b"default/a")  # it could index it
+    assert not outcomes.refused(0, 6, b"default/b")  # it has not read it
+    live.fill([], 6)
+    assert outcomes.refused(0, 6, b"default/b")
