@@ -1,4 +1,4 @@
-"""Which generation a worker runs, and how: the live one as it was made, or the next one by the settings of now."""
+"""Which generation a worker runs, and how: the live one, or another one beside it; as it was made, if it was."""
 
 import asyncio
 from functools import cached_property
@@ -35,7 +35,11 @@ class WorkerRole:
 
     @cached_property
     def _stored(self) -> Manifest | None:
-        return current_manifest(self.data_dir)
+        """What the generation was made with; None for one that has yet to be made."""
+        if self.build is None:
+            return current_manifest(self.data_dir)
+        generation = Generation(self.data_dir, self.build)
+        return read_manifest(generation) if generation.manifest_path.exists() else None
 
     @property
     def folder(self) -> Path:
@@ -44,14 +48,18 @@ class WorkerRole:
 
     @property
     def chunking(self) -> ChunkingSettings:
-        if self.build is not None or self._stored is None:
+        """As it was made with; by the settings, where it has yet to be made."""
+        if self._stored is None:
             return self._settings.chunking
         return ChunkingSettings(**{name: getattr(self._stored, name) for name in CHUNKING_FIELDS})
 
     def load_encoder(self) -> Encoder:
         """Raises what `indexer.embedding.encoder.load_encoder` raises."""
-        load = load_matching_encoder if self.build is None else load_encoder
-        return load(self._settings.embedding, self._stored)
+        if self._stored is not None:
+            return load_matching_encoder(self._settings.embedding, self._stored)
+        return load_encoder(
+            self._settings.embedding, current_manifest(self.data_dir)
+        )  # `auto` is what the live one has
 
     def open_generation(self, encoder: Encoder) -> Generation:
         """The first one of a data directory is made. Raises IncompatibleGeneration where this program cannot go on with
