@@ -1,8 +1,8 @@
 """Dead letters: how they name what was wrong in their headers, and how they are shown.
 
 The headers are Kafka Connect's (`DeadLetterQueueReporter` in Apache Kafka), so that its tools read them, and
-`thalweg.reason`. A record that was redriven carries `thalweg.attempts`, a JSON list of its earlier dead letters, and so
-does the dead letter it becomes when it fails again.
+`thalweg.reason`, one of `schemas.errors.DeadLetterReason`. A record that was redriven carries `thalweg.attempts`, a
+JSON list of its earlier dead letters, and so does the dead letter it becomes when it fails again.
 
 An order to skip an unreadable batch is a record of the curation topic with the key
 `<topic>/skip/<partition>:<first>-<last>`. Its value, JSON, repeats it for people, with the reason; a null value takes
