@@ -151,8 +151,8 @@ class SearchPool:
         return crowded and now - self._searched[1] >= STEADY_SECONDS and now >= self._no_fork_before
 
     async def _fork(self, request: SearchRequest, snapshot: Snapshot, encoder: ServedEncoder) -> None:
-        """Fork one more worker and probe it by the question that asked for it, in all channels: the request itself may
-        be malformed, or need no vector."""
+        """Fork one more worker and probe it by this question in all channels: the request itself may be malformed, or
+        need no vector."""
         if self._workers_snapshot is not snapshot:
             self._retire()
             self._workers_snapshot = snapshot

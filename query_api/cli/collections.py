@@ -79,7 +79,7 @@ def follow_tombstones(
     """Wait until searches show none of the documents, by text or by the graph; `advance` is called for each that is
     gone from the text tables.
 
-    A partition keeps its order, so the newest tombstone of each stands for those before it. Raises Failure when nothing
+    A partition keeps its order, so the newest tombstone of each covers those before it. Raises Failure when nothing
     moves for `timeout_seconds`.
     """
     newest: dict[int, tuple[str, Token]] = {}
@@ -194,7 +194,7 @@ def collection_chunking(
     sent from then on."""
     from query_api.cli.display import show_chunking
 
-    asked: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "parent_characters": parent_characters,
         "parent_overlap": parent_overlap,
         "child_characters": child_characters,
@@ -202,7 +202,7 @@ def collection_chunking(
         "method": method,
         "language": language,
     }
-    answer, changed = collection_setting(collection, "chunking", asked, reset=reset, url=url, data_dir=data_dir)
+    answer, changed = collection_setting(collection, "chunking", parameters, reset=reset, url=url, data_dir=data_dir)
     if as_json:
         print_json(answer)
     elif changed:
@@ -286,11 +286,11 @@ def note_if_empty(collection: str, answer: dict[str, Any]) -> None:
 
 
 def collection_setting(
-    collection: str, setting: str, asked: dict[str, Any], *, reset: bool, url: str | None, data_dir: Path | None
+    collection: str, setting: str, parameters: dict[str, Any], *, reset: bool, url: str | None, data_dir: Path | None
 ) -> tuple[dict[str, Any], bool]:
     """The answer to reading, choosing or resetting a collection's setting, and whether that changes it. Raises
     WrongSetting for a choice with `reset`."""
-    choice = {name: value for name, value in asked.items() if value is not None}
+    choice = {name: value for name, value in parameters.items() if value is not None}
     if reset and choice:
         raise WrongSetting("--reset goes back to the defaults: give no other option with it.")
     path = collection_path(collection, setting)
@@ -324,8 +324,8 @@ def collection_linking(
     indexed from then on, and with `thalweg relink` to all."""
     within = (next_chunk, next_chunk_raise, similar_above, similar, related_above, related, max_related)
     values = (*within, similar_across, max_across)
-    asked = dict(zip(LINKING_RULES, values, strict=True))
-    answer, changed = collection_setting(collection, "linking", asked, reset=reset, url=url, data_dir=data_dir)
+    parameters = dict(zip(LINKING_RULES, values, strict=True))
+    answer, changed = collection_setting(collection, "linking", parameters, reset=reset, url=url, data_dir=data_dir)
     if as_json:
         print_json(answer)
     elif changed:

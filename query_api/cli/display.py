@@ -240,7 +240,7 @@ def _size(letter: JSONObject) -> str:
 
 
 def worker_text(worker: JSONObject) -> str:
-    """In a few words; what there is to do about it stands in the notes."""
+    """In a few words; what there is to do about it is in the notes."""
     crashes = worker["crashes_in_ten_minutes"]
     text = str(worker["state"]).replace("_", " ")
     if worker["state"] not in ("running", "never_seen"):
@@ -263,7 +263,7 @@ def lag_text(status: JSONObject) -> str:
 
 def marked_text(hit: JSONObject) -> str:
     """Markup for one line of some SNIPPET_CHARACTERS of a hit's text, its answer among them: words of the question are
-    bold, what stands around the answer is dim."""
+    bold, the text around the answer is dim."""
     text, answer = hit["text"], hit.get("answer")
     first, last = _around(text, answer)
     bold = [(span["start"], span["end"]) for span in hit.get("highlights", ())]

@@ -149,7 +149,7 @@ def _kept(collections: Iterable[str]) -> str:
 
 
 def _make_folder(out: Path) -> None:
-    """Before anything is asked, so that an hour's figures are not lost for want of a place."""
+    """Before any search, so that an hour's figures are not lost for want of a folder."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:

@@ -154,20 +154,20 @@ def kind_results(
     questions: Sequence[Question], approaches: Sequence[Approach], values: Values
 ) -> tuple[KindResult, ...]:
     """For each kind of question, in the order they first come; none where no question names its kind."""
-    places: dict[str, list[int]] = {}
-    for place, question in enumerate(questions):
+    rows_of: dict[str, list[int]] = {}
+    for row, question in enumerate(questions):
         if isinstance(kind := (question.metadata or {}).get(KIND), str):
-            places.setdefault(kind, []).append(place)
+            rows_of.setdefault(kind, []).append(row)
     return tuple(
         _kind_result(
             kind,
             approaches,
             {
-                approach: {name: [of[place] for place in at] for name, of in measures.items()}
+                approach: {name: [of[row] for row in rows] for name, of in measures.items()}
                 for approach, measures in values.items()
             },
         )
-        for kind, at in places.items()
+        for kind, rows in rows_of.items()
     )
 
 

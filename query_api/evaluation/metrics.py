@@ -95,7 +95,7 @@ def _distinct(documents: Sequence[str]) -> list[str]:
 def thresholds(answers: Sequence[Sequence[tuple[float, bool]]]) -> tuple[Threshold, ...]:
     """Of (score, whether the hit is relevant) of each question's hits; none where there is no hit.
 
-    The scores of two approaches are on scales of their own, so thresholds stand at quantiles of the approach's own.
+    The scores of two approaches are on scales of their own, so thresholds are quantiles of the approach's own.
     """
     hits = [hit for answer in answers for hit in answer]
     if not hits:

@@ -158,7 +158,7 @@ class KindResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CollectionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """`documents` and `questions` count those of the folder, `asked` the questions that were put.
+    """`documents` and `questions` count those of the folder, `asked` the questions that were searched.
 
     `unfilled` documents have neither text nor title and were not published; `title_only` ones have no text. `loaded`
     describes the collection in the service, which a pool shares. `kinds` and `against_baselines` may be empty.
@@ -196,7 +196,7 @@ class ServiceFacts(msgspec.Struct, frozen=True):
 
 
 class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
-    """`group` is what a hit stands for; `made_at` is RFC 3339."""
+    """`group` is the unit of a hit; `made_at` is RFC 3339."""
 
     made_at: str
     service: ServiceFacts

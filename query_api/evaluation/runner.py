@@ -16,8 +16,15 @@ import msgspec
 from query_api.client import ServiceClient
 from query_api.evaluation.aggregation import Experiment, collection_result, not_measured, predictions
 from query_api.evaluation.approaches import WITHOUT_RERANKER, Approach
-from query_api.evaluation.corpus import already_loaded, corpus_of, load, served_id
-from query_api.evaluation.datasets import LabelledCollection, Question, spread_out
+from query_api.evaluation.datasets import (
+    LabelledCollection,
+    Question,
+    already_loaded,
+    corpus_of,
+    load,
+    served_id,
+    spread_out,
+)
 from query_api.evaluation.metrics import require_ir_measures
 from query_api.evaluation.results import Answer, Evaluation, Loaded, ServiceFacts
 from query_api.evaluation.statistics import LEVEL, RESAMPLES
@@ -53,7 +60,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return {"q": text, "k": self.k, **scope, **WITHOUT_RERANKER, **approach.parameters}
 
 
-class _Answered(NamedTuple):
+class _Responses(NamedTuple):
     """The answers to one collection's questions, {approach: one for each}, and which approaches have figures."""
 
     experiment: Experiment
@@ -75,8 +82,8 @@ def evaluate(plan: Plan, client: ServiceClient, begin: Progress = no_progress) -
         raise WrongSetting("--pool loads into a collection and --within takes one as it is: give one of the two.")
     status = client.get("/v1/status")
     loaded = _load(plan, client, begin)  # 1
-    answered = [  # 2
-        _answered(plan, client, _experiment(plan, collection, into), begin)
+    responses = [  # 2
+        _search_all(plan, client, _experiment(plan, collection, into), begin)
         for collection, into in zip(plan.collections, loaded, strict=True)
     ]
     predicted = [
@@ -84,7 +91,7 @@ def evaluate(plan: Plan, client: ServiceClient, begin: Progress = no_progress) -
             approach.name: predictions(each.answers[approach.name], each.experiment.judgements)
             for approach in each.measured
         }
-        for each in answered
+        for each in responses
     ]
     results = [  # 3
         collection_result(
@@ -98,7 +105,7 @@ def evaluate(plan: Plan, client: ServiceClient, begin: Progress = no_progress) -
                 for name in predicted[number]
             },
         )
-        for number, each in enumerate(answered)
+        for number, each in enumerate(responses)
     ]
     return Evaluation(
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -144,7 +151,7 @@ def _experiment(plan: Plan, collection: LabelledCollection, loaded: Loaded) -> E
     )
 
 
-def _answered(plan: Plan, client: ServiceClient, experiment: Experiment, begin: Progress) -> _Answered:
+def _search_all(plan: Plan, client: ServiceClient, experiment: Experiment, begin: Progress) -> _Responses:
     """The approaches of a question take turns at being first, since the first one finds the question's texts cold."""
     into, questions = experiment.loaded.collection, experiment.questions
     approaches, not_offered = offered_approaches(client, plan, into, questions[0])
@@ -157,7 +164,7 @@ def _answered(plan: Plan, client: ServiceClient, experiment: Experiment, begin: 
             advance(1)
     missing = not_measured(approaches, answers)
     measured = tuple(approach for approach in approaches if approach.name not in missing)
-    return _Answered(experiment, measured, answers, not_offered, missing)
+    return _Responses(experiment, measured, answers, not_offered, missing)
 
 
 def offered_approaches(

@@ -172,7 +172,7 @@ def _restriction(text: str) -> re.Match[str] | None:
 
 
 def _span(match: re.Match[str], now: datetime) -> tuple[datetime, datetime]:
-    """The first moment of a time and the one behind its last. What reaches up to now ends with today."""
+    """(start, exclusive end) of a time. What reaches up to now ends with today."""
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     tomorrow = today + timedelta(days=1)
     if match["number"] or match["past"]:

@@ -3,8 +3,8 @@ tall is Y?`.
 
 By the forms of English questions alone, without a parser, and on the side of caution: what may as well be a relative
 clause (`the actor who was born in A and who played B`), the second half of a predicate (`Who wrote and directed X?`), a
-name (`Romeo and Juliet`), or a question that needs the one before to be understood (`and when did it end?`) stays with
-what it stands beside.
+name (`Romeo and Juliet`), or a question that needs the one before to be understood (`and when did it end?`) is not
+split off.
 """
 
 import re
@@ -77,7 +77,7 @@ def _is_question(clause: str) -> bool:
 
 
 def _is_independent(rest: str, before: str, *, after_comma: bool) -> bool:
-    """Whether what stands behind a conjunction begins a question that can be understood without the one before."""
+    """Whether the text after a conjunction begins a question that can be understood without the one before."""
     written = list(_until_next(rest))
     words = [word.lower() for word in written]
     if len(words) < MIN_WORDS or written[0] != words[0]:
@@ -102,7 +102,7 @@ def _is_independent(rest: str, before: str, *, after_comma: bool) -> bool:
 def _may_be_of_the_same(words: Sequence[str], earlier: Sequence[str], *, after_comma: bool) -> bool:
     """Whether words that begin as the question before them may tell more of what that one asks for.
 
-    Not what asks by its order of words (`and when was the bridge opened`), nor, behind a comma, what follows a deed:
+    Not a question by its word order (`and when was the bridge opened`), nor, after a comma, what follows a deed:
     `Who designed Alpha, and who installed the lamps?`, but `Who was the writer of Alpha, and who died in 2007?`
     """
     if words[0] in ("when", "where"):
@@ -113,7 +113,7 @@ def _may_be_of_the_same(words: Sequence[str], earlier: Sequence[str], *, after_c
 
 
 def _is_cased(text: str) -> bool:
-    """Whether a word behind the first one has a capital, as names do where they are written with care."""
+    """Whether a word after the first one has a capital, as names do where they are written with care."""
     return any(not word.islower() and not word.isdecimal() for word in _words(text)[1:])
 
 

@@ -45,7 +45,7 @@ ASKING = FINDING | word_set(
 # Fields that say what a document is about, which its text says better.
 TOPICAL = word_set("keyword keywords tag tags topic topics subject subjects category categories label labels")
 _CALLED = word_set("title titled called named")
-_WHO = word_set("who whose whom")  # then a person is asked for, and none is given, but behind `by`
+_WHO = word_set("who whose whom")  # then a person is the answer, and none is given, but after `by`
 
 
 class FieldCues:
@@ -296,7 +296,7 @@ def _of_time(question: str, words: Sequence[Word]) -> frozenset[int]:
 def _covered(words: Sequence[Word], kept: Sequence[Constraint], of_time: Set[int]) -> float:
     """The share of the content words, but for those `of_time`, that are part of a constraint.
 
-    Constraints that are not sure count beside a sure one. A name counts where it is all that was asked.
+    Constraints that are not sure count beside a sure one. A name counts where it is the whole question.
     """
     if not kept:
         return 0.0

@@ -70,7 +70,7 @@ def apply_limits(
 
 
 DEPTH = 64  # candidates a text channel gives at first
-DEEPER = 4  # how many times more it gives when a page lies deeper
+DEEPER = 4  # how many times more for a deeper page
 
 Scores = Mapping[str, float]
 
@@ -281,7 +281,7 @@ def _ordered_by_coverage(order: Sequence[str], pool: int, final: Scores, found: 
 
 
 def _units(candidates: Sequence[Candidate], group: Group) -> list[_Unit]:
-    """Each passage by its best candidate; with chunks asked for, also its further chunks, each by itself."""
+    """Each passage by its best candidate; where hits are chunks, also its further chunks, each by itself."""
     seen: set[str] = set()
     units = []
     for position, candidate in enumerate(candidates):

@@ -60,8 +60,8 @@ def _check(body: bytes) -> bytes:
 
 
 class _PinnedCache(TTLCache[str, Snapshot]):
-    """Evicts those first whose next page nobody has asked for: most first pages are also last ones; then the soonest
-    to expire."""
+    """Evicts those first whose next page was never requested: most first pages are also last ones; then the soonest to
+    expire."""
 
     def __init__(self, most: int, seconds: float, clock: Callable[[], float]) -> None:
         super().__init__(most, seconds, clock)
@@ -158,7 +158,7 @@ def reads_tables(request: SearchRequest, snapshot: "Snapshot") -> bool:
 def next_cursor(
     request: SearchRequest, snapshot: "Snapshot", next_offset: int | None, pinned: PinnedSnapshots
 ) -> str | None:
-    """The cursor of the page after the one that `request` asked for; None on the last one that can be had."""
+    """The cursor of the page after that of `request`; None on the last one."""
     if next_offset is None or next_offset > MAX_OFFSET:
         return None
     name = pinned.pin(snapshot, was_current=request.cursor is None)

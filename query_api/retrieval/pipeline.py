@@ -134,7 +134,7 @@ async def search(
         for embedding in embeddings:
             if embedding is not None:
                 embedding.cancel()
-    if reranker is not None and request.offset >= reranker.depth:  # a page behind does without
+    if reranker is not None and request.offset >= reranker.depth:  # a page beyond its depth does without
         reranker = None
     needed = max(request.offset + request.k + 1, reranker.depth if reranker else 0)
     ranking: Ranking | MergedRanking

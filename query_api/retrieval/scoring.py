@@ -70,7 +70,7 @@ def weighted_sum(scores: Sequence[Mapping[str, float]], weights: Sequence[float]
 
 
 def relative_to_best(scores: Mapping[str, float]) -> dict[str, float]:
-    """s / max; empty where no score is above 0. Keeps how far the others lie behind, which min-max does not."""
+    """s / max; empty where no score is above 0. Keeps the ratios, which min-max does not."""
     best = max(scores.values(), default=0.0)
     return {identifier: score / best for identifier, score in scores.items()} if best > 0 else {}
 
@@ -103,7 +103,7 @@ def text_score(cosine: Scores, bm25: Scores, share: Scores) -> Scores:
     How high BM25 is says how far it is to be trusted: a question whose words are rare in the collection has a high one.
     Normalising by the best of a list throws that away. After Bruch, Gai, Ingber: "An Analysis of Fusion Functions for
     Hybrid Retrieval", TOIS 2023, which finds convex combinations of scores better than fusion by rank; that leaving out
-    the normalisation is better still was measured here (docs/ranking.md). BM25 gives half of the words, said often, as
+    the normalisation is better still was measured here (docs/ranking.md). BM25 gives half of the words, repeated, as
     much as all of them, and misleads where words are common; all of them together rarely do. So the share counts as a
     soft conjunction, of which the extended Boolean model is the first (Salton, Fox, Wu, CACM 1983).
     """

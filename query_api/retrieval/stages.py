@@ -1,7 +1,7 @@
 """The stages of a search, each within its budget: analyse, embed, text channels, exact scores, graph, re-rank.
 
-Times and fields of a question are looked up only where the structured channel is asked, which is the one that reads
-documents' fields.
+Times and fields of a question are looked up only for the structured channel, which is the one that reads documents'
+fields.
 """
 
 import asyncio
@@ -119,8 +119,8 @@ def embed(context: SearchContext) -> Embedding | None:
 
 
 class TextResults(NamedTuple):
-    """What the text channels found, best first; None for a channel that was not asked or failed. `depth` is how many
-    candidates the vector and the keyword channel were asked for."""
+    """What the text channels found, best first; None for a channel that was not searched or failed. `depth` is the
+    limit of the vector and the keyword channel."""
 
     vector: Sequence[Candidate] | None
     keyword: Sequence[Candidate] | None
@@ -248,8 +248,8 @@ async def compare_rest(
 async def follow_graph(
     context: SearchContext, analysis: Analysis, candidates: ScoredCandidates | None, diagnostics: Diagnostics
 ) -> Outcome[GraphResults]:
-    """What the graph reaches from the names in the question and from the candidates. The keyword index is not asked
-    again where it has failed before."""
+    """What the graph reaches from the names in the question and from the candidates. The keyword index is not
+    searched again where it has failed before."""
     request, view = context.request, context.snapshot.graph
 
     def follow() -> GraphResults:

@@ -2,7 +2,7 @@
 
 A passage about one of two things that are compared answers half of the question, and rarely well; it fully answers the
 sub-question that names this thing. So each has an order of its own. They are merged by rank, for scores of different
-questions do not compare, and with that of the whole question, which alone says what is asked of both things.
+questions do not compare, and with that of the whole question, which alone covers both things.
 """
 
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from query_api.retrieval.search_context import Diagnostics, SearchContext, gathe
 from schemas.frames import Stage
 from schemas.search import SearchRequest
 
-RANK_CONSTANT = 5  # with 60, what is far down in all orders stands above the best of one (docs/ranking.md)
+RANK_CONSTANT = 5  # with 60, what is far down in all orders ranks above the best of one (docs/ranking.md)
 COVERAGE_BONUS = 0.25
 ANSWERING_RANK = 10  # up to which a passage counts as an answer to a sub-question
 
@@ -45,9 +45,12 @@ def subquery_requests(request: SearchRequest, parts: Sequence[str]) -> list[Sear
     different = list(dict.fromkeys((request.q, *parts)))
     if not request.decompose or len(different) < 3:
         return []
-    later = {"group": "passage", "max_per_document": None, "diversity": None, "max_per_value": None}
-    kept = {"duplicates": "keep", "duplicate_threshold": None}
-    return [request.model_copy(update={"q": part, "offset": 0, "k": DEPTH} | later | kept) for part in different]
+    applied_later = {"group": "passage", "max_per_document": None, "diversity": None, "max_per_value": None}
+    with_duplicates = {"duplicates": "keep", "duplicate_threshold": None}
+    return [
+        request.model_copy(update={"q": part, "offset": 0, "k": DEPTH} | applied_later | with_duplicates)
+        for part in different
+    ]
 
 
 def merge(orders: Sequence[Sequence[RankedPassage]]) -> list[MergedPassage]:

@@ -16,7 +16,7 @@ from query_api.errors import ApiProblem, problem_responses
 from query_api.index.document_status import document_status
 from query_api.ingest import intake
 from query_api.routes.parameters import Collection, DocumentId, ServiceOf
-from query_api.sse.document_progress import FINAL, last_stage, stages, stream_id_of
+from query_api.sse.events import FINAL, document_status_frames, document_stream_id, last_stage
 from query_api.sse.stream import MEDIA_TYPE, accepts_events
 from schemas.api import DocumentDetail, DocumentPage, DocumentStatus, DocumentSummary, FormatInfo, PassageText
 from schemas.clock import rfc3339
@@ -186,12 +186,12 @@ async def _status(service: Service, key: DocumentKey, asked: dict[int, int]) -> 
 async def _follow(
     service: Service, key: DocumentKey, position: str | None, asked: dict[int, int], last_event_id: str | None
 ) -> Response:
-    stream_id = stream_id_of(key, position)
+    stream_id = document_stream_id(key, position)
     sent = last_stage(last_event_id, stream_id)
     if sent >= FINAL:
         return Response(status_code=204)  # which ends the reconnecting of an EventSource
     service.snapshot()
-    frames = stages(stream_id, lambda: _status(service, key, asked), service.snapshots, sent)
+    frames = document_status_frames(stream_id, lambda: _status(service, key, asked), service.snapshots, sent)
     return service.streams.following(frames)
 
 

@@ -17,7 +17,7 @@ from query_api.evaluation.results import ServiceFacts
 from query_api.middleware import LargeModelRoute
 from query_api.rerankers import HOW_TO_CONFIGURE
 from query_api.routes.parameters import ServiceOf
-from query_api.sse.replay import new_retrieval_id
+from query_api.sse.events import new_retrieval_id
 from schemas.analytics import EvaluationList, EvaluationRequest, EvaluationState
 from schemas.errors import WrongSetting
 from schemas.frames import SearchFrame

@@ -1,6 +1,6 @@
-"""Parameters that routes share, with what the OpenAPI document says of them; and the refusal of unknown ones.
+"""Parameters that routes share, with their OpenAPI descriptions; and the refusal of unknown ones.
 
-Patterns stand there for those who write requests. What does not fit is refused by its reader, with a sentence that says
+Patterns are for documentation only: a value that does not fit is refused where it is read, with a sentence that says
 more than a pattern.
 """
 

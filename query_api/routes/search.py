@@ -14,7 +14,7 @@ from query_api.middleware import ModelRoute
 from query_api.rerankers import HOW_TO_CONFIGURE
 from query_api.retrieval.search_context import SearchFailed, check_names
 from query_api.routes.parameters import ServiceOf
-from query_api.sse.replay import new_retrieval_id
+from query_api.sse.events import new_retrieval_id
 from query_api.sse.stream import MEDIA_TYPE, accepts_events
 from schemas.errors import MalformedFilter
 from schemas.frames import Done, Meta

@@ -1,19 +1,19 @@
-"""The replay buffer of streams: frames by retrieval, so that a client with `Last-Event-ID` gets those it lacks.
+"""The replay buffer: frames by retrieval, so that a client with `Last-Event-ID` gets those it lacks.
 
 A search appends to a `RecordedStream`; each client reads at its own pace. The search is cancelled when the last reader
 leaves; its frames and snapshot stay for a later resumption.
 """
 
 import asyncio
-import secrets
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
+from query_api.sse.events import EventId, encode_frame
 from schemas.frames import FrameName, StreamError, identity
 from schemas.search import SearchRequest
 
@@ -26,35 +26,6 @@ EVICTED = StreamError(
     detail="The frames that were not read yet had to make room for those of others "
     "(THALWEG_SERVICE__REPLAY_BYTES). Ask again, for fewer hits at once.",
 )
-
-
-def new_retrieval_id() -> str:
-    """`r_` and 28 hex digits: the time in milliseconds, then 64 random bits; ids sort by time and cannot be guessed."""
-    return f"r_{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}"
-
-
-class EventId(NamedTuple):
-    """The id of a frame: `<retrieval_id>.<seq>`."""
-
-    retrieval_id: str
-    seq: int
-
-    @classmethod
-    def parse(cls, text: str) -> "EventId | None":
-        """None for what is no frame's id."""
-        retrieval_id, dot, seq = text.strip().rpartition(".")
-        if not (dot and retrieval_id and seq.isascii() and seq.isdigit() and len(seq) <= 9):
-            return None
-        return cls(retrieval_id, int(seq))
-
-    def __str__(self) -> str:
-        return f"{self.retrieval_id}.{self.seq}"
-
-
-def encode_frame(event_id: EventId, name: FrameName, body: BaseModel) -> bytes:
-    """One Server-Sent Event: `event`, `id` and `data` (a JSON object on one line)."""
-    data = body.model_dump_json(by_alias=True)
-    return f"event: {name}\nid: {event_id}\ndata: {data}\n\n".encode()
 
 
 @dataclass(eq=False)

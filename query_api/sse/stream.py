@@ -16,7 +16,8 @@ from query_api.admission import Turn
 from query_api.errors import ApiProblem
 from query_api.retrieval.search_context import SearchFailed
 from query_api.settings import ServiceBlock
-from query_api.sse.replay import EventId, RecordedStream, ReplayBuffer, new_retrieval_id
+from query_api.sse.events import EventId, new_retrieval_id
+from query_api.sse.replay import RecordedStream, ReplayBuffer
 from schemas.frames import NAMES, Reset, SearchFrame, StreamError
 from schemas.search import SearchRequest
 

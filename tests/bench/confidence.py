@@ -34,8 +34,7 @@ from numpy.typing import NDArray
 from indexer.errors import EncoderUnavailable
 from indexer.generations import current_generation, read_manifest
 from query_api.encoder import load_encoder
-from query_api.evaluation.corpus import corpus_of
-from query_api.evaluation.datasets import LabelledCollection, Question, read_folder, spread_out
+from query_api.evaluation.datasets import LabelledCollection, Question, corpus_of, read_folder, spread_out
 from query_api.evaluation.statistics import calibrate
 from query_api.index.snapshot import QueryEncoder, Snapshot
 from query_api.index.stores import Stores

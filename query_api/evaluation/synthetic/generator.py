@@ -25,7 +25,8 @@ GENERATORS: Mapping[str, Generator] = {
 
 
 class QuestionSet(msgspec.Struct, frozen=True, kw_only=True):
-    """`wanted` questions of each kind were asked for; `made` holds as many as the collection gives, without doubles."""
+    """`wanted` is the requested number of questions of each kind; `made` holds as many as the collection gives, each
+    once."""
 
     collection: str
     seed: int

@@ -5,16 +5,16 @@ Two forms, in turns where a collection has both. By **relation**: "What is the s
 
     “Áedán was decisively defeated by Æthelfrith of this kingdom at the battle of Degsastan.” Which kingdom is it?
 
-In the name's place stands the kind of thing that B's first sentence says it is (`X is a kingdom …`), else a blank.
+The name is replaced by the kind of thing that B's first sentence says it is (`X is a kingdom …`), else by a blank.
 Nothing else of B is in the question.
 
-Only B is gold. Any search that reads the question finds A, whose words stand in it; to judge A would give every
+Only B is gold. Any search that reads the question finds A, whose words it holds; to judge A would give every
 approach the same half and hide whether the step from A to B is made. A is in the path.
 
 Properties of the texts, not of a ranking, make the path unique: A's title is that of A alone; the relation, or the
 sentence, names one document, by a proper name that is no part of a longer one and no member of a list; B alone has its
 names and does not quote A's title; the question has no word of B's names that A's title does not have. A sentence that
-does not speak of what A is about, or shares its content words with another document, is asked with A's title.
+does not speak of what A is about, or shares its content words with another document, is put with A's title.
 """
 
 import random
@@ -114,8 +114,8 @@ def _by_relation(source: Source, rng: random.Random) -> Iterator[GeneratedQuesti
             if by_field[field] > 1 or not single or quotes_title(last, title):
                 continue
             wording = _RELATED.get(field, f"the document that “{{}}” {_verb(field)}").format(title)
-            asked = rng.choice(single)
-            text = rng.choice(_ASKED).format(asked.replace("_", " "), wording)
+            relation = rng.choice(single)
+            text = rng.choice(_ASKED).format(relation.replace("_", " "), wording)
             if names_document(last, text, first):
                 continue
             step = Step(first.id, field, last.id, f"{field}: {last.names[-1]}")
@@ -133,7 +133,7 @@ def _verb(field: str) -> str:
 
 
 class _Clue(NamedTuple):
-    """`kind` where it stands in the text in the name's place; None where a blank does. `own_words` are those of A."""
+    """`kind` where it replaces the name in the text; None where a blank does. `own_words` are those of A."""
 
     text: str
     kind: str | None

@@ -71,11 +71,11 @@ def semantic(source: Source, rng: random.Random) -> Iterator[GeneratedQuestion]:
     for document in _shuffled(source.documents, rng):
         candidates = [each for each in sentences(document.text) if _fits(each)]
         for sentence in _shuffled(candidates, rng)[:TRIES]:
-            asked = paraphrase(sentence, document, source.vocabulary, rng)
-            if len(asked) < MIN_WORDS:
+            paraphrased = paraphrase(sentence, document, source.vocabulary, rng)
+            if len(paraphrased) < MIN_WORDS:
                 continue
-            if source.vocabulary.documents_with(source.vocabulary.stems(asked)) == [document.id]:
-                yield GeneratedQuestion("semantic", " ".join(asked), {document.id: 1})
+            if source.vocabulary.documents_with(source.vocabulary.stems(paraphrased)) == [document.id]:
+                yield GeneratedQuestion("semantic", " ".join(paraphrased), {document.id: 1})
                 break
 
 
@@ -88,9 +88,11 @@ def paraphrase(sentence: str, document: IndexedDocument, vocabulary: Vocabulary,
         if vocabulary.is_content_word(word) and not vocabulary.stems([word]) <= title_stems
     ]
     rarest = sorted(content_words, key=lambda word: (vocabulary.frequency(word), word))
-    kept = set(rarest[int(DROPPED * len(rarest)) :])
+    frequent = set(rarest[int(DROPPED * len(rarest)) :])
     changed = [
-        vocabulary.other_form(word, rng) if rng.random() < CHANGED else word for word in content_words if word in kept
+        vocabulary.other_form(word, rng) if rng.random() < CHANGED else word
+        for word in content_words
+        if word in frequent
     ]
     return _shuffled(changed, rng)
 

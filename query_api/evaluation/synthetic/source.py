@@ -119,7 +119,7 @@ def _read(client: ServiceClient, collection: str, summary: JSONObject) -> _RawDo
 
 
 def _linked(documents: Iterable[_RawDocument]) -> tuple[IndexedDocument, ...]:
-    """Each with its relations to the others: an entity that one document alone is about stands for that document."""
+    """Each with its relations to the others: an entity that one document alone is about identifies that document."""
     read = list(documents)
     known = {document.id for document in read}
     about: dict[str, list[str]] = {}

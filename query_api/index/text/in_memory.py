@@ -243,7 +243,7 @@ class InMemoryIndex:
         return VectorIndex(segments).with_warm_caches_of(self.vectors)
 
     def _with_revisions(self, changed: Changed) -> Revisions:
-        """The newest revisions, as few over the many; "" stands for a deleted document."""
+        """The newest revisions, a few over the many; "" for a deleted document."""
         maps = self.revisions.maps if isinstance(self.revisions, ChainMap) else [dict(self.revisions)]
         overlay = {**(maps[0] if len(maps) > 1 else {}), **{key: revision or "" for key, revision in changed.items()}}
         base = maps[-1]

@@ -48,7 +48,7 @@ class Postings(Columns):
     terms: NDArray[np.uint32]  # (n_terms,) ascending
     starts: NDArray[np.int64]  # (n_terms + 1,) where each term's postings begin
     rows: NDArray[np.int32]  # (n_postings,)
-    counts: NDArray[np.uint16]  # (n_postings,) how often the term stands in the row
+    counts: NDArray[np.uint16]  # (n_postings,) how often the row holds the term
     lengths: NDArray[np.int32]  # (n_rows,) terms of each row, repetitions counted
 
     @classmethod
@@ -75,9 +75,9 @@ class Postings(Columns):
         if rows.all():
             return self
         numbers = np.cumsum(rows, dtype=np.int32) - 1
-        kept = rows[self.rows]
+        filtered = rows[self.rows]
         return self._from_sorted(
-            self.term_of_each()[kept], numbers[self.rows[kept]], self.counts[kept], self.lengths[rows]
+            self.term_of_each()[filtered], numbers[self.rows[filtered]], self.counts[filtered], self.lengths[rows]
         )
 
     def concat(self, other: "Postings") -> "Postings":

@@ -24,7 +24,7 @@ _PARTS = re.compile(r"[;,|]|\band\b")
 
 
 class Word(NamedTuple):
-    """A run of letters, casefolded without accents, or of digits without leading zeros; and where it stands."""
+    """A run of letters, casefolded without accents, or of digits without leading zeros; and its position."""
 
     text: str
     start: int
@@ -126,7 +126,7 @@ def _best_fits(phrases: Iterable[tuple[str, Fit]]) -> Iterable[tuple[str, Fit]]:
 
 
 def _phrases(field: str, value: str) -> Iterator[tuple[str, Fit]]:
-    """A bare number names nothing by itself: it is found behind its field's name, as in `volume 12`."""
+    """A bare number names nothing by itself: it is found after its field's name, as in `volume 12`."""
     if field == "document":
         yield LITERAL + value.casefold(), Fit.WHOLE
         stem = _EXTENSION.sub("", value)

@@ -29,7 +29,7 @@ from query_api.index.text.segments import EVERYTHING, Candidate, Scope, Segments
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval
 
-SPARE_HITS = 20  # asked for beyond the limit, in case some are not current
+SPARE_HITS = 20  # requested beyond the limit, in case some are not current
 MAX_CACHED_PASSAGES = 8_192  # about 5 kB each with their chunks
 
 Row = TypeVar("Row", PassageRow, ChunkRow)

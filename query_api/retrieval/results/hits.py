@@ -155,7 +155,7 @@ class Snippet(NamedTuple):
 
     @property
     def matched_at(self) -> int:
-        """Where in the passage the match stands: the answer, else what is shown."""
+        """Where in the passage the match begins: the answer, else the snippet."""
         return self.start + (self.answer.start if self.answer else 0)
 
 
@@ -185,14 +185,14 @@ def snippet_of(passage: str, start: int, end: int, idf: Mapping[int, float]) -> 
 
 
 def _sentences(passage: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The sentences, whole, of which the chunk holds something. Lines are looked at whole: no sentence crosses one."""
+    """The sentences, whole, that overlap the chunk. No sentence crosses a line."""
     line_end = passage.find("\n", end)
     found = sentence_spans(passage, passage.rfind("\n", 0, start) + 1, len(passage) if line_end < 0 else line_end)
     return [(first, last) for first, last in found if last > start and first < end]
 
 
 SECTION_CHARACTERS = 8_000
-SECTION_CHUNKS = 40  # looked at on either side; with the usual sizes more than SECTION_CHARACTERS
+SECTION_CHUNKS = 40  # read on either side; with the usual sizes more than SECTION_CHARACTERS
 GAP = "\n\n"  # between chunks that do not touch
 
 

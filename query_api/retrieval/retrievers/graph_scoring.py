@@ -118,7 +118,7 @@ def connected_share(view: GraphView, fitting: Mapping[int, float], use: NameUse)
     return float(leading.mean())
 
 
-MAX_REACHED = 300  # where the graph is asked alone, and walks
+MAX_REACHED = 300  # where the graph is searched alone, and walks
 MAX_REACHED_HYBRID = 100  # beside other channels, which find the rest; the first ten hits are those of 300
 UNCOVERED_IDF_BONUS = 1.0
 SEEDLESS_TERMS = ("names", "matches")  # reasons that lead from no seed

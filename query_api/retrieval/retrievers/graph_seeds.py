@@ -204,7 +204,7 @@ def _weighted_entities(
             names[entity], chunk, graph_edges.sentence_weight(shares.get(names[entity], 0.0))
         )
         for entity, chunk in first_chunks.items()
-        if names[entity] in shares or f" {names[entity]} " not in written  # one made of parts stands nowhere as such
+        if names[entity] in shares or f" {names[entity]} " not in written  # one made of parts is in no text as such
     }
 
 

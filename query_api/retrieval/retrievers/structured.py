@@ -93,7 +93,7 @@ def structured_search(
 
 
 def conclusiveness(recognised: Recognised) -> float:
-    """How far what was recognised is all that was asked: 0 up to half of the content words, 1 from .8 on.
+    """How much of the question was recognised: 0 up to half of the content words, 1 from .8 on.
 
     A question that names a document by its id is about that document at least a little.
     """

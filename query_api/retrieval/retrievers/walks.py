@@ -39,7 +39,7 @@ def steps_from(
     view: GraphView, seeds: Iterable[Seed], entries: EntryPassages, edges: Collection[str], *, between_chunks: bool
 ) -> list[Activation]:
     """Every passage one step away from each of these, both directions, over the kinds in `edges`, all when empty; over
-    edges between chunks only if asked to.
+    edges between chunks only if `between_chunks`.
 
     An activation's score is the weight of the edge, in (0, 1], whatever its seed weighs; its `origin` the index of the
     seed.

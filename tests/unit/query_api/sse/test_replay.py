@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from query_api.sse.replay import EventId, RecordedStream, ReplayBuffer, encode_frame, new_retrieval_id
+from query_api.sse.events import EventId, encode_frame, new_retrieval_id
+from query_api.sse.replay import RecordedStream, ReplayBuffer
 from schemas.frames import Done, Stage, StreamError
 from schemas.search import SearchRequest
 from tests.support.fakes.engine import make_hit

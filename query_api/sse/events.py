@@ -1,23 +1,55 @@
-"""The status of a document as Server-Sent Events: a frame for each stage it reaches, the last one `done`.
+"""Server-Sent Events: ids and encoding of frames, and the stream of a document's status.
 
-Frames have ids as those of a search, `<id>.<seq>`, with the stage as seq: 0 pending, 1 searchable, 2 final. So a client
-that reconnects with `Last-Event-ID` gets the later stages without a replay buffer.
+The status of a document is a frame for each stage it reaches, the last one `done`, with ids as those of a search:
+`<id>.<seq>`, with the stage as seq: 0 pending, 1 searchable, 2 final. So a client that reconnects with `Last-Event-ID`
+gets the later stages without a replay buffer.
 """
 
+import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import structlog
+from pydantic import BaseModel
 
 from indexer.errors import DamagedStore, TransientStoreError
 from query_api.errors import ApiProblem
-from query_api.sse.replay import EventId, encode_frame
 from schemas.api import DocumentStatus
-from schemas.frames import StreamError
+from schemas.frames import FrameName, StreamError
 from schemas.ids import DocumentKey, digest
 
 log = structlog.get_logger(__name__)
+
+
+def new_retrieval_id() -> str:
+    """`r_` and 28 hex digits: the time in milliseconds, then 64 random bits; ids sort by time and cannot be guessed."""
+    return f"r_{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}"
+
+
+class EventId(NamedTuple):
+    """The id of a frame: `<retrieval_id>.<seq>`."""
+
+    retrieval_id: str
+    seq: int
+
+    @classmethod
+    def parse(cls, text: str) -> "EventId | None":
+        """None for what is no frame's id."""
+        retrieval_id, dot, seq = text.strip().rpartition(".")
+        if not (dot and retrieval_id and seq.isascii() and seq.isdigit() and len(seq) <= 9):
+            return None
+        return cls(retrieval_id, int(seq))
+
+    def __str__(self) -> str:
+        return f"{self.retrieval_id}.{self.seq}"
+
+
+def encode_frame(event_id: EventId, name: FrameName, body: BaseModel) -> bytes:
+    """One Server-Sent Event: `event`, `id` and `data` (a JSON object on one line)."""
+    data = body.model_dump_json(by_alias=True)
+    return f"event: {name}\nid: {event_id}\ndata: {data}\n\n".encode()
+
 
 FOLLOW_SECONDS = 600.0
 UNKNOWN_SECONDS = 60.0  # for a document without a record
@@ -44,7 +76,7 @@ def stage_of(status: DocumentStatus) -> int:
     return SEARCHABLE if status.status == "indexed" else PENDING
 
 
-def stream_id_of(key: DocumentKey, position: str | None) -> str:
+def document_stream_id(key: DocumentKey, position: str | None) -> str:
     """The same for the same document and position, so that any process can resume it."""
     return f"d_{digest('following', *key, position or '')[:28]}"
 
@@ -55,7 +87,7 @@ def last_stage(last_event_id: str | None, stream_id: str) -> int:
     return event_id.seq if event_id is not None and event_id.retrieval_id == stream_id else -1
 
 
-async def stages(
+async def document_status_frames(
     stream_id: str, read_status: ReadStatus, source: Changes, after: int, now: Callable[[], float] = time.monotonic
 ) -> AsyncIterator[bytes]:
     """A frame for each stage later than `after`, as it is reached, up to the final one; `now` counts seconds."""

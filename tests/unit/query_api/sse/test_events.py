@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from query_api.errors import ApiProblem
-from query_api.sse.document_progress import FOLLOW_SECONDS, UNKNOWN_SECONDS, last_stage, stages, stream_id_of
+from query_api.sse.events import FOLLOW_SECONDS, UNKNOWN_SECONDS, document_status_frames, document_stream_id, last_stage
 from schemas.api import DocumentStatus
 from schemas.ids import DocumentKey
 
@@ -47,7 +47,7 @@ class Script:
 
 async def told(script: Script, after: int = -1) -> list[tuple[str, str, Any]]:
     frames = []
-    async for frame in stages("d_1", script.look, script, after, lambda: script.seconds):
+    async for frame in document_status_frames("d_1", script.look, script, after, lambda: script.seconds):
         fields = dict(line.split(": ", 1) for line in frame.decode().strip().split("\n"))
         frames.append((fields["event"], fields["id"], json.loads(fields["data"])))
     return frames
@@ -99,7 +99,9 @@ async def test_a_store_that_cannot_be_read_is_the_last_frame() -> None:
 
 
 def test_the_id_of_a_stream_is_that_of_its_question() -> None:
-    mine = stream_id_of(KEY, "0:7")
-    assert mine == stream_id_of(KEY, "0:7") != stream_id_of(KEY, "0:8")
+    mine = document_stream_id(KEY, "0:7")
+    assert mine == document_stream_id(KEY, "0:7") != document_stream_id(KEY, "0:8")
     assert last_stage(f"{mine}.1", mine) == 1
-    assert last_stage(f"{stream_id_of(KEY, None)}.1", mine) == last_stage(None, mine) == last_stage("x", mine) == -1
+    assert (
+        last_stage(f"{document_stream_id(KEY, None)}.1", mine) == last_stage(None, mine) == last_stage("x", mine) == -1
+    )

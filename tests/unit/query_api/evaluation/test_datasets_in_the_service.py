@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from query_api.evaluation import corpus as corpus_module
-from query_api.evaluation.corpus import Corpus, batches, corpus_of, load
-from query_api.evaluation.datasets import read_folder
+from query_api.evaluation import datasets as corpus_module
+from query_api.evaluation.datasets import Corpus, batches, corpus_of, load, read_folder
 from schemas.errors import Failure, WrongSetting
 from tests.unit.query_api.evaluation.folders import CORPUS, write_folder
 from tests.unit.query_api.evaluation.pretend_service import PretendService
