@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from indexer.generations import Generation
 from indexer.lance_connection import checkout_latest, connect, store_errors
-from indexer.read.kuzu import newest_intact_snapshot
+from indexer.read.graph_snapshots import newest_intact_snapshot
 from indexer.read.lance import stored_positions
 from indexer.read.rows import rows_with
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, document_rows
@@ -85,8 +85,8 @@ def _contents(generation: Generation) -> _Contents:
         documents=live.num_rows,
         passages=pc.sum(live[PASSAGES]).as_py() or 0,
         chunks=pc.sum(live[CHUNKS]).as_py() or 0,
-        entities=graph.entities if graph else 0,
-        statements=graph.statements if graph else 0,
+        entities=graph.rows("entities") if graph else 0,
+        statements=graph.rows("statements") if graph else 0,
     )
     return _Contents(counts, known, {partition: stored.offset for partition, stored in positions.items()})
 

@@ -50,6 +50,12 @@ def columns_of(table: str) -> dict[str, str]:
     return ends | {column.split()[0]: column.split()[1] for column in written.split(",") if column}
 
 
+def ends_of(relationship: str) -> tuple[str, str]:
+    """The node tables that a relationship leads from and to."""
+    source, _, target = RELATIONSHIP_TABLES[relationship].partition(",")[0].removeprefix("FROM ").partition(" TO ")
+    return source, target
+
+
 def statements_that_create() -> list[str]:
     """Cypher that creates every table that does not exist."""
     nodes = [f"CREATE NODE TABLE IF NOT EXISTS {name}({columns})" for name, columns in NODE_TABLES.items()]

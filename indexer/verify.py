@@ -13,20 +13,24 @@ import pyarrow as pa
 from indexer.errors import DamagedStore, IncompatibleGeneration
 from indexer.generations import Generation, current_generation, repair_advice
 from indexer.integrity.files import Damage, damage_advice, damaged_graph, damaged_tables
-from indexer.read.kuzu import (
-    GraphTables,
-    SnapshotFile,
+from indexer.read.graph_snapshots import (
+    GraphSnapshot,
     damaged_snapshots,
     latest_snapshot,
     newest_intact_snapshot,
     read_graph,
 )
+from indexer.read.graph_tables import GraphTables
 from indexer.read.lance import LanceReader, LanceSnapshot
 
 SHOWN = 20
 POLL_SECONDS = 0.25
 WEIGHT_DECIMALS = 4
 BATCH_ROWS = 10_000
+DIGESTED = (
+    *("documents", "sections", "chunks", "entities", "statements"),
+    *("about", "mentions", "roles", "chunk_edges", "links"),
+)
 POSITION_COLUMNS = ("partition", "offset", "timestamp_ms", "version")
 
 
@@ -124,7 +128,7 @@ def all_damage(generation: Generation) -> list[Damage]:
 
 
 def verify(
-    generation: Generation, text: LanceSnapshot, snapshot: SnapshotFile | None, damage: Sequence[Damage] = ()
+    generation: Generation, text: LanceSnapshot, snapshot: GraphSnapshot | None, damage: Sequence[Damage] = ()
 ) -> VerifyReport:
     """Compare the text tables with a graph snapshot; None is the empty graph. `damage` goes into the report."""
     rows = text.content_rows()
@@ -132,11 +136,11 @@ def verify(
     revisions = {row["key"]: row["revision"] for row in rows.documents.to_pylist()}
     passages, stale_passages = _current(rows.passages, revisions)
     chunks, stale_chunks = _current(rows.chunks, revisions)
-    graph = read_graph(generation.snapshots_dir / snapshot.name) if snapshot is not None else None
+    graph = read_graph(generation.snapshots_dir, snapshot) if snapshot is not None else None
     differences = list(_text_differences(revisions, rows.documents, chunks, passages))
     if graph is not None and snapshot is not None:
         differences += _graph_differences(graph, revisions, chunks)
-        differences += _unreachable_nodes(graph, snapshot)
+        differences += _unreachable(snapshot)
     elif revisions:
         differences.append(f"{len(revisions)} documents in the text and no graph snapshot")
     digests = {
@@ -221,59 +225,35 @@ def _text_differences(
 
 
 def _graph_differences(graph: GraphTables, revisions: Mapping[str, str], chunks: list[dict[str, Any]]) -> Iterator[str]:
-    keys = {row["id"]: f"{row['collection']}/{row['document_id']}" for row in graph.documents.to_pylist()}
-    in_graph = {keys[row["id"]]: row["revision"] for row in graph.documents.to_pylist()}
+    rows = graph.documents.select(["collection", "document_id", "revision"]).to_pylist()
+    keys = [f"{row['collection']}/{row['document_id']}" for row in rows]
+    in_graph = {key: row["revision"] for key, row in zip(keys, rows, strict=True)}
     for key in sorted(revisions.keys() | in_graph.keys()):
         if revisions.get(key) != in_graph.get(key):
             yield f"{key} has revision {revisions.get(key)} in the text and {in_graph.get(key)} in the graph"
     text_chunks = {(row["key"], row["id"]) for row in chunks}
-    graph_chunks = {(keys[row["document"]], row["id"]) for row in graph.chunks.to_pylist()}
+    graph_chunks = {
+        (keys[document], identifier)
+        for document, identifier in zip(graph.documents_of_chunks().tolist(), graph.ids("chunks"), strict=True)
+    }
     for key, identifier in sorted(text_chunks ^ graph_chunks):
         where = "text" if (key, identifier) in text_chunks else "graph"
         yield f"chunk {identifier} of {key} is only in the {where}"
-    known = {
-        "document": set(keys),
-        "section": set(graph.sections["id"].to_pylist()),
-        "chunk": set(graph.chunks["id"].to_pylist()),
-        "statement": set(graph.statements["id"].to_pylist()),
-        "entity": set(graph.entities["id"].to_pylist()),
-    }
-    for name, column, kind in (
-        ("sections", "document", "document"),
-        ("chunks", "document", "document"),
-        ("chunks", "section", "section"),
-        ("about", "source", "document"),
-        ("mentions", "source", "chunk"),
-        ("mentions", "target", "entity"),
-        ("roles", "source", "statement"),
-        ("roles", "target", "entity"),
-        ("chunk_edges", "source", "chunk"),
-        ("chunk_edges", "target", "chunk"),
-        ("links", "source", "chunk"),
-        ("about", "target", "entity"),
-        ("statements", "chunk", "chunk"),
-    ):
-        dangling = set(getattr(graph, name)[column].to_pylist()) - known[kind]
-        if dangling:
-            yield f"{len(dangling)} {name} hang on a {kind} that is not there"
     for name in ("documents", "sections", "chunks", "entities", "statements"):
-        identifiers = getattr(graph, name)["id"].to_pylist()
+        identifiers = graph.ids(name)
         if len(identifiers) != len(set(identifiers)):
             yield f"{len(identifiers) - len(set(identifiers))} {name} are in the graph twice"
 
 
-def _unreachable_nodes(graph: GraphTables, snapshot: SnapshotFile) -> Iterator[str]:
-    """The tables contain what is reachable from documents; the snapshot counts every node."""
-    for name in ("chunks", "statements"):
-        unreachable = getattr(snapshot, name) - getattr(graph, name).num_rows
-        if unreachable:
-            yield f"{unreachable} {name} in the graph belong to no document"
+def _unreachable(snapshot: GraphSnapshot) -> Iterator[str]:
+    """A snapshot holds what is reachable from documents, and counts what is not."""
+    for name, count in snapshot.unreachable.items():
+        yield f"{count} {name} in the graph belong to no document"
 
 
 def graph_digest(graph: GraphTables) -> str:
     """32 hex digits of a graph's content, whatever the order of its rows."""
-    tables = ((name, getattr(graph, name)) for name in GraphTables.__dataclass_fields__)
-    return _digest(row for name, table in tables for row in _tagged(name, table))
+    return _digest(row for name in DIGESTED for part in graph.with_ids(name) for row in _tagged(name, part))
 
 
 def _tagged(name: str, table: pa.Table) -> Iterator[list[Any]]:
@@ -297,4 +277,5 @@ def _digest(rows: Iterable[list[Any]]) -> str:
 def _counts(graph: GraphTables | None) -> dict[str, int]:
     if graph is None:
         return {}
-    return {name: getattr(graph, name).num_rows for name in GraphTables.__dataclass_fields__}
+    counts = graph.counts()
+    return {name: counts[name] for name in DIGESTED}

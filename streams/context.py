@@ -18,7 +18,7 @@ from indexer.generations import (
     current_generation,
     republish_advice,
 )
-from indexer.read.kuzu import latest_snapshot
+from indexer.read.graph_snapshots import latest_snapshot
 from indexer.runtime.resources import trim_memory_periodically
 from indexer.schema import StoredPosition
 from indexer.write.kuzu import GraphWriter
@@ -208,8 +208,8 @@ class WorkerContext:
         return Snapshots(
             writer=stores.graph,
             thread=stores.kuzu,
+            beside=self._store_thread("graph snapshots"),
             schedule=schedule,
-            snapshots_dir=generation.snapshots_dir,
             metrics=self._metrics,
             newest=newest,
         )

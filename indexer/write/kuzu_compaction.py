@@ -1,80 +1,208 @@
-"""Compaction of the graph: the same nodes and edges in a new file, without the holes that replaced documents leave.
+"""Compaction of the graph: a new file from a snapshot, beside the live one, then caught up and put in its place.
 
-Kùzu never reuses the place of a deleted row, and commits near it pay for it: with as many replaced documents as live
-ones a commit took five times as long and the file was three times as large.
+Kùzu neither reuses the place of a deleted row nor, fully, that of the pages which a commit rewrites: without a single
+delete 45 commits left a file five times its content, and a commit needs as much memory as the file has.
 """
 
 import os
+import threading
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import kuzu
+import pyarrow as pa
 
-from indexer.graph_schema import (
-    MAX_DATABASE_BYTES,
-    NODE_TABLES,
-    RELATIONSHIP_TABLES,
-    SHARED_TABLES,
-    columns_of,
-    statements_that_create,
-)
+from indexer.graph_schema import columns_of
+from indexer.read.graph_snapshots import GraphSnapshot, read_graph
+from indexer.read.graph_tables import GraphTables
+from indexer.write.kuzu_database import Change, GraphChanges, GraphDatabase
+from schemas.graph_delta import decode_contribution, encode_contribution
+from schemas.ids import DocumentKey
 
-WATCHED_TABLES = ("Chunk", "Statement")
-MIN_HOLES = 20_000
-MAX_HOLES = 0.5  # of the live rows
-
-
-def needs_compaction(connection: kuzu.Connection) -> bool:
-    """Whether there are so many deleted rows that a new file is worth its cost."""
-    live, holes = 0, 0
-    for table in WATCHED_TABLES:
-        count, last = _rows(connection, f"MATCH (node:{table}) RETURN count(*), max(offset(id(node)))").get_all()[0]
-        live += count
-        holes += (last or 0) + 1 - count
-    return holes > max(MIN_HOLES, MAX_HOLES * live)
+MAX_SWELLING = 2.0  # the file's size over that of a new file with its content
+INDEX_BYTES = 24 * 1024**2  # of a new file, whatever it holds
+NEW_FILE_SHARE = 2.0  # what it has more, over the size of the snapshot's files
+MAX_RECORDED_BYTES = 64 * 1024**2
+MAX_ROUNDS = 8
+FEW_DOCUMENTS = 50
 
 
-def compact(connection: kuzu.Connection, path: Path, *, buffer_pool_bytes: int) -> None:
-    """Copy everything that has evidence into a new, closed and synced database file at `path`.
+class CompactionAbandoned(Exception):
+    """It was cancelled, or more changed than it can catch up with: the live file stays as it is."""
 
-    Needs memory for the largest table and, on two cores, some six seconds for a million edges.
+
+def needs_compaction(file_bytes: int, content_bytes: int) -> bool:
+    """Whether a graph's file is that much larger than its content, by the size of its snapshot."""
+    return file_bytes > MAX_SWELLING * (INDEX_BYTES + NEW_FILE_SHARE * content_bytes)
+
+
+class RecordedChanges:
+    """What was applied to the live file since a copy of it was made: the last contribution of each document, encoded.
+
+    `add` and `take` may be called from two threads.
     """
-    for stale in path.parent.glob(f"{path.name}*"):
-        stale.unlink()
-    database = kuzu.Database(str(path), buffer_pool_size=buffer_pool_bytes, max_db_size=MAX_DATABASE_BYTES)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._newest: dict[DocumentKey, bytes | None] = {}
+        self._bytes = 0
+        self._position: int | None = None
+
+    def add(self, changes: Sequence[Change], position: int) -> None:
+        encoded = {key: None if new is None else encode_contribution(new) for key, new in changes}
+        with self._lock:
+            self._bytes += sum(len(value or b"") for value in encoded.values())
+            self._newest |= encoded
+            self._position = position
+            if self._bytes > MAX_RECORDED_BYTES:
+                self._newest.clear()
+
+    def __len__(self) -> int:
+        return len(self._newest)
+
+    def take(self) -> tuple[list[Change], int | None]:
+        """The changes not taken yet, and the position they reach; None where nothing was applied.
+
+        Raises CompactionAbandoned where these were too many to keep.
+        """
+        with self._lock:
+            if self._bytes > MAX_RECORDED_BYTES:
+                raise CompactionAbandoned("too much changed meanwhile")
+            newest, position = self._newest, self._position
+            self._newest, self._bytes, self._position = {}, 0, None
+        return [(key, None if value is None else decode_contribution(value)) for key, value in newest.items()], position
+
+
+class Compaction:
+    """A new file of the graph at `path`. `build` may run beside the writer's calls; the rest is for its thread."""
+
+    def __init__(
+        self, path: Path, snapshots_dir: Path, snapshot: GraphSnapshot, recorded: RecordedChanges, buffer_bytes: int
+    ) -> None:
+        """`recorded` holds what was applied to the live file after the snapshot's position."""
+        self.path = path
+        self._snapshots_dir = snapshots_dir
+        self._snapshot = snapshot
+        self._recorded = recorded
+        self._buffer_bytes = buffer_bytes
+        self._cancelled = threading.Event()
+        self._database: GraphDatabase | None = None
+
+    def build(self) -> None:
+        """Load the snapshot, and apply what came meanwhile until little is left. Raises CompactionAbandoned."""
+        tables = read_graph(self._snapshots_dir, self._snapshot)
+        load_graph(tables, self._snapshot.graph_position, self.path, self._buffer_bytes, self._cancelled)
+        self._database = GraphDatabase(self.path, self._buffer_bytes)
+        for _ in range(MAX_ROUNDS):
+            if len(self._recorded) <= FEW_DOCUMENTS:
+                break
+            self._require_wanted()
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        changes, position = self._recorded.take()
+        if position is not None and self._database is not None:
+            self._database.apply(GraphChanges.from_changes(changes), position)
+
+    def position(self) -> int:
+        return -1 if self._database is None else self._database.position()
+
+    def cancel(self) -> None:
+        """`build` ends as soon as it can."""
+        self._cancelled.set()
+
+    def close(self) -> None:
+        """Close the new file, which is then complete and synced."""
+        if self._database is not None:
+            self._database.run("CHECKPOINT")
+            self._database.close()
+            self._database = None
+            _sync(self.path)
+
+    def discard(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+        remove_database(self.path)
+
+    def _require_wanted(self) -> None:
+        if self._cancelled.is_set():
+            raise CompactionAbandoned("the worker ends")
+
+
+def load_graph(
+    tables: GraphTables, position: int, path: Path, buffer_bytes: int, cancelled: threading.Event | None = None
+) -> None:
+    """Write a snapshot into a new, closed and synced database file. Needs memory for the largest table."""
+    remove_database(path)
+    database = GraphDatabase(path, buffer_bytes)
     try:
-        fresh = kuzu.Connection(database)
-        try:
-            for statement in statements_that_create():
-                fresh.execute(statement)
-            for table in NODE_TABLES:
-                _copy(fresh, table, _rows(connection, _all_nodes(table)).get_as_arrow())
-            for table in RELATIONSHIP_TABLES:
-                _copy(fresh, table, _rows(connection, _all_edges(table)).get_as_arrow())
-        finally:
-            fresh.close()
+        for table, source in _SOURCES.items():
+            if cancelled is not None and cancelled.is_set():
+                raise CompactionAbandoned("the worker ends")
+            database.copy_in(table, _rows(tables, table, source))
+        database.set_position(position)
+        database.run("CHECKPOINT")
     finally:
         database.close()
+    _sync(path)
+
+
+def remove_database(path: Path) -> None:
+    """A file of Kùzu's and those beside it."""
+    for stale in path.parent.glob(f"{path.name}*"):
+        stale.unlink()
+
+
+def replace_database(path: Path, fresh: Path) -> None:
+    """Put one closed file of Kùzu's in the place of another."""
+    for stale in path.parent.glob(f"{path.name}.*"):
+        if not stale.name.startswith(fresh.name):
+            stale.unlink()
+    fresh.replace(path)
+
+
+_SOURCES = {
+    "Document": "documents",
+    "Section": "sections",
+    "Chunk": "chunks",
+    "Entity": "entities",
+    "Statement": "statements",
+    "DocumentName": "document_names",
+    "HAS_SECTION": "sections",
+    "HAS_CHUNK": "chunks",
+    "CHUNK_EDGE": "chunk_edges",
+    "LINKS_TO": "links",
+    "MENTIONS": "mentions",
+    "ABOUT": "about",
+    "STATES": "statements",
+    "ROLE": "roles",
+}
+"""{a table of Kùzu: the snapshot's table that holds its rows}"""
+
+_OWNERS = {"HAS_SECTION": "document", "HAS_CHUNK": "section", "STATES": "chunk"}
+"""{a relationship: the column of its source; its target is the row's own id}"""
+
+
+def _rows(tables: GraphTables, table: str, source: str) -> pa.Table:
+    """The rows of a table of Kùzu, in the order of its columns."""
+    parts = []
+    for part in tables.with_ids(source):
+        owner = _OWNERS.get(table)
+        if owner is not None:
+            parts.append(part.select([owner, "id"]).rename_columns(["source", "target"]))
+            continue
+        columns = {name: part[name] for name in columns_of(table)}
+        if "sentences" in columns:
+            columns["sentences"] = _joined(columns["sentences"])
+        parts.append(pa.table(columns))
+    return pa.concat_tables(parts) if parts else pa.table({})
+
+
+def _joined(lists: pa.ChunkedArray) -> pa.Array:
+    """Strings such as `3,17` from lists of numbers."""
+    return pa.array([",".join(map(str, numbers)) for numbers in lists.to_pylist()], pa.string())
+
+
+def _sync(path: Path) -> None:
     with path.open("rb") as file:
         os.fsync(file.fileno())
-
-
-def _all_nodes(table: str) -> str:
-    columns = ", ".join(f"node.{name} AS {name}" for name in columns_of(table))
-    kept = "WHERE node.collection <> '' " if table in SHARED_TABLES else ""
-    return f"MATCH (node:{table}) {kept}RETURN {columns}"
-
-
-def _all_edges(table: str) -> str:
-    source, target = RELATIONSHIP_TABLES[table].partition(",")[0].removeprefix("FROM ").split(" TO ")
-    columns = "".join(f", edge.{name} AS {name}" for name in list(columns_of(table))[2:])
-    return f"MATCH (a:{source})-[edge:{table}]->(b:{target}) RETURN a.id AS source, b.id AS target{columns}"
-
-
-def _copy(connection: kuzu.Connection, table: str, rows: Any) -> None:
-    if rows.num_rows:
-        connection.execute(f"COPY {table} FROM $rows", {"rows": rows})
-
-
-def _rows(connection: kuzu.Connection, cypher: str) -> Any:
-    return connection.execute(cypher)

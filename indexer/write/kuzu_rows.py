@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from indexer.graph_schema import NODE_TABLES, RELATIONSHIP_TABLES, columns_of
 from schemas.graph_delta import Contribution, StatementNode
@@ -12,6 +13,8 @@ from schemas.ids import DocumentKey, document_node_id, entity_id
 
 Row = tuple[Any, ...]
 
+ID_COLUMNS = {"id", "passage_id"}
+ID = "^[0-9a-f]{32}$"
 ARROW_TYPES = {"STRING": pa.string(), "INT32": pa.int32(), "INT64": pa.int64(), "DOUBLE": pa.float64()}
 
 
@@ -78,12 +81,16 @@ class GraphRows:
 
 
 def arrow_rows(table: str, rows: Iterable[Row]) -> pa.Table:
-    """Rows as input of COPY. Raises ValueError for a value that its column cannot hold."""
+    """Rows as input of COPY. Raises ValueError for a value that its column cannot hold, and for an id that is none."""
     columns = columns_of(table)
     values: Iterable[Iterable[Any]] = list(zip(*rows, strict=True)) or [()] * len(columns)
-    return pa.table(
+    made = pa.table(
         {
             name: pa.array(column, ARROW_TYPES[kind])
             for (name, kind), column in zip(columns.items(), values, strict=True)
         }
     )
+    for column in ID_COLUMNS & columns.keys():
+        if columns[column] == "STRING" and pc.all(pc.match_substring_regex(made[column], ID)).as_py() is False:
+            raise ValueError(f"Each {column} of a {table} has 32 hex digits.")
+    return made

@@ -12,9 +12,8 @@ from typing import NamedTuple
 import structlog
 
 from indexer.generations import Generation
-from indexer.graph_schema import SCHEMA_VERSION
 from indexer.integrity.files import Damage, damage_message, is_in_tables
-from indexer.read.kuzu import published_snapshots, read_graph
+from indexer.read.graph_snapshots import published_snapshots, read_graph, snapshot_named
 from indexer.read.lance import INDEX_TABLES
 from indexer.verify import damage_of
 from query_api.index.graph.view import GraphView
@@ -23,12 +22,10 @@ from query_api.index.text.snapshot import TextReader
 
 
 class GraphFile(NamedTuple):
-    """A snapshot file of the graph: its name in the generation's snapshot folder, the position it holds, and its
-    checksum, empty where none was recorded."""
+    """A published snapshot of the graph: its name in the generation's snapshot folder, and the position it holds."""
 
     name: str
     position: int
-    checksum: str = ""
 
 
 class Stores:
@@ -46,16 +43,17 @@ class Stores:
 
     def newest_graph_file(self, generation: Generation, damaged: Collection[str] = ()) -> GraphFile | None:
         """The newest whose name is not among the `damaged`; None where there is no other."""
-        for file in published_snapshots(generation.snapshots_dir):
-            if file.schema == SCHEMA_VERSION and file.name not in damaged:
-                return GraphFile(file.name, file.graph_position, file.checksum)
+        for snapshot in published_snapshots(generation.snapshots_dir):
+            if snapshot.name not in damaged:
+                return GraphFile(snapshot.name, snapshot.graph_position)
         return None
 
     def build_graph(self, generation: Generation, file: GraphFile | None) -> GraphView:
-        """The view of a snapshot file; the empty one for None. Raises DamagedStore when it is not what was written."""
+        """The view of a snapshot; the empty one for None. Raises DamagedStore when it is not what was written."""
         if file is None:
             return GraphView.empty()
-        return GraphView.build(read_graph(generation.snapshots_dir / file.name, file.checksum), file.position)
+        snapshot = snapshot_named(generation.snapshots_dir, file.name)
+        return GraphView.build(read_graph(generation.snapshots_dir, snapshot), snapshot.graph_position)
 
     def damage_of(self, generation: Generation) -> Iterator[list[Damage]]:
         """All that is not what was written, found step by step; each step reads files."""

@@ -3,13 +3,15 @@
 import asyncio
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Protocol, Self
 
 import structlog
 
-from indexer.read.kuzu import SnapshotFile
+from indexer.errors import DamagedStore
+from indexer.read.graph_snapshots import GraphSnapshot
 from indexer.runtime.resources import trim_memory
+from indexer.write.graph_snapshots import GraphCopy
+from indexer.write.kuzu_compaction import Compaction, CompactionAbandoned
 from streams.metrics import WorkerMetrics
 from streams.runtime.store_thread import StoreThread
 from streams.settings import WorkerBlock
@@ -79,6 +81,10 @@ class SnapshotSchedule:
         self._began = self._clock()
         return self._changes
 
+    def elapsed(self) -> float:
+        """Seconds since the snapshot was begun."""
+        return self._clock() - self._began
+
     def made(self, token: int) -> float:
         """The snapshot begun is made; returns the seconds it took."""
         self._last_made = self._clock()
@@ -108,59 +114,100 @@ class SnapshotSchedule:
 
 
 class SnapshotWriter(Protocol):
-    """The part of the graph store that makes snapshots."""
+    """The part of the graph store that makes snapshots, and compacts. `publish` may run beside all others."""
 
-    def collect_orphans(self) -> int: ...
-    def snapshot(self, snapshots_dir: Path) -> SnapshotFile: ...
+    def copy(self) -> GraphCopy: ...
+    def publish(self, copy: GraphCopy) -> GraphSnapshot: ...
+    def compaction(self, copy: GraphCopy, snapshot: GraphSnapshot) -> Compaction | None: ...
+    def put_in_place(self, compaction: Compaction) -> bool: ...
+    def abandon(self, compaction: Compaction) -> None: ...
+    def cancel_compaction(self) -> None: ...
 
 
 class Snapshots:
-    """Makes snapshots of the graph when they are due, in the store's thread."""
+    """Makes snapshots of the graph when they are due. Commits wait for a copy of the file only: its export, and the
+    compaction of the file, run in a thread beside the store's."""
 
     def __init__(
         self,
         *,
         writer: SnapshotWriter,
         thread: StoreThread,
+        beside: StoreThread,
         schedule: SnapshotSchedule,
-        snapshots_dir: Path,
         metrics: WorkerMetrics,
-        newest: SnapshotFile | None,
+        newest: GraphSnapshot | None,
         now_seconds: Callable[[], float] = time.time,
     ) -> None:
         self._writer = writer
         self._thread = thread
+        self._beside = beside
         self.schedule = schedule
-        self._snapshots_dir = snapshots_dir
         self._newest = newest
         self._log = structlog.get_logger("thalweg.worker")
         self._now_seconds = now_seconds
         metrics.snapshot_age.set_function(self._age_seconds)
 
     async def run(self) -> None:
-        """Make snapshots until cancelled."""
-        while True:
-            await self.schedule.until_due()
-            await self.make()
+        """Make snapshots until cancelled, and compact the graph where one shows that it has swollen."""
+        try:
+            while True:
+                await self.schedule.until_due()
+                made = await self._make()
+                if made is not None:
+                    await self._compact(*made)
+        finally:
+            self._writer.cancel_compaction()
 
     async def make(self) -> None:
         """Make one now, if anything changed since the last."""
+        await self._make()
+
+    async def _make(self) -> tuple[GraphCopy, GraphSnapshot] | None:
         if not self.schedule.pending:
-            return
+            return None
         token = self.schedule.begin()
-        orphans = await self._thread.run(self._writer.collect_orphans)
-        snapshot = await self._thread.run(self._writer.snapshot, self._snapshots_dir)
-        await self._thread.run(trim_memory)
+        copy = await self._thread.run(self._writer.copy)
+        copied_seconds = self.schedule.elapsed()
+        snapshot = await self._beside.run(self._writer.publish, copy)
+        await self._beside.run(trim_memory)
         took = self.schedule.made(token)
         self._newest = snapshot
         self._log.info(
             "snapshot made",
             name=snapshot.name,
             graph_position=snapshot.graph_position,
-            documents=snapshot.documents,
-            orphans_collected=orphans,
+            documents=snapshot.rows("documents"),
+            bytes=snapshot.content_bytes,
             seconds=round(took, 4),
+            copied_seconds=round(copied_seconds, 4),
         )
+        return copy, snapshot
+
+    async def _compact(self, copy: GraphCopy, snapshot: GraphSnapshot) -> None:
+        """Build a new file beside the commits, and put it in place between two of them."""
+        compaction = await self._thread.run(self._writer.compaction, copy, snapshot)
+        if compaction is None:
+            return
+        began = time.monotonic()
+        try:
+            await self._beside.call(compaction.build)
+        except (CompactionAbandoned, DamagedStore, OSError, RuntimeError) as error:
+            await self._thread.run(self._writer.abandon, compaction)
+            self._log.warning(
+                "the graph is not compacted; it is tried again after the next snapshot", reason=str(error)
+            )
+            return
+        built_seconds = time.monotonic() - began
+        if await self._thread.run(self._writer.put_in_place, compaction):
+            await self._beside.run(trim_memory)
+            self._log.info(
+                "graph compacted",
+                bytes_before=copy.bytes,
+                content_bytes=snapshot.content_bytes,
+                seconds=round(built_seconds, 2),
+                commits_waited_seconds=round(time.monotonic() - began - built_seconds, 3),
+            )
 
     def _age_seconds(self) -> float:
         if self._newest is None or not self.schedule.pending:

@@ -29,12 +29,12 @@ SEARCHERS = 10
 
 def graph_facts(generation: Generation) -> dict[str, Any]:
     """How long the newest snapshot of the graph takes to read, and what it holds."""
-    from indexer.read.kuzu import latest_snapshot, read_graph
+    from indexer.read.graph_snapshots import latest_snapshot, read_graph
 
-    file = latest_snapshot(generation.snapshots_dir)
-    if file is None:
+    snapshot = latest_snapshot(generation.snapshots_dir)
+    if snapshot is None:
         raise SystemExit("the graph has no snapshot")
-    seconds, view = timed(lambda: GraphView.build(read_graph(generation.snapshots_dir / file.name), 0))
+    seconds, view = timed(lambda: GraphView.build(read_graph(generation.snapshots_dir, snapshot), 0))
     memory = view.memory()
     return {
         "graph_edges": memory.edges,

@@ -66,7 +66,7 @@ def open_stores(data_dir: Path, documents: Grown, encoder: Encoder) -> Generatio
             position += len(batch)
             graph.apply(changes, position)
         tables.store_positions({0: StoredPosition(position, position)})
-        graph.snapshot(generation.snapshots_dir)
+        graph.snapshot()
         while (done := tables.maintain()).optimised or done.indexed:
             pass
     finally:

@@ -12,7 +12,7 @@ from indexer.embedding.encoder import HashingEncoder
 from indexer.errors import DamagedStore, StoreInDoubt
 from indexer.generations import Generation
 from indexer.integrity.files import CHECKSUMS, ChecksumRecorder
-from indexer.read.kuzu import POINTER, newest_intact_snapshot, published_snapshots, read_graph
+from indexer.read.graph_snapshots import MANIFEST, newest_intact_snapshot, published_snapshots, read_graph
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS
 from indexer.verify import graph_digest, verify_when_complete
 from indexer.write.kuzu import GraphWriter
@@ -40,7 +40,7 @@ SEED = 14
 HARMLESS = "lance hint"  # Lance takes a wrong one for none
 KINDS = (
     *("lance data", "lance deletions", "lance indices", "lance versions", "lance transactions", "lance checksums"),
-    *("lance hint", "graph", "graph checksum", "snapshots", "snapshot descriptions"),
+    *("lance hint", "graph", "graph checksum", "snapshots", "snapshot manifests"),
 )
 
 
@@ -70,12 +70,13 @@ def test_no_changed_byte_is_answered_and_each_is_told(generation: Generation, ki
         assert tally.all_told
 
 
-@pytest.mark.parametrize("name", [b"sealed", b"checksum", b"graph_position", b"schema"])
-def test_a_description_whose_field_has_lost_its_name_is_damage(generation: Generation, name: bytes) -> None:
-    pointer = generation.snapshots_dir / POINTER
-    pointer.write_bytes(pointer.read_bytes().replace(name, name[:-1] + b"_"))
+@pytest.mark.parametrize("name", [b"sealed", b"checksum", b"graph_position", b"unreachable"])
+def test_a_manifest_whose_field_has_lost_its_name_is_damage(generation: Generation, name: bytes) -> None:
+    newest = published_snapshots(generation.snapshots_dir)[0]
+    manifest = generation.snapshots_dir / newest.name / MANIFEST
+    manifest.write_bytes(manifest.read_bytes().replace(name, name[:-1] + b"_"))
     assert verify_when_complete(generation.data_dir, 0).damage == [
-        "snapshots/LATEST cannot be read as the description of a snapshot"
+        f"snapshots/{newest.name}/{MANIFEST} cannot be read as the manifest of a snapshot"
     ]
 
 
@@ -149,22 +150,21 @@ def test_a_damaged_vector_is_not_used_again(generation: Generation) -> None:
 def test_a_graph_that_changed_while_closed_is_taken_from_its_newest_intact_snapshot(generation: Generation) -> None:
     digests = snapshot_digests(generation)
     newest = published_snapshots(generation.snapshots_dir)[0]
-    graph, snapshot = generation.graph_path, generation.snapshots_dir / newest.name
-    for damaged in (graph, snapshot):
-        damaged.write_bytes(_flipped(damaged.read_bytes(), 5_000))
+    for damaged in (generation.graph_path, generation.snapshots_dir / newest.name / "entities.arrow"):
+        damaged.write_bytes(_flipped(damaged.read_bytes(), 900))
     writer = GraphWriter.open(generation)
     position = writer.position()
     assert position == published_snapshots(generation.snapshots_dir)[1].graph_position
-    again = writer.snapshot(generation.snapshots_dir)
+    again = writer.snapshot()
     writer.close()
-    assert graph_digest(read_graph(generation.snapshots_dir / again.name)) == digests[position]
+    assert graph_digest(read_graph(generation.snapshots_dir, again)) == digests[position]
 
 
 def test_a_graph_that_changes_while_open_comes_into_no_snapshot(generation: Generation) -> None:
     writer = GraphWriter.open(generation)
     rows, contributed = written_document(1, 5_000, edition=9)
     writer.apply([(rows.row.key, contributed)], 5_000)
-    writer.snapshot(generation.snapshots_dir)
+    writer.snapshot()
     with changed(generation.graph_path, 5_000, 1), pytest.raises(StoreInDoubt, match="was changed on disk"):
         writer.apply([(rows.row.key, contributed)], 5_001)
     writer.close()
@@ -176,15 +176,15 @@ def test_a_graph_that_changes_while_open_comes_into_no_snapshot(generation: Gene
 def test_a_damaged_newest_snapshot_is_passed_over_for_the_one_before(generation: Generation) -> None:
     stores = Stores(10**9, "documents")
     newest, before, *_ = published_snapshots(generation.snapshots_dir)
-    file = generation.snapshots_dir / newest.name
-    file.write_bytes(_flipped(file.read_bytes(), 9_000))
+    file = generation.snapshots_dir / newest.name / "mentions.arrow"
+    file.write_bytes(_flipped(file.read_bytes(), 900))
     opened = OpenedGeneration(generation, stores)
     assert (opened.graph_file and opened.graph_file.name) == before.name
     assert opened.graph.base_position == before.graph_position
-    (generation.snapshots_dir / POINTER).write_bytes(b"\x00\xff")
+    (generation.snapshots_dir / newest.name / MANIFEST).write_bytes(b"\x00\xff")
     assert newest_intact_snapshot(generation.snapshots_dir) == before
-    for snapshot in published_snapshots(generation.snapshots_dir)[1:]:
-        (generation.snapshots_dir / snapshot.name).write_bytes(b"")
+    for snapshot in published_snapshots(generation.snapshots_dir):
+        (generation.snapshots_dir / snapshot.name / "chunks.arrow").write_bytes(b"")
     assert OpenedGeneration(generation, stores).graph.base_position == -1
     report = verify_when_complete(generation.data_dir, 0)
     assert not report.ok

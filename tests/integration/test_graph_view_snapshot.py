@@ -1,11 +1,11 @@
-"""A graph view built from a Kùzu snapshot shows what one built from the contributions shows, with a tail on top too."""
+"""A graph view built from a snapshot shows what one built from the contributions shows, with a tail on top too."""
 
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 
 from indexer.generations import Generation
-from indexer.read.kuzu import read_graph
+from indexer.read.graph_snapshots import read_graph
 from indexer.write.kuzu import GraphWriter
 from query_api.index.graph.view import GraphView
 from schemas.graph_delta import Contribution
@@ -26,10 +26,10 @@ def test_a_snapshot_with_its_tail_is_the_graph(tmp_path: Path, history: tuple[li
         writer.apply(made, 0)
         for position, batch in enumerate(batches[:2], 1):
             writer.apply(list(dict(batch).items()), position)
-        snapshot = writer.snapshot(generation.snapshots_dir)
+        snapshot = writer.snapshot()
     finally:
         writer.close()
-    view = GraphView.build(read_graph(generation.snapshots_dir / snapshot.name), snapshot.graph_position)
+    view = GraphView.build(read_graph(generation.snapshots_dir, snapshot), snapshot.graph_position)
     assert view.position == len(batches[:2])
     for position, batch in enumerate(batches, 1):  # the tail begins before the snapshot's position: no harm
         view = view.with_changes(batch, position)

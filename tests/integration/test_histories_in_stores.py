@@ -80,7 +80,7 @@ class Worker:
             self.graph.apply(list(dict(fresh).items()), len(records) - 1)
 
     def verified(self) -> VerifyReport:
-        snapshot = self.graph.snapshot(self.generation.snapshots_dir)
+        snapshot = self.graph.snapshot()
         return verify(self.generation, LanceReader.open(self.generation).snapshot(), snapshot)
 
 

@@ -7,7 +7,8 @@ from uuid import uuid4
 import pytest
 
 from indexer.generations import current_generation
-from indexer.read.kuzu import GraphTables, latest_snapshot, read_graph
+from indexer.read.graph_snapshots import latest_snapshot, read_graph
+from indexer.read.graph_tables import GraphTables
 from indexer.schema import DocumentRow
 from indexer.verify import verify_when_complete
 from query_api.index.text.snapshot import TextReader
@@ -38,7 +39,7 @@ def graph_of(worker: WorkerProcess) -> GraphTables:
     assert generation is not None
     snapshot = latest_snapshot(generation.snapshots_dir)
     assert snapshot is not None
-    return read_graph(generation.snapshots_dir / snapshot.name)
+    return read_graph(generation.snapshots_dir, snapshot)
 
 
 async def test_an_envelope_ends_up_searchable_in_the_graph_and_with_a_receipt(worker: WorkerProcess) -> None:

@@ -1,6 +1,6 @@
 """The columns that graph segments are built from: nodes and edges of documents' contributions, or of a snapshot."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from indexer.read.kuzu import GraphTables
+from indexer.read.graph_tables import GraphTables
 from query_api.index.graph.identifiers import Keys, document_key_of, entity_key_of, halves, key_of, link_name_of
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
@@ -207,19 +207,56 @@ def _column(name: str, values: list[object]) -> object:
 
 
 def columns_of_tables(tables: GraphTables) -> GraphColumns:
-    """Raises ValueError when an id is no id, or an edge's kind is unknown."""
+    """Raises ValueError when an edge's kind is unknown."""
+    documents, chunks = _ids(tables.documents["id"]), _ids(tables.chunks["id"])
+    document_keys, chunk_keys = documents[:, 0].copy(), chunks[:, 0].copy()
+    entity_keys, statement_keys = _keys(tables.entities["id"]), _keys(tables.statements["id"])
+    link_names = _link_names(tables.document_names)
     return GraphColumns(
-        **{name: read(getattr(tables, table)[column]) for name, (table, column, read) in _SOURCES.items()},
+        document_keys=document_keys,
+        document_collections=_texts(tables.documents["collection"]),
+        document_ids=_texts(tables.documents["document_id"]),
+        document_titles=_texts(tables.documents["title"]),
         document_names=_link_names(tables.documents),
-        link_names=_link_names(tables.links),
+        chunk_ids=chunks,
+        chunk_documents=document_keys[tables.documents_of_chunks()],
+        chunk_passage_ids=_ids(tables.chunks["passage_id"]),
+        chunk_passages=tables.chunks["passage"].to_numpy(),
+        chunk_ordinals=tables.chunks["ordinal"].to_numpy(),
+        entity_keys=entity_keys,
+        entity_collections=_texts(tables.entities["collection"]),
+        entity_names=_texts(tables.entities["name"]),
+        mention_chunks=chunk_keys[tables.rows_named("mentions", "source")],
+        mention_entities=entity_keys[tables.rows_named("mentions", "target")],
+        mention_counts=tables.mentions["count"].to_numpy(),
+        mention_sentences=_first_values(tables.mentions["sentences"]),
+        about_documents=document_keys[tables.rows_named("about", "source")],
+        about_entities=entity_keys[tables.rows_named("about", "target")],
+        about_weights=_floats(tables.about["weight"]),
+        about_surfaces=_texts(tables.about["surface"]),
+        statement_keys=statement_keys,
+        statement_chunks=chunk_keys[tables.rows_named("statements", "chunk")],
+        statement_predicates=_texts(tables.statements["predicate"]),
+        statement_confidences=_floats(tables.statements["confidence"]),
+        statement_sentences=tables.statements["sentence"].to_numpy(),
+        role_statements=statement_keys[tables.rows_named("roles", "source")],
+        role_entities=entity_keys[tables.rows_named("roles", "target")],
+        role_names=_texts(tables.roles["role"]),
+        edge_sources=chunk_keys[tables.rows_named("chunk_edges", "source")],
+        edge_targets=chunk_keys[tables.rows_named("chunk_edges", "target")],
+        edge_kinds=_kinds(tables.chunk_edges["kind"]),
+        edge_weights=_floats(tables.chunk_edges["weight"]),
+        link_chunks=chunk_keys[tables.rows_named("links", "source")],
+        link_documents=_keys(tables.document_names["id"])[tables.rows_named("links", "target")],
+        link_names=link_names[tables.rows_named("links", "target")],
+        link_weights=_floats(tables.links["weight"]),
     )
 
 
 def _link_names(table: pa.Table) -> Keys:
-    """The keys of the names by which links find the documents of these rows; computed once for each document."""
-    rows = list(zip(table["collection"].to_pylist(), table["document_id"].to_pylist(), strict=True))
-    known = {row: link_name_of(DocumentKey(*row)) for row in set(rows)}
-    return np.fromiter((known[row] for row in rows), dtype=np.uint64, count=len(rows))
+    """The key of the name by which links find each row's document."""
+    rows = zip(_texts(table["collection"]).to_pylist(), table["document_id"].to_pylist(), strict=True)
+    return np.fromiter((link_name_of(DocumentKey(*row)) for row in rows), dtype=np.uint64, count=table.num_rows)
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
@@ -231,34 +268,31 @@ def _texts(column: pa.ChunkedArray) -> pa.Array:
     return _one_array(column.cast(pa.string()))
 
 
+def _ids(column: pa.ChunkedArray) -> Keys:
+    """(n, 2) uint64: both halves of ids of 16 bytes."""
+    parts = [_halves(chunk) for chunk in column.chunks if len(chunk)]
+    return np.concatenate(parts) if parts else np.empty((0, 2), dtype=np.uint64)
+
+
+def _halves(ids: pa.Array) -> Keys:
+    stored = np.frombuffer(ids.buffers()[1], dtype=">u8")
+    return stored[2 * ids.offset : 2 * (ids.offset + len(ids))].astype(np.uint64).reshape(-1, 2)
+
+
 def _keys(column: pa.ChunkedArray) -> Keys:
-    return np.ascontiguousarray(_halves(column)[:, 0])
-
-
-def _halves(column: pa.ChunkedArray) -> Keys:
-    return halves(_texts(column))
-
-
-def _integers(column: pa.ChunkedArray) -> NDArray[np.int32]:
-    return _numbers(column, np.int32)
+    return np.ascontiguousarray(_ids(column)[:, 0])
 
 
 def _floats(column: pa.ChunkedArray) -> NDArray[np.float32]:
-    return _numbers(column, np.float32)
-
-
-def _numbers(column: pa.Array | pa.ChunkedArray, dtype: type[np.generic]) -> NDArray[Any]:
-    return np.asarray(
-        column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy(), dtype
-    )
+    return np.asarray(column.to_numpy(), dtype=np.float32)
 
 
 def _first_values(column: pa.ChunkedArray) -> NDArray[np.int32]:
     """The first value of each list, -1 for an empty one."""
     lists = _one_array(column)
     firsts = np.full(len(lists), -1, dtype=np.int32)
-    lengths = _numbers(pc.list_value_length(lists), np.int64)
-    values = _numbers(pc.list_flatten(lists), np.int32)
+    lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
+    values = pc.list_flatten(lists).to_numpy(zero_copy_only=False)
     firsts[lengths > 0] = values[(np.cumsum(lengths) - lengths)[lengths > 0]]
     return firsts
 
@@ -270,43 +304,3 @@ def _kinds(column: pa.ChunkedArray) -> NDArray[np.uint8]:
         unknown = pc.unique(pc.filter(_texts(column), pc.is_null(indices))).to_pylist()
         raise ValueError(f"Chunk edges of unknown kinds {unknown}; known are {', '.join(CHUNK_EDGE_KINDS)}.")
     return np.asarray(indices.to_numpy(zero_copy_only=False), dtype=np.uint8)
-
-
-_SOURCES: dict[str, tuple[str, str, Callable[[pa.ChunkedArray], Any]]] = {
-    "document_keys": ("documents", "id", _keys),
-    "document_collections": ("documents", "collection", _texts),
-    "document_ids": ("documents", "document_id", _texts),
-    "document_titles": ("documents", "title", _texts),
-    "chunk_ids": ("chunks", "id", _halves),
-    "chunk_documents": ("chunks", "document", _keys),
-    "chunk_passage_ids": ("chunks", "passage_id", _halves),
-    "chunk_passages": ("chunks", "passage", _integers),
-    "chunk_ordinals": ("chunks", "ordinal", _integers),
-    "entity_keys": ("entities", "id", _keys),
-    "entity_collections": ("entities", "collection", _texts),
-    "entity_names": ("entities", "name", _texts),
-    "mention_chunks": ("mentions", "source", _keys),
-    "mention_entities": ("mentions", "target", _keys),
-    "mention_counts": ("mentions", "count", _integers),
-    "mention_sentences": ("mentions", "sentences", _first_values),
-    "about_documents": ("about", "source", _keys),
-    "about_entities": ("about", "target", _keys),
-    "about_weights": ("about", "weight", _floats),
-    "about_surfaces": ("about", "surface", _texts),
-    "statement_keys": ("statements", "id", _keys),
-    "statement_chunks": ("statements", "chunk", _keys),
-    "statement_predicates": ("statements", "predicate", _texts),
-    "statement_confidences": ("statements", "confidence", _floats),
-    "statement_sentences": ("statements", "sentence", _integers),
-    "role_statements": ("roles", "source", _keys),
-    "role_entities": ("roles", "target", _keys),
-    "role_names": ("roles", "role", _texts),
-    "edge_sources": ("chunk_edges", "source", _keys),
-    "edge_targets": ("chunk_edges", "target", _keys),
-    "edge_kinds": ("chunk_edges", "kind", _kinds),
-    "edge_weights": ("chunk_edges", "weight", _floats),
-    "link_chunks": ("links", "source", _keys),
-    "link_documents": ("links", "target", _keys),
-    "link_weights": ("links", "weight", _floats),
-}
-"""{column: the table it comes from, its column there, how it is read}."""

@@ -13,8 +13,9 @@ from typing import Any
 
 from indexer.errors import StoreInDoubt
 from indexer.generations import Generation
-from indexer.write import kuzu, kuzu_compaction
+from indexer.write import graph_snapshots, kuzu, kuzu_compaction
 from indexer.write.kuzu import GraphWriter
+from indexer.write.kuzu_database import GraphDatabase
 from tests.support.fixtures.graph import generation_in, story
 
 SNAPSHOT_AFTER = 2
@@ -23,8 +24,10 @@ POINTS = (
     "not committed",
     "just committed",
     "snapshot not copied",
+    "snapshot not exported",
+    "snapshot without manifest",
     "snapshot not renamed",
-    "snapshot not pointed at",
+    "compaction half loaded",
     "compacted, not put in place",
 )
 
@@ -34,7 +37,7 @@ def die() -> None:
 
 
 def dies_in_batch(writer: GraphWriter, point: str) -> None:
-    run = writer._run
+    run = writer._database.run
 
     def watched(cypher: str, **parameters: object) -> Any:
         if (point, cypher) == ("not committed", "COMMIT"):
@@ -47,18 +50,31 @@ def dies_in_batch(writer: GraphWriter, point: str) -> None:
             die()
         return result
 
-    writer._run = watched  # type: ignore[method-assign]
+    writer._database.run = watched  # type: ignore[method-assign]
 
 
 def dies_in_snapshot(writer: GraphWriter, point: str) -> None:
     if point == "snapshot not copied":
-        kuzu.shutil.copyfile = lambda *_: die()  # type: ignore[assignment, attr-defined]
-    elif point == "snapshot not pointed at":
-        kuzu.replace_file = lambda *_: die()
-    elif point in ("snapshot not renamed", "compacted, not put in place"):
-        Path.replace = lambda *_: die()  # type: ignore[assignment, method-assign]
-        if point == "compacted, not put in place":
-            kuzu_compaction.MIN_HOLES = 1
+        kuzu.copy_graph = lambda *_: die()  # type: ignore[assignment]
+    elif point == "snapshot not exported":
+        graph_snapshots.export_graph = lambda *_: die()  # type: ignore[assignment]
+    elif point == "snapshot without manifest":
+        graph_snapshots.replace_file = lambda *_: die()
+    elif point == "snapshot not renamed":
+        Path.rename = lambda *_: die()  # type: ignore[assignment, method-assign]
+    elif point == "compaction half loaded":
+        kuzu_compaction.MAX_SWELLING = 0.0
+        copy_in = kuzu_compaction.GraphDatabase.copy_in
+
+        def dies_at_edges(database: GraphDatabase, table: str, rows: Any) -> None:
+            if table == "MENTIONS":
+                die()
+            copy_in(database, table, rows)
+
+        kuzu_compaction.GraphDatabase.copy_in = dies_at_edges  # type: ignore[method-assign]
+    elif point == "compacted, not put in place":
+        kuzu_compaction.MAX_SWELLING = 0.0
+        kuzu.replace_database = lambda *_: die()
 
 
 def meets_a_full_disk(size: int) -> None:
@@ -85,10 +101,10 @@ def tell(writer: GraphWriter, generation: Generation, point: str) -> None:
             dies_in_batch(writer, point)
         writer.apply(batch, position)
         if position == SNAPSHOT_AFTER:
-            writer.snapshot(generation.snapshots_dir)
+            writer.snapshot()
         if position == SNAPSHOT_AFTER + 1:
             dies_in_snapshot(writer, point)
-            writer.snapshot(generation.snapshots_dir)
+            writer.snapshot()
 
 
 if __name__ == "__main__":

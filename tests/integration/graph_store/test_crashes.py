@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from indexer.generations import Generation
-from indexer.read.kuzu import POINTER, SnapshotFile, latest_snapshot, read_graph
+from indexer.read.graph_snapshots import FORMAT, MANIFEST, latest_snapshot, published_snapshots, read_graph
 from indexer.verify import graph_digest
 from indexer.write.kuzu import GraphWriter
 from tests.integration.graph_store.crashing_writer import POINTS, SNAPSHOT_AFTER
@@ -54,7 +54,7 @@ def test_killed_anywhere_it_ends_as_if_undisturbed(point: str, tmp_path: Path, u
 
     snapshot = latest_snapshot(generation.snapshots_dir)
     assert snapshot is not None
-    readable = read_graph(generation.snapshots_dir / snapshot.name)
+    readable = read_graph(generation.snapshots_dir, snapshot)
     assert graph_digest(readable) == undisturbed[snapshot.graph_position]
     assert digest_when_carried_on(generation) == undisturbed[len(story()) - 1]
 
@@ -90,7 +90,7 @@ def test_a_damaged_graph_comes_back_from_its_snapshot(
     for position, batch in enumerate(story()):
         writer.apply(batch, position)
         if position == SNAPSHOT_AFTER:
-            writer.snapshot(generation.snapshots_dir)
+            writer.snapshot()
     writer.close()
     graph = generation.graph_path
     if damage == "gone":
@@ -101,15 +101,14 @@ def test_a_damaged_graph_comes_back_from_its_snapshot(
     assert digest_when_carried_on(generation) == undisturbed[len(story()) - 1]
 
 
-def test_tables_of_another_version_are_not_read(generation: Generation) -> None:
+def test_what_another_version_made_is_not_read(generation: Generation) -> None:
     writer = GraphWriter.open(generation)
     writer.apply([document(1)], 3)
-    writer.snapshot(generation.snapshots_dir)
-    writer._run("MATCH (applied:Applied) SET applied.schema = 1")
+    made = writer.snapshot()
+    writer._database.run("MATCH (applied:Applied) SET applied.schema = 1")
     writer.close()
-    for description in [generation.snapshots_dir / POINTER, *generation.snapshots_dir.glob("*.json")]:
-        made = msgspec.json.decode(description.read_bytes(), type=SnapshotFile)
-        description.write_bytes(msgspec.json.encode(msgspec.structs.replace(made, schema=1).seal()))
+    manifest = generation.snapshots_dir / made.name / MANIFEST
+    manifest.write_bytes(msgspec.json.encode(msgspec.structs.replace(made, format=FORMAT + 1).seal()))
 
     assert latest_snapshot(generation.snapshots_dir) is None
     writer = GraphWriter.open(generation)
@@ -122,10 +121,8 @@ def test_readers_keep_the_snapshot_they_opened_for_two_more(generation: Generati
     made = []
     for position in range(5):
         writer.apply([document(position)], position)
-        made.append(writer.snapshot(generation.snapshots_dir))
+        made.append(writer.snapshot())
     writer.close()
 
-    kept = sorted(path.name for path in generation.snapshots_dir.glob("*.kuzu"))
-
-    assert kept == sorted(snapshot.name for snapshot in made[-3:])
-    assert latest_snapshot(generation.snapshots_dir) == made[-1]
+    assert published_snapshots(generation.snapshots_dir) == made[:-4:-1]
+    assert sorted(path.name for path in generation.snapshots_dir.iterdir()) == [each.name for each in made[-3:]]

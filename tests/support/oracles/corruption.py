@@ -13,7 +13,8 @@ from indexer.errors import DamagedStore, IncompatibleGeneration, TransientStoreE
 from indexer.generations import Generation, Manifest, open_generation
 from indexer.linking import contribution
 from indexer.pipeline import EXTRACTOR_VERSION, prepare
-from indexer.read.kuzu import newest_intact_snapshot, read_graph
+from indexer.read.graph_snapshots import MANIFEST as SNAPSHOT_MANIFEST
+from indexer.read.graph_snapshots import newest_intact_snapshot, published_snapshots, read_graph
 from indexer.read.rows import ChunkSpan
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.verify import all_damage, graph_digest, verify_when_complete
@@ -90,8 +91,7 @@ def make_stores(data_dir: Path, documents: int = 24) -> Generation:
             writer.store_positions({0: StoredPosition(offset + documents, offset)})
             offset += documents
             writer.maintain()
-        graph.collect_orphans()
-        graph.snapshot(generation.snapshots_dir)
+        graph.snapshot()
     writer.add_retrievals([(f"r_{number}", _retrieval(number)) for number in range(5)])
     writer.close()
     graph.close()
@@ -137,7 +137,7 @@ def kinds_of(generation: Generation) -> dict[str, list[Path]]:
         elif parts[0] == "graph":
             kind = "graph checksum" if file.suffix == "" else "graph"
         elif parts[0] == "snapshots":
-            kind = "snapshots" if file.suffix == ".kuzu" else "snapshot descriptions"
+            kind = "snapshot manifests" if file.name == SNAPSHOT_MANIFEST else "snapshots"
         else:
             kind = "manifest"
         kinds.setdefault(kind, []).append(file)
@@ -178,10 +178,10 @@ def text_answers(snapshot: TextSnapshot) -> dict[str, Any]:
 
 def snapshot_digests(generation: Generation) -> dict[int, str]:
     """The digest of each snapshot by the position it holds: any of these is an answer that the log makes whole."""
-    found = {}
-    for file in generation.snapshots_dir.glob("*.kuzu"):
-        found[int(file.name.partition("-")[0])] = graph_digest(read_graph(file))
-    return found
+    return {
+        snapshot.graph_position: graph_digest(read_graph(generation.snapshots_dir, snapshot))
+        for snapshot in published_snapshots(generation.snapshots_dir)
+    }
 
 
 def read_newest_graph(generation: Generation) -> tuple[int, str]:
@@ -189,7 +189,7 @@ def read_newest_graph(generation: Generation) -> tuple[int, str]:
     snapshot = newest_intact_snapshot(generation.snapshots_dir)
     if snapshot is None:
         return -1, ""
-    tables = read_graph(generation.snapshots_dir / snapshot.name, snapshot.checksum)
+    tables = read_graph(generation.snapshots_dir, snapshot)
     return snapshot.graph_position, graph_digest(tables)
 
 

@@ -2,18 +2,23 @@
 
 import pyarrow as pa
 
-from indexer.read.kuzu import GraphTables
+from indexer.read.graph_tables import TABLES, GraphTables
 from indexer.verify import graph_digest
 
 ABOUT = [
-    {"source": "a", "target": "x", "surface": "X", "weight": 1.0},
-    {"source": "b", "target": "y", "surface": "Y", "weight": 0.5},
+    {"source": 0, "target": 1, "surface": "X", "weight": 1.0},
+    {"source": 1, "target": 0, "surface": "Y", "weight": 0.5},
 ]
+NODES = [{"id": bytes(16)}, {"id": bytes([1] * 16)}]
 
 
 def graph(about: list[dict[str, object]]) -> GraphTables:
-    tables = {name: pa.table({"id": pa.array([], pa.string())}) for name in GraphTables.__dataclass_fields__}
-    return GraphTables(**{**tables, "about": pa.Table.from_pylist(about)})
+    nodes = {
+        "documents": [{**node, "collection": "c", "document_id": "d", "revision": "r", "title": "t"} for node in NODES],
+        "entities": [{**node, "collection": "c", "name": "n"} for node in NODES],
+    }
+    rows = {name: [] for name in TABLES} | nodes | {"about": about}
+    return GraphTables(**{name: pa.Table.from_pylist(rows[name], TABLES[name]) for name in TABLES})
 
 
 def test_order_does_not_count() -> None:

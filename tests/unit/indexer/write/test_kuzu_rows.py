@@ -39,6 +39,16 @@ def test_what_no_column_can_hold_is_the_contributions_fault() -> None:
         arrow_rows("Document", GraphRows.from_contributions([broken]).nodes["Document"].values())
 
 
+@pytest.mark.parametrize("identifier", ["", "c1", "0" * 31, "0" * 33, "G" * 32, "A" * 32, "0" * 32 + "\n"])
+def test_an_id_that_is_none_is_the_contributions_fault(identifier: str) -> None:
+    one = contribution(1)
+    section = msgspec.structs.replace(one.sections[0], id=identifier)
+    broken = msgspec.structs.replace(one, sections=[section], chunks=[], mentions=[], statements=[], edges=[], links=[])
+
+    with pytest.raises(ValueError, match="32 hex digits"):
+        arrow_rows("Section", GraphRows.from_contributions([broken]).nodes["Section"].values())
+
+
 def test_only_tables_that_end_at_shared_nodes_are_stored_forward_only() -> None:
     forward = {line.split()[6].partition("(")[0] for line in statements_that_create() if "'fwd'" in line}
 

@@ -151,3 +151,11 @@ def test_the_commands_import_no_store_no_model_and_no_web_framework() -> None:
     program = f"import sys, {modules}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_the_service_loads_neither_kuzu_nor_a_writer() -> None:
+    program = (
+        "import sys, query_api.app; print([name for name in sys.modules if name.startswith(('kuzu', 'indexer.write'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

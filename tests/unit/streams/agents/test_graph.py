@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from indexer.read.kuzu import SnapshotFile
+from indexer.read.graph_snapshots import FORMAT, GraphSnapshot, TableFile
+from indexer.write.graph_snapshots import GraphCopy
+from indexer.write.kuzu_compaction import Compaction
 from schemas.graph_delta import Contribution, encode_contribution
 from schemas.ids import DocumentKey
 from streams.agents.graph import BUSY_PAUSE_SECONDS, BUSY_WITHIN_SECONDS, GraphAgent
@@ -40,20 +42,31 @@ class InMemoryGraph:
                 self.held[str(key)] = contribution
         self.reached = position
 
-    def collect_orphans(self) -> int:
-        return 0
+    def copy(self) -> GraphCopy:
+        return GraphCopy(Path("nowhere"), str(self.reached), self.reached, 1_000, "", 0)
 
-    def snapshot(self, snapshots_dir: Path) -> SnapshotFile:
-        self.snapshots.append(self.reached)
-        return SnapshotFile(
-            name=f"{self.reached}.kuzu",
-            graph_position=self.reached,
-            made_at_ms=1_000,
-            documents=len(self.held),
-            chunks=0,
-            entities=0,
-            statements=0,
+    def publish(self, copy: GraphCopy) -> GraphSnapshot:
+        self.snapshots.append(copy.position)
+        return GraphSnapshot(
+            format=FORMAT,
+            name=copy.name,
+            graph_position=copy.position,
+            made_at_ms=copy.made_at_ms,
+            tables={"documents": TableFile("documents.arrow", len(self.held), 0, "")},
+            unreachable={},
         )
+
+    def compaction(self, copy: GraphCopy, snapshot: GraphSnapshot) -> Compaction | None:
+        return None
+
+    def put_in_place(self, compaction: Compaction) -> bool:
+        raise NotImplementedError
+
+    def abandon(self, compaction: Compaction) -> None:
+        raise NotImplementedError
+
+    def cancel_compaction(self) -> None:
+        return None
 
 
 class Scene:
@@ -78,8 +91,8 @@ class Scene:
         self.snapshots = Snapshots(
             writer=self.graph,
             thread=self.bench.thread,
+            beside=self.bench.thread,
             schedule=self.schedule,
-            snapshots_dir=Path("nowhere"),
             metrics=self.bench.metrics,
             newest=None,
             now_seconds=lambda: 11.0,

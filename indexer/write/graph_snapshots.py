@@ -1,0 +1,121 @@
+"""Publication of graph snapshots: exported from a copy of Kùzu's file, checked in, kept for a while, removed."""
+
+import hashlib
+import os
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from indexer.generations import replace_file
+from indexer.integrity.files import file_checksum
+from indexer.read.graph_snapshots import FORMAT, MANIFEST, GraphSnapshot, TableFile, published_snapshots
+from indexer.read.graph_tables import TABLES
+from indexer.write.kuzu_export import export_graph
+
+KEPT_SNAPSHOTS = 3  # a reader may just have chosen the one before, and the newest may be damaged
+KEPT_DAMAGED = 1
+COPY_BYTES = 1024**2
+DAMAGED = ".damaged"
+OF_EARLIER_VERSIONS = ("*.kuzu", "*.kuzu.part", ".*.kuzu.part", "*.json", "LATEST")
+
+
+@dataclass(frozen=True)
+class GraphCopy:
+    """A copy of the checkpointed graph file: of what position, when, and the checksum of both."""
+
+    path: Path
+    name: str
+    position: int
+    made_at_ms: int
+    checksum: str
+    bytes: int
+
+
+def copy_graph(graph: Path, snapshots_dir: Path, position: int) -> GraphCopy:
+    """Copy a checkpointed graph file for a snapshot of it; takes as long as reading and writing the file once."""
+    snapshots_dir.mkdir(parents=True, exist_ok=True)
+    made_at_ms = time.time_ns() // 1_000_000
+    name = f"{max(position, 0):012d}-{made_at_ms}"
+    path = snapshots_dir / f".{name}.kuzu"
+    checksum = hashlib.sha256()
+    with graph.open("rb") as source, path.open("wb") as target:
+        while content := source.read(COPY_BYTES):
+            checksum.update(content)
+            target.write(content)
+    return GraphCopy(path, name, position, made_at_ms, checksum.hexdigest(), path.stat().st_size)
+
+
+def publish_snapshot(copy: GraphCopy) -> GraphSnapshot:
+    """Make the content of a copy the newest snapshot; remove the copy, and snapshots that nobody reads any more.
+
+    May be repeated with the same copy. A crash leaves the snapshots as they were.
+
+    1. export the tables into a hidden folder; 2. sync each; 3. write the manifest with their checksums; 4. give the
+    folder its name.
+    """
+    snapshots_dir = copy.path.parent
+    published, part = snapshots_dir / copy.name, snapshots_dir / f".{copy.name}.part"
+    if not published.exists():
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+        exported = export_graph(copy.path, part)  # 1
+        snapshot = GraphSnapshot(
+            format=FORMAT,
+            name=copy.name,
+            graph_position=copy.position,
+            made_at_ms=copy.made_at_ms,
+            tables={name: _stored(part / f"{name}.arrow", exported.rows[name]) for name in TABLES},  # 2
+            unreachable=exported.unreachable,
+        ).seal()
+        replace_file(part / MANIFEST, msgspec.json.encode(snapshot))  # 3
+        part.rename(published)  # 4
+    copy.path.unlink(missing_ok=True)
+    _prune(snapshots_dir, copy)
+    return msgspec.json.decode((published / MANIFEST).read_bytes(), type=GraphSnapshot)
+
+
+def set_aside(snapshots_dir: Path, name: str) -> None:
+    """Take a damaged snapshot out of the published ones; the last is kept for whoever wants to look."""
+    folder = snapshots_dir / name
+    if folder.exists():
+        folder.rename(snapshots_dir / f".{name}{DAMAGED}")
+
+
+def _stored(path: Path, rows: int) -> TableFile:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+    return TableFile(path.name, rows, path.stat().st_size, file_checksum(path))
+
+
+def _prune(snapshots_dir: Path, newest: GraphCopy) -> None:
+    """What is left of snapshots before the newest, and what earlier versions made."""
+    kept = {snapshot.name for snapshot in published_snapshots(snapshots_dir)[:KEPT_SNAPSHOTS]}
+    for folder in snapshots_dir.glob("[!.]*/"):
+        if folder.name not in kept:
+            removed = folder.with_name(f".{folder.name}.removed")  # at once for readers
+            folder.rename(removed)
+    for hidden in sorted(snapshots_dir.glob(".*"), reverse=True):
+        is_left = hidden.name.endswith((".part", ".kuzu")) and _made_at_ms(hidden) < newest.made_at_ms
+        if is_left or hidden.name.endswith(".removed"):
+            _remove(hidden)
+    for damaged in sorted(snapshots_dir.glob(f".*{DAMAGED}"), key=_made_at_ms)[:-KEPT_DAMAGED]:
+        _remove(damaged)
+    for pattern in OF_EARLIER_VERSIONS:
+        for path in snapshots_dir.glob(pattern):
+            if path.is_file() and not path.name.startswith("."):
+                _remove(path)
+
+
+def _made_at_ms(path: Path) -> int:
+    milliseconds = path.name.partition("-")[2].partition(".")[0]
+    return int(milliseconds) if milliseconds.isdecimal() else 0
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,148 @@
+"""One file of the graph in Kùzu: documents' contributions replaced together with the position, in one transaction."""
+
+import importlib.util  # noqa: F401 -- Kùzu's first COPY from Arrow looks for it without importing it
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import kuzu
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indexer.graph_schema import MAX_DATABASE_BYTES, SCHEMA_VERSION, SHARED_TABLES, statements_that_create
+from indexer.write.kuzu_rows import GraphRows, arrow_rows
+from schemas.graph_delta import Contribution
+from schemas.ids import DocumentKey, document_node_id
+
+Change = tuple[DocumentKey, Contribution | None]
+
+NAMES = {"Entity": "name", "DocumentName": "document_id"}
+OWNED = (
+    "-[:HAS_SECTION]->(:Section)-[:HAS_CHUNK]->(:Chunk)-[:STATES]->(node:Statement)",
+    "-[:HAS_SECTION]->(:Section)-[:HAS_CHUNK]->(node:Chunk)",
+    "-[:HAS_SECTION]->(node:Section)",
+)
+MAX_LOOKUPS = 16  # ids looked up one by one in the primary key, at constant cost; more are found by one scan
+
+
+@dataclass(frozen=True)
+class GraphChanges:
+    """The rows of documents' new contributions by table, and the ids of all documents that are replaced or deleted."""
+
+    documents: list[str]
+    nodes: dict[str, pa.Table]
+    relationships: dict[str, pa.Table]
+
+    @classmethod
+    def from_changes(cls, changes: Sequence[Change]) -> "GraphChanges":
+        """Raises ValueError for a value that no column can hold."""
+        rows = GraphRows.from_contributions(contribution for _, contribution in changes if contribution is not None)
+        return cls(
+            [document_node_id(key) for key, _ in changes],
+            {table: arrow_rows(table, new.values()) for table, new in rows.nodes.items()},
+            {table: arrow_rows(table, new) for table, new in rows.relationships.items()},
+        )
+
+
+class GraphDatabase:
+    """An open file. Not thread-safe; raises RuntimeError for whatever fails in Kùzu."""
+
+    def __init__(self, path: Path, buffer_bytes: int) -> None:
+        """Opens or creates it. RuntimeError also where it has the tables of another version."""
+        self._database = kuzu.Database(str(path), buffer_pool_size=buffer_bytes, max_db_size=MAX_DATABASE_BYTES)
+        self._connection = kuzu.Connection(self._database)
+        for statement in statements_that_create():
+            self.run(statement)
+        stored = self.run("MATCH (applied:Applied {id: 0}) RETURN applied.schema").get_all()
+        if stored and stored[0][0] != SCHEMA_VERSION:
+            self.close()
+            raise RuntimeError(f"The graph has the tables of version {stored[0][0]}, not {SCHEMA_VERSION}.")
+
+    def position(self) -> int:
+        """The last offset of the graph topic that is applied; -1 for none."""
+        rows = self.run("MATCH (applied:Applied {id: 0}) RETURN applied.position").get_all()
+        return int(rows[0][0]) if rows else -1
+
+    def apply(self, changes: GraphChanges, position: int) -> None:
+        """Replace, or delete, the contribution of each document and store the position, in one transaction.
+
+        1. delete the documents' old rows; 2. copy the new rows, of shared nodes the missing ones; 3. set the position;
+        4. commit.
+        """
+        self._reconnect()
+        self.run("BEGIN TRANSACTION")
+        self._remove(changes.documents)  # 1
+        new_nodes = {
+            table: self._missing(table, rows) if table in SHARED_TABLES else rows
+            for table, rows in changes.nodes.items()
+        }
+        for table, rows in (new_nodes | changes.relationships).items():  # 2
+            self.copy_in(table, rows)
+        self.set_position(position)  # 3
+        self.run("COMMIT")  # 4
+
+    def copy_in(self, table: str, rows: pa.Table) -> None:
+        if rows.num_rows:
+            self.run(f"COPY {table} FROM $rows", rows=rows)
+
+    def set_position(self, position: int) -> None:
+        self.run(
+            "MERGE (applied:Applied {id: 0}) SET applied.position = $position, applied.schema = $schema",
+            position=position,
+            schema=SCHEMA_VERSION,
+        )
+
+    def run(self, cypher: str, **parameters: object) -> Any:
+        return self._connection.execute(cypher, parameters)
+
+    def close(self) -> None:
+        self._connection.close()
+        self._database.close()
+
+    def _reconnect(self) -> None:
+        """A connection keeps every table that it ever copied in memory until it is closed."""
+        self._connection.close()
+        self._connection = kuzu.Connection(self._database)
+
+    def _remove(self, documents: Sequence[str]) -> None:
+        """Delete documents with all they own, at a cost that does not depend on the size of the graph."""
+        existing = sorted(self._existing("Document", documents))
+        for path in OWNED:
+            if len(existing) > MAX_LOOKUPS:
+                found = f"MATCH (document:Document){path} WHERE document.id IN $ids"
+                self.run(f"{found} DETACH DELETE node", ids=existing)
+                continue
+            for identifier in existing:
+                self.run(f"MATCH (document:Document {{id: $id}}){path} DETACH DELETE node", id=identifier)
+        for identifier in existing:
+            self.run("MATCH (node:Document {id: $id}) DETACH DELETE node", id=identifier)
+
+    def _existing(self, table: str, ids: Sequence[str]) -> set[str]:
+        if len(ids) > MAX_LOOKUPS:
+            return self._ids(f"UNWIND $ids AS id MATCH (node:{table} {{id: id}}) RETURN node.id AS id", ids=ids)
+        find = f"MATCH (node:{table} {{id: $id}}) RETURN node.id AS id"
+        return {found for identifier in ids for found in self._ids(find, id=identifier)}
+
+    def _missing(self, table: str, rows: pa.Table) -> pa.Table:
+        """The rows that do not exist yet. Nodes that earlier versions cleared, to a mere id, are filled again."""
+        ids = rows["id"].to_pylist()
+        existing = self._existing(table, ids)
+        if not existing:
+            return rows
+        cleared = f"UNWIND $ids AS id MATCH (node:{table} {{id: id}}) WHERE node.collection = '' RETURN node.id AS id"
+        found = pa.array(sorted(self._ids(cleared, ids=sorted(existing))), pa.string())
+        for row in rows.filter(pc.is_in(rows["id"], value_set=found)).to_pylist():
+            self._fill(table, row)
+        return rows.filter(pc.invert(pc.is_in(rows["id"], value_set=pa.array(sorted(existing), pa.string()))))
+
+    def _fill(self, table: str, row: Mapping[str, str]) -> None:
+        self.run(
+            f"MATCH (node:{table} {{id: $id}}) SET node.collection = $collection, node.{NAMES[table]} = $name",
+            id=row["id"],
+            collection=row["collection"],
+            name=row[NAMES[table]],
+        )
+
+    def _ids(self, cypher: str, **parameters: object) -> set[str]:
+        return set(self.run(cypher, **parameters).get_as_arrow().column("id").to_pylist())
