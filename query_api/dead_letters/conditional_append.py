@@ -167,6 +167,11 @@ class ConditionalAppender:
         with contextlib.suppress(TimeoutError, KafkaError, OSError):
             async with asyncio.timeout(STOP_SECONDS):
                 await producer.stop()
+        with contextlib.suppress(KafkaError, OSError):
+            await producer.client.close()  # `stop` leaves its connections open where it fails
+        ended = producer._txn_manager.wait_for_transaction_end()  # noqa: SLF001 -- else its error is logged as unseen
+        if ended is not None and ended.done() and not ended.cancelled():
+            ended.exception()
 
 
 def _explained(error: BaseException) -> Exception | None:

@@ -19,6 +19,7 @@ DAY_MS = 24 * 60 * 60 * 1000
 MINUTE_MS = 60_000
 COUNT_SECONDS = 15.0
 READ_SECONDS = 10.0  # of one round
+ROUND_SECONDS = 30.0
 FETCH_BYTES = 1024 * 1024
 FETCH_MS = 20
 MAX_REASONS_NAMED = 3
@@ -47,7 +48,8 @@ class RecentDeadLetters:
     async def run(self) -> None:
         while True:
             try:
-                await self.count_new()
+                async with asyncio.timeout(ROUND_SECONDS):
+                    await self.count_new()
             except (KafkaError, OSError, TimeoutError, LogUnavailable):
                 self.reasons = None
             await asyncio.sleep(COUNT_SECONDS)
@@ -64,9 +66,8 @@ class RecentDeadLetters:
                 first = self._next.get(partition)
                 if first is None:
                     first = await self._first_of_day(consumer, partition, span.end)
-                self._next[partition] = await self._read(
-                    consumer, TopicPartition(self._topic, partition), max(first, span.beginning), span.end, deadline
-                )
+                self._next[partition] = max(first, span.beginning)
+                await self._read(consumer, TopicPartition(self._topic, partition), span.end, deadline)
         finally:
             await consumer.stop()
         self._forget_before(self._now_ms() - DAY_MS)
@@ -78,18 +79,19 @@ class RecentDeadLetters:
         found = (await consumer.offsets_for_times({place: self._now_ms() - DAY_MS}))[place]
         return end if found is None else int(found.offset)
 
-    async def _read(self, consumer: Any, place: TopicPartition, first: int, end: int, deadline: float) -> int:
-        """The offset to continue from."""
-        if first >= end:
-            return end
-        records = read_range(consumer, place, first, end)
+    async def _read(self, consumer: Any, place: TopicPartition, end: int, deadline: float) -> None:
+        """Each record is counted once, wherever this is cut off."""
+        if self._next[place.partition] >= end:
+            return
+        records = read_range(consumer, place, self._next[place.partition], end)
         async with aclosing(records):
             async for record in records:
                 if time.monotonic() > deadline:
-                    return int(record.offset)
+                    return
                 minute = record.timestamp // MINUTE_MS
-                self._minutes.setdefault(minute, Counter())[reason_of(LetterRecord.of(record))] += 1
-        return end
+                self._minutes.setdefault(minute, Counter())[reason_of(LetterRecord.of(record))[:100]] += 1
+                self._next[place.partition] = record.offset + 1
+        self._next[place.partition] = end
 
     def _forget_before(self, first_ms: int) -> None:
         self._minutes = {

@@ -21,12 +21,11 @@ from typing import Any, Protocol, TypeVar
 
 from aiokafka import TopicPartition
 
-from kafka_client.async_clients import read_range
 from kafka_client.unreadable_batches import Skip, skip_all
 from query_api.dead_letters.conditional_append import ConditionalAppender, Overtaken, TakenOver
 from query_api.dead_letters.records import NO_LIMITS, LetterRecord, own_headers, reason_of
 from query_api.dead_letters.resolution import Candidate, Failures, StoredDocument, Verdict, candidate_of, judge
-from query_api.dead_letters.topic_tail import Appended, TopicTail, records_at
+from query_api.dead_letters.topic_tail import Appended, TopicTail, read_steadily, records_at
 from query_api.index.follower import LocateBroker, Span, connect, spans_by_topic, spans_of
 from query_api.index.snapshot import Snapshot
 from query_api.ingest.producer import OutgoingRecord, RecordRefused
@@ -143,7 +142,7 @@ class Redriver:
         firsts = await _first_offsets(consumer, topic, spans, selection)
         self._progress.to_look_at(sum(max(0, spans[at].end - first) for at, first in firsts.items()))
         for partition, first in firsts.items():
-            records = read_range(consumer, TopicPartition(topic, partition), first, spans[partition].end)
+            records = read_steadily(consumer, TopicPartition(topic, partition), first, spans[partition].end)
             async with aclosing(records):
                 async for record in records:
                     self._take(LetterRecord.of(record), selection)
@@ -180,7 +179,7 @@ class Redriver:
     ) -> None:
         batch: list[LetterRecord] = []
         size = 0
-        records = read_range(consumer, TopicPartition(self._topics.dead_letters, partition), first, last + 1)
+        records = read_steadily(consumer, TopicPartition(self._topics.dead_letters, partition), first, last + 1)
         async with aclosing(records):
             async for record in records:
                 letter = LetterRecord.of(record)
@@ -325,7 +324,7 @@ async def count_failed_again(
             first = max(span.beginning, since.get(partition, 0))
             if first >= span.end:
                 continue
-            async for record in read_range(consumer, TopicPartition(topic, partition), first, span.end):
+            async for record in read_steadily(consumer, TopicPartition(topic, partition), first, span.end):
                 earlier = decode_attempts(LetterRecord.of(record).header(ATTEMPTS_HEADER))
                 failed |= {earlier[-1].letter} & names if earlier else set()
     finally:

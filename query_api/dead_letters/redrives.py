@@ -152,8 +152,8 @@ class Redrives:
         self._redrives: OrderedDict[str, _Redrive] = OrderedDict()
 
     def require_none_running(self) -> None:
-        """Raises RedriveRunning."""
-        if any(each.state == "running" for each in self._redrives.values()):
+        """One that has sent all it will, and follows, is no hindrance. Raises RedriveRunning."""
+        if any(each.state == "running" and each.stage != "following" for each in self._redrives.values()):
             raise RedriveRunning
 
     async def check(self, ids: Sequence[Position]) -> None:
@@ -217,8 +217,9 @@ class Redrives:
             redrive.end("failed", f"The service stopped before it was done. {AGAIN}")
             raise
         except Exception as error:
-            redrive.end("failed", _explained(error))
-            log.warning("redrive failed", redrive=redrive.id, exc_info=error)
+            message, is_foreseen = _explained(error)
+            redrive.end("failed", message)
+            log.warning("redrive failed", redrive=redrive.id, reason=message, exc_info=None if is_foreseen else error)
         finally:
             if not redrive.order.dry_run:
                 for outcome, letters in redrive.outcomes.items():
@@ -258,15 +259,16 @@ def _nothing(redrive: _Redrive) -> str:
     )
 
 
-def _explained(error: Exception) -> str:
+def _explained(error: Exception) -> tuple[str, bool]:
+    """A sentence on what to do, and whether this was foreseen."""
     if isinstance(error, RedriveFailed):
-        return str(error)
+        return str(error), True
     if isinstance(error, AccessDenied | UnreadableBatch):
-        return f"{str(error).rstrip('.')}. {AGAIN}"
+        return f"{str(error).rstrip('.')}. {AGAIN}", True
     if isinstance(error, KafkaError | OSError | TimeoutError | LogUnavailable):
         reason = str(error) or "it does not answer"
-        return f"Kafka is unavailable ({reason}). Once it is back: {AGAIN[0].lower()}{AGAIN[1:]}"
-    return f"It failed unexpectedly ({type(error).__name__}: {error}). {AGAIN}"
+        return f"Kafka is unavailable: {reason}. Once it is back, run it again: nothing is redriven twice.", True
+    return f"It failed unexpectedly ({type(error).__name__}: {error}). {AGAIN}", False
 
 
 def _now() -> str:

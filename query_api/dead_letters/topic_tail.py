@@ -1,6 +1,8 @@
 """What a topic holds of some keys behind an offset, and which records there are redriven ones."""
 
-from collections.abc import Collection, Iterable, Iterator
+import asyncio
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -10,6 +12,7 @@ from kafka_client.async_clients import read_range
 from schemas.dead_letters import ATTEMPTS_HEADER, EarlierAttempt, decode_attempts
 
 READ_THROUGH_OFFSETS = 200  # between two wanted records: reading on is quicker than seeking
+SILENCE_SECONDS = 30.0
 
 
 class Appended(NamedTuple):
@@ -57,7 +60,7 @@ class TopicTail:
         """Up to the end that a reader of committed records may see. Raises KafkaError or OSError."""
         end = (await consumer.end_offsets([self.place]))[self.place]
         if end > self.read_to:
-            async for record in read_range(consumer, self.place, self.read_to, end):
+            async for record in read_steadily(consumer, self.place, self.read_to, end):
                 self.take(record)
             self.read_to = end
 
@@ -85,10 +88,23 @@ async def records_at(consumer: Any, place: TopicPartition, offsets: Collection[i
     """Those of the offsets that the partition still holds. Raises KafkaError or OSError."""
     found: dict[int, Appended] = {}
     for first, last in _runs(sorted(set(offsets))):
-        async for record in read_range(consumer, place, first, last + 1):
+        async for record in read_steadily(consumer, place, first, last + 1):
             if record.offset in offsets:
                 found[record.offset] = Appended.of(record)
     return found
+
+
+async def read_steadily(consumer: Any, place: TopicPartition, first: int, end: int) -> AsyncGenerator[Any, None]:
+    """As `read_range`; raises TimeoutError where the next record does not come: a consumer waits for a broker that is
+    away as long as it takes."""
+    async with aclosing(read_range(consumer, place, first, end)) as records:
+        while True:
+            try:
+                async with asyncio.timeout(SILENCE_SECONDS):
+                    record = await anext(records)
+            except StopAsyncIteration:
+                return
+            yield record
 
 
 def _runs(offsets: list[int]) -> Iterator[tuple[int, int]]:
