@@ -1,26 +1,16 @@
-"""A labelled folder evaluated as a user does it: loaded through Kafka, asked, reported; the second time it is there.
-
-The story needs no meaning, so it runs on the hashing encoder.
-"""
+"""A labelled folder evaluated as a user does it: loaded through Kafka, asked, reported; the second time it is there."""
 
 import gzip
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.support.processes.installation import Installation, installation
+from tests.support.processes.installation import Installation
 from tests.support.waiting import wait_until
 
 SUBJECTS = ["heron", "otter", "badger", "falcon", "beaver", "lynx", "salmon", "viper", "marten", "raven"]
-
-
-@pytest.fixture(scope="module")
-def hashing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    with installation(tmp_path_factory.mktemp("evaluating") / "data", THALWEG_EMBEDDING__PROVIDER="hashing") as running:
-        yield running
 
 
 @pytest.fixture

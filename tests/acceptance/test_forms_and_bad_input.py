@@ -1,21 +1,20 @@
 """Every form a document may come in, and every kind of bad input with its one outcome, on the whole installation."""
 
-import asyncio
 import json
 import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx
 import msgspec
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.errors import KafkaError
+from kafka.errors import KafkaError
 
 from schemas.receipts import Receipt, decode_receipt
 from tests.support.fixtures.office_files import pdf
+from tests.support.kafka import Sent, read_all, send
 from tests.support.processes.installation import Installation
 from tests.support.waiting import wait_until
 
@@ -24,43 +23,29 @@ OTHER_TRACE = "00-11111111111111111111111111111111-2222222222222222-00"
 EVENTS = {"Accept": "text/event-stream"}
 
 
-class Sent(NamedTuple):
-    """A record to send. `headers` are (name, text)."""
+def record(
+    key: str | bytes | None,
+    value: bytes | None,
+    headers: Sequence[tuple[str, str]] = (),
+    timestamp_ms: int | None = None,
+) -> Sent:
+    encoded = [(name, text.encode()) for name, text in headers]
+    return Sent(key.encode() if isinstance(key, str) else key, value, encoded, timestamp_ms=timestamp_ms)
 
-    key: str | bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, str]] = ()
-    timestamp_ms: int | None = None
 
-
-async def produced(servers: str, records: Sequence[Sent]) -> list[Receipt]:
+def published(thalweg: Installation, *records: Sent) -> list[Receipt]:
     """Publish as any Kafka client would; the receipt of each record."""
-    producer = AIOKafkaProducer(bootstrap_servers=servers, acks="all", max_request_size=16 * 1024 * 1024)
-    receipts = AIOKafkaConsumer("thalweg.indexed.v1", bootstrap_servers=servers, auto_offset_reset="earliest")
-    await producer.start()
-    await receipts.start()
-    try:
-        positions = []
-        for record in records:
-            key = record.key.encode() if isinstance(record.key, str) else record.key
-            headers = [(name, text.encode()) for name, text in record.headers]
-            sent = await producer.send_and_wait(
-                "thalweg.documents.v1", record.value, key=key, headers=headers, timestamp_ms=record.timestamp_ms
-            )
-            positions.append((sent.partition, sent.offset))
-        found: dict[tuple[int, int], Receipt] = {}
-        async with asyncio.timeout(60):
-            while not found.keys() >= set(positions):
-                receipt = decode_receipt((await receipts.getone()).value)
-                found[receipt.partition, receipt.offset] = receipt
-        return [found[position] for position in positions]
-    finally:
-        await receipts.stop()
-        await producer.stop()
+    positions = send(thalweg.kafka, "thalweg.documents.v1", *records)
+    found: dict[tuple[int, int], Receipt] = {}
 
+    def are_all_there() -> bool:
+        for message in read_all(thalweg.kafka, "thalweg.indexed.v1"):
+            receipt = decode_receipt(message.value)
+            found[receipt.partition, receipt.offset] = receipt
+        return found.keys() >= set(positions)
 
-def publish(thalweg: Installation, *records: Sent) -> list[Receipt]:
-    return asyncio.run(produced(thalweg.kafka, records))
+    wait_until(are_all_there, "a receipt of each record")
+    return [found[position] for position in positions]
 
 
 def envelope(document_id: str, collection: str, **fields: Any) -> bytes:
@@ -89,17 +74,17 @@ def test_a_document_in_each_form_is_indexed_and_its_trace_is_in_its_receipt(thal
         ("ce_specversion", "1.0"), ("ce_type", "page.published"), ("ce_subject", "binary"), ("ce_sequence", "3"),
         ("ce_traceparent", TRACE), ("content-type", "text/html"),
     ]  # fmt: skip
-    receipts = publish(
+    receipts = published(
         thalweg,
-        Sent("forms/envelope", envelope("envelope", "forms", title="Envelope"), [("traceparent", TRACE)]),
-        Sent("forms/raw", b"# Raw\n\nA raw record.", [("content-type", "text/markdown"), ("thalweg-author", "Ada")]),
-        Sent(
+        record("forms/envelope", envelope("envelope", "forms", title="Envelope"), [("traceparent", TRACE)]),
+        record("forms/raw", b"# Raw\n\nA raw record.", [("content-type", "text/markdown"), ("thalweg-author", "Ada")]),
+        record(
             "forms/json",
             b'{"id": "x", "title": "Raw JSON", "content": "Of JSON."}',
             [("content-type", "application/json")],
         ),
-        Sent("forms/binary", b"<title>Binary</title><p>An event.</p>", binary),
-        Sent("forms/structured", json.dumps(structured).encode(), [("content-type", "application/cloudevents+json")]),
+        record("forms/binary", b"<title>Binary</title><p>An event.</p>", binary),
+        record("forms/structured", json.dumps(structured).encode(), [("content-type", "application/cloudevents+json")]),
     )
     assert [receipt.outcome for receipt in receipts] == ["indexed"] * 5, receipts
     assert [receipt.traceparent for receipt in receipts] == [TRACE, None, None, TRACE, OTHER_TRACE]
@@ -117,12 +102,12 @@ def test_a_document_in_each_form_is_indexed_and_its_trace_is_in_its_receipt(thal
     gone = {"specversion": "1.0", "type": "page.deleted", "source": "/cms", "id": "2", "sequence": 5}
     late = structured | {"sequence": "5"}
     cloud = [("content-type", "application/cloudevents+json")]
-    receipts = publish(
+    receipts = published(
         thalweg,
-        Sent("forms/structured", json.dumps(gone).encode(), cloud),
-        Sent("forms/structured", json.dumps(late).encode(), cloud),
-        Sent("forms/binary", None, [("ce_specversion", "1.0"), ("ce_type", "page.deleted"), ("ce_sequence", "9")]),
-        *(Sent(f"forms/{name}", None) for name in ("envelope", "raw", "json")),
+        record("forms/structured", json.dumps(gone).encode(), cloud),
+        record("forms/structured", json.dumps(late).encode(), cloud),
+        record("forms/binary", None, [("ce_specversion", "1.0"), ("ce_type", "page.deleted"), ("ce_sequence", "9")]),
+        *(record(f"forms/{name}", None) for name in ("envelope", "raw", "json")),
     )
     assert [receipt.outcome for receipt in receipts] == ["deleted", "superseded", *["deleted"] * 4]
     assert receipts[2].version == 9
@@ -138,24 +123,15 @@ def test_the_trace_of_a_search_and_of_a_write_is_carried_on(thalweg: Installatio
         f"{thalweg.url}/v1/search", params={"q": "weir", "collection": "traces", "after": token}, headers=traced
     ).json()
 
-    async def read(topic: str, wanted: Any) -> Any:
-        consumer = AIOKafkaConsumer(topic, bootstrap_servers=thalweg.kafka, auto_offset_reset="earliest")
-        await consumer.start()
-        try:
-            async with asyncio.timeout(20):
-                while True:
-                    record = await consumer.getone()
-                    if wanted(record):
-                        return json.loads(record.value)
-        finally:
-            await consumer.stop()
+    def traced_records(topic: str, key: bytes) -> list[Any]:
+        messages = read_all(thalweg.kafka, topic)
+        return [json.loads(each.value) for each in messages if each.key == key and TRACE.encode() in each.value]
 
-    receipt = asyncio.run(
-        read("thalweg.indexed.v1", lambda record: record.key == b"traces/a" and TRACE.encode() in record.value)
-    )
+    [receipt] = traced_records("thalweg.indexed.v1", b"traces/a")
     assert f"{receipt['partition']}:{receipt['offset']}" == token.partition("@")[0]
     retrieval_id = answer["retrieval_id"].encode()
-    retrieval = asyncio.run(read("thalweg.provenance.v1", lambda record: record.key == retrieval_id))
+    wait_until(lambda: traced_records("thalweg.provenance.v1", retrieval_id), "the retrieval on its topic")
+    [retrieval] = traced_records("thalweg.provenance.v1", retrieval_id)
     assert retrieval["traceparent"] == TRACE
     thalweg.run("delete", "a", "--collection", "traces")
 
@@ -169,37 +145,39 @@ def nested(levels: int) -> Any:
 
 TEXT = [("content-type", "text/plain")]
 BAD = {
-    "empty key": (Sent("", b"x", TEXT), "missing_id"),
-    "empty id": (Sent("bad/", b"x", TEXT), "bad_key"),
-    "no slash": (Sent("bad", b"x", TEXT), "bad_key"),
-    "NUL": (Sent("bad/a\0b", b"x", TEXT), "bad_key"),
-    "10 kB": (Sent("bad/" + "k" * 10_000, b"x", TEXT), "bad_key"),
-    "not UTF-8": (Sent(b"bad/\xff", b"x", TEXT), "bad_key"),
-    "another's name": (Sent("bad/one", envelope("two", "bad")), "key_mismatch"),
-    "a PDF that says text": (Sent("bad/lie", pdf([[("p", "Words.")]]), TEXT), "media_type_mismatch"),
-    "text that says PDF": (Sent("bad/lie2", b"Words.", [("content-type", "application/pdf")]), "media_type_mismatch"),
-    "an unheard-of type": (Sent("bad/type", b"x", [("content-type", "image/unheard-of")]), "unknown_media_type"),
+    "empty key": (record("", b"x", TEXT), "missing_id"),
+    "empty id": (record("bad/", b"x", TEXT), "bad_key"),
+    "no slash": (record("bad", b"x", TEXT), "bad_key"),
+    "NUL": (record("bad/a\0b", b"x", TEXT), "bad_key"),
+    "10 kB": (record("bad/" + "k" * 10_000, b"x", TEXT), "bad_key"),
+    "not UTF-8": (record(b"bad/\xff", b"x", TEXT), "bad_key"),
+    "another's name": (record("bad/one", envelope("two", "bad")), "key_mismatch"),
+    "a PDF that says text": (record("bad/lie", pdf([[("p", "Words.")]]), TEXT), "media_type_mismatch"),
+    "text that says PDF": (record("bad/lie2", b"Words.", [("content-type", "application/pdf")]), "media_type_mismatch"),
+    "an unheard-of type": (record("bad/type", b"x", [("content-type", "image/unheard-of")]), "unknown_media_type"),
     "an unknown charset": (
-        Sent("bad/charset", b"Fl\xfcsse", [("content-type", "text/plain; charset=klingon")]), "undecodable"
+        record("bad/charset", b"Fl\xfcsse", [("content-type", "text/plain; charset=klingon")]), "undecodable"
     ),
     "nothing to read": (
-        Sent("bad/nothing", b"<style>p {}</style>", [("content-type", "text/html")]), "empty_content"
+        record("bad/nothing", b"<style>p {}</style>", [("content-type", "text/html")]), "empty_content"
     ),
-    "metadata of 1 MB": (Sent("bad/m1", envelope("m1", "bad", metadata={"a": "x" * 1_000_000})), "metadata_too_large"),
-    "metadata 100 deep": (Sent("bad/m2", envelope("m2", "bad", metadata=nested(100))), "metadata_too_deep"),
+    "metadata of 1 MB": (
+        record("bad/m1", envelope("m1", "bad", metadata={"a": "x" * 1_000_000})), "metadata_too_large"
+    ),
+    "metadata 100 deep": (record("bad/m2", envelope("m2", "bad", metadata=nested(100))), "metadata_too_deep"),
     "metadata 10,000 deep": (
-        Sent("bad/m3", b'{"id":"m3","collection":"bad","content":"x","metadata":{"n":' + b"[" * 10_000), "not_json"
+        record("bad/m3", b'{"id":"m3","collection":"bad","content":"x","metadata":{"n":' + b"[" * 10_000), "not_json"
     ),
-    "a reserved name": (Sent("bad/m4", envelope("m4", "bad", metadata={"page_starts": [0]})), "reserved_metadata"),
+    "a reserved name": (record("bad/m4", envelope("m4", "bad", metadata={"page_starts": [0]})), "reserved_metadata"),
     "65 bits": (
-        Sent("bad/m5", b'{"id":"m5","collection":"bad","content":"x","metadata":{"n":18446744073709551616}}'),
+        record("bad/m5", b'{"id":"m5","collection":"bad","content":"x","metadata":{"n":18446744073709551616}}'),
         "number_too_large",
     ),
 }  # fmt: skip
 
 
 def test_each_kind_of_bad_record_has_one_outcome_and_can_be_looked_at(thalweg: Installation, tmp_path: Path) -> None:
-    receipts = publish(thalweg, *(record for record, _ in BAD.values()))
+    receipts = published(thalweg, *(bad for bad, _ in BAD.values()))
     reasons = {what: receipt.reason for what, receipt in zip(BAD, receipts, strict=True)}
     assert reasons == {what: reason for what, (_, reason) in BAD.items()}
     assert {receipt.outcome for receipt in receipts} == {"dead_lettered"}
@@ -224,24 +202,24 @@ def test_each_kind_of_bad_record_has_one_outcome_and_can_be_looked_at(thalweg: I
 
 def test_kafka_itself_refuses_a_record_without_key_and_a_clock_that_is_ahead(thalweg: Installation) -> None:
     ahead_ms = round(time.time() * 1000) + 20 * 365 * 24 * 60 * 60 * 1000
-    for record in (Sent(None, b"x", TEXT), Sent("bad/ahead", b"x", TEXT, ahead_ms)):
+    for refused in (record(None, b"x", TEXT), record("bad/ahead", b"x", TEXT, ahead_ms)):
         with pytest.raises(KafkaError):
-            publish(thalweg, record)
+            send(thalweg.kafka, "thalweg.documents.v1", refused)
 
 
 def test_odd_input_that_is_none_the_less_good_is_indexed_as_it_is(thalweg: Installation) -> None:
     ids = ["a//b/", 'it\'s "quoted"', "Guide.md", "guide.md", "caf\u00e9", "cafe\u0301"]
     day_ms = 24 * 60 * 60 * 1000
-    receipts = publish(
+    receipts = published(
         thalweg,
-        *(Sent(f"odd/{name}", f"The words of number{at}.".encode(), TEXT) for at, name in enumerate(ids)),
-        Sent("odd/charset", "Die Flüsse.".encode(), [("content-type", "text/plain; charset=klingon")]),
-        Sent("odd/deep", envelope("deep", "odd", metadata=nested(32))),
-        Sent("odd/long", envelope("long", "odd", metadata={"n": 2**64 - 1})),
-        Sent("odd/1970", b"A clock that was never set.", TEXT, 0),
-        Sent("odd/behind", b"A clock that is behind.", TEXT, round(time.time() * 1000) - 9_000 * day_ms),
-        Sent("odd/twice", envelope("twice", "odd", content="From one producer.")),
-        Sent("odd/twice", envelope("twice", "odd", content="From the other.")),
+        *(record(f"odd/{name}", f"The words of number{at}.".encode(), TEXT) for at, name in enumerate(ids)),
+        record("odd/charset", "Die Flüsse.".encode(), [("content-type", "text/plain; charset=klingon")]),
+        record("odd/deep", envelope("deep", "odd", metadata=nested(32))),
+        record("odd/long", envelope("long", "odd", metadata={"n": 2**64 - 1})),
+        record("odd/1970", b"A clock that was never set.", TEXT, 0),
+        record("odd/behind", b"A clock that is behind.", TEXT, round(time.time() * 1000) - 9_000 * day_ms),
+        record("odd/twice", envelope("twice", "odd", content="From one producer.")),
+        record("odd/twice", envelope("twice", "odd", content="From the other.")),
     )
     assert [receipt.outcome for receipt in receipts[:-2]] == ["indexed"] * 11
     assert receipts[-2].outcome in ("indexed", "superseded")

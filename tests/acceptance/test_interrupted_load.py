@@ -7,41 +7,38 @@ from pathlib import Path
 
 import httpx
 
-from tests.support.processes.installation import Installation, installation
+from tests.support.processes.installation import Installation
 from tests.support.waiting import wait_until
 
 FILES = 3_000
 
 
-def test_an_interrupted_load_repeated_leaves_what_one_load_leaves(tmp_path: Path) -> None:
-    files = tmp_path / "files"
-    files.mkdir()
+def test_an_interrupted_load_repeated_leaves_what_one_load_leaves(hashing: Installation, tmp_path: Path) -> None:
     for number in range(FILES):
-        (files / f"{number}.md").write_text(f"# Station {number}\n\nIt measured the river at {number % 97} metres.")
-    with installation(tmp_path / "data", THALWEG_EMBEDDING__PROVIDER="hashing") as thalweg:
-        loading = subprocess.Popen(
-            [sys.executable, "-m", "thalweg", "load", str(files), "--data-dir", str(thalweg.data_dir)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=heed_interrupts,  # noqa: PLW1509 -- no thread of ours is in the middle of anything here
-        )
-        wait_until(lambda: documents(thalweg) > 0, "some of it is searchable", 60)
-        loading.send_signal(signal.SIGINT)
-        _, said = loading.communicate(timeout=30)
-        assert loading.returncode == 1
-        assert "To go on, do the same again" in said
+        (tmp_path / f"{number}.md").write_text(f"# Station {number}\n\nIt measured the river at {number % 97} metres.")
+    load = ("load", str(tmp_path), "--collection", "stations")
+    before = documents(hashing)
+    loading = subprocess.Popen(
+        [sys.executable, "-m", "thalweg", *load, "--data-dir", str(hashing.data_dir)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 -- no thread of ours is in the middle of anything here
+    )
+    wait_until(lambda: documents(hashing) > before, "some of it is searchable", 60)
+    loading.send_signal(signal.SIGINT)
+    _, said = loading.communicate(timeout=30)
+    assert loading.returncode == 1
+    assert "To go on, do the same again" in said
 
-        again = thalweg.run_json("load", str(files))
-        assert again["outcomes"].keys() <= {"indexed", "unchanged", "superseded"}
-        assert again["outcomes"]["unchanged"] > 0
-        assert documents(thalweg) == FILES
-        digest = thalweg.run_json("verify")["digest"]
-        assert thalweg.run_json("load", str(files))["outcomes"] == {"unchanged": FILES}
-        assert thalweg.run_json("verify")["digest"] == digest
-    with installation(tmp_path / "other", THALWEG_EMBEDDING__PROVIDER="hashing") as other:
-        assert other.run_json("load", str(files))["outcomes"] == {"indexed": FILES}
-        assert other.run_json("verify")["digest"] == digest
+    again = hashing.run_json(*load)
+    assert again["outcomes"].keys() <= {"indexed", "unchanged", "superseded"}
+    assert again["outcomes"]["unchanged"] > 0
+    assert documents(hashing) - before == FILES
+    report = hashing.run_json("verify")
+    assert report["ok"]
+    assert hashing.run_json(*load)["outcomes"] == {"unchanged": FILES}, "all of it is as one load leaves it"
+    assert hashing.run_json("verify")["digest"] == report["digest"]
 
 
 def heed_interrupts() -> None:

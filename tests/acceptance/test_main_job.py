@@ -1,17 +1,19 @@
 """The main job: a record goes in, a stream shows it, its provenance comes back on the topic, a delete takes it away."""
 
-import asyncio
 import json
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from schemas.receipts import format_token
+from tests.support.kafka import Sent, open_producer, read_all, send, send_with
 from tests.support.processes.installation import Installation
 from tests.support.waiting import wait_until
+
+DOCUMENTS = "thalweg.documents.v1"
 
 
 def frames_of(lines: list[str]) -> list[tuple[str, str, dict[str, Any]]]:
@@ -34,38 +36,14 @@ def stream(thalweg: Installation, headers: dict[str, str] | None = None, **param
         return frames_of(list(answer.iter_lines()))
 
 
-async def produce(servers: str, *records: tuple[str, bytes | None, list[tuple[str, bytes]]]) -> str:
+def produce(thalweg: Installation, *records: Sent) -> str:
     """Publish as any Kafka client would; the token of what was sent."""
-    producer = AIOKafkaProducer(bootstrap_servers=servers, acks="all")
-    await producer.start()
-    try:
-        reached: dict[int, int] = {}
-        for key, value, headers in records:
-            sent = await producer.send_and_wait("thalweg.documents.v1", value, key=key.encode(), headers=headers)
-            reached[sent.partition] = sent.offset
-        return format_token(reached)
-    finally:
-        await producer.stop()
-
-
-async def read_all(servers: str, topic: str) -> list[Any]:
-    """Every record of a topic up to now."""
-    consumer = AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest")
-    await consumer.start()
-    try:
-        ends = await consumer.end_offsets(consumer.assignment())
-        records = []
-        while any([await consumer.position(p) < end for p, end in ends.items()]):
-            for batch in (await consumer.getmany(timeout_ms=500)).values():
-                records += batch
-        return records
-    finally:
-        await consumer.stop()
+    return format_token(dict(send(thalweg.kafka, DOCUMENTS, *records)))
 
 
 def test_a_record_becomes_a_hit_and_its_retrieval_a_record(thalweg: Installation) -> None:
     text = b"# The heron pump\n\nA heron pump lifts water by the weight of falling water. It needs no fuel."
-    token = asyncio.run(produce(thalweg.kafka, ("story/heron.md", text, [("content-type", b"text/markdown")])))
+    token = produce(thalweg, Sent(b"story/heron.md", text, [("content-type", b"text/markdown")]))
 
     asked = {"q": "how does a heron pump lift water", "collection": "story", "after": token, "k": 3}
     frames = stream(thalweg, **asked)
@@ -84,7 +62,7 @@ def test_a_record_becomes_a_hit_and_its_retrieval_a_record(thalweg: Installation
     assert {"vector", "keyword"} <= set(hit["channels"])
 
     def its_provenance() -> list[Any]:
-        records = asyncio.run(read_all(thalweg.kafka, "thalweg.provenance.v1"))
+        records = read_all(thalweg.kafka, "thalweg.provenance.v1")
         return [record for record in records if record.key == retrieval_id.encode()]
 
     wait_until(its_provenance, "the provenance on its topic", 20)
@@ -97,7 +75,7 @@ def test_a_record_becomes_a_hit_and_its_retrieval_a_record(thalweg: Installation
     rest = stream(thalweg, {"Last-Event-ID": f"{retrieval_id}.1"}, **asked)
     assert [frame_id for _, frame_id, _ in rest] == [f"{retrieval_id}.{seq}" for seq in range(2, len(frames))]
 
-    gone = asyncio.run(produce(thalweg.kafka, ("story/heron.md", None, [])))
+    gone = produce(thalweg, Sent(b"story/heron.md", None))
     assert thalweg.search(q="heron pump", collection="story", after=gone)["hits"] == []
     assert httpx.get(f"{thalweg.url}/v1/documents/heron.md", params={"collection": "story"}).status_code == 404
 
@@ -126,47 +104,27 @@ def test_the_graph_answers_what_no_word_of_the_question_says(thalweg: Installati
 
 
 def test_poison_becomes_dead_letters_and_its_neighbours_are_indexed(thalweg: Installation) -> None:
-    good = [
-        (f"mixed/good-{n}", f"Plain words about badger number {n}.".encode(), [("content-type", b"text/plain")])
-        for n in range(4)
-    ]
+    plain = [("content-type", b"text/plain")]
+    good = [Sent(f"mixed/good-{n}".encode(), f"Plain words about badger number {n}.".encode(), plain) for n in range(4)]
     poison = [
-        ("mixed/bytes", b"\xff\xfe\x00\xd8", []),
-        ("mixed/cut", b'{"id": "cut", "collection": "mixed", "content": "abc', []),
-        ("mixed/types", b'{"id": "types", "collection": "mixed", "content": 5}', []),
-        ("mixed/no-id", b'{"collection": "mixed", "content": "x"}', []),
-        ("mixed/empty", b'{"id": "empty", "collection": "mixed", "content": "  "}', []),
-        ("mixed/media", b"abc", [("content-type", b"application/x-unheard-of")]),
-        ("mixed/large", b"x" * (10 * 1024 * 1024 + 1), [("content-type", b"text/plain")]),
+        Sent(b"mixed/bytes", b"\xff\xfe\x00\xd8"),
+        Sent(b"mixed/cut", b'{"id": "cut", "collection": "mixed", "content": "abc'),
+        Sent(b"mixed/types", b'{"id": "types", "collection": "mixed", "content": 5}'),
+        Sent(b"mixed/no-id", b'{"collection": "mixed", "content": "x"}'),
+        Sent(b"mixed/empty", b'{"id": "empty", "collection": "mixed", "content": "  "}'),
+        Sent(b"mixed/media", b"abc", [("content-type", b"application/x-unheard-of")]),
+        Sent(b"mixed/large", b"x" * (10 * 1024 * 1024 + 1), plain),
     ]
-    servers = thalweg.kafka
-
-    async def send() -> str:
-        producer = AIOKafkaProducer(bootstrap_servers=servers, acks="all", max_request_size=16 * 1024 * 1024)
-        await producer.start()
-        try:
-            reached: dict[int, int] = {}
-            for record in [good[0], *poison[:4], good[1], *poison[4:], *good[2:]]:
-                key, value, headers = record
-                sent = await producer.send_and_wait("thalweg.documents.v1", value, key=key.encode(), headers=headers)
-                reached[sent.partition] = sent.offset
-            return format_token(reached)
-        finally:
-            await producer.stop()
-
-    token = asyncio.run(send())
+    token = produce(thalweg, good[0], *poison[:4], good[1], *poison[4:], *good[2:])
     answer = thalweg.search(q="badger", collection="mixed", after=token, wait_seconds=60, mode="keyword")
     assert {hit["document_id"] for hit in answer["hits"]} == {f"good-{n}" for n in range(4)}
-    letters = {
-        (record.key or b"").decode("utf-8", "replace"): record
-        for record in asyncio.run(read_all(servers, "thalweg.dead-letters.v1"))
-    }
-    assert {key for key in letters if key.startswith("mixed/")} == {key for key, _, _ in poison}
-    for key, value, _ in poison:
-        headers = dict(letters[key].headers)
+    letters = {record.key: record for record in read_all(thalweg.kafka, "thalweg.dead-letters.v1")}
+    assert {key for key in letters if key and key.startswith(b"mixed/")} == {record.key for record in poison}
+    for record in poison:
+        headers = dict(letters[record.key].headers)
         assert headers["__connect.errors.topic"] == b"thalweg.documents.v1"
         assert headers["__connect.errors.exception.message"].decode().strip()
-        assert letters[key].value == value, "the original bytes, untouched"
+        assert letters[record.key].value == record.value, "the original bytes, untouched"
     thalweg.run("delete", *(f"good-{n}" for n in range(4)), "--collection", "mixed")
 
 
@@ -201,30 +159,27 @@ def test_a_stale_answer_is_never_called_fresh(thalweg: Installation) -> None:
 
 
 def test_200_writes_are_each_read_back(thalweg: Installation) -> None:
-    async def story() -> None:
-        producer = AIOKafkaProducer(bootstrap_servers=thalweg.kafka, acks="all")
-        await producer.start()
-        try:
-            async with httpx.AsyncClient(timeout=70) as client:
-                for number in range(200):
-                    word = f"marker{uuid.uuid4().hex[:12]}"
-                    sent = await producer.send_and_wait(
-                        "thalweg.documents.v1",
-                        f"A note that says {word}.".encode(),
-                        key=f"own/{number % 50}".encode(),
-                        headers=[("content-type", b"text/plain")],
-                    )
-                    parameters = {"q": word, "collection": "own", "after": f"{sent.partition}:{sent.offset}", "k": 10}
-                    answer = await client.get(f"{thalweg.url}/v1/search", params=parameters)
-                    if answer.status_code == 503:
-                        continue  # an honest time-out
-                    found = any(word in hit["text"] for hit in answer.json()["hits"])  # the encoder knows no such words
-                    assert found, f"write {number} was called fresh and is not there"
-        finally:
-            await producer.stop()
+    def write_and_read(writer: int) -> None:
+        with open_producer(thalweg.kafka) as producer, httpx.Client(base_url=thalweg.url, timeout=70) as http:
+            for number in range(50):
+                word = f"marker{uuid.uuid4().hex[:12]}"
+                note = f"A note that says {word}.".encode()
+                key = f"own/{writer}-{number % 12}".encode()
+                [(partition, offset)] = send_with(
+                    producer, DOCUMENTS, [Sent(key, note, [("content-type", b"text/plain")])]
+                )
+                parameters = {"q": word, "collection": "own", "after": f"{partition}:{offset}", "k": 10}
+                answer = http.get("/v1/search", params=parameters)
+                if answer.status_code == 503:
+                    continue  # an honest time-out
+                found = any(word in hit["text"] for hit in answer.json()["hits"])  # the encoder knows no such words
+                assert found, f"write {number} was called fresh and is not there"
 
-    asyncio.run(story())
-    thalweg.run("delete", *(str(number) for number in range(50)), "--collection", "own")
+    with ThreadPoolExecutor(4) as writers:
+        for done in [writers.submit(write_and_read, writer) for writer in range(4)]:
+            done.result()
+    names = [f"{writer}-{number}" for writer in range(4) for number in range(12)]
+    thalweg.run("delete", *names, "--collection", "own")
 
 
 def test_the_commands_answer_a_program(thalweg: Installation, tmp_path: Path) -> None:

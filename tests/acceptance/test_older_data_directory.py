@@ -3,10 +3,9 @@
 import re
 from pathlib import Path
 
-from tests.support.processes.installation import installation
+from tests.support.processes.installation import HASHING, installation
 from tests.support.waiting import wait_until
 
-HASHING = {"THALWEG_EMBEDDING__PROVIDER": "hashing"}
 TEXTS = {"weir.md": "# Weir\n\nA weir holds the river back.", "dam.md": "# Dam\n\nA dam closes the valley of Basel."}
 
 

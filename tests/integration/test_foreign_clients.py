@@ -1,22 +1,13 @@
 """Documents by the clients that people use, with each codec of Kafka and with headers as they come: all are indexed."""
 
-import asyncio
 import json
-from collections.abc import Iterator
-from uuid import uuid4
 
 import pytest
 
 from tests.support.processes.producers import CLIENTS, CODECS, Sent
-from tests.support.processes.worker import WorkerProcess, client, running_worker
+from tests.support.processes.worker import WorkerProcess, client
 
 TEXT = "The Rhine flows past Basel. Basel lies in Switzerland."
-
-
-@pytest.fixture(scope="module")
-def worker(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
-    with running_worker(kafka, f"foreign-{uuid4().hex[:8]}.", tmp_path_factory.mktemp("worker") / "data") as running:
-        yield running
 
 
 def documents(collection: str) -> list[Sent]:
@@ -44,13 +35,13 @@ def documents(collection: str) -> list[Sent]:
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-async def test_every_codec_with_headers_odd_and_even(worker: WorkerProcess, name: str) -> None:
-    async with client(worker.kafka, worker.prefix) as user:
+def test_every_codec_with_headers_odd_and_even(worker: WorkerProcess, name: str) -> None:
+    with client(worker.kafka, worker.prefix) as user:
         sent = {codec: documents(f"{name}-{codec}") for codec in CODECS}
-        await asyncio.to_thread(CLIENTS[name], worker.kafka, user.names.documents, sent)
+        CLIENTS[name](worker.kafka, user.names.documents, sent)
         wanted = {record.key.decode() for records in sent.values() for record in records}
         outcomes = {
             receipt.key: receipt.outcome
-            for receipt in await user.receipts_where(lambda each: each.key in wanted, len(wanted))
+            for receipt in user.receipts_where(lambda each: each.key in wanted, len(wanted))
         }
     assert outcomes == dict.fromkeys(wanted, "indexed")

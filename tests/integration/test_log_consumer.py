@@ -17,7 +17,7 @@ from schemas.dead_letters import Extent, encode_skip, skip_key
 from schemas.topics import TopicSpec
 from streams.embedded_kafka.broker import EmbeddedKafka
 from streams.kafka.topics import ensure_topics
-from tests.support.kafka import Damage, damage_batch, plaintext
+from tests.support.kafka import Damage, Sent, damage_batch, plaintext, send, send_batches
 
 
 class Broker(NamedTuple):
@@ -41,19 +41,10 @@ async def topic(broker: Broker) -> str:
     return name
 
 
-async def append(broker: Broker, topic: str, partition: int, *batches: Sequence[str]) -> None:
+def append(broker: Broker, topic: str, partition: int, *batches: Sequence[str]) -> None:
     """Each list as one batch."""
-    producer = AIOKafkaProducer(bootstrap_servers=broker.servers, compression_type="zstd")
-    await producer.start()
-    try:
-        for values in batches:
-            batch = producer.create_batch()
-            for value in values:
-                batch.append(key=value.encode(), value=value.encode(), timestamp=None)
-            batch.close()
-            await (await producer.send_batch(batch, topic, partition=partition))
-    finally:
-        await producer.stop()
+    made = [[Sent(value.encode(), value.encode(), partition=partition) for value in values] for values in batches]
+    send_batches(broker.servers, topic, *made, codec="zstd")
 
 
 @asynccontextmanager
@@ -85,8 +76,8 @@ async def read(consumer: LogConsumer, into: list[str], count: int, *, past: Unre
 async def test_all_but_what_cannot_be_read_comes_and_where_that_stands_is_told(
     broker: Broker, topic: str, how: Damage
 ) -> None:
-    await append(broker, topic, 0, ["a", "b"], ["c", "d", "e"], ["f"])
-    await append(broker, topic, 1, ["g", "h"], ["i"])
+    append(broker, topic, 0, ["a", "b"], ["c", "d", "e"], ["f"])
+    append(broker, topic, 1, ["g", "h"], ["i"])
     assert damage_batch(broker.data_dir, topic, 0, 3, how) == (2, 4)
     values: list[str] = []
     async with reader(broker, topic, 0, 1) as consumer:
@@ -95,7 +86,7 @@ async def test_all_but_what_cannot_be_read_comes_and_where_that_stands_is_told(
         batch = met.value
         assert (batch.topic, batch.partition, batch.first, batch.last, batch.fault) == (topic, 0, 2, 4, how)
         assert f"thalweg dead-letters skip {topic} 0:2" in str(batch)
-        await append(broker, topic, 1, ["j"])
+        append(broker, topic, 1, ["j"])
         await read(consumer, values, 6, past=batch)
     assert sorted(values) == ["a", "b", "g", "h", "i", "j"]
     async with reader(broker, topic, 0, skip=skip_all) as consumer:
@@ -105,7 +96,7 @@ async def test_all_but_what_cannot_be_read_comes_and_where_that_stands_is_told(
 
 
 async def test_an_order_lets_readers_go_on_behind_that_batch_and_no_other(broker: Broker, topic: str) -> None:
-    await append(broker, topic, 0, ["a"], ["b", "c"], ["d"], ["e"])
+    append(broker, topic, 0, ["a"], ["b", "c"], ["d"], ["e"])
     for offset in (1, 4):
         damage_batch(broker.data_dir, topic, 0, offset, "checksum")
     place = TopicPartition(topic, 0)
@@ -118,10 +109,7 @@ async def test_an_order_lets_readers_go_on_behind_that_batch_and_no_other(broker
         with pytest.raises(UnreadableBatch):
             await read(consumer, values, 3)
         order = Extent(topic, 0, found.first, found.last)
-        producer = AIOKafkaProducer(bootstrap_servers=broker.servers)
-        await producer.start()
-        await producer.send_and_wait(f"{topic}.orders", encode_skip(order, found.fault), skip_key(order))
-        await producer.stop()
+        send(broker.servers, f"{topic}.orders", Sent(skip_key(order), encode_skip(order, found.fault)))
         await read(consumer, values, 2, past=found)
         assert values == ["a", "d"]
         with pytest.raises(UnreadableBatch) as met:

@@ -1,9 +1,6 @@
 """Stored documents linked again by a real worker: from the graph topic and the stored vectors, to the graph topic."""
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
 from indexer.generations import current_generation
 from query_api.encoder import load_encoder
@@ -25,25 +22,24 @@ from schemas.graph_delta import Contribution, decode_contribution
 from schemas.hits import Hit
 from schemas.search import SearchRequest
 from schemas.settings import EmbeddingSettings
-from tests.support.processes.worker import Client, WorkerProcess, client, running_worker, wait_for
+from tests.support.processes.worker import Client, WorkerProcess, client
+from tests.support.waiting import wait_until
 
 TEXT = " ".join(f"Sentence {number} says that river {number} flows to the sea in its bed." for number in range(60))
 
 
-async def contributed(user: Client, worker: WorkerProcess) -> dict[str, Contribution]:
-    records = await user.read_all(worker.graph_topic, partitions=1)
-    newest = {record.key.decode(): record.value for record in records}
+def contributed(user: Client, worker: WorkerProcess) -> dict[str, Contribution]:
+    records = user.read_all(worker.graph_topic)
+    newest = {record.key.decode(): record.value for record in records if b"beds/" in record.key}
     return {key: decode_contribution(value) for key, value in newest.items() if value is not None}
 
 
-async def relinked(user: Client, order: str, worker: Any) -> Relinking:
+def relinked(user: Client, order: str, worker: WorkerProcess) -> Relinking:
     """The state of an order once it is done."""
     before = worker.said().count("linked again")
-    await user.producer.send_and_wait(
-        user.names.curation, encode_choice(Relinking()), key=relink_key("rivers", order), partition=0
-    )
-    await wait_for(lambda: worker.said().count("linked again") > before, "the order to be carried out")
-    events = [decode_curation(one.key, one.value) for one in await user.read_all(user.names.curation, partitions=1)]
+    user.send(user.names.curation, relink_key("beds", order), encode_choice(Relinking()))
+    wait_until(lambda: worker.said().count("linked again") > before, "the order to be carried out")
+    events = [decode_curation(one.key, one.value) for one in user.read_all(user.names.curation)]
     [*_, last] = [event.state for event in events if isinstance(event, RelinkEvent) and event.id == order]
     assert last is not None
     return last
@@ -56,7 +52,7 @@ async def found_by_expansion(worker: WorkerProcess, graph: dict[str, Contributio
     view = GraphView.from_contributions(graph.values(), 0)
     snapshot = Snapshot(generation.name, TextReader.open(generation).snapshot(), view, worker.prefix)
     request = SearchRequest(
-        q="river 5 flows", collection="rivers", mode="graph", graph_method="expansion", edges=("similar_to",)
+        q="river 5 flows", collection="beds", mode="graph", graph_method="expansion", edges=("similar_to",)
     )
     encoder = load_encoder(EmbeddingSettings(provider="hashing"), worker.data_dir)
     with ThreadPoolExecutor(1) as threads:
@@ -64,27 +60,26 @@ async def found_by_expansion(worker: WorkerProcess, graph: dict[str, Contributio
     return {part.passage_id: part.scores["graph"] for part in parts if isinstance(part, Hit)}
 
 
-async def test_rules_reach_what_is_stored_and_come_back_to_where_they_were(kafka: str, tmp_path: Path) -> None:
-    with running_worker(kafka, f"relink-{uuid4().hex[:8]}.", tmp_path / "data") as worker:
-        async with client(kafka, worker.prefix) as user:
-            keys = [f"rivers/{name}" for name in ("rhine", "elbe")] + ["seas/north"]
-            await user.receipts_of(await user.publish_all([(key, TEXT) for key in keys]))
-            before = await contributed(user, worker)
-            found = await found_by_expansion(worker, before)
-            assert await relinked(user, "same", worker) == Relinking(state="done", documents=2, of=2)
-            assert await contributed(user, worker) == before
-            choice = encode_choice(LinkingChoice(similar_above=0.0, similar=0.5))
-            await user.producer.send_and_wait(user.names.curation, choice, key=linking_key("rivers"), partition=0)
-            assert await relinked(user, "other", worker) == Relinking(state="done", documents=2, of=2, changed=2)
-            after = await contributed(user, worker)
-            similar = [edge for edge in after["rivers/rhine"].edges if edge.kind == "similar_to"]
-            assert len(similar) == len(after["rivers/rhine"].chunks) - 1
-            assert after["seas/north"] == before["seas/north"]
-            beside = await found_by_expansion(worker, after)
-            assert beside.keys() == found.keys()
-            assert beside != found, "what a search finds follows the rules"
-            again = await user.receipt(await user.publish("rivers/rhine", TEXT))
-            assert again.outcome == "unchanged", "how a document is linked is no part of its revision"
-            await user.producer.send_and_wait(user.names.curation, None, key=linking_key("rivers"), partition=0)
-            assert (await relinked(user, "back", worker)).changed == 2
-            assert await contributed(user, worker) == before
+async def test_rules_reach_what_is_stored_and_come_back_to_where_they_were(worker: WorkerProcess) -> None:
+    with client(worker.kafka, worker.prefix) as user:
+        keys = [f"beds/{name}" for name in ("rhine", "elbe")] + ["sea-beds/north"]
+        user.receipts_of(user.publish_all([(key, TEXT) for key in keys]))
+        before = contributed(user, worker)
+        found = await found_by_expansion(worker, before)
+        assert relinked(user, "same", worker) == Relinking(state="done", documents=2, of=2)
+        assert contributed(user, worker) == before
+        choice = encode_choice(LinkingChoice(similar_above=0.0, similar=0.5))
+        user.send(user.names.curation, linking_key("beds"), choice)
+        assert relinked(user, "other", worker) == Relinking(state="done", documents=2, of=2, changed=2)
+        after = contributed(user, worker)
+        similar = [edge for edge in after["beds/rhine"].edges if edge.kind == "similar_to"]
+        assert len(similar) == len(after["beds/rhine"].chunks) - 1
+        assert after["sea-beds/north"] == before["sea-beds/north"]
+        beside = await found_by_expansion(worker, after)
+        assert beside.keys() == found.keys()
+        assert beside != found, "what a search finds follows the rules"
+        again = user.receipt(user.publish("beds/rhine", TEXT))
+        assert again.outcome == "unchanged", "how a document is linked is no part of its revision"
+        user.send(user.names.curation, linking_key("beds"), None)
+        assert (relinked(user, "back", worker)).changed == 2
+        assert contributed(user, worker) == before

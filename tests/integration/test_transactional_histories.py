@@ -4,17 +4,18 @@ back the same from the log."""
 import asyncio
 import json
 import random
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from aiokafka import TopicPartition
 from confluent_kafka import Message, Producer
+from kafka import TopicPartition
 
 from indexer.generations import current_generation
 from indexer.verify import verify_when_complete
-from kafka_client.async_clients import LogConsumer
+from kafka_client.sync_clients import AdminClient, open_consumer
 from query_api.index.text.snapshot import TextReader
 from schemas.ids import DocumentKey
 from schemas.topics import TopicNames, TopicSpec
@@ -22,17 +23,10 @@ from streams.faust_app import group_name
 from streams.kafka.topics import ensure_topics
 from tests.support.effort import examples
 from tests.support.kafka import plaintext
-from tests.support.processes.worker import (
-    PARTITIONS,
-    Client,
-    WorkerProcess,
-    client,
-    partition_of,
-    running_worker,
-    wait_for,
-)
+from tests.support.processes.worker import PARTITIONS, WorkerProcess, client, partition_of, running_worker
+from tests.support.waiting import wait_until
 
-HISTORIES = examples(40, 200)
+HISTORIES = examples(12, 200)
 SEED = 20261123
 SECONDS = 30
 COMPACTED = {
@@ -124,36 +118,37 @@ def stored(worker: WorkerProcess, keys: set[str]) -> dict[str, str]:
 
 
 @pytest.mark.timeout(900)
-async def test_the_stores_hold_what_was_committed_and_come_back_from_the_log(
+def test_the_stores_hold_what_was_committed_and_come_back_from_the_log(
     kafka: str, topic_prefix: str, tmp_path: Path
 ) -> None:
     prefix = topic_prefix
     names = TopicNames(prefix)
-    await ensure_topics(plaintext(kafka), [TopicSpec(names.documents, PARTITIONS, COMPACTED)])
+    asyncio.run(ensure_topics(plaintext(kafka), [TopicSpec(names.documents, PARTITIONS, COMPACTED)]))
     log: list[Written] = []
     writers = [Writer(kafka, names.documents, log) for _ in range(3)]
     keys = {f"h{number}/{name}" for number in range(HISTORIES) for name in "abcd"}
     with running_worker(kafka, prefix, tmp_path / "first") as worker:
-        async with client(kafka, prefix) as user:
+        with client(kafka, prefix) as user:
             for half in range(2):
                 for number in range(half * HISTORIES // 2, (half + 1) * HISTORIES // 2):
-                    await asyncio.to_thread(play, writers, SEED + number)
-                await wait_for(lambda: stored(worker, keys) == expected(log), "the stores hold what was committed")
+                    play(writers, SEED + number)
+                wait_until(lambda: stored(worker, keys) == expected(log), "the stores hold what was committed")
                 for partition in range(PARTITIONS):
-                    await wait_for(lambda p=partition: not lag(worker, names.documents, p), "marks are no lag")
+                    wait_until(lambda p=partition: not lag(worker, names.documents, p), "marks are no lag")
                 generation = current_generation(worker.data_dir)
                 assert generation is not None
-                await until_committed(kafka, group_name(prefix, generation.name), names.documents)
-                held = len(await user.read_all(names.documents))
+                group = group_name(prefix, generation.name)
+                wait_until(lambda group=group: is_all_committed(kafka, group, names.documents), "all is committed")
+                held = len(user.read_all(names.documents))
                 assert held <= len(log)
                 if half == 0:
-                    await until_compacted(user, names.documents, held)
-        report = await asyncio.to_thread(verify_when_complete, worker.data_dir, 60)
+                    wait_until(lambda most=held: len(user.read_all(names.documents)) < most, "it is compacted", 120)
+        report = verify_when_complete(worker.data_dir, 60)
         assert report.ok, report.differences
         worker.stop()
     with running_worker(kafka, prefix, tmp_path / "again") as worker:
-        await wait_for(lambda: stored(worker, keys) == expected(log), "the stores come back")
-        again = await asyncio.to_thread(verify_when_complete, worker.data_dir, 60)
+        wait_until(lambda: stored(worker, keys) == expected(log), "the stores come back")
+        again = verify_when_complete(worker.data_dir, 60)
     assert again.ok, again.differences
     assert again.digest == report.digest
     assert again.documents == report.documents == len(expected(log))
@@ -163,23 +158,12 @@ def lag(worker: WorkerProcess, topic: str, partition: int) -> float:
     return worker.metric("thalweg_ingest_lag_records", topic=topic, partition=str(partition))
 
 
-async def until_committed(kafka: str, group: str, topic: str) -> None:
-    """The group's offsets are at the ends, whatever the log does not hold before them."""
+def is_all_committed(kafka: str, group: str, topic: str) -> bool:
+    """Whether the group's offsets are at the ends, whatever the log does not hold before them."""
     places = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
-    consumer = LogConsumer(connection=plaintext(kafka), group_id=group)
-    await consumer.start()
-    try:
-        consumer.assign(places)
-        async with asyncio.timeout(SECONDS):
-            ends = await consumer.end_offsets(places)
-            while {place: await consumer.committed(place) for place in places} != ends:
-                pass
-    finally:
-        await consumer.stop()
-
-
-async def until_compacted(user: Client, topic: str, before: int) -> None:
-    """The broker's cleaner has taken records that later ones replaced."""
-    async with asyncio.timeout(120):
-        while len(await user.read_all(topic)) >= before:
-            pass
+    with (
+        closing(AdminClient(plaintext(kafka))) as admin,
+        closing(open_consumer(plaintext(kafka))) as consumer,
+    ):
+        committed = admin.list_group_offsets({group: places})[group]
+        return {place: each.offset for place, each in committed.items()} == consumer.end_offsets(places)

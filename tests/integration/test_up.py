@@ -118,10 +118,13 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Up]]:
             one.end()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-async def test_everything_comes_up_announces_itself_and_ends_in_reverse_order(
-    start: Callable[..., Up], number: signal.Signals
-) -> None:
+@pytest.fixture
+def elsewhere(kafka: str, topic_prefix: str) -> dict[str, str]:
+    """The settings of another cluster, which spare a broker where its life is not the story."""
+    return {"THALWEG_KAFKA__BOOTSTRAP_SERVERS": kafka, "THALWEG_KAFKA__TOPIC_PREFIX": topic_prefix}
+
+
+async def test_everything_comes_up_announces_itself_and_ends_in_reverse_order(start: Callable[..., Up]) -> None:
     up = start()
     up.wait_ready()
 
@@ -134,7 +137,7 @@ async def test_everything_comes_up_announces_itself_and_ends_in_reverse_order(
     children = up.children()
     assert len(children) == 3
 
-    assert up.end(number) == Exit.OK
+    assert up.end() == Exit.OK
 
     assert (up.data_dir / "ended").read_text().split() == ["serve", "worker"]
     assert psutil.wait_procs(children, timeout=5)[1] == []
@@ -142,67 +145,59 @@ async def test_everything_comes_up_announces_itself_and_ends_in_reverse_order(
     assert up.said().count("ready http") == 1
 
 
-def test_what_runs_is_announced_before_any_part_can_be_ready_and_withdrawn_where_none_becomes_so(
-    start: Callable[..., Up], tmp_path: Path
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_another_cluster_is_used_instead_of_an_embedded_one_and_any_signal_ends_it(
+    start: Callable[..., Up], elsewhere: dict[str, str], number: signal.Signals
 ) -> None:
-    up = start()
+    up = start(**elsewhere)
     up.wait_ready()
+    assert len(up.children()) == 2
+    assert not (up.data_dir / "kafka").exists()
     for name, part in (("worker", "worker"), ("service", "serve")):
         assert f"{part} is announced: True" in (up.data_dir / "logs" / f"{name}.log").read_text()
 
-    (tmp_path / "fails").mkdir()
-    (tmp_path / "fails" / "serve.fails").write_text(str(int(Exit.USAGE)))
-    failed = start(tmp_path / "fails")
-    assert failed.process.wait(60) == Exit.USAGE
-    assert not (tmp_path / "fails" / "running.json").exists()
+    assert up.end(number) == Exit.OK
+    assert (up.data_dir / "ended").read_text().split() == ["serve", "worker"]
 
 
-def test_a_part_that_dies_is_started_again_and_it_is_said(start: Callable[..., Up]) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their killed parent")
+def test_a_part_that_dies_is_started_again_and_nothing_is_left_when_up_is_killed(start: Callable[..., Up]) -> None:
     up = start()
     up.wait_ready()
     first = up.service_pid()
     assert first is not None
-
     os.kill(first, signal.SIGKILL)
-
     up.wait_for(lambda: up.service_pid() not in (None, first))
     up.wait_for(lambda: "The query service is ready again." in up.said())
     assert "The query service ended unexpectedly (killed by SIGKILL); it is started again at once." in up.said()
 
-
-def test_kafka_comes_back_on_its_port(start: Callable[..., Up]) -> None:
-    up = start()
-    up.wait_ready()
     running = find_running(up.data_dir)
     assert running is not None
     (kafka,) = [child for child in up.children() if "kafka.Kafka" in child.cmdline()]
-
     kafka.kill()
-
     up.wait_for(lambda: "Kafka is ready again." in up.said())
     (again,) = [child for child in up.children() if "kafka.Kafka" in child.cmdline()]
     port = int(running.kafka.partition(":")[2])
     assert port in {one.laddr.port for one in again.net_connections("tcp") if one.status == psutil.CONN_LISTEN}
 
+    children = up.children()
+    up.end(signal.SIGKILL)
+    assert psutil.wait_procs(children, timeout=10)[1] == []
+    assert find_running(up.data_dir) is None
 
+
+@pytest.mark.parametrize(("part", "name"), [("worker", "The worker"), ("serve", "The query service")])
 def test_a_part_that_cannot_start_ends_up_with_its_exit_code_and_its_words(
-    start: Callable[..., Up], tmp_path: Path
+    start: Callable[..., Up], elsewhere: dict[str, str], tmp_path: Path, part: str, name: str
 ) -> None:
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "worker.fails").write_text(str(int(Exit.USAGE)))
-    up = start()
+    (tmp_path / "data" / f"{part}.fails").write_text(str(int(Exit.USAGE)))
+    up = start(**elsewhere)
 
     assert up.process.wait(60) == Exit.USAGE
-    assert "The worker did not start (exit code 2)." in up.said()
-    assert "worker speaks to" in up.said()
-
-
-def test_another_cluster_is_used_instead_of_an_embedded_one(start: Callable[..., Up], kafka: str) -> None:
-    up = start(THALWEG_KAFKA__BOOTSTRAP_SERVERS=kafka, THALWEG_KAFKA__TOPIC_PREFIX="up-elsewhere.")
-    up.wait_ready()
-
-    assert len(up.children()) == 2
-    assert not (up.data_dir / "kafka").exists()
+    assert f"{name} did not start (exit code 2)." in up.said()
+    assert f"{part} speaks to" in up.said()
+    assert not (up.data_dir / "running.json").exists()
 
 
 def test_no_broker_there_is_said_at_once(start: Callable[..., Up]) -> None:
@@ -213,11 +208,13 @@ def test_no_broker_there_is_said_at_once(start: Callable[..., Up]) -> None:
     assert f"No Kafka broker answers at {servers}" in up.said()
 
 
-def test_a_second_up_on_the_same_directory_or_port_is_refused(start: Callable[..., Up], tmp_path: Path) -> None:
-    up = start()
+def test_a_second_up_on_the_same_directory_or_port_is_refused(
+    start: Callable[..., Up], elsewhere: dict[str, str], tmp_path: Path
+) -> None:
+    up = start(**elsewhere)
     up.wait_ready()
-    same_directory = start(up.data_dir)
-    same_port = start(tmp_path / "other", up.port)
+    same_directory = start(up.data_dir, **elsewhere)
+    same_port = start(tmp_path / "other", up.port, **elsewhere)
 
     assert same_directory.process.wait(60) == Exit.IN_USE
     assert re.search("Another 'thalweg up' is using the data directory .*--data-dir", same_directory.said())
@@ -231,18 +228,6 @@ def test_a_directory_that_a_worker_uses_is_refused(start: Callable[..., Up], tmp
         up = start()
         assert up.process.wait(60) == Exit.IN_USE
     assert "Another worker is using the data directory" in up.said()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their killed parent")
-def test_nothing_is_left_when_up_is_killed(start: Callable[..., Up]) -> None:
-    up = start()
-    up.wait_ready()
-    children = up.children()
-
-    up.end(signal.SIGKILL)
-
-    assert psutil.wait_procs(children, timeout=10)[1] == []
-    assert find_running(up.data_dir) is None
 
 
 NOWHERE = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "UV_DEFAULT_INDEX": "http://127.0.0.1:9/", "UV_HTTP_RETRIES": "0"}

@@ -1,9 +1,5 @@
 """The worker on a real Kafka and real stores: what goes in, what comes of it. All stories share one worker."""
 
-import asyncio
-from collections.abc import Iterator
-from uuid import uuid4
-
 import pytest
 
 from indexer.generations import current_generation
@@ -15,16 +11,11 @@ from query_api.index.text.snapshot import TextReader
 from schemas.graph_delta import decode_contribution
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, encode_retrieval
-from tests.support.processes.worker import WorkerProcess, client, partition_of, running_worker, wait_for
+from streams.kafka.topics import murmur2_partition
+from tests.support.processes.worker import PARTITIONS, WorkerProcess, client, partition_of
+from tests.support.waiting import wait_until
 
 TEXT = "The Rhine flows past Basel. Basel lies in Switzerland. The Rhine is a river of Europe."
-
-
-@pytest.fixture(scope="module")
-def worker(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
-    data_dir = tmp_path_factory.mktemp("worker") / "data"
-    with running_worker(kafka, f"stories-{uuid4().hex[:8]}.", data_dir) as running:
-        yield running
 
 
 def row_of(worker: WorkerProcess, key: str) -> DocumentRow | None:
@@ -42,9 +33,9 @@ def graph_of(worker: WorkerProcess) -> GraphTables:
     return read_graph(generation.snapshots_dir, snapshot)
 
 
-async def test_an_envelope_ends_up_searchable_in_the_graph_and_with_a_receipt(worker: WorkerProcess) -> None:
-    async with client(worker.kafka, worker.prefix) as user:
-        receipt = await user.receipt(await user.publish("rivers/rhine", TEXT, title="Rhine", version=3))
+def test_an_envelope_ends_up_searchable_in_the_graph_and_with_a_receipt(worker: WorkerProcess) -> None:
+    with client(worker.kafka, worker.prefix) as user:
+        receipt = user.receipt(user.publish("rivers/rhine", TEXT, title="Rhine", version=3))
         assert (receipt.outcome, receipt.version, receipt.key) == ("indexed", 3, "rivers/rhine")
         assert receipt.chunks >= 1
         assert receipt.entities >= 2
@@ -52,27 +43,27 @@ async def test_an_envelope_ends_up_searchable_in_the_graph_and_with_a_receipt(wo
         row = row_of(worker, "rivers/rhine")
         assert row is not None
         assert (row.title, row.version, row.offset) == ("Rhine", 3, receipt.offset)
-        contributed = await user.read_all(worker.graph_topic, partitions=1)
+        contributed = user.read_all(worker.graph_topic)
         latest = {message.key: message for message in contributed}[b"rivers/rhine"]
         assert latest.offset == receipt.graph_offset
         assert decode_contribution(latest.value).revision == receipt.revision
-    report = await asyncio.to_thread(verify_when_complete, worker.data_dir, 30)
+    report = verify_when_complete(worker.data_dir, 30)
     assert report.ok, report.differences
 
 
-async def test_raw_content_takes_its_id_from_the_key_and_its_metadata_from_headers(worker: WorkerProcess) -> None:
-    async with client(worker.kafka, worker.prefix) as user:
+def test_raw_content_takes_its_id_from_the_key_and_its_metadata_from_headers(worker: WorkerProcess) -> None:
+    with client(worker.kafka, worker.prefix) as user:
         headers = [("content-type", b"text/html"), ("thalweg-lang", b"en")]
         page = b"<html><head><title>Danube</title></head><body><p>The Danube flows east.</p></body></html>"
-        receipt = await user.receipt(await user.publish_bytes("rivers/a/danube.html", page, headers))
+        receipt = user.receipt(user.publish_bytes("rivers/a/danube.html", page, headers))
         row = row_of(worker, "rivers/a/danube.html")
     assert receipt.outcome == "indexed"
     assert row is not None
     assert (row.title, row.content_type, row.metadata) == ("Danube", "text/html", {"lang": "en"})
 
 
-async def test_poison_among_good_ones_is_buried_with_its_bytes_and_a_reason(worker: WorkerProcess) -> None:
-    async with client(worker.kafka, worker.prefix) as user:
+def test_poison_among_good_ones_is_buried_with_its_bytes_and_a_reason(worker: WorkerProcess) -> None:
+    with client(worker.kafka, worker.prefix) as user:
         poison = {
             "bad/json": b'{"id": "json", "content": "cut',
             "bad/type": b'{"id": 7, "collection": "bad", "content": "x"}',
@@ -84,13 +75,13 @@ async def test_poison_among_good_ones_is_buried_with_its_bytes_and_a_reason(work
         positions = {}
         good = []
         for key, value in poison.items():
-            good.append(await user.publish(f"good/{key}", "A good neighbour."))
-            positions[key] = await user.publish_bytes(key, value)
-        assert [receipt.outcome for receipt in await user.receipts_of(good)] == ["indexed"] * len(good)
-        receipts = await user.receipts_of(positions.values())
+            good.append(user.publish(f"good/{key}", "A good neighbour."))
+            positions[key] = user.publish_bytes(key, value)
+        assert [receipt.outcome for receipt in user.receipts_of(good)] == ["indexed"] * len(good)
+        receipts = user.receipts_of(positions.values())
         assert [receipt.outcome for receipt in receipts] == ["dead_lettered"] * len(poison)
         assert all(receipt.reason and receipt.message for receipt in receipts)
-        letters = {message.key.decode(): message for message in await user.read_all(user.names.dead_letters)}
+        letters = {message.key.decode(): message for message in user.read_all(user.names.dead_letters)}
         assert {key: letters[key].value for key in poison} == poison
         for key, (partition, offset) in positions.items():
             headers = dict(letters[key].headers)
@@ -101,17 +92,17 @@ async def test_poison_among_good_ones_is_buried_with_its_bytes_and_a_reason(work
     assert worker.metric("thalweg_dead_letters_total", reason="not_json") >= 1
 
 
-async def test_updates_and_deletes_are_exact_in_both_stores(worker: WorkerProcess) -> None:
-    async with client(worker.kafka, worker.prefix) as user:
-        await user.publish("lakes/one", "Lake Constance lies by Bregenz and Lindau. " * 30, title="Lake Constance")
-        await user.publish("lakes/two", "Lake Geneva lies by Lausanne.", title="Lake Geneva")
-        await user.publish("lakes/one", "Lake Zurich lies by Rapperswil.", title="Lake Zurich")
-        last = await user.publish("lakes/two", None)
-        receipts = await user.receipts_of([last, (partition_of("lakes/one"), last[1])])
+def test_updates_and_deletes_are_exact_in_both_stores(worker: WorkerProcess) -> None:
+    with client(worker.kafka, worker.prefix) as user:
+        user.publish("lakes/one", "Lake Constance lies by Bregenz and Lindau. " * 30, title="Lake Constance")
+        user.publish("lakes/two", "Lake Geneva lies by Lausanne.", title="Lake Geneva")
+        user.publish("lakes/one", "Lake Zurich lies by Rapperswil.", title="Lake Zurich")
+        last = user.publish("lakes/two", None)
+        receipts = user.receipts_of([last, (partition_of("lakes/one"), last[1])])
         assert receipts[0].outcome == "deleted"
-        report = await asyncio.to_thread(verify_when_complete, worker.data_dir, 30)
+        report = verify_when_complete(worker.data_dir, 30)
         assert report.ok, report.differences
-        await wait_for(lambda: "lausanne" not in names(worker), "the deleted document's names are gone")
+        wait_until(lambda: "lausanne" not in names(worker), "the deleted document's names are gone")
         found = names(worker)
         assert "rapperswil" in found
         assert not found & {"lake geneva", "lausanne", "bregenz", "lindau", "lake constance"}
@@ -127,14 +118,14 @@ def names(worker: WorkerProcess) -> set[str]:
     return {row["name"] for row in lakes}
 
 
-async def test_an_older_version_or_an_upsert_after_its_tombstone_never_wins(worker: WorkerProcess) -> None:
-    async with client(worker.kafka, worker.prefix) as user:
-        first = await user.publish("versions/a", "Version five.", version=5)
-        late = await user.publish("versions/a", "Version four, late.", version=4)
+def test_an_older_version_or_an_upsert_after_its_tombstone_never_wins(worker: WorkerProcess) -> None:
+    with client(worker.kafka, worker.prefix) as user:
+        first = user.publish("versions/a", "Version five.", version=5)
+        late = user.publish("versions/a", "Version four, late.", version=4)
         headers = [("ce_specversion", b"1.0"), ("ce_type", b"page.deleted"), ("ce_sequence", b"6")]
-        gone = await user.publish_bytes("versions/a", b"{}", headers)
-        ghost = await user.publish("versions/a", "A ghost.", version=6)
-        receipts = await user.receipts_of([first, late, gone, ghost])
+        gone = user.publish_bytes("versions/a", b"{}", headers)
+        ghost = user.publish("versions/a", "A ghost.", version=6)
+        receipts = user.receipts_of([first, late, gone, ghost])
     assert receipts[1].outcome == receipts[3].outcome == "superseded"
     assert receipts[2].outcome == "deleted"
     assert receipts[3].superseded_by == f"{gone[0]}:{gone[1]}"
@@ -143,25 +134,25 @@ async def test_an_older_version_or_an_upsert_after_its_tombstone_never_wins(work
     assert (row.live, row.version) == (False, 6)
 
 
-async def test_the_provenance_of_a_retrieval_is_kept(worker: WorkerProcess) -> None:
+def test_the_provenance_of_a_retrieval_is_kept(worker: WorkerProcess) -> None:
     retrieval = Retrieval(
         retrieval_id="r-1", query="who?", collection=None, mode="hybrid", at_ms=1, snapshot={}, parameters={}, hits=[]
     )
-    async with client(worker.kafka, worker.prefix) as user:
+    with client(worker.kafka, worker.prefix) as user:
         for _ in range(2):
-            await user.producer.send_and_wait(user.names.provenance, encode_retrieval(retrieval), key=b"r-1")
+            user.send(user.names.provenance, b"r-1", encode_retrieval(retrieval))
     generation = current_generation(worker.data_dir)
     assert generation is not None
 
     def kept() -> bool:
         return TextReader.open(generation).snapshot().retrieval("r-1") == retrieval
 
-    await wait_for(kept, "the retrieval is in its table")
+    wait_until(kept, "the retrieval is in its table")
 
 
-async def test_lag_goes_to_zero_and_the_metrics_tell_it(worker: WorkerProcess) -> None:
-    async with client(worker.kafka, worker.prefix) as user:
-        await user.receipts_of(await user.publish_all((f"lag/{number}", "A few words.") for number in range(20)))
+def test_lag_goes_to_zero_and_the_metrics_tell_it(worker: WorkerProcess) -> None:
+    with client(worker.kafka, worker.prefix) as user:
+        user.receipts_of(user.publish_all((f"lag/{number}", "A few words.") for number in range(20)))
 
     def told() -> bool:
         return (
@@ -173,36 +164,45 @@ async def test_lag_goes_to_zero_and_the_metrics_tell_it(worker: WorkerProcess) -
             and worker.metric("thalweg_store_position", store="kuzu", topic=worker.graph_topic) > 0
         )
 
-    await wait_for(told, "the lag is told to be zero")
+    wait_until(told, "the lag is told to be zero")
     assert worker.metric("thalweg_documents_total", outcome="indexed") >= 20
     assert worker.metric("thalweg_stage_seconds_count", stage="embed") > 0
 
 
-async def test_a_record_too_large_for_the_limits_is_buried_whole(worker: WorkerProcess) -> None:
-    async with client(worker.kafka, worker.prefix) as user:
+def test_a_record_too_large_for_the_limits_is_buried_whole(worker: WorkerProcess) -> None:
+    with client(worker.kafka, worker.prefix) as user:
         large = b"x" * (11 * 1024 * 1024)
-        receipt = await user.receipt(await user.publish_bytes("large/one", large, [("content-type", b"text/plain")]))
+        receipt = user.receipt(user.publish_bytes("large/one", large, [("content-type", b"text/plain")]))
         assert (receipt.outcome, receipt.reason) == ("dead_lettered", "too_large")
-        letters = {message.key: message.value for message in await user.read_all(user.names.dead_letters)}
+        letters = {message.key: message.value for message in user.read_all(user.names.dead_letters)}
         assert letters[b"large/one"] == large
 
 
-async def test_a_dead_letter_too_large_for_its_topic_is_sent_empty_and_says_where_its_bytes_are(
+def test_a_dead_letter_too_large_for_its_topic_is_sent_empty_and_says_where_its_bytes_are(
     worker: WorkerProcess,
 ) -> None:
-    async with client(worker.kafka, worker.prefix) as user:
+    with client(worker.kafka, worker.prefix) as user:
         graph = worker.graph_topic
         foreign = b"x" * (20 * 1024 * 1024)
-        sent = await user.producer.send_and_wait(graph, foreign, key=b"large/foreign", partition=0)
-        await user.receipt(await user.publish("large/after", "The graph goes on."))
-        await wait_for(
-            lambda: worker.metric("thalweg_dead_letters_total", reason="bad_contribution") == 1, "it is buried"
-        )
-        letters = {message.key: message for message in await user.read_all(user.names.dead_letters)}
+        _, offset = user.send(graph, b"large/foreign", foreign)
+        user.receipt(user.publish("large/after", "The graph goes on."))
+        wait_until(lambda: worker.metric("thalweg_dead_letters_total", reason="bad_contribution") == 1, "it is buried")
+        letters = {message.key: message for message in user.read_all(user.names.dead_letters)}
     letter = letters[b"large/foreign"]
     headers = {name: value.decode() for name, value in letter.headers}
     assert letter.value == b""
     assert headers["thalweg.value.omitted"] == f"{len(foreign)} bytes"
-    assert (headers["__connect.errors.topic"], headers["__connect.errors.offset"]) == (graph, str(sent.offset))
-    report = await asyncio.to_thread(verify_when_complete, worker.data_dir, 30)
+    assert (headers["__connect.errors.topic"], headers["__connect.errors.offset"]) == (graph, str(offset))
+    report = verify_when_complete(worker.data_dir, 30)
     assert report.ok, report.differences
+
+
+@pytest.mark.parametrize("partition", range(PARTITIONS))
+def test_a_record_in_a_partition_of_another_partitioner_is_noted(worker: WorkerProcess, partition: int) -> None:
+    before = worker.metric("thalweg_misplaced_records_total")
+    with client(worker.kafka, worker.prefix) as user:
+        document = b'{"id": "a", "content": "Text."}'
+        receipt = user.receipt(user.send(user.names.documents, b"default/a", document, partition))
+    is_misplaced = partition != murmur2_partition(PARTITIONS)(b"default/a")
+    assert bool(receipt.notes) == is_misplaced
+    assert worker.metric("thalweg_misplaced_records_total") - before == is_misplaced

@@ -18,6 +18,7 @@ import psutil
 from tests.support.waiting import wait_until
 
 READY_SECONDS = 120.0
+HASHING = {"THALWEG_EMBEDDING__PROVIDER": "hashing"}
 ROOT = Path(__file__).parents[3]
 
 
@@ -35,6 +36,7 @@ class Installation:
     data_dir: Path
     url: str
     kafka: str
+    log: Path
     environment: dict[str, str] = field(default_factory=dict)
 
     def run(
@@ -70,6 +72,10 @@ class Installation:
                 return process
         raise AssertionError(f"no {word} is running")
 
+    def said(self) -> str:
+        """What `thalweg up` has written so far."""
+        return self.log.read_text()
+
     def stop(self) -> int:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
@@ -80,30 +86,30 @@ class Installation:
 def installation(data_dir: Path, **environment: str) -> Iterator[Installation]:
     """Start everything, wait until it says it is ready, and stop it at the end."""
     port, kafka_port = free_port(), free_port()
-    log = (data_dir.parent / f"{data_dir.name}-up.log").open("w+")
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "thalweg", "up", "--data-dir", str(data_dir)),
-            *("--port", str(port), "--kafka-port", str(kafka_port)),
-        ],
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=os.environ | {"HF_HUB_OFFLINE": "1"} | environment,
-    )
-    running = Installation(process, data_dir, f"http://127.0.0.1:{port}", f"127.0.0.1:{kafka_port}", environment)
+    log = data_dir.parent / f"{data_dir.name}-up.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "thalweg", "up", "--data-dir", str(data_dir)),
+                *("--port", str(port), "--kafka-port", str(kafka_port)),
+            ],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | {"HF_HUB_OFFLINE": "1"} | environment,
+        )
+    running = Installation(process, data_dir, f"http://127.0.0.1:{port}", f"127.0.0.1:{kafka_port}", log, environment)
     try:
-        wait_until(lambda: _ready(running, Path(log.name)), "everything is ready", READY_SECONDS)
+        wait_until(lambda: _ready(running), "everything is ready", READY_SECONDS)
         yield running
     finally:
         running.stop()
-        log.close()
 
 
-def _ready(running: Installation, log: Path) -> bool:
+def _ready(running: Installation) -> bool:
     if running.process.poll() is not None:
-        raise AssertionError(f"`thalweg up` ended with {running.process.returncode}:\n{log.read_text()}")
+        raise AssertionError(f"`thalweg up` ended with {running.process.returncode}:\n{running.said()}")
     try:
-        return "ready" in log.read_text() and httpx.get(f"{running.url}/readyz", timeout=2).status_code == 200
+        return "ready" in running.said() and httpx.get(f"{running.url}/readyz", timeout=2).status_code == 200
     except httpx.HTTPError:
         return False

@@ -1,30 +1,28 @@
 """A worker as a user starts it, and a client that publishes to it and reads what comes of it."""
 
-import asyncio
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx
 import msgspec
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from indexer.generations import current_generation
-from kafka_client.async_clients import LogConsumer
+from kafka_client import sync_clients
 from schemas.receipts import Receipt, decode_receipt
 from schemas.topics import TopicNames
 from streams.ports import free_port
-from tests.support.kafka import plaintext
+from tests.support.kafka import Sent, open_producer, plaintext, read_all, send_with
 from tests.support.waiting import wait_until
 
-PATIENCE_SECONDS = 60.0
+RECEIPT_SECONDS = 60.0
 READY_SECONDS = 180.0  # of a worker that starts on a busy machine
 PARTITIONS = 2
 
@@ -119,95 +117,83 @@ class Client:
 
     kafka: str
     names: TopicNames
-    producer: AIOKafkaProducer
-    receipts: AIOKafkaConsumer
+    producer: KafkaProducer
+    receipts: KafkaConsumer
     seen: dict[tuple[int, int], Receipt] = field(default_factory=dict)
 
-    async def publish(self, key: str, text: str | None, headers: Any = None, **envelope: Any) -> tuple[int, int]:
+    def publish(self, key: str, text: str | None, headers: Any = (), **envelope: Any) -> tuple[int, int]:
         """An envelope with this text, or a delete; its position."""
-        collection, _, document = key.partition("/")
-        value = text and msgspec.json.encode({"id": document, "collection": collection, "content": text, **envelope})
-        return await self.publish_bytes(key, value or None, headers)
+        return self.publish_bytes(key, envelope_of(key, text, **envelope), headers)
 
-    async def publish_bytes(self, key: str, value: bytes | None, headers: Any = None) -> tuple[int, int]:
-        sent = await self.producer.send_and_wait(
-            self.names.documents, value, key=key.encode(), headers=headers, partition=partition_of(key)
-        )
-        return sent.partition, sent.offset
+    def publish_bytes(self, key: str, value: bytes | None, headers: Any = ()) -> tuple[int, int]:
+        return self.send(self.names.documents, key.encode(), value, partition_of(key), headers)
 
-    async def publish_all(self, documents: Iterable[tuple[str, str | None]]) -> list[tuple[int, int]]:
-        return list(await asyncio.gather(*(self.publish(key, text) for key, text in documents)))
+    def publish_all(self, documents: Iterable[tuple[str, str | None]]) -> list[tuple[int, int]]:
+        records = [Sent(key.encode(), envelope_of(key, text), (), partition_of(key)) for key, text in documents]
+        return send_with(self.producer, self.names.documents, records)
 
-    async def receipt(self, position: tuple[int, int]) -> Receipt:
-        [receipt] = await self.receipts_of([position])
+    def send(
+        self, topic: str, key: bytes, value: bytes | None, partition: int | None = None, headers: Any = ()
+    ) -> tuple[int, int]:
+        [position] = send_with(self.producer, topic, [Sent(key, value, headers, partition)])
+        return position
+
+    def receipt(self, position: tuple[int, int]) -> Receipt:
+        [receipt] = self.receipts_of([position])
         return receipt
 
-    async def receipts_of(self, positions: Iterable[tuple[int, int]]) -> list[Receipt]:
+    def receipts_of(self, positions: Iterable[tuple[int, int]]) -> list[Receipt]:
         """The newest receipt of each position, waited for."""
         wanted = list(positions)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while missing := [position for position in wanted if position not in self.seen]:
-            assert time.monotonic() < deadline, f"no receipts for {len(missing)} records, such as {missing[:5]}"
-            await self._see_more()
+
+        def missing() -> list[tuple[int, int]]:
+            self._see_more()
+            return [position for position in wanted if position not in self.seen]
+
+        wait_until(lambda: not missing(), lambda: f"receipts of {missing()[:5]} and others", RECEIPT_SECONDS)
         return [self.seen[position] for position in wanted]
 
-    async def receipts_where(self, wanted: Callable[[Receipt], bool], count: int) -> list[Receipt]:
+    def receipts_where(self, wanted: Callable[[Receipt], bool], count: int) -> list[Receipt]:
         """The newest receipt of each position that is wanted, waited for until there are so many."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while len(found := [receipt for receipt in self.seen.values() if wanted(receipt)]) < count:
-            assert time.monotonic() < deadline, (
-                f"{len(found)} of {count} receipts: {sorted(each.key for each in found)}"
-            )
-            await self._see_more()
-        return found
 
-    async def _see_more(self) -> None:
-        for messages in (await self.receipts.getmany(timeout_ms=500)).values():
+        def found() -> list[Receipt]:
+            self._see_more()
+            return [receipt for receipt in self.seen.values() if wanted(receipt)]
+
+        wait_until(lambda: len(found()) >= count, lambda: f"{count} receipts: {found()}", RECEIPT_SECONDS)
+        return found()
+
+    def _see_more(self) -> None:
+        for messages in self.receipts.poll(timeout_ms=200).values():
             for message in messages:
                 receipt = decode_receipt(message.value)
                 self.seen[receipt.partition, receipt.offset] = receipt
 
-    async def read_all(self, topic: str, partitions: int = PARTITIONS) -> list[Any]:
+    def read_all(self, topic: str) -> list[Any]:
         """Every committed record the topic holds now."""
-        places = [TopicPartition(topic, number) for number in range(partitions)]
-        consumer = LogConsumer(connection=plaintext(self.kafka), auto_offset_reset="earliest")
-        await consumer.start()
-        try:
-            consumer.assign(places)
-            ends = await consumer.end_offsets(places)
-            await consumer.seek_to_beginning(*places)
-            found: list[Any] = []
-            while any([await consumer.position(place) < ends[place] for place in places]):
-                for messages in (await consumer.getmany(timeout_ms=500)).values():
-                    found += messages
-            return found
-        finally:
-            await consumer.stop()
+        return read_all(self.kafka, topic)
 
 
-@asynccontextmanager
-async def client(kafka: str, prefix: str) -> AsyncIterator[Client]:
+@contextmanager
+def client(kafka: str, prefix: str) -> Iterator[Client]:
     """A client on topics that exist: start the worker first."""
     names = TopicNames(prefix)
-    producer = AIOKafkaProducer(bootstrap_servers=kafka, acks="all", linger_ms=5, max_request_size=32 * 1024 * 1024)
-    receipts = AIOKafkaConsumer(bootstrap_servers=kafka, enable_auto_commit=False, auto_offset_reset="earliest")
-    await producer.start()
-    await receipts.start()
-    try:
-        places = [TopicPartition(names.indexed, number) for number in range(PARTITIONS)]
-        receipts.assign(places)
-        await receipts.seek_to_beginning(*places)
+    connection = plaintext(kafka)
+    with (
+        open_producer(kafka) as producer,
+        closing(sync_clients.open_consumer(connection, auto_offset_reset="earliest")) as receipts,
+    ):
+        receipts.assign([TopicPartition(names.indexed, number) for number in range(PARTITIONS)])
         yield Client(kafka, names, producer, receipts)
-    finally:
-        await receipts.stop()
-        await producer.stop()
+
+
+def envelope_of(key: str, text: str | None, **fields: Any) -> bytes | None:
+    if text is None:
+        return None
+    collection, _, document = key.partition("/")
+    return msgspec.json.encode({"id": document, "collection": collection, "content": text, **fields})
 
 
 def partition_of(key: str) -> int:
     """The same partition in every run, so that digests and positions can be compared."""
     return sum(key.encode()) % PARTITIONS
-
-
-async def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """The same in a thread, for conditions that ask the worker."""
-    await asyncio.to_thread(wait_until, condition, what)
