@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.query_service.stage import Stage, on_stage
+from tests.integration.query_service.live_service import LiveService, live_service
 
 
 @pytest.fixture
-async def stage(kafka: str, topic_prefix: str, tmp_path: Path) -> AsyncIterator[Stage]:
-    async with on_stage(kafka, topic_prefix, tmp_path) as stage:
-        yield stage
+async def live(kafka: str, topic_prefix: str, tmp_path: Path) -> AsyncIterator[LiveService]:
+    async with live_service(kafka, topic_prefix, tmp_path) as live:
+        yield live

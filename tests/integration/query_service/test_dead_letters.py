@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from aiokafka import AIOKafkaProducer
+from kafka import KafkaProducer
 
 from query_api.dead_letters import reader
 from query_api.dead_letters.recent import RecentDeadLetters
@@ -16,8 +16,8 @@ from schemas.errors import MalformedEvent
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.records import SourceRecord, letter_headers, omitted_headers
 from streams.kafka.topics import ensure_topics
-from tests.integration.query_service.stage import serving, settings_for
-from tests.support.kafka import plaintext
+from tests.integration.query_service.live_service import serving, settings_for
+from tests.support.kafka import Sent, open_producer, plaintext, send_with
 
 BEGAN_MS = 1_790_000_000_000
 POISON = b'\x1b[31m{"id": \x00\xff "caf\xc3\xa9"\n'
@@ -26,27 +26,22 @@ POISON = b'\x1b[31m{"id": \x00\xff "caf\xc3\xa9"\n'
 class Burials:
     """Buries records as the worker does, and asks the service for them."""
 
-    def __init__(self, http: httpx.AsyncClient, producer: AIOKafkaProducer, topic: str) -> None:
+    def __init__(self, http: httpx.AsyncClient, producer: KafkaProducer, topic: str) -> None:
         self.http = http
         self._producer = producer
         self.topic = topic
 
-    async def bury(
+    def bury(
         self, number: int, reason: str = "not_json", value: bytes | None = POISON, *, is_omitted: bool = False
     ) -> str:
         """Number n is buried n seconds after the first, in partitions by turns; its position."""
-        headers = (("content-type", b"text/plain"),)
-        record = SourceRecord(number % 2, number, 0, f"docs/{number}".encode(), value, headers)
-        letter = record.dead_letter("t.documents.v1", "decode", MalformedEvent(reason, f"Mend {number}."))
-        sent = await self._producer.send_and_wait(
-            self.topic,
-            b"" if is_omitted else value,
-            key=letter.key,
-            partition=number % 2,
-            timestamp_ms=BEGAN_MS + 1_000 * number,
-            headers=omitted_headers(letter) if is_omitted else letter_headers(letter),
-        )
-        return f"{sent.partition}:{sent.offset}"
+        source_headers = (("content-type", b"text/plain"),)
+        source = SourceRecord(number % 2, number, 0, f"docs/{number}".encode(), value, source_headers)
+        letter = source.dead_letter("t.documents.v1", "decode", MalformedEvent(reason, f"Mend {number}."))
+        headers = omitted_headers(letter) if is_omitted else letter_headers(letter)
+        record = Sent(letter.key, b"" if is_omitted else value, headers, number % 2, BEGAN_MS + 1_000 * number)
+        [(partition, offset)] = send_with(self._producer, self.topic, [record])
+        return f"{partition}:{offset}"
 
     async def page(self, **params: Any) -> dict[str, Any]:
         response = await self.http.get("/v1/dead-letters", params=params)
@@ -62,13 +57,9 @@ class Burials:
 async def burials(kafka: str, topic_prefix: str, tmp_path: Path) -> AsyncIterator[Burials]:
     settings = settings_for(kafka, topic_prefix, tmp_path)
     await ensure_topics(plaintext(kafka), topic_specs(settings.kafka))
-    producer = AIOKafkaProducer(bootstrap_servers=kafka)
-    await producer.start()
-    try:
+    with open_producer(kafka) as producer:
         async with serving(settings) as (http, _):
             yield Burials(http, producer, TopicNames(topic_prefix).dead_letters)
-    finally:
-        await producer.stop()
 
 
 async def test_they_are_listed_newest_first_page_by_page_whatever_the_partition(
@@ -77,7 +68,7 @@ async def test_they_are_listed_newest_first_page_by_page_whatever_the_partition(
     monkeypatch.setattr(reader, "WINDOW_RECORDS", 3)
     assert await burials.page() == {"dead_letters": [], "next_cursor": None, "looked_at": 0}
     for number in range(20):
-        await burials.bury(number, "bad_key" if number % 5 == 0 else "not_json")
+        burials.bury(number, "bad_key" if number % 5 == 0 else "not_json")
     newest_first = [f"docs/{number}" for number in reversed(range(20))]
     assert await burials.keys() == newest_first
     seen: list[str] = []
@@ -88,13 +79,13 @@ async def test_they_are_listed_newest_first_page_by_page_whatever_the_partition(
         cursor = page["next_cursor"]
         if cursor is None:
             break
-        await burials.bury(100 + len(seen))
+        burials.bury(100 + len(seen))
     assert seen == newest_first, "what is buried meanwhile moves no page"
 
 
 async def test_they_are_found_by_reason_and_by_time(burials: Burials, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(12):
-        await burials.bury(number, "bad_key" if number % 5 == 0 else "not_json")
+        burials.bury(number, "bad_key" if number % 5 == 0 else "not_json")
     assert await burials.keys(reason="bad_key") == ["docs/10", "docs/5", "docs/0"]
     assert await burials.keys(reason="bad_key", limit=1) == ["docs/10"]
     since = datetime.fromtimestamp(BEGAN_MS / 1000 + 9, UTC).isoformat()
@@ -112,20 +103,20 @@ async def test_they_are_found_by_reason_and_by_time(burials: Burials, monkeypatc
 async def test_those_of_a_day_are_counted_by_reason_and_what_came_since_is_added(burials: Burials, kafka: str) -> None:
     day_later_ms = BEGAN_MS + 24 * 60 * 60 * 1000
     for number in range(0, 600, 100):
-        await burials.bury(number, "bad_key" if number == 500 else "not_json")
+        burials.bury(number, "bad_key" if number == 500 else "not_json")
     recent = RecentDeadLetters(lambda: plaintext(kafka), burials.topic, lambda: day_later_ms + 200_000)
     assert (recent.count, recent.notes()) == (None, [])
     await recent.count_new()
     assert (recent.count, recent.reasons) == (4, {"not_json": 3, "bad_key": 1}), "two are older than a day"
-    await burials.bury(600, "bad_key")
+    burials.bury(600, "bad_key")
     await recent.count_new()
     assert recent.reasons == {"not_json": 3, "bad_key": 2}
     assert "5 records became dead letters within a day (3 not_json, 2 bad_key)" in recent.notes()[0]
 
 
 async def test_one_is_shown_with_its_source_its_reason_and_its_bytes(burials: Burials) -> None:
-    await burials.bury(0)
-    position = await burials.bury(7)
+    burials.bury(0)
+    position = burials.bury(7)
     shown = (await burials.http.get(f"/v1/dead-letters/{position}")).json()
     assert shown["source"] == {"topic": "t.documents.v1", "partition": 1, "offset": 7, "last_offset": None}
     assert (shown["key"], shown["stage"], shown["reason"], shown["message"]) == (
@@ -142,8 +133,8 @@ async def test_one_is_shown_with_its_source_its_reason_and_its_bytes(burials: Bu
 
 
 async def test_what_has_no_bytes_says_so(burials: Burials) -> None:
-    nothing = await burials.bury(0, value=None)
-    large = await burials.bury(1, value=b"x" * 1_000, is_omitted=True)
+    nothing = burials.bury(0, value=None)
+    large = burials.bury(1, value=b"x" * 1_000, is_omitted=True)
     shown = (await burials.http.get(f"/v1/dead-letters/{large}")).json()
     assert (shown["omitted"], shown["preview_is_all"]) == ("1000 bytes", False)
     assert (await burials.http.get(f"/v1/dead-letters/{nothing}")).json()["bytes"] is None

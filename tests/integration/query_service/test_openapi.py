@@ -10,7 +10,14 @@ import pytest
 from query_api.health import readiness
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
-from tests.integration.query_service.stage import GENERATION, Stage, make_generation, serving, settings_for, working
+from tests.integration.query_service.live_service import (
+    GENERATION,
+    LiveService,
+    make_generation,
+    serving,
+    settings_for,
+    working,
+)
 from tests.support.kafka import plaintext
 from tests.support.waiting import eventually
 
@@ -26,11 +33,11 @@ async def test_the_service_does_what_its_openapi_document_says(kafka: str, topic
     await ensure_topics(plaintext(kafka), topic_specs(settings.kafka, GENERATION))
     generation = make_generation(tmp_path)
     async with serving(settings) as (http, app):
-        async with working(kafka, names, generation):  # what comes after this document is not indexed
-            stage = Stage(http, app, names, kafka, tmp_path)
-            await eventually(lambda: readiness(stage.service).ready and stage.service.log_identity.topic_id)
-            token = await stage.put("notes/river.md", "# River\n\nThe river is high.")
-            assert (await stage.search("river", after=token))["hits"]
+        with working(kafka, names, generation):  # what comes after this document is not indexed
+            live = LiveService(http, app, names, kafka, tmp_path)
+            await eventually(lambda: readiness(live.service).ready and live.service.log_identity.topic_id)
+            token = await live.put("notes/river.md", "# River\n\nThe river is high.")
+            assert (await live.search("river", after=token))["hits"]
         told, ended = await schemathesis(http, tmp_path)
     assert ended == 0, told
 

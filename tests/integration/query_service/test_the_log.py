@@ -1,17 +1,19 @@
 """The log as the service sees it: its end, its partitions, its topics, and its absence."""
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from kafka import TopicPartition
 
+from kafka_client.sync_clients import open_consumer
 from query_api.health import readiness
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
-from tests.integration.query_service.stage import (
-    Stage,
-    on_stage,
+from tests.integration.query_service.live_service import (
+    LiveService,
+    live_service,
     serving,
     settings_for,
 )
@@ -19,32 +21,32 @@ from tests.support.kafka import plaintext
 from tests.support.waiting import eventually
 
 
-async def test_lag_is_told_against_the_end_of_the_log(stage: Stage) -> None:
-    token = await stage.put("a.md", "# One\n\ntext")
-    await stage.search("text", after=token)
-    consumer = AIOKafkaConsumer(bootstrap_servers=stage.kafka)
-    await consumer.start()
-    found = await consumer.end_offsets([TopicPartition(stage.names.documents, number) for number in range(2)])
-    await consumer.stop()
+async def test_lag_is_told_against_the_end_of_the_log(live: LiveService) -> None:
+    token = await live.put("a.md", "# One\n\ntext")
+    await live.search("text", after=token)
+    with closing(open_consumer(plaintext(live.kafka))) as consumer:
+        found = consumer.end_offsets([TopicPartition(live.names.documents, number) for number in range(2)])
     ends = {partition.partition: end for partition, end in found.items()}
     status: dict[str, Any] = {}
     shown: dict[int, int] = {}
     async with asyncio.timeout(20):
         while status.get("lag_records") != 0 or shown != ends:  # looked at once a second
-            status = (await stage.http.get("/v1/status")).json()
-            shown = {each["partition"]: each["end"] for each in status["lag"] if each["topic"] == stage.names.documents}
+            status = (await live.http.get("/v1/status")).json()
+            shown = {each["partition"]: each["end"] for each in status["lag"] if each["topic"] == live.names.documents}
     assert status["readiness"]["kafka"] == "reachable"
     assert status["positions"] == token.partition("@")[0]
     assert status["graph_position"] == 0
 
 
-async def test_a_choice_of_linking_reaches_searches_and_their_cache_as_it_is_made_and_taken_back(stage: Stage) -> None:
-    await stage.put("weirs.md", "# Weirs\n\nWho built the old weir of stone beside the mill on the river?")
-    token = await stage.put("dams.md", "# Dams\n\nThe old weir of stone beside the mill on the river.")
-    await stage.search("weir", after=token)
+async def test_a_choice_of_linking_reaches_searches_and_their_cache_as_it_is_made_and_taken_back(
+    live: LiveService,
+) -> None:
+    await live.put("weirs.md", "# Weirs\n\nWho built the old weir of stone beside the mill on the river?")
+    token = await live.put("dams.md", "# Dams\n\nThe old weir of stone beside the mill on the river.")
+    await live.search("weir", after=token)
 
     async def steps() -> set[str]:
-        answer = await stage.search("Who built the weir?", mode="graph", graph_method="expansion", edges="similar_to")
+        answer = await live.search("Who built the weir?", mode="graph", graph_method="expansion", edges="similar_to")
         return {step["edge"] for hit in answer["hits"] for step in hit["path"]}
 
     async def eventually_steps(edges: set[str]) -> None:
@@ -55,29 +57,29 @@ async def test_a_choice_of_linking_reaches_searches_and_their_cache_as_it_is_mad
 
     await eventually_steps({"matches"})
     choice = {"max_across": 3, "similar_above": 0.2}
-    assert (await stage.http.put("/v1/collections/default/linking", json=choice)).status_code == 202
+    assert (await live.http.put("/v1/collections/default/linking", json=choice)).status_code == 202
     await eventually_steps({"matches", "similar_text"})
-    assert (await stage.http.delete("/v1/collections/default/linking")).status_code == 202
+    assert (await live.http.delete("/v1/collections/default/linking")).status_code == 202
     await eventually_steps({"matches"})
 
 
-async def test_a_token_of_a_partition_that_is_not_there_is_refused(stage: Stage) -> None:
-    await eventually(lambda: stage.service.log_watch.partition_count(stage.names.documents) == 2)
-    response = await stage.http.get("/v1/search", params={"q": "x", "after": "7:1"})
+async def test_a_token_of_a_partition_that_is_not_there_is_refused(live: LiveService) -> None:
+    await eventually(lambda: live.service.log_watch.partition_count(live.names.documents) == 2)
+    response = await live.http.get("/v1/search", params={"q": "x", "after": "7:1"})
     assert response.status_code == 400
     assert "0 to 1" in response.json()["detail"]
 
 
 async def test_a_service_started_later_catches_up_from_the_tables_and_the_topic(
-    stage: Stage, kafka: str, topic_prefix: str
+    live: LiveService, kafka: str, topic_prefix: str
 ) -> None:
     token = ",".join(
-        [await stage.put(f"{number}.md", f"# Pier {number}\n\nBeacon {number} stands there.") for number in range(5)]
+        [await live.put(f"{number}.md", f"# Pier {number}\n\nBeacon {number} stands there.") for number in range(5)]
     )
-    await stage.search("beacon", after=token)
-    settings = settings_for(kafka, topic_prefix, stage.data_dir)
+    await live.search("beacon", after=token)
+    settings = settings_for(kafka, topic_prefix, live.data_dir)
     async with serving(settings) as (http, app):
-        later = Stage(http, app, stage.names, kafka, stage.data_dir)
+        later = LiveService(http, app, live.names, kafka, live.data_dir)
         await eventually(lambda: readiness(later.service).ready)
         answer = await later.search("beacon", after=token, k=5)
         assert len(answer["hits"]) == 5
@@ -85,19 +87,19 @@ async def test_a_service_started_later_catches_up_from_the_tables_and_the_topic(
 
 
 async def test_searches_go_on_without_kafka_and_writes_say_so(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
-    async with on_stage(kafka, topic_prefix, tmp_path) as stage:
-        token = await stage.put("a.md", "# Quay\n\nThe quay is empty.")
-        await stage.search("quay", after=token)
+    async with live_service(kafka, topic_prefix, tmp_path) as live:
+        token = await live.put("a.md", "# Quay\n\nThe quay is empty.")
+        await live.search("quay", after=token)
     nowhere = settings_for("127.0.0.1:1", topic_prefix, tmp_path, write_timeout_seconds=1, provenance_flush_seconds=0)
     async with serving(nowhere) as (http, app):
-        stage = Stage(http, app, TopicNames(topic_prefix), kafka, tmp_path)
-        await eventually(lambda: readiness(stage.service).ready)
-        assert (await stage.search("quay", mode="keyword"))["hits"][0]["document_id"] == "a.md"
+        live = LiveService(http, app, TopicNames(topic_prefix), kafka, tmp_path)
+        await eventually(lambda: readiness(live.service).ready)
+        assert (await live.search("quay", mode="keyword"))["hits"][0]["document_id"] == "a.md"
         response = await http.put("/v1/documents/b.md", content="x", headers={"Content-Type": "text/plain"})
         assert response.status_code == 503
         assert (await http.get("/readyz")).json()["kafka"] == "unreachable"
-        assert stage.service.provenance.dropped == 0
-        assert len(stage.service.provenance) == 1
+        assert live.service.provenance.dropped == 0
+        assert len(live.service.provenance) == 1
 
 
 async def test_topics_that_are_not_there_yet_are_told_and_then_found(
@@ -105,12 +107,12 @@ async def test_topics_that_are_not_there_yet_are_told_and_then_found(
 ) -> None:
     settings = settings_for(kafka, topic_prefix, tmp_path, write_timeout_seconds=1)
     async with serving(settings) as (http, app):
-        stage = Stage(http, app, TopicNames(topic_prefix), kafka, tmp_path)
-        await eventually(lambda: stage.service.log_watch.reachable)
+        live = LiveService(http, app, TopicNames(topic_prefix), kafka, tmp_path)
+        await eventually(lambda: live.service.log_watch.reachable)
         assert "thalweg topics create" in str((await http.get("/readyz")).json()["notes"])
         response = await http.put("/v1/documents/a", content="x", headers={"Content-Type": "text/plain"})
         assert response.status_code == 503
         await ensure_topics(plaintext(kafka), topic_specs(settings.kafka))
-        await eventually(lambda: stage.service.log_watch.missing is None)
-        await eventually(lambda: stage.service.snapshots.receipts_tail.problem is None)
-        assert await stage.put("a", "x")
+        await eventually(lambda: live.service.log_watch.missing is None)
+        await eventually(lambda: live.service.snapshots.receipts_tail.problem is None)
+        assert await live.put("a", "x")

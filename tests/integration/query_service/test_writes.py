@@ -5,82 +5,81 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from aiokafka import AIOKafkaProducer
 
 from indexer.generations import LogIdentity
 from schemas.ids import DocumentKey
 from schemas.receipts import parse_token
 from schemas.topics import topic_specs
 from streams.kafka.topics import ensure_topics, topic_id
-from tests.integration.query_service.stage import (
+from tests.integration.query_service.live_service import (
     EVENTS,
-    Stage,
+    LiveService,
     frames_of,
     serving,
     settings_for,
 )
-from tests.support.kafka import plaintext
+from tests.support.kafka import Sent, plaintext, send
 
 
-async def test_every_search_after_a_write_shows_that_write(stage: Stage) -> None:
+async def test_every_search_after_a_write_shows_that_write(live: LiveService) -> None:
     for number in range(20):
-        token = await stage.put(f"notes/{number}.md", f"# Gauge {number}\n\nReading number{number} of the river gauge.")
-        answer = await stage.search(f"number{number}", after=token, wait_seconds=10, k=3)
+        token = await live.put(f"notes/{number}.md", f"# Gauge {number}\n\nReading number{number} of the river gauge.")
+        answer = await live.search(f"number{number}", after=token, wait_seconds=10, k=3)
         assert answer["hits"][0]["document_id"] == f"notes/{number}.md"
         ((partition, offset),) = parse_token(token).positions.items()
         assert answer["hits"][0]["source"] == {
-            "topic": stage.names.documents, "partition": partition, "offset": offset, "version": None
+            "topic": live.names.documents, "partition": partition, "offset": offset, "version": None
         }  # fmt: skip
 
 
-async def test_a_deleted_document_is_gone_from_every_answer(stage: Stage) -> None:
-    kept = await stage.put("a.md", "# Ferry\n\nThe ferry crosses the thalweg.")
-    token = await stage.put("b.md", "# Bridge\n\nThe bridge spans the thalweg.")
-    found = await stage.search("thalweg", after=f"{kept},{token}")
+async def test_a_deleted_document_is_gone_from_every_answer(live: LiveService) -> None:
+    kept = await live.put("a.md", "# Ferry\n\nThe ferry crosses the thalweg.")
+    token = await live.put("b.md", "# Bridge\n\nThe bridge spans the thalweg.")
+    found = await live.search("thalweg", after=f"{kept},{token}")
     assert {hit["document_id"] for hit in found["hits"]} == {"a.md", "b.md"}
-    token = (await stage.http.delete("/v1/documents/b.md")).json()["token"]
-    answer = await stage.search("thalweg bridge", after=token)
+    token = (await live.http.delete("/v1/documents/b.md")).json()["token"]
+    answer = await live.search("thalweg bridge", after=token)
     assert {hit["document_id"] for hit in answer["hits"]} == {"a.md"}
-    assert (await stage.http.get("/v1/documents/b.md")).status_code == 404
-    assert (await stage.http.get("/v1/documents/b.md/status")).json()["status"] == "deleted"
+    assert (await live.http.get("/v1/documents/b.md")).status_code == 404
+    assert (await live.http.get("/v1/documents/b.md/status")).json()["status"] == "deleted"
 
 
-async def test_a_document_is_followed_from_pending_to_indexed_and_read_back(stage: Stage) -> None:
+async def test_a_document_is_followed_from_pending_to_indexed_and_read_back(live: LiveService) -> None:
     text = "# River\n\nThe river is high.\n\n## Ferry\n\nIt does not go."
-    token = await stage.put("guides/river.md", text)
+    token = await live.put("guides/river.md", text)
     status: dict[str, Any] = {}
     async with asyncio.timeout(20):
         while status.get("status") != "indexed" or not status["in_graph"]:
-            status = (await stage.http.get(f"/v1/documents/guides/river.md/status?position={token}")).json()
+            status = (await live.http.get(f"/v1/documents/guides/river.md/status?position={token}")).json()
             assert status["status"] in {"pending", "indexed"}
     assert (status["position"], status["searchable"]) == (token.partition("@")[0], True)
-    document = (await stage.http.get("/v1/documents/guides%2Friver.md")).json()
+    document = (await live.http.get("/v1/documents/guides%2Friver.md")).json()
     assert document["title"] == "River"
     assert "The river is high." in document["text"]
     assert "It does not go." in document["text"]
-    found = (await stage.search("is the ferry going"))["hits"]
+    found = (await live.search("is the ferry going"))["hits"]
     assert [passage["end"] - passage["start"] for passage in document["passages"]] == [
         len(passage["text"]) for passage in document["passages"]
     ]
     for hit in found:
         assert hit["parent_text"][hit["start"] - hit["parent_start"] : hit["end"] - hit["parent_start"]] == hit["text"]
         assert hit["parent_start"] in {passage["start"] for passage in document["passages"]}
-    chunk = (await stage.http.get(f"/v1/chunks/{found[0]['chunk_id']}")).json()
+    chunk = (await live.http.get(f"/v1/chunks/{found[0]['chunk_id']}")).json()
     assert {name: chunk[name] for name in ("start", "end", "parent_start")} == {
         name: found[0][name] for name in ("start", "end", "parent_start")
     }
-    listed = (await stage.http.get("/v1/documents?limit=1")).json()
+    listed = (await live.http.get("/v1/documents?limit=1")).json()
     assert [each["id"] for each in listed["documents"]] == ["guides/river.md"]
-    node = (await stage.http.get("/v1/nodes/guides/river.md")).json()
+    node = (await live.http.get("/v1/nodes/guides/river.md")).json()
     assert {each["edge"]["kind"] for each in node["neighbours"]} >= {"has_chunk", "about"}
     chunk_id = next(each["node"]["id"] for each in node["neighbours"] if each["node"]["kind"] == "chunk")
-    assert (await stage.http.get(f"/v1/chunks/{chunk_id}")).json()["document_id"] == "guides/river.md"
+    assert (await live.http.get(f"/v1/chunks/{chunk_id}")).json()["document_id"] == "guides/river.md"
 
 
-async def test_a_document_is_followed_as_a_stream_until_it_is_in_the_graph(stage: Stage) -> None:
-    token = await stage.put("guides/river.md", "# River\n\nThe river is high.")
+async def test_a_document_is_followed_as_a_stream_until_it_is_in_the_graph(live: LiveService) -> None:
+    token = await live.put("guides/river.md", "# River\n\nThe river is high.")
     path = f"/v1/documents/guides/river.md/status?position={token}"
-    async with asyncio.timeout(20), stage.http.stream("GET", path, headers=EVENTS) as response:
+    async with asyncio.timeout(20), live.http.stream("GET", path, headers=EVENTS) as response:
         frames = [frame async for frame in frames_of(response)]
     name, frame_id, body = frames[-1]
     assert (name, body["status"], body["in_graph"], body["position"]) == (
@@ -88,16 +87,16 @@ async def test_a_document_is_followed_as_a_stream_until_it_is_in_the_graph(stage
     )  # fmt: skip
     assert frame_id.endswith(".2")
     assert [each[1] for each in frames] == sorted({each[1] for each in frames}), "none twice, in their order"
-    gone = (await stage.http.delete("/v1/documents/guides/river.md")).json()["token"]
+    gone = (await live.http.delete("/v1/documents/guides/river.md")).json()["token"]
     path = f"/v1/documents/guides/river.md/status?position={gone}"
-    async with asyncio.timeout(20), stage.http.stream("GET", path, headers=EVENTS) as response:
+    async with asyncio.timeout(20), live.http.stream("GET", path, headers=EVENTS) as response:
         frames = [frame async for frame in frames_of(response)]
     assert (frames[-1][0], frames[-1][2]["status"], frames[-1][2]["final"]) == ("done", "deleted", True)
 
 
-async def test_batches_and_uploads_are_answered_by_member(stage: Stage) -> None:
+async def test_batches_and_uploads_are_answered_by_member(live: LiveService) -> None:
     batch = [{"id": "a", "content": "one"}, {"id": "b"}, {"id": "c", "content": "three", "collection": "other"}]
-    response = await stage.http.post("/v1/documents", json={"documents": batch})
+    response = await live.http.post("/v1/documents", json={"documents": batch})
     assert response.status_code == 202
     answer = response.json()
     assert [(each["index"], each["id"], each["collection"]) for each in answer["accepted"]] == [
@@ -105,29 +104,24 @@ async def test_batches_and_uploads_are_answered_by_member(stage: Stage) -> None:
     ]  # fmt: skip
     assert [(each["index"], each["id"], each["status"]) for each in answer["refused"]] == [(1, "b", 422)]
     files = [("file", ("x.md", b"# Upload\n\nsubmerged")), ("file", ("y.rst", b"Title\n=====\n\nsunken"))]
-    response = await stage.http.post("/v1/documents", files=files, data={"collection": "up"})
+    response = await live.http.post("/v1/documents", files=files, data={"collection": "up"})
     token = response.json()["token"]
-    found = await stage.search("submerged", collection="up", after=token)
+    found = await live.search("submerged", collection="up", after=token)
     assert found["hits"][0]["document_id"] == "x.md"
-    assert (await stage.http.get("/v1/documents/y.rst?collection=up")).json()["content_type"] == "text/x-rst"
+    assert (await live.http.get("/v1/documents/y.rst?collection=up")).json()["content_type"] == "text/x-rst"
 
 
-async def test_keys_go_to_the_partition_every_kafka_client_would_choose(stage: Stage) -> None:
-    producer = AIOKafkaProducer(bootstrap_servers=stage.kafka)
-    await producer.start()
-    try:
-        for name in ("a", "b/c", "ünïcode", "d"):
-            token = await stage.put(name, "text")
-            own = await producer.send_and_wait(stage.names.documents, None, f"default/{name}".encode())
-            assert token.split(":")[0] == str(own.partition)
-    finally:
-        await producer.stop()
+async def test_keys_go_to_the_partition_every_kafka_client_would_choose(live: LiveService) -> None:
+    names = ("a", "b/c", "ünïcode", "d")
+    tokens = [await live.put(name, "text") for name in names]
+    own = send(live.kafka, live.names.documents, *(Sent(f"default/{name}".encode(), None) for name in names))
+    assert [token.split(":")[0] for token in tokens] == [str(partition) for partition, _ in own]
 
 
-async def test_a_key_is_a_document_key(stage: Stage) -> None:
-    token = await stage.put("deep/er/est.md", "# Deep\n\nVery deep.")
-    await stage.search("deep", after=token)
-    assert DocumentKey("default", "deep/er/est.md") in stage.service.snapshot().text.documents(
+async def test_a_key_is_a_document_key(live: LiveService) -> None:
+    token = await live.put("deep/er/est.md", "# Deep\n\nVery deep.")
+    await live.search("deep", after=token)
+    assert DocumentKey("default", "deep/er/est.md") in live.service.snapshot().text.documents(
         [DocumentKey("default", "deep/er/est.md")]
     )
 
@@ -149,47 +143,41 @@ async def test_a_record_the_topic_does_not_take_is_a_413(kafka: str, topic_prefi
         assert [(each["id"], each["status"], each["reason"]) for each in answer["refused"]] == [("a", 413, "too_large")]
 
 
-async def test_a_delete_reaches_every_partition_that_holds_the_document(stage: Stage) -> None:
-    token = await stage.put("a.md", "# Ferry\n\nThe ferry crosses.")
+async def test_a_delete_reaches_every_partition_that_holds_the_document(live: LiveService) -> None:
+    token = await live.put("a.md", "# Ferry\n\nThe ferry crosses.")
     ((own, _),) = parse_token(token).positions.items()
     other = 1 - own
-    await stage.search("ferry", after=token)
-    producer = AIOKafkaProducer(bootstrap_servers=stage.kafka)
-    await producer.start()
-    try:
-        sent = await producer.send_and_wait(
-            stage.names.documents, b'{"id": "a.md", "content": "A ferry."}', b"default/a.md", partition=other
-        )
-    finally:
-        await producer.stop()
-    await stage.search("ferry", after=f"{other}:{sent.offset}")
-    deleted = parse_token((await stage.http.delete("/v1/documents/a.md")).json()["token"])
+    await live.search("ferry", after=token)
+    ferry = Sent(b"default/a.md", b'{"id": "a.md", "content": "A ferry."}', partition=other)
+    [(_, offset)] = send(live.kafka, live.names.documents, ferry)
+    await live.search("ferry", after=f"{other}:{offset}")
+    deleted = parse_token((await live.http.delete("/v1/documents/a.md")).json()["token"])
     assert deleted.positions.keys() == {own, other}
 
 
-async def test_a_token_of_another_log_is_refused_in_a_sentence(stage: Stage) -> None:
-    token = await stage.put("a.md", "# Ferry\n\nThe ferry crosses.")
+async def test_a_token_of_another_log_is_refused_in_a_sentence(live: LiveService) -> None:
+    token = await live.put("a.md", "# Ferry\n\nThe ferry crosses.")
     positions, _, log = token.partition("@")
-    assert log == (await topic_id(plaintext(stage.kafka), stage.names.documents))[:8]
+    assert log == (await topic_id(plaintext(live.kafka), live.names.documents))[:8]
     for path in ("/v1/search?q=ferry&after=", "/v1/documents/a.md/status?position="):
-        refused = await stage.http.get(f"{path}{positions}@00000000")
+        refused = await live.http.get(f"{path}{positions}@00000000")
         assert refused.status_code == 409, refused.text
         assert "of the log 00000000" in refused.json()["detail"]
-    assert (await stage.search("ferry", after=positions))["hits"], "positions alone are of the log that is there"
+    assert (await live.search("ferry", after=positions))["hits"], "positions alone are of the log that is there"
 
 
-async def test_stores_of_another_log_take_no_writes_and_cover_no_token(stage: Stage) -> None:
-    token = await stage.put("a.md", "# Ferry\n\nThe ferry crosses.")
-    await stage.search("ferry", after=token)
-    served = stage.service.snapshots.served
+async def test_stores_of_another_log_take_no_writes_and_cover_no_token(live: LiveService) -> None:
+    token = await live.put("a.md", "# Ferry\n\nThe ferry crosses.")
+    await live.search("ferry", after=token)
+    served = live.service.snapshots.served
     served.manifest = msgspec.structs.replace(served.manifest, log=LogIdentity("f" * 32, "e" * 32))
     for response in (
-        await stage.http.put("/v1/documents/b.md", content="text", headers={"Content-Type": "text/plain"}),
-        await stage.http.post("/v1/documents", json=[{"id": "b", "content": "text"}]),
+        await live.http.put("/v1/documents/b.md", content="text", headers={"Content-Type": "text/plain"}),
+        await live.http.post("/v1/documents", json=[{"id": "b", "content": "text"}]),
     ):
         assert response.status_code == 503
         assert response.json()["reason"] == "another_log"
     for asked in (token, token.partition("@")[0]):
-        assert (await stage.http.get(f"/v1/search?q=ferry&after={asked}")).status_code == 409
-    assert (await stage.search("ferry"))["hits"]
-    assert any("filled from another log" in note for note in (await stage.http.get("/readyz")).json()["notes"])
+        assert (await live.http.get(f"/v1/search?q=ferry&after={asked}")).status_code == 409
+    assert (await live.search("ferry"))["hits"]
+    assert any("filled from another log" in note for note in (await live.http.get("/readyz")).json()["notes"])

@@ -1,17 +1,17 @@
 """The query service on a real Kafka, real tables and a real socket; a stand-in plays the worker, record by record."""
 
 import asyncio
-import contextlib
 import json
+import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import uvicorn
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.embedding.encoder import HashingEncoder, text_hash
@@ -21,6 +21,7 @@ from indexer.pipeline import prepare
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.write.lance import LanceWriter
 from indexer.write.lance_rows import IndexedRows
+from kafka_client import sync_clients
 from query_api.app import create_app
 from query_api.cli.server import ProblemProtocol
 from query_api.health import readiness
@@ -31,41 +32,41 @@ from schemas.receipts import Receipt, encode_receipt
 from schemas.settings import LimitSettings
 from schemas.topics import TopicNames, topic_specs
 from streams.kafka.topics import ensure_topics
-from tests.support.kafka import plaintext
+from tests.support.kafka import Sent, open_producer, plaintext, send_with
 from tests.support.waiting import eventually
 
 EVENTS = {"Accept": "text/event-stream"}
 
 
 GENERATION = "g0001-5f3a9c"
+PARTITIONS = 2
 
 
 class StandInWorker:
     """Does what the worker does to one document at a time: rows, contribution, positions, receipt."""
 
-    def __init__(self, generation: Generation, producer: AIOKafkaProducer, names: TopicNames) -> None:
+    def __init__(self, generation: Generation, producer: KafkaProducer, names: TopicNames) -> None:
         self._writer = LanceWriter.open(generation, HashingEncoder.dimension)
         self._producer = producer
         self._names = names
         self._encoder = HashingEncoder()
 
-    async def apply(self, key: bytes, value: bytes | None, partition: int, offset: int) -> None:
+    def apply(self, key: bytes, value: bytes | None, partition: int, offset: int) -> None:
         event = decode_document_event(key, value, [], LimitSettings())
         now = time.time_ns() // 1_000_000
         rows, graph = self._prepared(event, partition, offset, now)
         self._writer.replace([rows])
-        topic = self._names.graph(GENERATION)
-        sent = await self._producer.send_and_wait(topic, graph, key, partition=0)
-        self._writer.store_positions({partition: StoredPosition(offset, sent.offset)})
+        [(_, graph_offset)] = send_with(self._producer, self._names.graph(GENERATION), [Sent(key, graph)])
+        self._writer.store_positions({partition: StoredPosition(offset, graph_offset)})
         receipt = Receipt(
             key=key.decode(),
             outcome="deleted" if value is None else "indexed",
             partition=partition,
             offset=offset,
             generation=GENERATION,
-            graph_offset=sent.offset,
+            graph_offset=graph_offset,
         )
-        await self._producer.send_and_wait(self._names.indexed, encode_receipt(receipt), key, partition=partition)
+        send_with(self._producer, self._names.indexed, [Sent(key, encode_receipt(receipt), partition=partition)])
 
     def _prepared(self, event: Any, partition: int, offset: int, now: int) -> tuple[IndexedRows, bytes | None]:
         if not isinstance(event, DocumentUpsert):
@@ -91,7 +92,7 @@ class StandInWorker:
         return IndexedRows(row, prepared, vectors, hashes), encode_contribution(contribution(prepared, vectors))
 
 
-class Stage:
+class LiveService:
     """A running service, a client of it, the log, and the stand-in worker following the documents topic."""
 
     def __init__(self, http: httpx.AsyncClient, app: Any, names: TopicNames, kafka: str, data_dir: Path) -> None:
@@ -120,7 +121,7 @@ def settings_for(
 ) -> ServiceSettings:
     return ServiceSettings.model_validate(
         {
-            "kafka": {"bootstrap_servers": kafka, "topic_prefix": prefix, "partitions": 2},
+            "kafka": {"bootstrap_servers": kafka, "topic_prefix": prefix, "partitions": PARTITIONS},
             "storage": {"data_dir": data_dir},
             "embedding": {"provider": "hashing"},
             "reranker": reranker or RerankerSettings(),
@@ -165,43 +166,46 @@ async def serving(settings: ServiceSettings, **given: Any) -> AsyncIterator[tupl
         await running
 
 
+@contextmanager
+def working(kafka: str, names: TopicNames, generation: Generation) -> Iterator[None]:
+    """The stand-in worker, in a thread, applying every record of the documents topic."""
+    ended = threading.Event()
+
+    def follow(producer: KafkaProducer, consumer: KafkaConsumer) -> None:
+        worker = StandInWorker(generation, producer, names)
+        while not ended.is_set():
+            for records in consumer.poll(timeout_ms=50).values():
+                for record in records:
+                    worker.apply(record.key, record.value, record.partition, record.offset)
+
+    with (
+        open_producer(kafka, linger_ms=0) as producer,
+        closing(sync_clients.open_consumer(plaintext(kafka), auto_offset_reset="earliest")) as consumer,
+    ):
+        consumer.assign([TopicPartition(names.documents, number) for number in range(PARTITIONS)])
+        following = threading.Thread(target=follow, args=(producer, consumer))
+        following.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            following.join()
+
+
 @asynccontextmanager
-async def working(kafka: str, names: TopicNames, generation: Generation) -> AsyncIterator[StandInWorker]:
-    """The stand-in worker, applying every record of the documents topic."""
-    consumer = AIOKafkaConsumer(names.documents, bootstrap_servers=kafka, auto_offset_reset="earliest")
-    producer = AIOKafkaProducer(bootstrap_servers=kafka, acks="all")
-    await producer.start()
-    await consumer.start()
-    worker = StandInWorker(generation, producer, names)
-
-    async def follow() -> None:
-        async for record in consumer:
-            await worker.apply(record.key, record.value, record.partition, record.offset)
-
-    following = asyncio.create_task(follow())
-    try:
-        yield worker
-    finally:
-        following.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await following
-        await consumer.stop()
-        await producer.stop()
-
-
-@asynccontextmanager
-async def on_stage(
+async def live_service(
     kafka: str, topic_prefix: str, data_dir: Path, reranker: RerankerSettings | None = None
-) -> AsyncIterator[Stage]:
+) -> AsyncIterator[LiveService]:
     """New topics, an empty generation, the stand-in worker, and a service that is ready."""
     settings = settings_for(kafka, topic_prefix, data_dir, reranker=reranker)
     names = TopicNames(topic_prefix)
     await ensure_topics(plaintext(kafka), topic_specs(settings.kafka, GENERATION))
     generation = make_generation(data_dir)
-    async with working(kafka, names, generation), serving(settings) as (http, app):
-        stage = Stage(http, app, names, kafka, data_dir)
-        await eventually(lambda: readiness(stage.service).ready and stage.service.log_identity.topic_id)
-        yield stage
+    with working(kafka, names, generation):
+        async with serving(settings) as (http, app):
+            live = LiveService(http, app, names, kafka, data_dir)
+            await eventually(lambda: readiness(live.service).ready and live.service.log_identity.topic_id)
+            yield live
 
 
 async def frames_of(response: httpx.Response) -> AsyncIterator[tuple[str, str, Any]]:
