@@ -44,12 +44,14 @@ demo: install ## Publish a real stream of documents and watch it become searchab
 up: install ## Run everything for one machine: Kafka, topics, worker, query service.
 	@$(BIN)/thalweg up
 
-# Unit tests run in parallel; what starts brokers, workers and services follows in one process, also after a failure.
+# Unit tests run in parallel; what starts brokers, workers and services follows, also after a failure, in two processes
+# that take whole files: most of these tests wait.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadscope
+WHOLE_FILES := --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 define run-tests
 @failed=0; \
 $(BIN)/python -m pytest $(PARALLEL) -m 'not serial$(1)' tests/unit || failed=1; \
-$(BIN)/python -m pytest -m 'serial$(1)' || failed=1; \
+$(BIN)/python -m pytest $(WHOLE_FILES) -m 'serial$(1)' tests/integration tests/acceptance || failed=1; \
 exit $$failed
 endef
 

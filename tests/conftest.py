@@ -1,7 +1,8 @@
-"""What all tests share: which of them run alone, one Kafka for a run, and durations by folder at its end."""
+"""What all tests share: which of them run apart, limits of processor time, one Kafka, and durations by folder."""
 
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,16 +13,35 @@ from streams.embedded_kafka.broker import EmbeddedKafka
 
 TESTS = Path(__file__).parent
 SLOWEST_FOLDERS = 10
+SHARED = {"thalweg", "hashing", "worker"}  # fixtures of a session that hold running processes
+QUICK_COMPACTION = {"log.cleaner.backoff.ms": "200"}  # how often the broker looks for something to compact
 
 settings.register_profile("outcome", deadline=None)  # a loaded machine fails no test
 settings.load_profile("outcome")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that start processes and brokers of their own would starve one another: they are `serial`."""
+    """Tests that start processes and brokers of their own would starve one another: they are `serial`.
+
+    Of two test processes each takes whole files, and all files that share what runs for a session; the longest first.
+    """
     for item in items:
         if item.path.is_relative_to(TESTS / "integration") or item.path.is_relative_to(TESTS / "acceptance"):
             item.add_marker("serial")
+            shared = SHARED.intersection(getattr(item, "fixturenames", ()))
+            item.add_marker(pytest.mark.xdist_group(min(shared, default=str(item.path))))
+    items.sort(key=lambda item: not item.path.is_relative_to(TESTS / "acceptance"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Hold a test that is marked so to the processor time of this process, whatever else the machine does."""
+    begun = time.process_time()
+    result = yield
+    for marker in item.iter_markers("processor_seconds"):
+        spent = time.process_time() - begun
+        assert spent < marker.args[0], f"{spent:.1f} s of processor time, of {marker.args[0]} s at most"
+    return result
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -40,7 +60,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The bootstrap servers of one embedded broker for the whole run; topic prefixes keep tests apart."""
-    with EmbeddedKafka(tmp_path_factory.mktemp("kafka")) as broker:
+    with EmbeddedKafka(tmp_path_factory.mktemp("kafka"), properties=QUICK_COMPACTION) as broker:
         yield broker.bootstrap_servers
 
 

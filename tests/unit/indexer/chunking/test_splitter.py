@@ -193,7 +193,7 @@ def test_the_same_words_twice_are_two_chunks() -> None:
     check(parsed, DEFAULTS)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.processor_seconds(60)
 @pytest.mark.parametrize("text", ["x" * 20_000_000, "[" * 100_000, "a. " * 100_000, "y\n" * 100_000])
 def test_work_and_sizes_are_bounded_on_any_line(text: str) -> None:
     chunked = chunk(KEY, document(text.strip()), DEFAULTS)

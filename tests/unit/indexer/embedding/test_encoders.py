@@ -1,11 +1,15 @@
 """Vectors are a pure function of their text, whatever runs the model, and all that run it agree."""
 
+import json
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from indexer.embedding.encoder import Encoder, HashingEncoder, load_encoder, text_hash
+from indexer.embedding.encoder import PROMPTS_FILE, Encoder, HashingEncoder, load_encoder, text_hash
+from indexer.embedding.model_files import model_folder
 from indexer.embedding.onnx_encoder import open_bert
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingProvider, EmbeddingSettings
@@ -63,9 +67,14 @@ def test_a_model_that_is_no_bert_is_left_to_torch(tmp_path: Path) -> None:
         load_encoder(EmbeddingSettings(provider="onnx", model=str(tmp_path)))
 
 
+@cache
+def loaded(provider: EmbeddingProvider) -> Encoder:
+    return load_encoder(EmbeddingSettings(provider=provider))
+
+
 @pytest.fixture(scope="module", params=PROVIDERS)
 def encoder(request: pytest.FixtureRequest) -> Encoder:
-    return load_encoder(EmbeddingSettings(provider=request.param))
+    return loaded(request.param)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -102,9 +111,23 @@ def test_close_meanings_are_closer_than_far_ones(encoder: Encoder) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_the_graph_computes_what_torch_computes() -> None:
     """float32 to rounding; int8 to what a byte can hold (mean cosine .993 over passages)."""
-    torch, graph, int8 = (
-        load_encoder(EmbeddingSettings(provider=provider)).encode(TEXTS)
-        for provider in ("sentence-transformers", "onnx", "onnx-int8")
-    )
+    torch, graph, int8 = (loaded(provider).encode(TEXTS) for provider in ("sentence-transformers", "onnx", "onnx-int8"))
     np.testing.assert_allclose((torch * graph).sum(axis=1), 1, atol=1e-5)
     assert (torch * int8).sum(axis=1).mean() > 0.97
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_torch_makes_of_prompts_what_their_own_library_does(tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    for file in model_folder("all-MiniLM-L6-v2").iterdir():
+        if file.name != PROMPTS_FILE:
+            (tmp_path / file.name).symlink_to(file)
+    config = {"prompts": {"query": "query: ", "document": "passage: "}, "default_prompt_name": "document"}
+    (tmp_path / PROMPTS_FILE).write_text(json.dumps(config))
+    theirs: Any = SentenceTransformer(str(tmp_path), device="cpu", local_files_only=True)
+    ours = load_encoder(EmbeddingSettings(provider="sentence-transformers", model=str(tmp_path), dimension=64))
+    expected = theirs.encode_query(["a weir"], truncate_dim=64, normalize_embeddings=True)
+    np.testing.assert_allclose(ours.encode_queries(["a weir"]), expected, atol=1e-6)
+    expected = theirs.encode_document(["a weir"], truncate_dim=64, normalize_embeddings=True)
+    np.testing.assert_allclose(ours.encode(["a weir"]), expected, atol=1e-6)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from indexer.embedding.encoder import PROMPTS_FILE, HashingEncoder, PromptedEncoder, Prompts, load_encoder, prompts_in
-from indexer.embedding.model_files import model_folder
 from indexer.embedding.onnx_encoder import open_bert
 from indexer.errors import IncompatibleGeneration
 from schemas.settings import EmbeddingSettings
@@ -66,22 +65,6 @@ def test_an_endpoint_is_sent_the_prompts() -> None:
         assert encoder.encode_queries(["weirs"]).shape == encoder.encode(["A weir."]).shape == (1, 16)
     assert endpoint.requests == [["query: weirs"], ["passage: A weir."]]
     assert [body["dimensions"] for body in endpoint.bodies] == [16, 16]
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_torch_makes_of_prompts_what_their_own_library_does(tmp_path: Path) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    for file in model_folder("all-MiniLM-L6-v2").iterdir():
-        if file.name != PROMPTS_FILE:
-            (tmp_path / file.name).symlink_to(file)
-    config = {"prompts": {"query": "query: ", "document": "passage: "}, "default_prompt_name": "document"}
-    theirs: Any = SentenceTransformer(str(with_config(tmp_path, config)), device="cpu", local_files_only=True)
-    ours = load_encoder(EmbeddingSettings(provider="sentence-transformers", model=str(tmp_path), dimension=64))
-    expected = theirs.encode_query(["a weir"], truncate_dim=64, normalize_embeddings=True)
-    np.testing.assert_allclose(ours.encode_queries(["a weir"]), expected, atol=1e-6)
-    expected = theirs.encode_document(["a weir"], truncate_dim=64, normalize_embeddings=True)
-    np.testing.assert_allclose(ours.encode(["a weir"]), expected, atol=1e-6)
 
 
 def test_a_prompt_that_pooling_leaves_out_is_refused(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_a_statement_stands_in_the_chunk_and_sentence_that_state_it(document: Ma
     assert statement.roles == (("subject", "kafka", "Kafka"), ("object", "broker", "broker"))
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.processor_seconds(20)
 @pytest.mark.parametrize("unit", ["A is a ", "A requires ", "X (", "(ABC) ", "A, b, is a "])
 def test_hostile_sentences_take_linear_time(document: Make, unit: str) -> None:
     assert len(sentences(document, unit * 30_000)) <= 16

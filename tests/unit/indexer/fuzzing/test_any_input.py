@@ -15,8 +15,7 @@ from indexer.sandbox.child import SandboxLimits
 from indexer.sandbox.sandbox import Sandbox
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
-from tests.support.effort import examples
-from tests.support.memory import held_bytes
+from tests.support.effort import examples, held_bytes
 from tests.unit.indexer.fuzzing.mutations import SAMPLES, mutated
 
 MOST_GROWTH_BYTES = 50 * 2**20

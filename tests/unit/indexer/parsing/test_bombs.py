@@ -11,7 +11,7 @@ from indexer.sandbox.child import SandboxLimits
 from indexer.sandbox.sandbox import Sandbox
 from schemas.events import DocumentUpsert
 from schemas.ids import DocumentKey
-from tests.support.memory import held_bytes
+from tests.support.effort import held_bytes
 from tests.unit.indexer.parsing.bombs import BOMBS, Bomb
 
 MOST_GROWTH_BYTES = 50 * 2**20

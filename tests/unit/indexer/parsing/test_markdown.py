@@ -92,7 +92,7 @@ def test_front_matter_may_begin_with_blank_lines_and_comments(begin: str) -> Non
     assert (parsed.text, parsed.title, len(parsed.notes)) == ("Text.", "Rivers: a history", 1)
 
 
-@pytest.mark.timeout(10)
+@pytest.mark.processor_seconds(10)
 @pytest.mark.parametrize(
     "front_matter",
     [
@@ -159,7 +159,7 @@ def test_html_inside_is_read_as_text() -> None:
     assert "six" not in parsed.text
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.processor_seconds(20)
 @pytest.mark.parametrize(
     "content",
     [
