@@ -47,7 +47,7 @@ up: install ## Run everything for one machine: Kafka, topics, worker, query serv
 # Unit tests run in parallel; what starts brokers, workers and services follows, also after a failure, in two processes
 # that take whole files: most of these tests wait.
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadscope
-WHOLE_FILES := --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+WHOLE_FILES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 define run-tests
 @failed=0; \
 $(BIN)/python -m pytest $(PARALLEL) -m 'not serial$(1)' tests/unit || failed=1; \

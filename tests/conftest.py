@@ -8,28 +8,41 @@ from uuid import uuid4
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 from streams.embedded_kafka.broker import EmbeddedKafka
 
 TESTS = Path(__file__).parent
 SLOWEST_FOLDERS = 10
-SHARED = {"thalweg", "hashing", "worker"}  # fixtures of a session that hold running processes
+SHARED = {  # the fixtures of a session that hold running processes, and the files that ask for them
+    "thalweg": {"test_main_job", "test_forms_and_bad_input", "test_use"},
+    "hashing": {"test_evaluating", "test_interrupted_load", "test_transactions", "test_unreadable_batches"},
+    "worker": {"test_worker", "test_relinking", "test_foreign_clients"},
+}
 QUICK_COMPACTION = {"log.cleaner.backoff.ms": "200"}  # how often the broker looks for something to compact
 
 settings.register_profile("outcome", deadline=None)  # a loaded machine fails no test
 settings.load_profile("outcome")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that start processes and brokers of their own would starve one another: they are `serial`.
+class ByWhatTheyShare(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist is not typed
+    """Whole files to one process, and all files that share running processes to the same."""
 
-    Of two test processes each takes whole files, and all files that share what runs for a session; the longest first.
-    """
+    def _split_scope(self, nodeid: str) -> str:
+        file = Path(nodeid.partition("::")[0])
+        return next((fixture for fixture, files in SHARED.items() if file.stem in files), str(file))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByWhatTheyShare | None:
+    return ByWhatTheyShare(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that start processes and brokers run after the others, the longest of them first."""
     for item in items:
         if item.path.is_relative_to(TESTS / "integration") or item.path.is_relative_to(TESTS / "acceptance"):
             item.add_marker("serial")
-            shared = SHARED.intersection(getattr(item, "fixturenames", ()))
-            item.add_marker(pytest.mark.xdist_group(min(shared, default=str(item.path))))
     items.sort(key=lambda item: not item.path.is_relative_to(TESTS / "acceptance"))
 
 

@@ -79,6 +79,7 @@ def test_killed_before_a_commit_and_applied_again(generation: Generation, tmp_pa
     assert contents(generation) == undisturbed(tmp_path / "undisturbed")
 
 
+@pytest.mark.nightly
 def test_killed_at_any_moment_and_applied_again(generation: Generation, tmp_path: Path) -> None:
     for batches in (2, 3, 5):
         with subprocess.Popen(

@@ -45,7 +45,7 @@ def test_a_steady_trickle_of_updates_makes_few_files_and_takes_nothing_from_a_re
     reader = TextReader.open(generation)
     first = reader.snapshot()
     most = 0
-    for number in range(150):
+    for number in range(70):
         writer.replace([document(f"d{number % 10}", f"River {number}. Sea")])
         writer.store_positions({0: StoredPosition(number, number)})
         writer.maintain()
@@ -55,7 +55,7 @@ def test_a_steady_trickle_of_updates_makes_few_files_and_takes_nothing_from_a_re
             assert held.is_kept()
             assert held.tables.content_rows().documents.num_rows == 10
             reader.refresh()
-    assert most < 700, "kept for fifteen minutes it would be 20 for each commit: 3,000"
+    assert most < 700, "kept for fifteen minutes it would be 20 for each commit: 1,400"
     assert not first.is_kept()
     assert first.index.revision(document("d1", "").row.key) is not None, "what is in memory is still there"
 
