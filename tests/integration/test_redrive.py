@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.integration.query_service.stage import serving, settings_for
 
 from query_api.health import readiness
 from schemas.dead_letters import REASON_HEADER
 from tests.bench.poison import KINDS, TEXT, Sent, envelope, poison
-from tests.integration.query_service.stage import serving, settings_for
 from tests.support.processes.mended_worker import MENDED
 from tests.support.processes.worker import Client, WorkerProcess, client, partition_of, running_worker
 from tests.support.waiting import eventually
