@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from tests.integration.query_service.stage import serving, settings_for
 
 from query_api.health import readiness
 from schemas.dead_letters import REASON_HEADER
 from tests.bench.poison import KINDS, TEXT, Sent, envelope, poison
+from tests.integration.query_service.live_service import serving, settings_for
+from tests.support.kafka import Sent as KafkaRecord
+from tests.support.kafka import send_with
 from tests.support.processes.mended_worker import MENDED
 from tests.support.processes.worker import Client, WorkerProcess, client, partition_of, running_worker
 from tests.support.waiting import eventually
@@ -36,9 +38,9 @@ def records() -> list[Sent]:
     return [*found, Sent("mixed/large", large, None, "too_large")]
 
 
-async def publish(user: Client, sent: list[Sent]) -> dict[tuple[int, int], Sent]:
-    positions = await asyncio.gather(*(user.publish_bytes(each.key, each.value, each.headers) for each in sent))
-    return dict(zip(positions, sent, strict=True))
+def publish(user: Client, sent: list[Sent]) -> dict[tuple[int, int], Sent]:
+    made = [KafkaRecord(each.key.encode(), each.value, each.headers or (), partition_of(each.key)) for each in sent]
+    return dict(zip(send_with(user.producer, user.names.documents, made), sent, strict=True))
 
 
 class Service:
@@ -81,14 +83,14 @@ async def test_poison_is_redriven_once_it_is_mended_and_all_of_it_is_indexed(
     sent = records()
     poisoned = [each for each in sent if each.reason]
     with running_worker(kafka, topic_prefix, data_dir, **SMALL) as worker:
-        async with client(kafka, topic_prefix) as user:
-            placed = await publish(user, sent)
-            receipts = await user.receipts_of(placed)
+        with client(kafka, topic_prefix) as user:
+            placed = publish(user, sent)
+            receipts = user.receipts_of(placed)
             assert Counter(each.outcome for each in receipts) == {
                 "indexed": len(sent) - len(poisoned),
                 "dead_lettered": len(poisoned),
             }
-            letters = await user.read_all(user.names.dead_letters)
+            letters = user.read_all(user.names.dead_letters)
         worker.stop()
     assert sorted((each.key.decode(), each.value, dict(each.headers)[REASON_HEADER].decode()) for each in letters) == (
         sorted((each.key, each.value, each.reason) for each in poisoned)
@@ -132,21 +134,21 @@ async def mend(service: Service, mended: WorkerProcess, poisoned: int) -> None:
 
 
 async def nothing_twice(service: Service, mended: WorkerProcess, poisoned: int, again: str) -> None:
-    async with client(mended.kafka, mended.prefix) as user:
-        before = len(await user.read_all(user.names.documents))
+    with client(mended.kafka, mended.prefix) as user:
+        before = len(user.read_all(user.names.documents))
         once = [letter["position"] for letter in (await service.get("/v1/dead-letters"))["dead_letters"]]
         once.remove(again)
         state = await service.redrive(ids=once)
         assert counts(state) == {"matched": poisoned, "already_redriven": poisoned}
-        newer = await user.publish("mixed/000165", TEXT.format("newest", 3))
+        newer = user.publish("mixed/000165", TEXT.format("newest", 3))
         assert newer[0] == partition_of("mixed/000165")
-        await user.receipt(newer)
+        user.receipt(newer)
         await service.get("/v1/search", q="newest", after=f"{newer[0]}:{newer[1]}")
         state = await service.redrive(collection="mixed")
         assert counts(state) == {"matched": poisoned - 1, "already_redriven": poisoned - 2, "resolved": 1}
         [resolved] = [letter for letter in state["letters"] if letter["outcome"] == "resolved"]
         assert (resolved["key"], f"{newer[0]}:{newer[1]}" in resolved["message"]) == ("mixed/000165", True)
-        assert len(await user.read_all(user.names.documents)) == before + 1
+        assert len(user.read_all(user.names.documents)) == before + 1
     status = await service.get("/v1/status")
     assert json.dumps(status["dead_letters_by_reason"]).count("bad_key") <= 1
 
