@@ -71,9 +71,9 @@ class CompressedRows:
 
 
 class FoundEdges(NamedTuple):
-    """Columns of equal length: index into the nodes asked for, edge number, number of the node at the other end."""
+    """Columns of equal length: index into the queried nodes, edge number, number of the node at the other end."""
 
-    asked: Positions
+    query_index: Positions
     edges: Positions
     others: Positions
 

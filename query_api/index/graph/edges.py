@@ -12,10 +12,10 @@ Numbers = NDArray[np.int64]
 
 
 class Mentions(NamedTuple):
-    """Mentions, one a row; `asked` is the index into what was asked for, `chunk` carries it,
+    """Mentions, one a row; `query_index` is the index into the query, `chunk` carries it,
     `sentence` is the document-wide number of the first sentence that does (-1 where none is known)."""
 
-    asked: Numbers
+    query_index: Numbers
     chunk: Numbers
     passage: Numbers
     entity: Keys
@@ -26,7 +26,7 @@ class Mentions(NamedTuple):
 class MentionEdges(NamedTuple):
     """Mentions without counts and sentences, which is all that a search needs."""
 
-    asked: Numbers
+    query_index: Numbers
     chunk: Numbers
     passage: Numbers
     entity: Keys
@@ -35,7 +35,7 @@ class MentionEdges(NamedTuple):
 class About(NamedTuple):
     """Which document is about which entity; `weight` is 1 for a whole title, less for an alias."""
 
-    asked: Numbers
+    query_index: Numbers
     document: Numbers
     entity: Keys
     weight: NDArray[np.float32]
@@ -44,7 +44,7 @@ class About(NamedTuple):
 class Links(NamedTuple):
     """Links from chunks to documents that are there."""
 
-    asked: Numbers
+    query_index: Numbers
     chunk: Numbers
     passage: Numbers
     document: Numbers
@@ -54,7 +54,7 @@ class Links(NamedTuple):
 class ChunkEdges(NamedTuple):
     """Edges between chunks of one document; `kind` indexes CHUNK_EDGE_KINDS."""
 
-    asked: Numbers
+    query_index: Numbers
     chunk: Numbers
     other: Numbers
     kind: NDArray[np.uint8]
@@ -71,7 +71,7 @@ class Role(NamedTuple):
 class Statement(NamedTuple):
     """A fact with its roles, anchored at the chunk that states it. `sentence` is -1 where it stands in none."""
 
-    asked: int
+    query_index: int
     key: int
     chunk: int
     passage: int
@@ -83,7 +83,7 @@ class Statement(NamedTuple):
 
 class Neighbourhood(NamedTuple):
     """An entity's normalised name; in how many passages it is mentioned; the documents that are about it, each with
-    its alias weight; and the (chunk, passage) of each mention, where these were asked for."""
+    its alias weight; and the (chunk, passage) of each mention, where requested."""
 
     name: str
     frequency: int

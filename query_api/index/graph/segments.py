@@ -62,8 +62,8 @@ class ViewSegment:
         chunks = segment.statements.of_entries(segment.roles.entering(local).others)
         return bool(self.live(segment.passages_of(chunks)).any())
 
-    def statements(self, asked: Numbers, statements: Numbers) -> Iterator[Statement]:
-        """These statements; `asked` has for each an index into what was asked for."""
+    def statements(self, query_index: Numbers, statements: Numbers) -> Iterator[Statement]:
+        """These statements; `query_index` has for each an index into the query."""
         segment = self.segment
         chunks = segment.statements.of_entries(statements)
         which, edges, entities = segment.roles.leaving(statements)
@@ -72,7 +72,7 @@ class ViewSegment:
         for at, name, key in zip(which.tolist(), segment.role_names.of(edges), keys, strict=True):
             roles[at].append(Role(name, key))
         columns = (
-            asked,
+            query_index,
             segment.statement_keys[statements],
             chunks + self.chunks,
             segment.passages_of(chunks) + self.passages,
@@ -219,13 +219,13 @@ def neighbourhoods(
     found = names(located)
     abouts: list[list[tuple[int, float]]] = [[] for _ in entities]
     of_about = about(located, keys)
-    for at, document, weight in rows_of(of_about.asked, of_about.document, of_about.weight):
+    for at, document, weight in rows_of(of_about.query_index, of_about.document, of_about.weight):
         abouts[at].append((document, weight))
     counts = frequencies(located, len(keys))
     few = (counts >= min_mentions) & (counts <= max_mentions)
     of_each: list[list[tuple[int, int]]] = [[] for _ in entities]
     shared = mention_edges([(part, rows[few[rows]], local[few[rows]]) for part, rows, local in located], keys)
-    for at, chunk, passage in rows_of(shared.asked, shared.chunk, shared.passage):
+    for at, chunk, passage in rows_of(shared.query_index, shared.chunk, shared.passage):
         of_each[at].append((chunk, passage))
     return {
         entity: Neighbourhood(found[entity][1], count, of_entity, mentions_of_it)
@@ -305,9 +305,11 @@ def _live_mentions(located: Located, entities: Keys) -> Iterator[tuple[ViewSegme
         which, edges, chunks = part.segment.mentions.leaving(local)
         passages = part.segment.passages_of(chunks)
         keep = part.live(passages) if part.n_deleted else slice(None)
-        asked = rows[which[keep]]
+        query_index = rows[which[keep]]
         yield (
             part,
             edges[keep],
-            MentionEdges(asked, chunks[keep] + part.chunks, passages[keep] + part.passages, entities[asked]),
+            MentionEdges(
+                query_index, chunks[keep] + part.chunks, passages[keep] + part.passages, entities[query_index]
+            ),
         )

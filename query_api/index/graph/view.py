@@ -313,10 +313,10 @@ class GraphView:
             names[rows] = part.segment.document_names.keys[local]
         found: list[Links] = []
         for part in self._segments:
-            asked, targets = part.segment.linked_names.find(names)
-            leads = self._linked(part, targets) == documents[asked]
+            query_index, targets = part.segment.linked_names.find(names)
+            leads = self._linked(part, targets) == documents[query_index]
             at, edges, chunks = part.segment.links.entering(targets[leads])
-            which = asked[leads][at]
+            which = query_index[leads][at]
             passages = part.segment.passages_of(chunks)
             keep = part.live(passages)
             found.append(
@@ -340,11 +340,11 @@ class GraphView:
         found: list[ChunkEdges] = []
         for part, rows, local in self._segments.with_nodes(chunks, "chunks"):
             reached = zip(part.segment.edges.leaving(local), part.segment.edges.entering(local), strict=True)
-            asked, edges, far = (np.concatenate(both) for both in reached)
+            query_index, edges, far = (np.concatenate(both) for both in reached)
             found.append(
                 ChunkEdges(
-                    rows[asked],
-                    local[asked] + part.chunks,
+                    rows[query_index],
+                    local[query_index] + part.chunks,
                     far + part.chunks,
                     part.segment.edge_kinds[edges],
                     part.segment.edge_weights[edges].astype(np.float32),

@@ -76,13 +76,13 @@ def _centralities(view: GraphView, keys: Sequence[DocumentKey]) -> list[float]:
     documents = np.array(list(numbers.values()), dtype=np.int64)
     citing: list[set[int]] = [set() for _ in documents]
     links = view.links_to(documents)
-    for at, passage in zip(links.asked.tolist(), links.passage.tolist(), strict=True):
+    for at, passage in zip(links.query_index.tolist(), links.passage.tolist(), strict=True):
         citing[at].add(passage)
     about = view.about_of(documents)
     whole = about.weight >= 1
     mentions = view.mention_edges_of(about.entity[whole])
-    for row, passage in zip(mentions.asked.tolist(), mentions.passage.tolist(), strict=True):
-        citing[int(about.asked[whole][row])].add(passage)
+    for row, passage in zip(mentions.query_index.tolist(), mentions.passage.tolist(), strict=True):
+        citing[int(about.query_index[whole][row])].add(passage)
     counts = {
         key: sum(view.document_of_passage(passage) != number for passage in citing[at])
         for at, (key, number) in enumerate(numbers.items())

@@ -255,9 +255,11 @@ def mentioned_by(view: GraphView, seeds: Sequence[Seed]) -> Iterator[Activation]
     frequencies = view.passage_frequencies(about.entity)
     few = np.flatnonzero(frequencies <= MAX_SHARED)
     mentions = view.mention_edges_of(about.entity[few])
-    for asked, chunk, passage, entity in rows_of(mentions.asked, mentions.chunk, mentions.passage, mentions.entity):
-        row = int(few[asked])
-        at = int(about.asked[row])
+    for query_index, chunk, passage, entity in rows_of(
+        mentions.query_index, mentions.chunk, mentions.passage, mentions.entity
+    ):
+        row = int(few[query_index])
+        at = int(about.query_index[row])
         if view.document_of_passage(passage) != seeds[at].document:
             edge = float(about.weight[row]) / math.sqrt(frequencies[row])
             yield Activation(passage, seeds[at].weight * edge, Reason("mentioned_by", at, entity, chunk))
@@ -279,15 +281,15 @@ def linked(view: GraphView, seeds: Sequence[Seed], entries: EntryPassages) -> It
     """Documents that a seed links to, and passages that link to a seed's document: w x weight / sqrt(links)."""
     passages = np.array([seed.passage for seed in seeds], dtype=np.int64)
     outward = view.links_from(passages)
-    fan_out = np.bincount(outward.asked, minlength=len(seeds))
-    for at, chunk, document, weight in rows_of(outward.asked, outward.chunk, outward.document, outward.weight):
+    fan_out = np.bincount(outward.query_index, minlength=len(seeds))
+    for at, chunk, document, weight in rows_of(outward.query_index, outward.chunk, outward.document, outward.weight):
         if document != seeds[at].document:
             for passage, share in entries(document):
                 score = seeds[at].weight * weight * share / math.sqrt(fan_out[at])
                 yield Activation(passage, score, Reason("links_to", at, chunk=chunk))
     inward = view.links_to(_documents(seeds))
-    fan_in = np.bincount(inward.asked, minlength=len(seeds))
-    for at, chunk, passage, weight in rows_of(inward.asked, inward.chunk, inward.passage, inward.weight):
+    fan_in = np.bincount(inward.query_index, minlength=len(seeds))
+    for at, chunk, passage, weight in rows_of(inward.query_index, inward.chunk, inward.passage, inward.weight):
         if fan_in[at] <= MAX_SHARED and view.document_of_passage(passage) != seeds[at].document:
             score = seeds[at].weight * weight / math.sqrt(fan_in[at])
             yield Activation(passage, score, Reason("linked_from", at, chunk=chunk))
@@ -304,15 +306,15 @@ def stated(
     about = view.about_of(_documents(seeds))
     whole = about.weight >= 1
     facts = view.statements_with(about.entity[whole])
-    origin = about.asked[whole].tolist()
-    fans = np.bincount(np.array([fact.asked for fact in facts], dtype=np.int64), minlength=len(origin)).tolist()
+    origin = about.query_index[whole].tolist()
+    fans = np.bincount(np.array([fact.query_index for fact in facts], dtype=np.int64), minlength=len(origin)).tolist()
     entities = about.entity[whole].tolist()
     own = [{entity for entity, of in zip(entities, origin, strict=True) if of == at} for at in range(len(seeds))]
-    others_of = [sorted({role.entity for role in fact.roles} - own[origin[fact.asked]]) for fact in facts]
+    others_of = [sorted({role.entity for role in fact.roles} - own[origin[fact.query_index]]) for fact in facts]
     targets_of = _about_each(view, {entity for others in others_of for entity in others})
     for fact, others in zip(facts, others_of, strict=True):
-        at = origin[fact.asked]
-        seed, fan = seeds[at], fans[fact.asked]
+        at = origin[fact.query_index]
+        seed, fan = seeds[at], fans[fact.query_index]
         if not others or (fan > MAX_SHARED and view.document_of_passage(fact.passage) != seed.document):
             continue
         edge = seed.weight * fact.confidence * strength(fact.predicate)

@@ -67,9 +67,9 @@ def _own_passages(view: GraphView, entities: Keys) -> tuple[Numbers, Numbers]:
     """(n_entities,) the passages of the documents that each is the title of, and how many of them mention it."""
     about = view.about(entities)
     ranges = [view.passages_of_document(document) for document in about.document.tolist()]
-    owner = np.repeat(about.asked, [len(each) for each in ranges])
+    owner = np.repeat(about.query_index, [len(each) for each in ranges])
     mentions = view.mention_edges_in(np.array([passage for each in ranges for passage in each], dtype=np.int64))
-    own = np.unique(mentions.asked[mentions.entity == entities[owner[mentions.asked]]])
+    own = np.unique(mentions.query_index[mentions.entity == entities[owner[mentions.query_index]]])
     size = len(entities)
     return np.bincount(owner, minlength=size), np.bincount(owner[own], minlength=size)
 
@@ -104,17 +104,19 @@ def connected_share(view: GraphView, fitting: Mapping[int, float], use: NameUse)
     documents = view.documents_of_passages(passages)
     leading = np.zeros(len(best))
     outward = view.links_from(passages)
-    leading[outward.asked[outward.document != documents[outward.asked]]] = 1.0
+    leading[outward.query_index[outward.document != documents[outward.query_index]]] = 1.0
     mentions = view.mention_edges_in(passages)
     entities, entity_at = np.unique(mentions.entity, return_inverse=True)
     about = view.about(entities)
-    whole = (about.weight >= 1) & (np.bincount(about.asked, minlength=len(entities))[about.asked] <= MAX_TARGETS)
+    whole = (about.weight >= 1) & (
+        np.bincount(about.query_index, minlength=len(entities))[about.query_index] <= MAX_TARGETS
+    )
     target = np.full(len(entities), MISSING, dtype=np.int64)
-    target[about.asked[whole]] = about.document[whole]
-    outward_mention = (target[entity_at] != MISSING) & (target[entity_at] != documents[mentions.asked])
+    target[about.query_index[whole]] = about.document[whole]
+    outward_mention = (target[entity_at] != MISSING) & (target[entity_at] != documents[mentions.query_index])
     surely = use(entities[target != MISSING].tolist())
     of_each = np.array([surely.get(entity, 0.0) for entity in entities.tolist()])
-    np.maximum.at(leading, mentions.asked[outward_mention], of_each[entity_at[outward_mention]])
+    np.maximum.at(leading, mentions.query_index[outward_mention], of_each[entity_at[outward_mention]])
     return float(leading.mean())
 
 

@@ -184,9 +184,9 @@ def _titles(view: GraphView, passages: Sequence[int]) -> dict[int, list[str]]:
     about = view.about_of(np.array([view.document_of_passage(passage) for passage in passages], dtype=np.int64))
     names = view.entity_names(about.entity.tolist())
     titles: dict[int, list[str]] = {passage: [] for passage in passages}
-    for asked, entity in zip(about.asked.tolist(), about.entity.tolist(), strict=True):
+    for query_index, entity in zip(about.query_index.tolist(), about.entity.tolist(), strict=True):
         if entity in names:
-            titles[passages[asked]].append(names[entity][1])
+            titles[passages[query_index]].append(names[entity][1])
     return {passage: sorted(of_passage, key=lambda name: (-len(name), name)) for passage, of_passage in titles.items()}
 
 

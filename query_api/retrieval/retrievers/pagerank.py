@@ -20,9 +20,9 @@ Kind = TypeVar("Kind", bound=np.generic)
 
 
 class Adjacent(NamedTuple):
-    """Edges in columns of equal length: `asked` is the index into the nodes asked for, each node's edges together."""
+    """Edges in columns of equal length: `query_index` is into the queried nodes, each node's edges adjacent."""
 
-    asked: Numbers
+    query_index: Numbers
     node: Numbers
     weight: Floats
 
@@ -115,9 +115,9 @@ class _GrowingGraph:
         edges = self._neighbours(self.nodes[rows])
         targets = self.rows_of(edges.node)
         self.opened[rows] = True
-        self.degree[rows] = np.bincount(edges.asked, edges.weight, minlength=len(rows))
-        bounds = np.searchsorted(edges.asked, np.arange(len(rows) + 1))
-        shares = edges.weight / self.degree[rows][edges.asked]
+        self.degree[rows] = np.bincount(edges.query_index, edges.weight, minlength=len(rows))
+        bounds = np.searchsorted(edges.query_index, np.arange(len(rows) + 1))
+        shares = edges.weight / self.degree[rows][edges.query_index]
         for at, row in enumerate(rows.tolist()):
             mine = slice(bounds[at], bounds[at + 1])
             self._targets[row], self._shares[row] = targets[mine], shares[mine]
@@ -173,24 +173,28 @@ class PassagesAndEntities:
         found = [(passages, way(nodes[passages])) for way in self._ways] if len(passages) else []
         if len(entities):
             found.append((entities, self._mentions_of(nodes[entities])))
-        asked = np.concatenate([of[edges[0]] for of, edges in found])
+        query_index = np.concatenate([of[edges[0]] for of, edges in found])
         node = np.concatenate([edges[1] for _, edges in found])
         weight = np.concatenate([edges[2] for _, edges in found])
-        elsewhere = (nodes[asked] != node) & (weight > 0)
-        order = np.argsort(asked[elsewhere], kind="stable")
-        return Adjacent(asked[elsewhere][order], node[elsewhere][order], weight[elsewhere][order])
+        elsewhere = (nodes[query_index] != node) & (weight > 0)
+        order = np.argsort(query_index[elsewhere], kind="stable")
+        return Adjacent(query_index[elsewhere][order], node[elsewhere][order], weight[elsewhere][order])
 
     def _mentioned(self, passages: Numbers) -> _Edges:
         mentions = self._view.mention_edges_in(passages)
         frequencies = self._view.passage_frequencies(mentions.entity)
         joins = (frequencies >= MIN_SHARED) & (frequencies <= MAX_SHARED)
         nodes = np.array([self._entity(key) for key in mentions.entity[joins].tolist()], dtype=np.int64)
-        return mentions.asked[joins], nodes, 1 / np.sqrt(frequencies[joins])
+        return mentions.query_index[joins], nodes, 1 / np.sqrt(frequencies[joins])
 
     def _mentions_of(self, entities: Numbers) -> _Edges:
         keys = np.array([self._keys[-1 - entity] for entity in entities.tolist()], dtype=np.uint64)
         mentions = self._view.mention_edges_of(keys)
-        return mentions.asked, mentions.passage, 1 / np.sqrt(self._view.passage_frequencies(keys))[mentions.asked]
+        return (
+            mentions.query_index,
+            mentions.passage,
+            1 / np.sqrt(self._view.passage_frequencies(keys))[mentions.query_index],
+        )
 
     def _entity(self, key: int) -> int:
         number = self._number.setdefault(key, -1 - len(self._number))
@@ -201,12 +205,12 @@ class PassagesAndEntities:
     def _titles_mentioned(self, passages: Numbers) -> _Edges:
         mentions = self._view.mention_edges_in(passages)
         at, document, weight = self._titled(mentions.entity)
-        return self._into(mentions.asked[at], document, weight)
+        return self._into(mentions.query_index[at], document, weight)
 
     def _mentioning_titles(self, passages: Numbers) -> _Edges:
         first, entities, weight = self._own_titles(passages)
         mentions = self._view.mention_edges_of(entities)
-        return first[mentions.asked], mentions.passage, weight[mentions.asked]
+        return first[mentions.query_index], mentions.passage, weight[mentions.query_index]
 
     def _own_titles(self, passages: Numbers) -> tuple[Numbers, Keys, Floats]:
         """(index into `passages`, entity that the document it begins is about, weight), each as `_titled` leaves it."""
@@ -215,45 +219,45 @@ class PassagesAndEntities:
         at, document, weight = self._titled(own.entity)
         mine = document == own.document[at]
         at = at[mine]
-        return first[own.asked[at]], own.entity[at], weight[mine]
+        return first[own.query_index[at]], own.entity[at], weight[mine]
 
     def _titled(self, entities: Keys) -> _Edges:
         """(index into `entities`, document about it, weight), but for names of too many documents or passages."""
         about = self._view.about(entities)
-        targets = np.bincount(about.asked, minlength=len(entities))[about.asked]
+        targets = np.bincount(about.query_index, minlength=len(entities))[about.query_index]
         crowd = self._view.passage_frequencies(about.entity)
         kept = (targets <= MAX_TARGETS) & (crowd <= MAX_SHARED)
-        return about.asked[kept], about.document[kept], about.weight[kept] / np.sqrt(targets[kept])
+        return about.query_index[kept], about.document[kept], about.weight[kept] / np.sqrt(targets[kept])
 
     def _linked_to(self, passages: Numbers) -> _Edges:
         links = self._view.links_from(passages)
         documents, document_at = np.unique(links.document, return_inverse=True)
-        crowd = np.bincount(self._view.links_to(documents).asked, minlength=len(documents))[document_at]
+        crowd = np.bincount(self._view.links_to(documents).query_index, minlength=len(documents))[document_at]
         few = crowd <= MAX_SHARED
-        return self._into(links.asked[few], links.document[few], links.weight[few] / np.sqrt(crowd[few]))
+        return self._into(links.query_index[few], links.document[few], links.weight[few] / np.sqrt(crowd[few]))
 
     def _linking(self, passages: Numbers) -> _Edges:
         first, documents = self._begun_by(passages)
         links = self._view.links_to(documents)
-        crowd = np.bincount(links.asked, minlength=len(documents))[links.asked]
+        crowd = np.bincount(links.query_index, minlength=len(documents))[links.query_index]
         few = crowd <= MAX_SHARED
-        return first[links.asked[few]], links.passage[few], links.weight[few] / np.sqrt(crowd[few])
+        return first[links.query_index[few]], links.passage[few], links.weight[few] / np.sqrt(crowd[few])
 
     def _stated_about(self, passages: Numbers) -> _Edges:
         facts = self._followed(self._view.statements_in(passages))
-        parts = [(fact.asked, fact.confidence, role.entity) for fact in facts for role in fact.roles]
+        parts = [(fact.query_index, fact.confidence, role.entity) for fact in facts for role in fact.roles]
         entities = np.array([entity for _, _, entity in parts], dtype=np.uint64)
         at, document, weight = self._titled(entities)
         crowd = self._facts(entities)[at]
         few = crowd <= MAX_SHARED
-        asked = np.array([asked for asked, _, _ in parts], dtype=np.int64)[at][few]
+        query_index = np.array([query_index for query_index, _, _ in parts], dtype=np.int64)[at][few]
         confidence = np.array([sure for _, sure, _ in parts], dtype=np.float64)[at]
-        return self._into(asked, document[few], (confidence * weight / np.sqrt(crowd))[few])
+        return self._into(query_index, document[few], (confidence * weight / np.sqrt(crowd))[few])
 
     def _stating(self, passages: Numbers) -> _Edges:
         first, entities, weight = self._own_titles(passages)
         facts = self._followed(self._view.statements_with(entities))
-        row = np.array([fact.asked for fact in facts], dtype=np.int64)
+        row = np.array([fact.query_index for fact in facts], dtype=np.int64)
         crowd = np.bincount(row, minlength=len(entities))[row]
         few = crowd <= MAX_SHARED
         passage = np.array([fact.passage for fact in facts], dtype=np.int64)
@@ -266,15 +270,15 @@ class PassagesAndEntities:
     def _facts(self, entities: Keys) -> Numbers:
         """In how many statements each of these has a part."""
         keys, key_at = np.unique(entities, return_inverse=True)
-        asked = np.array([fact.asked for fact in self._view.statements_with(keys)], dtype=np.int64)
-        counts: Numbers = np.bincount(asked, minlength=len(keys))[key_at]
+        query_index = np.array([fact.query_index for fact in self._view.statements_with(keys)], dtype=np.int64)
+        counts: Numbers = np.bincount(query_index, minlength=len(keys))[key_at]
         return counts
 
-    def _into(self, asked: Numbers, documents: Numbers, weight: Floats) -> _Edges:
+    def _into(self, query_index: Numbers, documents: Numbers, weight: Floats) -> _Edges:
         """Edges into documents, which lead to their first passages."""
         ranges = [self._view.passages_of_document(document) for document in documents.tolist()]
         nonempty = np.array([bool(each) for each in ranges], dtype=bool)
-        return asked[nonempty], np.array([each[0] for each in ranges if each], dtype=np.int64), weight[nonempty]
+        return query_index[nonempty], np.array([each[0] for each in ranges if each], dtype=np.int64), weight[nonempty]
 
     def _begun_by(self, passages: Numbers) -> tuple[Numbers, Numbers]:
         """(index into `passages`, document) of those that are the first of their documents."""
@@ -313,7 +317,7 @@ def _document_pagerank(view: GraphView) -> NDArray[np.float64]:
     targets = np.bincount(entity_at)[entity_at]
     few = np.flatnonzero(targets <= MAX_TARGETS)
     mentions = view.mention_edges_of(own.entity[few])
-    row = few[mentions.asked]
+    row = few[mentions.query_index]
     links = view.links_to(documents)
     sources = view.documents_of_passages(np.concatenate([mentions.passage, links.passage]))
     goals = np.concatenate([own.document[row], links.document])

@@ -77,10 +77,10 @@ def within_document(view: GraphView, seeds: Sequence[Seed]) -> Iterator[Activati
     chunks = [view.chunks_of_passage(seed.passage) for seed in seeds]
     owners = [at for at, of_seed in enumerate(chunks) for _ in of_seed]
     chunk_edges = view.chunk_edges(np.array(list(chain.from_iterable(chunks)), dtype=np.int64))
-    for asked, chunk, kind, weight in rows_of(
-        chunk_edges.asked, chunk_edges.other, chunk_edges.kind, chunk_edges.weight
+    for query_index, chunk, kind, weight in rows_of(
+        chunk_edges.query_index, chunk_edges.other, chunk_edges.kind, chunk_edges.weight
     ):
-        at, passage = owners[asked], view.passage_of_chunk(chunk)
+        at, passage = owners[query_index], view.passage_of_chunk(chunk)
         if passage != seeds[at].passage:
             yield Activation(passage, weight, Reason(CHUNK_EDGE_KINDS[kind], at, chunk=chunk))
 

@@ -145,7 +145,7 @@ def everything(view: GraphView) -> dict[str, object]:
             for s in view.statements_in(passages)
         ),
         "statements with": sorted(
-            (s.asked, s.key, cid(s.chunk), pid(s.passage), s.predicate, sorted(s.roles))
+            (s.query_index, s.key, cid(s.chunk), pid(s.passage), s.predicate, sorted(s.roles))
             for s in view.statements_with(entities)
         ),
         "count": view.n_documents,

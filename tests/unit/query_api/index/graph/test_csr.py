@@ -22,7 +22,7 @@ EDGES = st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, N - 1)), max_si
 
 
 def of_node(reached: FoundEdges, node: int) -> list[tuple[int, int]]:
-    mine = reached.asked == node
+    mine = reached.query_index == node
     return list(zip(reached.edges[mine].tolist(), reached.others[mine].tolist(), strict=True))
 
 
