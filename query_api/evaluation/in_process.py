@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 
 
 SearchInThread = Callable[[SearchRequest, ThreadPoolExecutor], AsyncGenerator[SearchFrame, None]]
-"""One search in a thread of the caller's: its frames, as `SearchEngine.search` yields them."""
+"""The frames of one search, in a thread of the caller's."""
 
 
 class EvaluationRunning(Exception):
@@ -187,14 +187,14 @@ class Evaluations:
         hits: list[Hit] = []
         first_hit: float | None = None
         done: Done | None = None
-        async with aclosing(self._search(request, threads)) as parts:
-            async for part in parts:
-                match part:
+        async with aclosing(self._search(request, threads)) as frames:
+            async for frame in frames:
+                match frame:
                     case Hit():
                         first_hit = first_hit if hits else time.perf_counter() - began
-                        hits.append(part)
+                        hits.append(frame)
                     case Done():
-                        done = part
+                        done = frame
         if done is None:
             raise RuntimeError("a search ends with Done")
         seconds = time.perf_counter() - began

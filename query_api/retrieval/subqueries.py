@@ -22,9 +22,9 @@ COVERAGE_BONUS = 0.25
 ANSWERING_RANK = 10  # up to which a passage counts as an answer to a sub-question
 
 
-def subqueries(context: SearchContext, parts: Sequence[str]) -> list[SearchContext]:
+def subqueries(context: SearchContext, subquestions: Sequence[str]) -> list[SearchContext]:
     """The contexts of the whole question and of its sub-questions; of the question alone where it is not decomposed."""
-    requests = subquery_requests(context.request, parts)
+    requests = subquery_requests(context.request, subquestions)
     return [replace(context, request=each) for each in requests] or [context]
 
 
@@ -37,19 +37,19 @@ class MergedPassage(NamedTuple):
     ranks: Mapping[int, int]
 
 
-def subquery_requests(request: SearchRequest, parts: Sequence[str]) -> list[SearchRequest]:
+def subquery_requests(request: SearchRequest, subquestions: Sequence[str]) -> list[SearchRequest]:
     """A request for the whole question and for each sub-question; none where the question is not decomposed.
 
     Limits and duplicates are applied once they are merged, a floor of confidence to each.
     """
-    different = list(dict.fromkeys((request.q, *parts)))
+    different = list(dict.fromkeys((request.q, *subquestions)))
     if not request.decompose or len(different) < 3:
         return []
     applied_later = {"group": "passage", "max_per_document": None, "diversity": None, "max_per_value": None}
     with_duplicates = {"duplicates": "keep", "duplicate_threshold": None}
     return [
-        request.model_copy(update={"q": part, "offset": 0, "k": DEPTH} | applied_later | with_duplicates)
-        for part in different
+        request.model_copy(update={"q": question, "offset": 0, "k": DEPTH} | applied_later | with_duplicates)
+        for question in different
     ]
 
 
@@ -80,9 +80,9 @@ def merge(orders: Sequence[Sequence[RankedPassage]]) -> list[MergedPassage]:
     return list(_scored(blocks, known, firsts))
 
 
-def _bonus(ranks: Mapping[int, int], parts: int) -> float:
+def _bonus(ranks: Mapping[int, int], subquestions: int) -> float:
     covered = sum(at > 0 and rank <= ANSWERING_RANK for at, rank in ranks.items())
-    return 1 + COVERAGE_BONUS * max(0, covered - 1) / max(1, parts - 1)
+    return 1 + COVERAGE_BONUS * max(0, covered - 1) / max(1, subquestions - 1)
 
 
 def _scored(

@@ -188,12 +188,12 @@ class SearchStreams:
         try:
             if stream.snapshot is None:
                 raise RuntimeError("a stream that is not finished keeps its snapshot")
-            parts = self._retrieve(
+            frames = self._retrieve(
                 stream.request, stream.retrieval_id, stream.snapshot, traceparent=stream.traceparent, resumable=True
             )
-            async with aclosing(parts):
-                async for part in parts:
-                    stream.append(NAMES[type(part)], part)
+            async with aclosing(frames):
+                async for frame in frames:
+                    stream.append(NAMES[type(frame)], frame)
             if not stream.finished:
                 raise RuntimeError("the search ended without its last frame")
             if turn is not None:
