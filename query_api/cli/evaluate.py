@@ -70,7 +70,8 @@ def evaluate(
     from query_api.cli.display import PlainConsole
     from query_api.evaluation.approaches import approaches_named
     from query_api.evaluation.datasets import read_folder
-    from query_api.evaluation.report import NO_TERMINAL_WIDTH, as_json_text, show_summary, write_reports
+    from query_api.evaluation.html_report import write_reports
+    from query_api.evaluation.report import NO_TERMINAL_WIDTH, as_json_text, show_summary
     from query_api.evaluation.runner import Plan
     from query_api.evaluation.runner import evaluate as evaluate_service
 

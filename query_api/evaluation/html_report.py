@@ -1,13 +1,16 @@
-"""The report of an evaluation as one HTML page that fetches nothing, with charts in SVG."""
+"""The report of an evaluation as files; one is an HTML page that fetches nothing, with charts in SVG."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from query_api.evaluation.metrics import CUTOFFS
-from query_api.evaluation.report_tables import (
+from query_api.evaluation.report import (
     Table,
     all_tables,
+    as_json_text,
+    as_markdown,
     calibration_text,
     collection_facts,
     facts,
@@ -41,6 +44,17 @@ ROW_HEIGHT = 30
 CHART_HEIGHT = 206
 SHARE_TICKS = {f"{tick:g}": tick for tick in (0.0, 0.25, 0.5, 0.75, 1.0)}
 PERCENT_TICKS = {f"{100 * tick:.0f}": tick for tick in SHARE_TICKS.values()}
+
+
+def write_reports(evaluation: Evaluation, folder: Path) -> None:
+    """report.json with every figure, report.md, and report.html, which needs no other file; earlier ones are
+    replaced."""
+    for name, text in (
+        ("report.json", as_json_text(evaluation) + "\n"),
+        ("report.md", as_markdown(evaluation)),
+        ("report.html", as_html(evaluation)),
+    ):
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def as_html(evaluation: Evaluation) -> str:

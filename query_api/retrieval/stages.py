@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.errors import TransientStoreError
-from query_api.index.text.fields import Span
-from query_api.index.text.phrases import words_of
+from query_api.index.text.fields import Span, words_of
 from query_api.index.text.segments import Candidate
 from query_api.query.dates import EARLIEST, LATEST, RelativeTime, asks_for_newest, relative_time, to_milliseconds
 from query_api.query.entity_linking import LinkedNames, link_names, shown_names

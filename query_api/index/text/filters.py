@@ -14,8 +14,17 @@ from cachetools import LRUCache, cachedmethod
 from numpy.typing import NDArray
 
 from indexer.schema import DocumentRow
-from query_api.index.text.fields import Column, Span, date_span, flattened, matching, number_in
-from query_api.index.text.phrases import Phrases, best_fits, hashes_of
+from query_api.index.text.fields import (
+    Column,
+    Phrases,
+    Span,
+    best_fits,
+    date_span,
+    flattened,
+    hashes_of,
+    matching,
+    number_in,
+)
 from query_api.index.text.segments import MAX_CACHED_SCOPES, Columns, Scope, ScopeCache, Segment, Segments
 from schemas.errors import MalformedFilter
 from schemas.filters import Condition

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from query_api.index.text.phrases import Fit
+from query_api.index.text.fields import Fit
 from query_api.index.text.segments import Candidate, Scope
 from query_api.index.text.snapshot import TextSnapshot
 from query_api.query.field_constraints import Constraint, Recognised, recognise

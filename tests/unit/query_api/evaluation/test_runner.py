@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 from query_api.evaluation.aggregation import comparisons
 from query_api.evaluation.approaches import APPROACHES, approaches_named
 from query_api.evaluation.datasets import read_folder
-from query_api.evaluation.report import as_json_text, write_reports
-from query_api.evaluation.report_tables import facts, p_text
+from query_api.evaluation.html_report import write_reports
+from query_api.evaluation.report import as_json_text, facts, p_text
 from query_api.evaluation.results import CollectionResult, Evaluation
 from query_api.evaluation.runner import Plan, evaluate
 from schemas.errors import Failure, WrongSetting
