@@ -121,6 +121,7 @@ class WorkerContext:
         await self._attach_agents(app, generation, topics, stores, snapshots, parsers, encoder)
         self._cleanup.push_async_callback(app.stop)
         self._run(snapshots.run())
+        self._run(snapshots.check())
         watchdog = self._watchdog()
         self._run(watchdog.run())
         self._run(

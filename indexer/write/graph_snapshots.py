@@ -10,8 +10,15 @@ from pathlib import Path
 import msgspec
 
 from indexer.generations import replace_file
-from indexer.integrity.files import file_checksum
-from indexer.read.graph_snapshots import FORMAT, MANIFEST, GraphSnapshot, TableFile, published_snapshots
+from indexer.integrity.files import Damage, file_checksum
+from indexer.read.graph_snapshots import (
+    FORMAT,
+    MANIFEST,
+    GraphSnapshot,
+    TableFile,
+    damaged_snapshots,
+    published_snapshots,
+)
 from indexer.read.graph_tables import TABLES
 from indexer.write.kuzu_export import export_graph
 
@@ -77,11 +84,14 @@ def publish_snapshot(copy: GraphCopy) -> GraphSnapshot:
     return msgspec.json.decode((published / MANIFEST).read_bytes(), type=GraphSnapshot)
 
 
-def set_aside(snapshots_dir: Path, name: str) -> None:
-    """Take a damaged snapshot out of the published ones; the last is kept for whoever wants to look."""
-    folder = snapshots_dir / name
-    if folder.exists():
-        folder.rename(snapshots_dir / f".{name}{DAMAGED}")
+def set_aside_damaged(snapshots_dir: Path) -> list[Damage]:
+    """Read every snapshot, and take the damaged ones out of the published ones; the last is kept to be looked at."""
+    damage = list(damaged_snapshots(snapshots_dir))
+    for name in {each.path.split("/")[1] for each in damage}:
+        folder = snapshots_dir / name
+        if folder.exists():
+            folder.rename(snapshots_dir / f".{name}{DAMAGED}")
+    return damage
 
 
 def _stored(path: Path, rows: int) -> TableFile:

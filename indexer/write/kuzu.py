@@ -15,9 +15,9 @@ from filelock import FileLock, Timeout
 
 from indexer.errors import StoreInDoubt, StoreInUse, TransientStoreError
 from indexer.generations import Generation, replace_file
-from indexer.integrity.files import CLOSED, damaged_graph, file_checksum
+from indexer.integrity.files import CLOSED, Damage, damaged_graph, file_checksum
 from indexer.read.graph_snapshots import GraphSnapshot, newest_intact_snapshot, read_graph
-from indexer.write.graph_snapshots import GraphCopy, copy_graph, publish_snapshot
+from indexer.write.graph_snapshots import GraphCopy, copy_graph, publish_snapshot, set_aside_damaged
 from indexer.write.kuzu_compaction import (
     Compaction,
     CompactionAbandoned,
@@ -126,6 +126,10 @@ class GraphWriter:
     def publish(self, copy: GraphCopy) -> GraphSnapshot:
         """Make the copy the newest snapshot. May run beside other calls, in another thread."""
         return publish_snapshot(copy)
+
+    def set_aside_damaged(self) -> list[Damage]:
+        """Set aside the snapshots that are not as they were written. May run beside other calls, in another thread."""
+        return set_aside_damaged(self._snapshots_dir)
 
     def compaction(self, copy: GraphCopy, snapshot: GraphSnapshot) -> Compaction | None:
         """A compaction to build, where the file has swollen to a multiple of its content; see `put_in_place`."""

@@ -8,6 +8,7 @@ from typing import Protocol, Self
 import structlog
 
 from indexer.errors import DamagedStore
+from indexer.integrity.files import Damage
 from indexer.read.graph_snapshots import GraphSnapshot
 from indexer.runtime.resources import trim_memory
 from indexer.write.graph_snapshots import GraphCopy
@@ -16,6 +17,8 @@ from streams.metrics import WorkerMetrics
 from streams.runtime.store_thread import StoreThread
 from streams.settings import WorkerBlock
 
+CHECK_SECONDS = 60.0
+CHECK_PAUSE_FACTOR = 50  # reading snapshots takes two hundredths of one core at most
 IDLE_SHARE = 0.25  # of the time, where changes are rare: nothing else needs the processor then
 
 
@@ -114,10 +117,12 @@ class SnapshotSchedule:
 
 
 class SnapshotWriter(Protocol):
-    """The part of the graph store that makes snapshots, and compacts. `publish` may run beside all others."""
+    """The part of the graph store that makes snapshots, and compacts. `publish` and `set_aside_damaged` may run beside
+    all others."""
 
     def copy(self) -> GraphCopy: ...
     def publish(self, copy: GraphCopy) -> GraphSnapshot: ...
+    def set_aside_damaged(self) -> list[Damage]: ...
     def compaction(self, copy: GraphCopy, snapshot: GraphSnapshot) -> Compaction | None: ...
     def put_in_place(self, compaction: Compaction) -> bool: ...
     def abandon(self, compaction: Compaction) -> None: ...
@@ -158,6 +163,20 @@ class Snapshots:
                     await self._compact(*made)
         finally:
             self._writer.cancel_compaction()
+
+    async def check(self) -> None:
+        """At once, and every minute until cancelled: set damaged snapshots aside, and have another made."""
+        while True:
+            began = time.monotonic()
+            await self.check_once()
+            await asyncio.sleep(max(CHECK_SECONDS, CHECK_PAUSE_FACTOR * (time.monotonic() - began)))
+
+    async def check_once(self) -> None:
+        damage = await self._beside.run(self._writer.set_aside_damaged)
+        for each in damage:
+            self._log.error("a damaged snapshot of the graph is set aside", path=each.path, what=each.what)
+        if damage:
+            self.schedule.changed()
 
     async def make(self) -> None:
         """Make one now, if anything changed since the last."""

@@ -122,6 +122,21 @@ def test_a_damaged_file_is_told_and_the_snapshot_before_serves(
     assert newest_intact_snapshot(generation.snapshots_dir) == newest
 
 
+def test_damaged_snapshots_are_set_aside_and_the_last_is_kept(writer: GraphWriter, generation: Generation) -> None:
+    for position in range(3):
+        writer.apply([document(position)], position)
+        made = writer.snapshot()
+        (generation.snapshots_dir / made.name / "chunks.arrow").write_bytes(b"")
+        assert [each.what for each in writer.set_aside_damaged()] == ["does not match its checksum"]
+        assert published_snapshots(generation.snapshots_dir) == []
+        assert list(damaged_snapshots(generation.snapshots_dir)) == []
+
+    intact = writer.snapshot()
+
+    assert published_snapshots(generation.snapshots_dir) == [intact]
+    assert sorted(path.name for path in generation.snapshots_dir.iterdir()) == [f".{made.name}.damaged", intact.name]
+
+
 def test_snapshots_of_an_earlier_version_are_replaced_at_the_first_start(generation: Generation) -> None:
     writer = GraphWriter.open(generation)
     writer.apply([document(1)], 3)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from indexer.integrity.files import Damage
 from indexer.read.graph_snapshots import FORMAT, GraphSnapshot, TableFile
 from indexer.write.graph_snapshots import GraphCopy
 from indexer.write.kuzu_compaction import Compaction
@@ -27,6 +28,7 @@ class InMemoryGraph:
         self.reached = -1
         self.transactions = 0
         self.snapshots: list[int] = []
+        self.damage: list[Damage] = []
         self.failing: Callable[[Sequence[tuple[DocumentKey, Contribution | None]]], None] = lambda _changes: None
 
     def position(self) -> int:
@@ -55,6 +57,10 @@ class InMemoryGraph:
             tables={"documents": TableFile("documents.arrow", len(self.held), 0, "")},
             unreachable={},
         )
+
+    def set_aside_damaged(self) -> list[Damage]:
+        damage, self.damage = self.damage, []
+        return damage
 
     def compaction(self, copy: GraphCopy, snapshot: GraphSnapshot) -> Compaction | None:
         return None
@@ -178,6 +184,17 @@ async def test_a_snapshot_is_made_only_of_something_new(scene: Scene) -> None:
     await scene.snapshots.make()
     await scene.snapshots.make()
     assert scene.graph.snapshots == [0]
+
+
+async def test_a_damaged_snapshot_is_made_again(scene: Scene) -> None:
+    await scene.agent.apply([contributed(0, "c/a")])
+    await scene.snapshots.make()
+    await scene.snapshots.check_once()
+    assert not scene.schedule.pending
+    scene.graph.damage = [Damage("snapshots/0/chunks.arrow", "does not match its checksum")]
+    await scene.snapshots.check_once()
+    await scene.snapshots.make()
+    assert scene.graph.snapshots == [0, 0]
 
 
 async def test_the_snapshots_age_counts_only_while_it_lacks_something(scene: Scene) -> None:
