@@ -1,5 +1,6 @@
 """Snapshots of the graph: published as a whole, checked when opened, kept for a while; and compaction from them."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,10 @@ from indexer.write import kuzu_compaction, kuzu_export
 from indexer.write.kuzu import GraphWriter
 from query_api.index.generation import LiveGraph
 from query_api.index.stores import Stores
+from streams.metrics import WorkerMetrics
+from streams.runtime.progress import Progress
+from streams.runtime.snapshots import Snapshots, SnapshotSchedule
+from streams.runtime.store_thread import StoreThread
 from tests.support.fixtures.graph import digest_after, digest_of, document, story, tables_of, withdrawn
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -199,6 +204,33 @@ def test_a_compaction_that_too_much_comes_in_between_leaves_the_graph_as_it_is(
     assert writer.position() == 1
     assert tables_of(writer, generation).documents.num_rows == 2
     assert not list(generation.graph_path.parent.glob("*fresh*"))
+
+
+async def test_the_worker_compacts_beside_commits(
+    writer: GraphWriter, generation: Generation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kuzu_compaction, "MAX_SWELLING", 0.0)
+    metrics, progress = WorkerMetrics(), Progress()
+    store, beside = StoreThread("kuzu", metrics, progress), StoreThread("graph snapshots", metrics, progress)
+    schedule = SnapshotSchedule(idle_seconds=0.01, min_seconds=0.01, max_seconds=0.01, share=1, pending=False)
+    snapshots = Snapshots(writer=writer, thread=store, beside=beside, schedule=schedule, metrics=metrics, newest=None)
+    before = generation.graph_path.stat().st_ino
+    running = asyncio.create_task(snapshots.run())
+    position = 0
+    while generation.graph_path.stat().st_ino == before:
+        await store.run(writer.apply, [document(position % 40, revision=position // 40)], position)
+        position += 1
+        schedule.changed()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await snapshots.make()
+    store.end()
+    beside.end()
+    newest = latest_snapshot(generation.snapshots_dir)
+    assert newest is not None
+    assert newest.graph_position == position - 1
+    last = {number % 40: document(number % 40, revision=number // 40) for number in range(position)}
+    assert digest_of(writer, generation) == digest_after(tmp_path / "last", [list(last.values())])
 
 
 @pytest.mark.parametrize(
