@@ -14,6 +14,7 @@ import pyarrow as pa
 from indexer.graph_schema import columns_of
 from indexer.read.graph_snapshots import GraphSnapshot, read_graph
 from indexer.read.graph_tables import GraphTables
+from indexer.runtime.resources import trim_memory
 from indexer.write.kuzu_database import Change, GraphChanges, GraphDatabase
 from schemas.graph_delta import decode_contribution, encode_contribution
 from schemas.ids import DocumentKey
@@ -140,6 +141,8 @@ def load_graph(
             if cancelled is not None and cancelled.is_set():
                 raise CompactionAbandoned("the worker ends")
             database.copy_in(table, _rows(tables, table, source))
+            database.reconnect()
+            trim_memory()
         database.set_position(position)
         database.run("CHECKPOINT")
     finally:

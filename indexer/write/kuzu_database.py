@@ -70,7 +70,7 @@ class GraphDatabase:
         1. delete the documents' old rows; 2. copy the new rows, of shared nodes the missing ones; 3. set the position;
         4. commit.
         """
-        self._reconnect()
+        self.reconnect()
         self.run("BEGIN TRANSACTION")
         self._remove(changes.documents)  # 1
         new_nodes = {
@@ -100,7 +100,7 @@ class GraphDatabase:
         self._connection.close()
         self._database.close()
 
-    def _reconnect(self) -> None:
+    def reconnect(self) -> None:
         """A connection keeps every table that it ever copied in memory until it is closed."""
         self._connection.close()
         self._connection = kuzu.Connection(self._database)
