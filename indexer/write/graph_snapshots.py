@@ -48,10 +48,14 @@ def copy_graph(graph: Path, snapshots_dir: Path, position: int) -> GraphCopy:
     name = f"{max(position, 0):012d}-{made_at_ms}"
     path = snapshots_dir / f".{name}.kuzu"
     checksum = hashlib.sha256()
-    with graph.open("rb") as source, path.open("wb") as target:
-        while content := source.read(COPY_BYTES):
-            checksum.update(content)
-            target.write(content)
+    try:
+        with graph.open("rb") as source, path.open("wb") as target:
+            while content := source.read(COPY_BYTES):
+                checksum.update(content)
+                target.write(content)
+    except OSError:  # of a full disk: the call is repeated, with another name
+        path.unlink(missing_ok=True)
+        raise
     return GraphCopy(path, name, position, made_at_ms, checksum.hexdigest(), path.stat().st_size)
 
 

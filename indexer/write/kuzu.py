@@ -5,6 +5,7 @@ the rows, and replaying deletes drops other rows from the primary keys. So a gra
 the newest snapshot, and the log is replayed from the position stored in it.
 """
 
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -136,7 +137,8 @@ class GraphWriter:
         if self._compaction is not None or self._recorded_since != copy:
             return None
         recorded = self._recorded
-        if recorded is None or not needs_compaction(copy.bytes, snapshot.content_bytes):
+        free_bytes = shutil.disk_usage(self._path.parent).free
+        if recorded is None or not needs_compaction(copy.bytes, snapshot.content_bytes, free_bytes):
             self._recorded = None
             return None
         self._compaction = Compaction(self._fresh, self._snapshots_dir, snapshot, recorded, self._buffer_bytes)

@@ -31,9 +31,11 @@ class CompactionAbandoned(Exception):
     """It was cancelled, or more changed than it can catch up with: the live file stays as it is."""
 
 
-def needs_compaction(file_bytes: int, content_bytes: int) -> bool:
-    """Whether a graph's file is that much larger than its content, by the size of its snapshot."""
-    return file_bytes > MAX_SWELLING * (INDEX_BYTES + NEW_FILE_SHARE * content_bytes)
+def needs_compaction(file_bytes: int, content_bytes: int, free_bytes: int) -> bool:
+    """Whether a graph's file is that much larger than its content, by the size of its snapshot, and there is room for
+    another beside it."""
+    expected_bytes = INDEX_BYTES + NEW_FILE_SHARE * content_bytes
+    return file_bytes > MAX_SWELLING * expected_bytes and free_bytes > 2 * expected_bytes
 
 
 class RecordedChanges:

@@ -60,9 +60,8 @@ _EDGES = (
 
 @dataclass(frozen=True)
 class ExportedGraph:
-    """The position that was stored with the content; the number of rows by table; what belongs to no document."""
+    """The number of rows by table; of nodes and edges that belong to no document, and were left out."""
 
-    position: int
     rows: dict[str, int]
     unreachable: dict[str, int]
 
@@ -130,16 +129,14 @@ class _Export:
 
     def run(self) -> ExportedGraph:
         """Owned nodes after their owners, shared nodes by their evidence, then the edges."""
-        stored = self._run("MATCH (applied:Applied {id: 0}) RETURN applied.position AS position")["position"]
         for nodes in _OWNED:
             self._write_owned(nodes)
         for nodes in _SHARED:
             self._write_shared(nodes)
         for edges in _EDGES:
             self._write_edges(edges)
-        position = stored[0].as_py() if len(stored) else -1
         unreachable = {table: count for table, count in self._unreachable.items() if count}
-        return ExportedGraph(position, self._written, unreachable)
+        return ExportedGraph(self._written, unreachable)
 
     def _write_owned(self, nodes: _Nodes) -> None:
         owners = None if nodes.owner is None else self._owners(nodes.owner[0])

@@ -1,8 +1,10 @@
 """Snapshots of the graph: published as a whole, checked when opened, kept for a while; and compaction from them."""
 
 import asyncio
+import errno
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +22,7 @@ from indexer.read.graph_snapshots import (
     snapshot_named,
 )
 from indexer.read.graph_tables import TABLES
-from indexer.write import kuzu_compaction, kuzu_export
+from indexer.write import graph_snapshots, kuzu_compaction, kuzu_export
 from indexer.write.kuzu import GraphWriter
 from query_api.index.generation import LiveGraph
 from query_api.index.stores import Stores
@@ -204,6 +206,23 @@ def test_a_compaction_that_too_much_comes_in_between_leaves_the_graph_as_it_is(
     assert writer.position() == 1
     assert tables_of(writer, generation).documents.num_rows == 2
     assert not list(generation.graph_path.parent.glob("*fresh*"))
+
+
+def test_a_full_disk_leaves_no_half_copy_and_no_compaction(
+    writer: GraphWriter, generation: Generation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer.apply([document(1)], 0)
+
+    def full(graph: Path, *_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(graph_snapshots.hashlib, "sha256", lambda: SimpleNamespace(update=full))
+        with pytest.raises(OSError, match="No space left"):
+            writer.copy()
+    assert list(generation.snapshots_dir.iterdir()) == []
+    assert kuzu_compaction.needs_compaction(10**9, 10**6, free_bytes=10**9)
+    assert not kuzu_compaction.needs_compaction(10**9, 10**6, free_bytes=10**6)
 
 
 async def test_the_worker_compacts_beside_commits(
