@@ -345,6 +345,7 @@ class WorkerContext:
             progress=self._progress,
             metrics=self._metrics,
             feeding_stage=documents.STAGE,
+            pauses=self._role.build is None,
         )
 
     def _build_monitor(

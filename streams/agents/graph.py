@@ -11,7 +11,7 @@ from indexer.runtime.resources import trim_memory
 from schemas.errors import MalformedEvent
 from schemas.graph_delta import Contribution, decode_contribution
 from schemas.ids import DocumentKey
-from streams.agents.batching import MOST_GATHER_SECONDS, Batches, process
+from streams.agents.batching import MOST_GATHER_SECONDS, Batches, no_pause, process
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import DeadLetter, SourceRecord
 from streams.metrics import Stopwatch, WorkerMetrics
@@ -59,11 +59,14 @@ class GraphAgent:
         progress: Progress,
         metrics: WorkerMetrics,
         feeding_stage: str,
+        pauses: bool = True,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`feeding_stage` is the stage whose output this topic is: while it is busy, more is about to come."""
+        """`feeding_stage` is the stage whose output this topic is: while it is busy, more is about to come. `pauses`
+        leaves the processor to it; not where somebody waits for the stored graph."""
         self._topic = topic
         self._feeding_stage = feeding_stage
+        self._pauses = pauses
         self._sleep = sleep
         self._writer = writer
         self._thread = thread
@@ -76,7 +79,8 @@ class GraphAgent:
 
     async def run(self, batches: Batches) -> None:
         """Decode, drop what the store holds already, keep the last of each document, apply, acknowledge."""
-        await process(batches, self.apply, self._progress, STAGE, self._topic, self.pause)
+        pause = self.pause if self._pauses else no_pause
+        await process(batches, self.apply, self._progress, STAGE, self._topic, pause)
 
     async def pause(self) -> None:
         """In proportion to the last transaction, and longer while documents are being indexed, up to a bound.
