@@ -79,6 +79,7 @@ def test_a_load_through_a_stop_a_kill_and_a_broker_that_goes_away_loses_nothing_
 
         worker.start()
         user.receipts_of(positions[:160])
+        wait_until(lambda: state() == "running", "the worker's state says so")
         worker.kill()
         assert state() == "running"
         seconds += SILENT_SECONDS + 1
@@ -87,7 +88,7 @@ def test_a_load_through_a_stop_a_kill_and_a_broker_that_goes_away_loses_nothing_
 
         worker.start()
         user.receipts_of(positions[:260])
-        assert state() == "running"
+        wait_until(lambda: state() == "running", "the worker's state says so")
         assert monitor.status().crashes_in_ten_minutes == 1
         broker.stop()
         wait_until(lambda: "kafka does not answer" in worker.said(), "the worker says that Kafka is away")
