@@ -19,7 +19,7 @@ from tests.support.waiting import wait_until
 OLD = {"THALWEG_EMBEDDING__PROVIDER": "hashing"}
 NEW = {"THALWEG_EMBEDDING__PROVIDER": "onnx", "THALWEG_CHUNKING__CHUNK_CHARACTERS": "150"}
 DOCUMENTS = 150
-READERS = 5
+READERS = 3
 
 
 def lines(first: int, last: int) -> str:
@@ -112,6 +112,7 @@ def old_stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data_dir
 
 
+@pytest.mark.timeout(900)
 def test_another_encoder_and_another_chunk_size_beside_live_traffic(old_stores: Path, tmp_path: Path) -> None:
     with installation(old_stores, **NEW) as thalweg:
         (first,) = thalweg.run_json("generations", "list")["generations"]
