@@ -5,6 +5,7 @@ import secrets
 import shlex
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -13,7 +14,7 @@ import msgspec
 
 from indexer.errors import DamagedStore, IncompatibleGeneration
 from schemas.errors import Failure
-from schemas.generations import Build
+from schemas.generations import Build, GenerationPipeline
 from schemas.settings import MIB, EmbeddingProvider
 
 
@@ -25,19 +26,6 @@ class LogIdentity(msgspec.Struct, frozen=True):
 
     documents: str
     graph: str
-
-
-_PIPELINE = (
-    "embedding_provider",
-    "embedding_model",
-    "embedding_digest",
-    "dimension",
-    "chunk_characters",
-    "chunk_overlap",
-    "passage_characters",
-    "passage_overlap",
-    "extractor",
-)
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +78,15 @@ class Generation:
     def build_path(self) -> Path:
         """How far its build is; there is none in the first generation of a data directory."""
         return self.root / "build.json"
+
+    def size_bytes(self) -> int:
+        """Of all its files; the worker removes some meanwhile, and these do not count."""
+        total = 0
+        for folder, _, names in os.walk(self.root):
+            for name in names:
+                with suppress(FileNotFoundError):
+                    total += Path(folder, name).lstat().st_size
+        return total
 
     @property
     def missed_deletes_path(self) -> Path:
@@ -167,7 +164,7 @@ def switch_to(generation: Generation) -> None:
 
 def pipeline_differences(stored: Manifest, configured: Manifest) -> dict[str, tuple[object, object]]:
     """{field of the manifest: (stored, configured)} for what makes other rows of the same documents."""
-    pairs = {name: (getattr(stored, name), getattr(configured, name)) for name in _PIPELINE}
+    pairs = {name: (getattr(stored, name), getattr(configured, name)) for name in GenerationPipeline.model_fields}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
@@ -178,15 +175,15 @@ def describe_differences(differing: Mapping[str, tuple[object, object]]) -> str:
 def read_build(generation: Generation) -> Build | None:
     """How far its build is; None for one that was not built beside another, or whose file cannot be read just now."""
     try:
-        return msgspec.json.decode(generation.build_path.read_bytes(), type=Build)
-    except (OSError, msgspec.DecodeError):
+        return Build.model_validate_json(generation.build_path.read_bytes())
+    except (OSError, ValueError):
         return None
 
 
 def write_build(generation: Generation, build: Build) -> None:
     """Raises OSError."""
     generation.root.mkdir(parents=True, exist_ok=True)
-    replace_file(generation.build_path, msgspec.json.format(msgspec.json.encode(build)))
+    replace_file(generation.build_path, build.model_dump_json(indent=2).encode())
 
 
 def new_generation_name(data_dir: Path) -> str:
@@ -210,7 +207,7 @@ def _write_manifest(generation: Generation, manifest: Manifest) -> None:
 
 def require_room(base: Generation) -> None:
     """Raises Failure where a second generation as large as this one, and a tenth, does not fit on the disk."""
-    needed = int(1.1 * sum(path.stat().st_size for path in base.root.rglob("*") if path.is_file()))
+    needed = int(1.1 * base.size_bytes())
     free = shutil.disk_usage(base.data_dir).free
     if free < needed:
         raise Failure(

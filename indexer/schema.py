@@ -3,12 +3,12 @@
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
 import pyarrow as pa
 
-from indexer.documents import page_at
+from indexer.documents import PreparedDocument, page_at
 from schemas.ids import DocumentKey
 from schemas.limits import PAGE_STARTS, RESERVED_METADATA, STATED_FIELDS
 
@@ -201,6 +201,34 @@ class DocumentRow:
     passages: int = 0
     deleted_at_ms: int | None = None
     other_partitions: tuple[int, ...] = ()
+
+    @classmethod
+    def from_prepared(
+        cls,
+        prepared: PreparedDocument,
+        *,
+        version: int | None,
+        partition: int,
+        offset: int,
+        timestamp_ms: int,
+        other_partitions: tuple[int, ...] = (),
+    ) -> Self:
+        """That of a live document, from a record."""
+        return cls(
+            key=prepared.key,
+            version=version,
+            partition=partition,
+            offset=offset,
+            timestamp_ms=timestamp_ms,
+            revision=prepared.revision,
+            content_type=prepared.content_type,
+            title=prepared.title,
+            uri=prepared.uri,
+            metadata=prepared.metadata,
+            chunks=len(prepared.chunked.chunks),
+            passages=len(prepared.chunked.passages),
+            other_partitions=other_partitions,
+        )
 
     @property
     def live(self) -> bool:

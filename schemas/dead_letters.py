@@ -29,6 +29,11 @@ POSITION_PATTERN = r"^[0-9]{1,9}:[0-9]{1,18}$"
 _SKIP_KEY = re.compile(rb"([^/]+)/skip/(\d{1,9}):(\d{1,18})-(\d{1,18})")
 
 
+def is_bookkeeping(header: str) -> bool:
+    """Whether a header was added when the record was set apart or redriven; it came with all others."""
+    return header.startswith(CONNECT_PREFIX) or header in (REASON_HEADER, OMITTED_HEADER, ATTEMPTS_HEADER)
+
+
 class DeadLetterSource(BaseModel):
     """The record that became the dead letter; of a whole batch, the first."""
 

@@ -6,7 +6,6 @@ The key of an order is `*/generation/<name>`: it is about no collection. A null 
 import re
 from typing import Literal, NamedTuple
 
-import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
 GENERATION = "generation"
@@ -44,28 +43,28 @@ def generation_key(name: str) -> bytes:
     return f"{EVERY_COLLECTION}/{GENERATION}/{name}".encode()
 
 
-class StoreCounts(msgspec.Struct, frozen=True, kw_only=True):
+class StoreCounts(BaseModel):
     """What a generation holds; entities and statements as of its newest graph snapshot."""
 
-    documents: int = 0
-    passages: int = 0
-    chunks: int = 0
-    entities: int = 0
-    statements: int = 0
+    model_config = ConfigDict(frozen=True)
+
+    documents: int
+    passages: int
+    chunks: int
+    entities: int
+    statements: int
 
 
-class GenerationComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Two generations at the positions that the new one had reached.
+class GenerationComparison(BaseModel):
+    """A generation beside its base, at the positions that it had reached when it was ready."""
 
-    `missing`: documents that the earlier one shows and this one should and does not; `unexpected`: the other way round.
-    At most twenty of each are named.
-    """
+    model_config = ConfigDict(frozen=True)
 
     earlier: StoreCounts
     new: StoreCounts
-    missing: tuple[str, ...] = ()
+    missing: tuple[str, ...] = Field((), description="At most twenty documents that the base shows and this one lacks.")
     missing_count: int = 0
-    unexpected: tuple[str, ...] = ()
+    unexpected: tuple[str, ...] = Field((), description="The other way round.")
     unexpected_count: int = 0
 
     @property
@@ -73,12 +72,14 @@ class GenerationComparison(msgspec.Struct, frozen=True, kw_only=True):
         return self.missing_count == 0 and self.unexpected_count == 0
 
 
-class Build(msgspec.Struct, frozen=True, kw_only=True):
+class Build(BaseModel):
     """How far the build of a generation is; the file `build.json` in its folder.
 
     `records` and `of_records` count offsets of the documents topic, compacted ones included. `seconds` is the time that
     was worked on it, over restarts. `problem` is why it does not get on, or why it was not switched in.
     """
+
+    model_config = ConfigDict(frozen=True)
 
     state: BuildState
     reason: str = ""
@@ -102,7 +103,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GenerationPipeline(BaseModel):
-    """What all rows of a generation were made with."""
+    """What all rows of a generation were made with: as its manifest has it."""
 
     embedding_provider: str
     embedding_model: str
@@ -126,25 +127,6 @@ class BuildProgress(BaseModel):
     seconds_left: float | None = Field(None, description="By the mean rate so far.")
 
 
-class StoreCountsShown(BaseModel):
-    documents: int
-    passages: int
-    chunks: int
-    entities: int
-    statements: int
-
-
-class ComparisonShown(BaseModel):
-    """The generation beside its base, when it was ready."""
-
-    earlier: StoreCountsShown
-    new: StoreCountsShown
-    missing: list[str] = Field(description="At most twenty documents that the base shows and this one does not.")
-    missing_count: int
-    unexpected: list[str]
-    unexpected_count: int
-
-
 class GenerationShown(BaseModel):
     """`live`: it is served. `ordered`: the worker has not begun. `building`, `failed`: see `progress` and `problem`.
     `ready`: complete, and it follows the log. `kept`: complete when it was last worked on; switching to it first brings
@@ -158,7 +140,7 @@ class GenerationShown(BaseModel):
     problem: str | None = None
     bytes: int | None = Field(None, description="On disk.")
     progress: BuildProgress | None = None
-    comparison: ComparisonShown | None = None
+    comparison: GenerationComparison | None = None
     pipeline: GenerationPipeline | None = None
 
 

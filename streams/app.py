@@ -26,7 +26,7 @@ from streams.generations.host import GenerationHost
 from streams.kafka.partition_reader import SettingsTopic
 from streams.kafka.topics import delete_topics
 from streams.kafka.transport import raise_group_errors
-from streams.runtime.progress import Progress
+from streams.runtime.progress import Unreadable
 from streams.settings import WorkerSettings
 from streams.supervisor.data_directory import WORKER_LOCK, locked, make_directory, set_umask
 
@@ -140,10 +140,9 @@ def generation_host(settings: WorkerSettings) -> GenerationHost:
     """What carries out orders about generations of this data directory."""
     data_dir = settings.storage.data_dir.absolute()
     names = TopicNames(settings.kafka.topic_prefix)
-    progress = Progress()
     skipped = SkippedBatches(lambda: settings.kafka, names.curation)
     topic = SettingsTopic(
-        settings.kafka, names.curation, group_name(settings.kafka.topic_prefix, "orders"), skipped, progress.unreadable
+        settings.kafka, names.curation, group_name(settings.kafka.topic_prefix, "orders"), skipped, Unreadable()
     )
 
     def start_build(name: str) -> Child:

@@ -13,7 +13,7 @@ from aiokafka import TopicPartition
 from kafka_client.async_clients import read_range
 from kafka_client.unreadable_batches import skip_all
 from query_api.dead_letters.records import LetterRecord, reason_of, summary
-from query_api.index.follower import LocateBroker, Span, connect, spans_of
+from query_api.index.follower import LocateBroker, connected, first_offsets, spans_of
 from schemas.dead_letters import DeadLetterPage, DeadLetterSummary
 from schemas.ids import Position, format_positions
 
@@ -74,7 +74,7 @@ class DeadLetterReader:
             spans = await spans_of(consumer, self._topic)
             scans = [
                 _Scan(partition, low, max(low, min(spans[partition].end, before.get(partition, spans[partition].end))))
-                for partition, low in (await self._lows(consumer, spans, since_ms)).items()
+                for partition, low in (await first_offsets(consumer, self._topic, spans, since_ms)).items()
             ]
             letters: list[DeadLetterSummary] = []
             looked_at = 0
@@ -104,14 +104,6 @@ class DeadLetterReader:
             async with aclosing(records):
                 return await anext(records, None)
 
-    async def _lows(self, consumer: Any, spans: Mapping[int, Span], since_ms: int | None) -> dict[int, int]:
-        """The first offset of each partition that is late enough."""
-        if since_ms is None:
-            return {partition: span.beginning for partition, span in spans.items()}
-        asked = {TopicPartition(self._topic, partition): since_ms for partition in spans}
-        found = await consumer.offsets_for_times(asked)
-        return {each.partition: spans[each.partition].end if at is None else at.offset for each, at in found.items()}
-
     async def _look_further(self, consumer: Any, scan: _Scan, reason: str | None) -> int:
         first, end = max(scan.low, scan.high - WINDOW_RECORDS), scan.high
         looked_at = 0
@@ -130,9 +122,9 @@ class DeadLetterReader:
 
     @asynccontextmanager
     async def _consumer(self) -> AsyncIterator[Any]:
-        async with self._readers, asyncio.timeout(ANSWER_SECONDS):
-            consumer = await connect(self._locate_broker(), FETCH_BYTES, skip=skip_all)
-            try:
-                yield consumer
-            finally:
-                await consumer.stop()
+        async with (
+            self._readers,
+            asyncio.timeout(ANSWER_SECONDS),
+            connected(self._locate_broker(), FETCH_BYTES, skip=skip_all) as consumer,
+        ):
+            yield consumer

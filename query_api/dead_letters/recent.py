@@ -13,7 +13,7 @@ from aiokafka.errors import KafkaError
 from kafka_client.async_clients import read_range
 from kafka_client.unreadable_batches import skip_all
 from query_api.dead_letters.records import LetterRecord, reason_of
-from query_api.index.follower import LocateBroker, LogUnavailable, connect, spans_of
+from query_api.index.follower import LocateBroker, LogUnavailable, connected, first_offsets, spans_of
 
 DAY_MS = 24 * 60 * 60 * 1000
 MINUTE_MS = 60_000
@@ -57,27 +57,19 @@ class RecentDeadLetters:
     async def count_new(self) -> None:
         """One round. Raises KafkaError, OSError, TimeoutError or LogUnavailable where the topic cannot be read."""
         deadline = time.monotonic() + READ_SECONDS
-        consumer = await connect(self._locate_broker(), FETCH_BYTES, FETCH_MS, skip=skip_all)
-        try:
+        async with connected(self._locate_broker(), FETCH_BYTES, FETCH_MS, skip_all) as consumer:
             spans = await spans_of(consumer, self._topic)
             if any(span.end < self._next.get(partition, 0) for partition, span in spans.items()):
                 self._next, self._minutes = {}, {}  # the topic was made again
+            new = {partition: span for partition, span in spans.items() if partition not in self._next}
+            if new:
+                self._next |= await first_offsets(consumer, self._topic, new, self._now_ms() - DAY_MS)
             for partition, span in spans.items():
-                first = self._next.get(partition)
-                if first is None:
-                    first = await self._first_of_day(consumer, partition, span.end)
-                self._next[partition] = max(first, span.beginning)
+                self._next[partition] = max(self._next[partition], span.beginning)
                 await self._read(consumer, TopicPartition(self._topic, partition), span.end, deadline)
-        finally:
-            await consumer.stop()
         self._forget_before(self._now_ms() - DAY_MS)
         is_complete = all(self._next[partition] >= span.end for partition, span in spans.items())
         self.reasons = dict(sum(self._minutes.values(), Counter()).most_common()) if is_complete else None
-
-    async def _first_of_day(self, consumer: Any, partition: int, end: int) -> int:
-        place = TopicPartition(self._topic, partition)
-        found = (await consumer.offsets_for_times({place: self._now_ms() - DAY_MS}))[place]
-        return end if found is None else int(found.offset)
 
     async def _read(self, consumer: Any, place: TopicPartition, end: int, deadline: float) -> None:
         """Each record is counted once, wherever this is cut off."""

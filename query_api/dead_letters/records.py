@@ -15,6 +15,7 @@ from schemas.dead_letters import (
     DeadLetterSource,
     DeadLetterSummary,
     decode_attempts,
+    is_bookkeeping,
 )
 from schemas.errors import MalformedEvent
 from schemas.events import DocumentUpsert, decode_document_event
@@ -72,12 +73,12 @@ def detail(record: LetterRecord) -> DeadLetterDetail:
 
 def own_headers(record: LetterRecord) -> list[tuple[str, bytes]]:
     """Those the record came with when it was produced first."""
-    return [(name, text) for name, text in record.headers if not _is_ours(name)]
+    return [(name, text) for name, text in record.headers if not is_bookkeeping(name)]
 
 
 def errors_of(record: LetterRecord) -> dict[str, str]:
     """What the headers say of the failure, by name, escaped."""
-    return {name: escaped(text or b"", PREVIEW_BYTES) for name, text in record.headers if _is_ours(name)}
+    return {name: escaped(text or b"", PREVIEW_BYTES) for name, text in record.headers if is_bookkeeping(name)}
 
 
 def escaped(content: bytes, most_bytes: int, keep: str = "") -> str:
@@ -112,10 +113,6 @@ def _content_bytes(record: LetterRecord) -> int | None:
     except MalformedEvent:
         return None
     return len(event.content) if isinstance(event, DocumentUpsert) else None
-
-
-def _is_ours(name: str) -> bool:
-    return name.startswith(CONNECT_PREFIX) or name in (REASON_HEADER, OMITTED_HEADER, ATTEMPTS_HEADER)
 
 
 def source_of(error: Mapping[str, str]) -> DeadLetterSource | None:

@@ -26,7 +26,7 @@ from query_api.dead_letters.conditional_append import ConditionalAppender, Overt
 from query_api.dead_letters.records import NO_LIMITS, LetterRecord, own_headers, reason_of
 from query_api.dead_letters.resolution import Candidate, Failures, StoredDocument, Verdict, candidate_of, judge
 from query_api.dead_letters.topic_tail import Appended, TopicTail, read_steadily, records_at
-from query_api.index.follower import LocateBroker, Span, connect, spans_by_topic, spans_of
+from query_api.index.follower import LocateBroker, Span, connected, first_offsets, spans_by_topic, spans_of
 from query_api.index.snapshot import Snapshot
 from query_api.ingest.producer import OutgoingRecord, RecordRefused
 from schemas.dead_letters import ATTEMPTS_HEADER, decode_attempts, encode_attempts
@@ -119,20 +119,20 @@ class Redriver:
 
     async def run(self, selection: Selection) -> None:
         """Steps 1 and 2. Raises RedriveFailed, KafkaError, OSError, TimeoutError, LogUnavailable."""
-        letters = await connect(self._locate_broker(), FETCH_BYTES, FETCH_MS, skip=skip_all)
+        broker = self._locate_broker()
         try:
-            self._log = await connect(self._locate_broker(), FETCH_BYTES, FETCH_MS, skip=self._skip)
-            if not self._dry_run:
-                await self._appender.open()  # before anything is read: what a killed redrive left open is aborted
-            reached = self._snapshot().reached
-            await self._look(letters, selection)  # 1
-            await self._open_tails(letters, reached)
-            for partition, (first, last) in sorted(self._survey.found.items()):  # 2
-                await self._redrive_partition(letters, selection, partition, first, last)
+            async with (
+                connected(broker, FETCH_BYTES, FETCH_MS, skip_all) as letters,
+                connected(broker, FETCH_BYTES, FETCH_MS, self._skip) as self._log,
+            ):
+                if not self._dry_run:
+                    await self._appender.open()  # before anything is read: what a killed redrive left open is aborted
+                reached = self._snapshot().reached
+                await self._look(letters, selection)  # 1
+                await self._open_tails(letters, reached)
+                for partition, (first, last) in sorted(self._survey.found.items()):  # 2
+                    await self._redrive_partition(letters, selection, partition, first, last)
         finally:
-            await letters.stop()
-            if self._log is not None:
-                await self._log.stop()
             await self._appender.close()
 
     async def _look(self, consumer: Any, selection: Selection) -> None:
@@ -318,17 +318,12 @@ async def count_failed_again(
     """Of these dead letters, how many were redriven and became one again: letters from the offsets `since` on."""
     failed: set[str] = set()
     names = {str(position) for position in redriven}
-    consumer = await connect(locate_broker(), FETCH_BYTES, FETCH_MS, skip=skip_all)
-    try:
+    async with connected(locate_broker(), FETCH_BYTES, FETCH_MS, skip_all) as consumer:
         for partition, span in (await spans_of(consumer, topic)).items():
             first = max(span.beginning, since.get(partition, 0))
-            if first >= span.end:
-                continue
             async for record in read_steadily(consumer, TopicPartition(topic, partition), first, span.end):
                 earlier = decode_attempts(LetterRecord.of(record).header(ATTEMPTS_HEADER))
                 failed |= {earlier[-1].letter} & names if earlier else set()
-    finally:
-        await consumer.stop()
     return len(failed)
 
 
@@ -339,10 +334,7 @@ async def _first_offsets(consumer: Any, topic: str, spans: Mapping[int, Span], s
         for partition, offset in selection.ids:
             firsts[partition] = min(offset, firsts.get(partition, offset))
         return {at: max(first, spans[at].beginning) for at, first in firsts.items() if at in spans}
-    if selection.since_ms is None:
-        return {at: span.beginning for at, span in spans.items()}
-    found = await consumer.offsets_for_times({TopicPartition(topic, at): selection.since_ms for at in spans})
-    return {each.partition: int(at.offset) for each, at in found.items() if at is not None}
+    return await first_offsets(consumer, topic, spans, selection.since_ms)
 
 
 def _place(candidate: Candidate) -> TopicPartition:

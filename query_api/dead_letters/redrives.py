@@ -17,7 +17,7 @@ from query_api.dead_letters.recent import by_reason
 from query_api.dead_letters.records import KEY_BYTES, LetterRecord, escaped, reason_of
 from query_api.dead_letters.redrive import Progress, RedriveFailed, Selection, count_failed_again
 from query_api.dead_letters.resolution import Outcome, Verdict
-from query_api.index.follower import LocateBroker, LogUnavailable, connect, spans_of
+from query_api.index.follower import LocateBroker, LogUnavailable, connected, spans_of
 from query_api.index.manager import NotYetIndexed, ServiceStopping, SnapshotManager
 from query_api.metrics import ServiceMetrics
 from schemas.clock import rfc3339
@@ -159,11 +159,8 @@ class Redrives:
     async def check(self, ids: Sequence[Position]) -> None:
         """That the topic can be read and holds these letters. Raises UnknownLetters; KafkaError, OSError, TimeoutError
         or LogUnavailable."""
-        consumer = await connect(self._locate_broker(), SPAN_BYTES)
-        try:
+        async with connected(self._locate_broker(), SPAN_BYTES) as consumer:
             spans = await spans_of(consumer, self._topics.dead_letters)
-        finally:
-            await consumer.stop()
         unknown = []
         for position in ids:
             span = spans.get(position.partition)

@@ -5,7 +5,7 @@ from aiokafka import TopicPartition
 from kafka_client.async_clients import unreadable_at
 from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.unreadable_batches import UnreadableBatch
-from query_api.index.follower import LocateBroker, LogUnavailable, connect, spans_of
+from query_api.index.follower import LocateBroker, LogUnavailable, connected, spans_of
 from query_api.ingest.producer import LogWriter, OutgoingRecord
 from schemas.dead_letters import Extent, SkippedBatch, encode_skip, skip_key, skipped_batch_headers
 from schemas.topics import TopicNames
@@ -30,11 +30,8 @@ async def skip_batch(
     servers = locate_broker()
     if servers is None:
         raise LogUnavailable("no Kafka is known")
-    consumer = await connect(servers, SPAN_BYTES)
-    try:
+    async with connected(servers, SPAN_BYTES) as consumer:
         partitions = len(await spans_of(consumer, place.topic))
-    finally:
-        await consumer.stop()
     if place.partition >= partitions:
         raise NothingToSkip(f"{place.topic} has the partitions 0 to {partitions - 1}.")
     found = await unreadable_at(servers, place, offset, seconds=SKIP_SECONDS)

@@ -9,7 +9,7 @@ from aiokafka import TopicPartition
 
 from kafka_client.async_clients import read_range
 from kafka_client.unreadable_batches import Skip, skip_none
-from query_api.index.follower import FollowedRecord, LocateBroker, Span, TopicFollower, connect, spans_of
+from query_api.index.follower import FollowedRecord, LocateBroker, Span, TopicFollower, connected, spans_of
 from schemas.curation import CurationEvent, LinkingChoice, LinkingEvent, decode_curation, is_generation, is_setting
 from schemas.errors import MalformedEvent
 from schemas.generations import GenerationEvent
@@ -55,17 +55,15 @@ class SettingsReader:
 
     async def _newest(self, wanted: Callable[[bytes], bool]) -> dict[bytes, NewestRecord]:
         found: dict[bytes, NewestRecord] = {}
-        async with asyncio.timeout(ANSWER_SECONDS):
-            consumer = await connect(self._locate_broker(), FETCH_BYTES, skip=self._skip)
-            try:
-                span = (await spans_of(consumer, self._topic))[0]
-                place = TopicPartition(self._topic, 0)
-                async for record in read_range(consumer, place, span.beginning, span.end):
-                    if record.key is not None and wanted(record.key):
-                        before = found.get(record.key, NewestRecord())
-                        found[record.key] = _newer(before, record.key, record.value, Position(0, record.offset))
-            finally:
-                await consumer.stop()
+        async with (
+            asyncio.timeout(ANSWER_SECONDS),
+            connected(self._locate_broker(), FETCH_BYTES, skip=self._skip) as consumer,
+        ):
+            span = (await spans_of(consumer, self._topic))[0]
+            async for record in read_range(consumer, TopicPartition(self._topic, 0), span.beginning, span.end):
+                if record.key is not None and wanted(record.key):
+                    before = found.get(record.key, NewestRecord())
+                    found[record.key] = _newer(before, record.key, record.value, Position(0, record.offset))
         return found
 
 

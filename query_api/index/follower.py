@@ -1,7 +1,8 @@
 """Following topics: one reader for each, without a group, from offsets of our own choosing, for as long as we live."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import structlog
@@ -147,6 +148,18 @@ async def connect(
     )
 
 
+@asynccontextmanager
+async def connected(
+    connection: KafkaConnection | None, record_bytes: int, longest_fetch_ms: int = POLL_MS, skip: Skip = skip_none
+) -> AsyncIterator[LogConsumer]:
+    """A consumer as by `connect`, until the end of the block."""
+    consumer = await connect(connection, record_bytes, longest_fetch_ms, skip)
+    try:
+        yield consumer
+    finally:
+        await consumer.stop()
+
+
 async def spans_of(consumer: Any, topic: str) -> dict[int, Span]:
     """What each partition of the topic holds. Raises TopicMissing when there is no such topic."""
     spans = await spans_by_topic(consumer, (topic,))
@@ -171,6 +184,15 @@ async def spans_by_topic(consumer: Any, topics: Collection[str]) -> dict[str, di
     for each in partitions:
         spans[each.topic][each.partition] = Span(beginnings[each], ends[each])
     return spans
+
+
+async def first_offsets(consumer: Any, topic: str, spans: Mapping[int, Span], since_ms: int | None) -> dict[int, int]:
+    """The first offset of each partition whose record is from `since_ms` on, its end where there is none; the beginning
+    for None."""
+    if since_ms is None:
+        return {partition: span.beginning for partition, span in spans.items()}
+    found = await consumer.offsets_for_times({TopicPartition(topic, partition): since_ms for partition in spans})
+    return {each.partition: spans[each.partition].end if at is None else at.offset for each, at in found.items()}
 
 
 def missing(topic: str) -> str:

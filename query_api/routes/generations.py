@@ -3,14 +3,13 @@
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal, NamedTuple
 
 from fastapi import APIRouter, Path, Response
 
 from indexer.errors import DamagedStore
 from indexer.generations import (
     Generation,
-    Manifest,
     current_generation,
     generations,
     new_generation_name,
@@ -30,7 +29,6 @@ from schemas.generations import (
     GENERATION_NAME,
     Build,
     BuildProgress,
-    ComparisonShown,
     GenerationAccepted,
     GenerationEvent,
     GenerationList,
@@ -49,21 +47,60 @@ NAME = {"pattern": f"^{GENERATION_NAME.pattern}$"}
 NameInPath = Annotated[str, Path(json_schema_extra=NAME)]
 
 
+class _Overview(NamedTuple):
+    """The generations on disk and the newest order about each; `notes` say what of this is not known."""
+
+    live: Generation
+    existing: Mapping[str, Generation]
+    orders: Mapping[str, GenerationEvent]
+    notes: list[str]
+
+    def names(self) -> list[str]:
+        """With those that were ordered and that the worker has not begun."""
+        ordered = {
+            name for name, event in self.orders.items() if event.order is not None and event.order.base in self.existing
+        }
+        return sorted(self.existing.keys() | ordered)
+
+    def show(self, name: str) -> GenerationShown:
+        """All but its size. Raises ApiProblem 404."""
+        names = self.names()
+        if name not in names:
+            known = ", ".join(names)
+            raise ApiProblem(404, "No such generation", f"There is no generation {name[:40]!r}; there are {known}.")
+        event = self.orders.get(name)
+        order = event.order if event is not None else None
+        switches = name != self.live.name and order is not None and order.wanted == "live"
+        if name in self.existing:
+            generation = self.existing[name]
+            return _of_disk(generation, is_live=name == self.live.name).model_copy(update={"switches": switches})
+        return GenerationShown(
+            name=name,
+            state="ordered",
+            reason=(order.reason if order else None) or None,
+            base=order.base if order else None,
+            switches=switches,
+        )
+
+    def show_with_size(self, name: str) -> GenerationShown:
+        """Reads the sizes of all its files. Raises ApiProblem 404."""
+        generation = self.existing.get(name)
+        size = None if generation is None else generation.size_bytes()
+        return self.show(name).model_copy(update={"bytes": size})
+
+
 @router.get("/v1/generations", summary="The generations there are")
 async def list_generations(service: ServiceOf) -> GenerationList:
     """The live one, those that are built beside it, and those that are kept for switching back."""
-    orders, notes = await _orders(service)
-    shown = await asyncio.to_thread(_shown, service, orders)
-    return GenerationList(generations=list(shown.values()), notes=notes)
+    overview = await _overview(service)
+    shown = await asyncio.to_thread(lambda: [overview.show_with_size(name) for name in overview.names()])
+    return GenerationList(generations=shown, notes=overview.notes)
 
 
 @router.get("/v1/generations/{name}", summary="One generation, and how far it is", responses=problem_responses(404))
 async def get_generation(name: NameInPath, service: ServiceOf) -> GenerationShown:
-    orders, _ = await _orders(service)
-    shown = await asyncio.to_thread(_shown, service, orders)
-    if name not in shown:
-        raise _unknown(name, shown)
-    return shown[name]
+    overview = await _overview(service)
+    return await asyncio.to_thread(overview.show_with_size, name)
 
 
 @router.post(
@@ -72,24 +109,21 @@ async def get_generation(name: NameInPath, service: ServiceOf) -> GenerationShow
 async def post_generation(rebuild: RebuildRequest, service: ServiceOf, response: Response) -> GenerationAccepted:
     """The worker builds the next generation beside the live one, from the beginning of the log and by its settings of
     now, and switches to it when it is complete. Searches and writes go on. 409 while another is being built."""
-    data_dir = service.settings.storage.data_dir
-    live = await asyncio.to_thread(_live, service)
-    orders, _ = await _orders(service)
-    for other in (await asyncio.to_thread(_shown, service, orders)).values():
+    overview = await _overview(service)
+    for other in await asyncio.to_thread(lambda: [overview.show(name) for name in overview.names()]):
         if other.state in ("ordered", "building") or (other.state == "ready" and other.switches):
             raise _conflict(
                 f"Generation {other.name} is being built: wait for it, or drop it with "
                 f"'thalweg generations drop {other.name}'."
             )
     try:
-        await asyncio.to_thread(require_room, live)
+        await asyncio.to_thread(require_room, overview.live)
     except Failure as error:
         raise ApiProblem(507, "Disk full", str(error)) from error
-    name = await asyncio.to_thread(new_generation_name, data_dir)
-    order = GenerationOrder(wanted="live" if rebuild.switch else "built", base=live.name, reason=rebuild.reason)
-    position = await publish(service, generation_key(name), encode_choice(order))
-    response.headers["Location"] = f"/v1/generations/{name}"
-    return GenerationAccepted(name=name, position=position)
+    name = await asyncio.to_thread(new_generation_name, overview.live.data_dir)
+    wanted: Literal["built", "live"] = "live" if rebuild.switch else "built"
+    order = GenerationOrder(wanted=wanted, base=overview.live.name, reason=rebuild.reason)
+    return await _accepted(service, response, name, order)
 
 
 @router.post(
@@ -103,12 +137,8 @@ async def post_switch(
 ) -> GenerationAccepted:
     """One that is ready is switched to within seconds; one that was kept is brought up to date first. 409 for one that
     is being built, has failed or is live."""
-    live = await asyncio.to_thread(_live, service)
-    orders, _ = await _orders(service)
-    shown = await asyncio.to_thread(_shown, service, orders)
-    if name not in shown:
-        raise _unknown(name, shown)
-    generation = shown[name]
+    overview = await _overview(service)
+    generation = await asyncio.to_thread(overview.show, name)
     force = switch is not None and switch.force
     if generation.state == "live":
         raise _conflict(f"Generation {name} is live already.")
@@ -118,10 +148,8 @@ async def post_switch(
         raise _conflict(f"Generation {name} cannot be switched to. {generation.problem}")
     if generation.state == "ready" and generation.problem and not force:
         raise _conflict(generation.problem)
-    order = GenerationOrder(wanted="live", base=live.name, reason=generation.reason or "", force=force)
-    position = await publish(service, generation_key(name), encode_choice(order))
-    response.headers["Location"] = f"/v1/generations/{name}"
-    return GenerationAccepted(name=name, position=position)
+    order = GenerationOrder(wanted="live", base=overview.live.name, reason=generation.reason or "", force=force)
+    return await _accepted(service, response, name, order)
 
 
 @router.delete(
@@ -132,65 +160,46 @@ async def post_switch(
 )
 async def delete_generation(name: NameInPath, service: ServiceOf) -> GenerationAccepted:
     """Ends its build, too. The documents stay in the log. 409 for the live one."""
-    live = await asyncio.to_thread(_live, service)
-    orders, _ = await _orders(service)
-    shown = await asyncio.to_thread(_shown, service, orders)
-    if name == live.name:
+    overview = await _overview(service)
+    if (await asyncio.to_thread(overview.show, name)).state == "live":
         raise _conflict(f"Generation {name} is live: switch to another one first.")
-    if name not in shown:
-        raise _unknown(name, shown)
     return GenerationAccepted(name=name, position=await publish(service, generation_key(name), None))
 
 
-async def _orders(service: Service) -> tuple[dict[str, GenerationEvent], list[str]]:
-    """The newest order about each generation; a note in place of them while the log is unavailable."""
-    reader = SettingsReader(service.locate_broker, service.topics.curation, service.skipped)
-    try:
-        found = await reader.generation_orders()
-    except UNREADABLE as error:
-        return {}, [f"What was ordered is not known: {unreadable(error)}"]
-    return {event.name: event for event in found}, []
+async def _accepted(service: Service, response: Response, name: str, order: GenerationOrder) -> GenerationAccepted:
+    """The order put in the log, and where to look."""
+    position = await publish(service, generation_key(name), encode_choice(order))
+    response.headers["Location"] = f"/v1/generations/{name}"
+    return GenerationAccepted(name=name, position=position)
 
 
-def _live(service: Service) -> Generation:
-    """Raises ApiProblem 503 where there is none."""
+async def _overview(service: Service) -> _Overview:
+    """What is on disk, with a note where the log cannot be read. Raises ApiProblem 503 where there is no generation."""
+    data_dir = service.settings.storage.data_dir
     try:
-        live = current_generation(service.settings.storage.data_dir)
+        live = await asyncio.to_thread(current_generation, data_dir)
     except DamagedStore as error:
         raise ApiProblem(503, "Store unavailable", str(error)) from error
     if live is None:
         raise ApiProblem(
             503, "Not ready", "There is no generation yet: the worker makes the first one.", retry_after_seconds=2
         )
-    return live
-
-
-def _shown(service: Service, orders: Mapping[str, GenerationEvent]) -> dict[str, GenerationShown]:
-    data_dir = service.settings.storage.data_dir
-    live = _live(service)
-    existing = {generation.name: generation for generation in generations(data_dir)}
-    shown = {name: _generation(generation, live, orders.get(name)) for name, generation in existing.items()}
-    for name, event in orders.items():
-        if event.order is not None and name not in existing and event.order.base in existing:
-            shown[name] = GenerationShown(
-                name=name,
-                state="ordered",
-                reason=event.order.reason or None,
-                base=event.order.base,
-                switches=event.order.wanted == "live",
-            )
-    return dict(sorted(shown.items()))
-
-
-def _generation(generation: Generation, live: Generation, event: GenerationEvent | None) -> GenerationShown:
+    orders, notes = {}, []
     try:
-        manifest: Manifest | None = read_manifest(generation)
+        reader = SettingsReader(service.locate_broker, service.topics.curation, service.skipped)
+        orders = {event.name: event for event in await reader.generation_orders()}
+    except UNREADABLE as error:
+        notes.append(f"What was ordered is not known: {unreadable(error)}")
+    return _Overview(live, {each.name: each for each in generations(data_dir)}, orders, notes)
+
+
+def _of_disk(generation: Generation, *, is_live: bool) -> GenerationShown:
+    try:
+        manifest = read_manifest(generation)
     except DamagedStore:
         manifest = None
     build = read_build(generation)
-    is_live = generation.name == live.name
     state = "live" if is_live else _state(build)
-    order = event.order if event is not None else None
     is_worked_on = build is not None and state in ("building", "ready", "failed")
     return GenerationShown.model_validate(
         {
@@ -198,13 +207,9 @@ def _generation(generation: Generation, live: Generation, event: GenerationEvent
             "state": state,
             "reason": (build.reason if build else None) or None,
             "base": (build.base if build else None) or None,
-            "switches": not is_live and order is not None and order.wanted == "live",
             "problem": build.problem if build is not None and is_worked_on else None,
-            "bytes": sum(path.stat().st_size for path in generation.root.rglob("*") if path.is_file()),
             "progress": _progress(build) if build is not None and is_worked_on else None,
-            "comparison": None
-            if build is None or build.comparison is None
-            else ComparisonShown.model_validate(build.comparison, from_attributes=True),
+            "comparison": build.comparison if build is not None else None,
             "pipeline": None if manifest is None else GenerationPipeline.model_validate(manifest, from_attributes=True),
         }
     )
@@ -228,11 +233,6 @@ def _progress(build: Build) -> BuildProgress:
         records_per_second=round(build.records / build.seconds, 1) if build.seconds else None,
         seconds_left=None if build.state == "ready" or build.seconds_left is None else round(build.seconds_left, 1),
     )
-
-
-def _unknown(name: str, there: Mapping[str, GenerationShown]) -> ApiProblem:
-    known = ", ".join(there)
-    return ApiProblem(404, "No such generation", f"There is no generation {name[:40]!r}; there are {known}.")
 
 
 def _conflict(detail: str) -> ApiProblem:

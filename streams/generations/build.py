@@ -5,7 +5,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
-import msgspec
 import structlog
 
 from indexer.comparison import compare_generations
@@ -60,7 +59,7 @@ class BuildMonitor:
         self._log = structlog.get_logger("thalweg.worker")
         self._first_ends: Mapping[TopicPartition, int] | None = None
         before = read_build(generation) or Build(state="building", started_ms=now_ms())
-        self._build = msgspec.structs.replace(before, state="building", problem=None, at_ms=now_ms())
+        self._build = before.model_copy(update={"state": "building", "problem": None, "at_ms": now_ms()})
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -70,8 +69,7 @@ class BuildMonitor:
             seconds = self._build.seconds + (now - worked_since if self._build.state == "building" else 0.0)
             worked_since = now
             records, of_records = await self._records()
-            self._build = msgspec.structs.replace(
-                self._build,
+            self._update(
                 at_ms=self._now_ms(),
                 seconds=round(seconds, 1),
                 records=records,
@@ -82,6 +80,9 @@ class BuildMonitor:
                 await self._finish()
             await asyncio.to_thread(write_build, self._generation, self._build)
             await asyncio.sleep(WRITE_SECONDS)
+
+    def _update(self, **changes: object) -> None:
+        self._build = self._build.model_copy(update=changes)
 
     async def _records(self) -> tuple[int, int]:
         """Offsets read so far, and of how many; the last known numbers while the broker does not answer."""
@@ -115,9 +116,7 @@ class BuildMonitor:
                 self._log.warning("the base of the build cannot be compared with it", error=str(error)[:200])
         if comparison is not None and not comparison.same_documents:
             problem = difference(self._generation.name, comparison)
-        self._build = msgspec.structs.replace(
-            self._build, state="ready", ready_ms=self._now_ms(), comparison=comparison, problem=problem
-        )
+        self._update(state="ready", ready_ms=self._now_ms(), comparison=comparison, problem=problem)
         self._log.info("generation is ready", generation=self._generation.name, seconds=self._build.seconds)
 
 

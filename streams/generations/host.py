@@ -183,7 +183,7 @@ class GenerationHost:
 
     def _write(self, generation: Generation, **changes: object) -> None:
         build = read_build(generation) or Build(state="building")
-        write_build(generation, msgspec.structs.replace(build, at_ms=self._now_ms(), **changes))
+        write_build(generation, build.model_copy(update={"at_ms": self._now_ms(), **changes}))
 
     async def _stop(self) -> None:
         await self._stop_builder()

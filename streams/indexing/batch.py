@@ -314,16 +314,9 @@ class Batch:
             return IndexedRows(DocumentRow(key=winner.key, **source, deleted_at_ms=winner.event.timestamp_ms))
         document = self.linked[winner.event.position]
         prepared = document.prepared
-        live = DocumentRow(
-            key=winner.key,
+        live = DocumentRow.from_prepared(
+            prepared,
             **source,
-            revision=prepared.revision,
-            content_type=prepared.content_type,
-            title=prepared.title,
-            uri=prepared.uri,
-            metadata=prepared.metadata,
-            chunks=len(prepared.chunked.chunks),
-            passages=len(prepared.chunked.passages),
         )
         return IndexedRows(live, prepared, document.vectors, document.hashes)
 

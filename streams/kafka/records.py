@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from schemas.dead_letters import ATTEMPTS_HEADER, CONNECT_PREFIX, OMITTED_HEADER, REASON_HEADER
+from schemas.dead_letters import ATTEMPTS_HEADER, CONNECT_PREFIX, OMITTED_HEADER, REASON_HEADER, is_bookkeeping
 from schemas.errors import DeadLetterReason, MalformedEvent
 from schemas.ids import Position
 
@@ -36,11 +36,7 @@ class DeadLetter:
 def letter_headers(letter: DeadLetter) -> list[tuple[str, bytes]]:
     """The original headers, without those of an earlier dead letter, and those of this error. A redriven record carries
     its earlier attempts, and so does this letter."""
-    original = [
-        (name, value)
-        for name, value in letter.headers
-        if not name.startswith(CONNECT_PREFIX) and name not in (REASON_HEADER, OMITTED_HEADER)
-    ]
+    original = [(name, value) for name, value in letter.headers if name == ATTEMPTS_HEADER or not is_bookkeeping(name)]
     error = {
         "topic": letter.topic,
         "partition": str(letter.partition),
@@ -62,8 +58,7 @@ def omitted_headers(letter: DeadLetter) -> list[tuple[str, bytes]]:
     The source's topic, partition and offset, in the other headers, say where its bytes still are.
     """
     size = len(letter.value or b"")
-    ours = (CONNECT_PREFIX, REASON_HEADER, ATTEMPTS_HEADER)
-    headers = [(name, value) for name, value in letter_headers(letter) if name.startswith(ours)]
+    headers = [(name, value) for name, value in letter_headers(letter) if is_bookkeeping(name)]
     return [*headers, (OMITTED_HEADER, f"{size} bytes".encode())]
 
 

@@ -98,19 +98,12 @@ def _vectors(
 
 
 def _rows(prepared: PreparedDocument, vectors: NDArray[np.float32]) -> IndexedRows:
-    row = DocumentRow(
-        key=prepared.key,
+    row = DocumentRow.from_prepared(
+        prepared,
         version=None,
         partition=0,
         offset=0,
         timestamp_ms=1_700_000_000_000,
-        revision=prepared.revision,
-        content_type=prepared.content_type,
-        title=prepared.title,
-        uri=prepared.uri,
-        metadata=prepared.metadata,
-        chunks=len(prepared.chunked.chunks),
-        passages=len(prepared.chunked.passages),
     )
     return IndexedRows(row, prepared, vectors, [sha256_hex(text.encode())[:32] for text in prepared.embedding_texts])
 

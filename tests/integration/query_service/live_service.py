@@ -74,19 +74,12 @@ class StandInWorker:
             return IndexedRows(gone), None
         prepared = prepare(event, ChunkingParameters())
         vectors = self._encoder.encode(prepared.embedding_texts)
-        row = DocumentRow(
-            key=event.key,
+        row = DocumentRow.from_prepared(
+            prepared,
             version=event.version,
             partition=partition,
             offset=offset,
             timestamp_ms=now,
-            revision=prepared.revision,
-            content_type=prepared.content_type,
-            title=prepared.title,
-            uri=prepared.uri,
-            metadata=prepared.metadata,
-            chunks=len(prepared.chunked.chunks),
-            passages=len(prepared.chunked.passages),
         )
         hashes = [text_hash(text) for text in prepared.embedding_texts]
         return IndexedRows(row, prepared, vectors, hashes), encode_contribution(contribution(prepared, vectors))

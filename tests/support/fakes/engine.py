@@ -12,7 +12,7 @@ import numpy as np
 from fastapi import FastAPI
 from numpy.typing import NDArray
 
-from indexer.generations import Generation, Manifest, open_generation
+from indexer.generations import Generation, open_generation
 from indexer.integrity.files import Damage
 from indexer.schema import DocumentRow, StoredPosition
 from query_api.app import create_app
@@ -33,20 +33,12 @@ from schemas.search import SearchRequest
 from schemas.settings import EmbeddingSettings
 from tests.support.fakes.text_stores import PATIENT, InMemoryText, Page, WordCounts
 from tests.support.fakes.usage import InMemoryUsage
+from tests.support.fixtures.manifest import MANIFEST as ANY_MANIFEST
 
 FIRST = "g0001"
 
-MANIFEST = Manifest(
-    generation=FIRST,
-    embedding_provider="hashing",
-    embedding_model="words",
-    embedding_digest="words-1",
-    dimension=8,
-    chunk_characters=300,
-    chunk_overlap=50,
-    passage_characters=1400,
-    passage_overlap=0.15,
-    extractor="1",
+MANIFEST = msgspec.structs.replace(
+    ANY_MANIFEST, generation=FIRST, embedding_model="words", embedding_digest="words-1", dimension=8, extractor="1"
 )
 
 

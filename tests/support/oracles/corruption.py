@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from indexer.chunking.splitter import ChunkingParameters
 from indexer.embedding.encoder import HashingEncoder, text_hash
 from indexer.errors import DamagedStore, IncompatibleGeneration, TransientStoreError
-from indexer.generations import Generation, Manifest, open_generation
+from indexer.generations import Generation, open_generation
 from indexer.linking import contribution
 from indexer.pipeline import EXTRACTOR_VERSION, prepare
 from indexer.read.graph_snapshots import MANIFEST as SNAPSHOT_MANIFEST
@@ -27,22 +29,14 @@ from schemas.events import DocumentUpsert
 from schemas.graph_delta import Contribution
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval
+from tests.support.fixtures.manifest import MANIFEST as ANY_MANIFEST
 
 QUESTIONS = ("river banks", "harbour of the north", "who measured the tide")
 VERIFIED = 3  # changes of each file that 'verify' looks at as a whole; it begins with what finds the others
 REFUSED = (DamagedStore, IncompatibleGeneration, TransientStoreError)
 BUSY = MaintenanceParameters(commits=4, fragments=3, busy_share=1e9, idle_seconds=0.0)
-MANIFEST = Manifest(
-    generation="g0001",
-    embedding_provider=HashingEncoder.provider,
-    embedding_model=HashingEncoder.model,
-    embedding_digest=HashingEncoder.digest,
-    dimension=HashingEncoder.dimension,
-    chunk_characters=300,
-    chunk_overlap=50,
-    passage_characters=1_400,
-    passage_overlap=0.15,
-    extractor=EXTRACTOR_VERSION,
+MANIFEST = msgspec.structs.replace(
+    ANY_MANIFEST, generation="g0001", embedding_digest=HashingEncoder.digest, extractor=EXTRACTOR_VERSION
 )
 
 
@@ -56,18 +50,12 @@ def written_document(number: int, offset: int, edition: int = 0) -> tuple[Indexe
     upsert = DocumentUpsert(key=key, content=content.encode(), content_type="text/markdown", metadata={"n": number})
     made = prepare(upsert, ChunkingParameters())
     vectors = HashingEncoder().encode(made.embedding_texts)
-    row = DocumentRow(
-        key=key,
+    row = DocumentRow.from_prepared(
+        made,
         version=None,
         partition=0,
         offset=offset,
         timestamp_ms=1_700_000_000_000 + offset,
-        revision=made.revision,
-        content_type=made.content_type,
-        title=made.title,
-        metadata=made.metadata,
-        chunks=len(made.chunked.chunks),
-        passages=len(made.chunked.passages),
     )
     hashes = [text_hash(text) for text in made.embedding_texts]
     return IndexedRows(row, made, vectors, hashes), contribution(made, vectors)

@@ -11,7 +11,6 @@ import pytest
 from indexer.errors import DamagedStore, IncompatibleGeneration
 from indexer.generations import (
     Generation,
-    Manifest,
     current_generation,
     current_manifest,
     generations,
@@ -22,23 +21,11 @@ from indexer.generations import (
 )
 from schemas.errors import Failure
 from schemas.settings import MIB
-
-MADE = Manifest(
-    generation="g0001-5f3a9c",
-    embedding_provider="hashing",
-    embedding_model="hashing",
-    embedding_digest="d",
-    dimension=384,
-    chunk_characters=300,
-    chunk_overlap=50,
-    passage_characters=1_400,
-    passage_overlap=0.15,
-    extractor="rules-1",
-)
+from tests.support.fixtures.manifest import MANIFEST
 
 
 def test_stores_made_with_the_same_are_opened_again(tmp_path: Path) -> None:
-    assert open_generation(tmp_path, MADE) == open_generation(tmp_path, MADE)
+    assert open_generation(tmp_path, MANIFEST) == open_generation(tmp_path, MANIFEST)
 
 
 @pytest.mark.parametrize(
@@ -52,16 +39,16 @@ def test_stores_made_with_the_same_are_opened_again(tmp_path: Path) -> None:
 def test_stores_of_another_pipeline_are_refused_with_what_to_do(
     tmp_path: Path, differing: dict[str, Any], said: str
 ) -> None:
-    open_generation(tmp_path, MADE)
+    open_generation(tmp_path, MANIFEST)
     with pytest.raises(IncompatibleGeneration, match="run 'thalweg rebuild'") as caught:
-        open_generation(tmp_path, msgspec.structs.replace(MADE, generation="g0002-aaaaaa", **differing))
+        open_generation(tmp_path, msgspec.structs.replace(MANIFEST, generation="g0002-aaaaaa", **differing))
     assert said in str(caught.value)
-    assert [each.name for each in generations(tmp_path)] == [MADE.generation]
+    assert [each.name for each in generations(tmp_path)] == [MANIFEST.generation]
 
 
 def test_a_generation_is_built_beside_the_current_one_and_switched_to(tmp_path: Path) -> None:
-    current = open_generation(tmp_path, MADE)
-    other = msgspec.structs.replace(MADE, generation="g0002-aaaaaa", chunk_characters=200)
+    current = open_generation(tmp_path, MANIFEST)
+    other = msgspec.structs.replace(MANIFEST, generation="g0002-aaaaaa", chunk_characters=200)
     built = make_generation(tmp_path, other)
     assert current_generation(tmp_path) == current
     assert make_generation(tmp_path, other) == built
@@ -74,7 +61,7 @@ def test_a_generation_is_built_beside_the_current_one_and_switched_to(tmp_path: 
 
 
 def test_a_folder_without_a_manifest_is_not_switched_to(tmp_path: Path) -> None:
-    current = open_generation(tmp_path, MADE)
+    current = open_generation(tmp_path, MANIFEST)
     (tmp_path / "generations" / "g0002-aaaaaa").mkdir()
     with pytest.raises(DamagedStore, match="manifest"):
         switch_to(Generation(tmp_path, "g0002-aaaaaa"))
@@ -82,7 +69,7 @@ def test_a_folder_without_a_manifest_is_not_switched_to(tmp_path: Path) -> None:
 
 
 def test_too_little_room_is_refused_with_the_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    current = open_generation(tmp_path, MADE)
+    current = open_generation(tmp_path, MANIFEST)
     (current.lance_dir / "rows").write_bytes(bytes(10 * MIB))
     require_room(current)
     monkeypatch.setattr("shutil.disk_usage", lambda _path: SimpleNamespace(free=5 * MIB))
@@ -95,16 +82,16 @@ SPOILT = [b"", b"\n", b"{", b"\x00\xff\xfe", b"null", b"[1]", b'"g0001"', b"g000
 
 @pytest.mark.parametrize("content", SPOILT)
 def test_a_damaged_current_is_told_with_what_to_write_into_it(tmp_path: Path, content: bytes) -> None:
-    open_generation(tmp_path, MADE)
+    open_generation(tmp_path, MANIFEST)
     (tmp_path / "CURRENT").write_bytes(content)
-    for look in (current_generation, current_manifest, lambda data_dir: open_generation(data_dir, MADE)):
+    for look in (current_generation, current_manifest, lambda data_dir: open_generation(data_dir, MANIFEST)):
         with pytest.raises(
-            DamagedStore, match=f"names no generation that is there(?s:.*)echo {MADE.generation} > "
+            DamagedStore, match=f"names no generation that is there(?s:.*)echo {MANIFEST.generation} > "
         ) as caught:
             look(tmp_path)
     command = str(caught.value).splitlines()[-1]
     subprocess.run(["sh", "-c", command], check=True)
-    assert open_generation(tmp_path, MADE).name == MADE.generation
+    assert open_generation(tmp_path, MANIFEST).name == MANIFEST.generation
 
 
 def test_a_current_that_is_left_alone_is_told_with_what_makes_the_stores_again(tmp_path: Path) -> None:
@@ -115,11 +102,11 @@ def test_a_current_that_is_left_alone_is_told_with_what_makes_the_stores_again(t
 
 @pytest.mark.parametrize("content", [None, *SPOILT[:7], b'{"generation": "g0001"}', b'{"generation": 1}'])
 def test_a_damaged_manifest_is_told_with_what_makes_the_stores_again(tmp_path: Path, content: bytes | None) -> None:
-    manifest = open_generation(tmp_path, MADE).manifest_path
+    manifest = open_generation(tmp_path, MANIFEST).manifest_path
     if content is None:
         manifest.unlink()
     else:
         manifest.write_bytes(content)
-    for look in (current_manifest, lambda data_dir: open_generation(data_dir, MADE)):
+    for look in (current_manifest, lambda data_dir: open_generation(data_dir, MANIFEST)):
         with pytest.raises(DamagedStore, match=r"manifest\.json (cannot be read|is gone)(?s:.*)thalweg up --data-dir"):
             look(tmp_path)

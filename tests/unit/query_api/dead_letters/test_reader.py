@@ -1,6 +1,8 @@
 """Dead letters are read beside searches, and do not hold them up."""
 
 import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -47,14 +49,15 @@ async def test_letters_are_decoded_outside_the_event_loop(monkeypatch: pytest.Mo
         threads.append(threading.current_thread())
         return summary(record)
 
-    async def connected(*_: Any, **__: Any) -> OneLetter:
-        return OneLetter()
+    @asynccontextmanager
+    async def connected(*_: Any, **__: Any) -> AsyncIterator[OneLetter]:
+        yield OneLetter()
 
     async def one_partition(*_: Any) -> dict[int, Span]:
         return {0: Span(0, 1)}
 
     monkeypatch.setattr(reader, "summary", noted)
-    monkeypatch.setattr(reader, "connect", connected)
+    monkeypatch.setattr(reader, "connected", connected)
     monkeypatch.setattr(reader, "spans_of", one_partition)
     page = await DeadLetterReader(lambda: plaintext("broker"), "d").page(reason=None, since_ms=None, before={}, limit=5)
     assert [(letter.position, letter.key) for letter in page.dead_letters] == [("0:0", "c/a")]

@@ -43,7 +43,7 @@ class Log:
         generation = make_generation(self.data_dir, msgspec.structs.replace(live, generation=SECOND))
         now_ms = time.time_ns() // 1_000_000
         build = Build(state="building", reason="chunks", base=LIVE, at_ms=now_ms)
-        write_build(generation, msgspec.structs.replace(build, state=state, **changes))
+        write_build(generation, build.model_copy(update={"state": state, **changes}))
         self.orders = [GenerationEvent(SECOND, ORDER)]
 
 

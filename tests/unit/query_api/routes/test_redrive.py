@@ -1,6 +1,8 @@
 """`/v1/dead-letters/redrive` where nothing is redriven: unclear orders, an unknown one, no Kafka, one at a time."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -62,11 +64,13 @@ async def test_one_runs_at_a_time_and_one_that_fails_says_why(
 ) -> None:
     answers = asyncio.Event()
 
-    async def away(*_: Any, **__: Any) -> None:
+    @asynccontextmanager
+    async def away(*_: Any, **__: Any) -> AsyncIterator[None]:
         await answers.wait()
         raise LogUnavailable("no Kafka is known")
+        yield
 
-    monkeypatch.setattr(redrive, "connect", away)
+    monkeypatch.setattr(redrive, "connected", away)
     redrives = running.http._transport.app.state.redrives  # type: ignore[attr-defined]
     begun = redrives.begin(RedriveOrder(all=True), Selection())
     assert (await running.http.post(PATH, json={"all": True})).status_code == 409

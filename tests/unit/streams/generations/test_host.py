@@ -8,7 +8,6 @@ import pytest
 
 from indexer.generations import (
     Generation,
-    Manifest,
     current_generation,
     make_generation,
     open_generation,
@@ -20,19 +19,8 @@ from schemas.errors import Exit
 from schemas.generations import Build, GenerationOrder, generation_key
 from streams.generations.host import LONGEST_DELAY_SECONDS, GenerationHost
 from streams.kafka.records import SourceRecord
+from tests.support.fixtures.manifest import MANIFEST
 
-FIRST = Manifest(
-    generation="g0001-aaaaaa",
-    embedding_provider="hashing",
-    embedding_model="hashing",
-    embedding_digest="d",
-    dimension=384,
-    chunk_characters=300,
-    chunk_overlap=50,
-    passage_characters=1_400,
-    passage_overlap=0.15,
-    extractor="rules-1",
-)
 SECOND = "g0002-bbbbbb"
 THIRD = "g0003-cccccc"
 
@@ -85,7 +73,7 @@ class Host:
         self.started: list[tuple[str, Process]] = []
         self.forgotten: list[str] = []
         self.now = 0.0
-        open_generation(data_dir, FIRST)
+        open_generation(data_dir, MANIFEST)
         self.host = self.restarted()
 
     def restarted(self) -> GenerationHost:
@@ -101,7 +89,7 @@ class Host:
         return self.host
 
     def _start(self, name: str) -> Process:
-        make_generation(self.data_dir, msgspec.structs.replace(FIRST, generation=name))
+        make_generation(self.data_dir, msgspec.structs.replace(MANIFEST, generation=name))
         process = Process()
         self.started.append((name, process))
         return process
@@ -110,9 +98,8 @@ class Host:
         generation = Generation(self.data_dir, name)
         build = read_build(generation) or Build(state="building")
         at_ms = int(self.now * 1000)
-        write_build(
-            generation, msgspec.structs.replace(build, state="ready", at_ms=at_ms, ready_ms=at_ms, problem=problem)
-        )
+        changes = {"state": "ready", "at_ms": at_ms, "ready_ms": at_ms, "problem": problem}
+        write_build(generation, build.model_copy(update=changes))
 
     async def step(self) -> str | None:
         self.now += 1.0
@@ -136,7 +123,7 @@ def host(tmp_path: Path) -> Host:
     return Host(tmp_path)
 
 
-def wanted(state: str, base: str = FIRST.generation, **more: object) -> GenerationOrder:
+def wanted(state: str, base: str = MANIFEST.generation, **more: object) -> GenerationOrder:
     return GenerationOrder.model_validate({"wanted": state, "base": base, **more})
 
 
@@ -145,7 +132,7 @@ async def test_an_ordered_generation_is_built_and_switched_to_when_it_is_ready(h
     host.topic.append(SECOND, wanted("live", reason="chunks"))
     assert await host.step() is None
     ((name, process),) = host.started
-    assert (name, host.build(SECOND).reason, host.live) == (SECOND, "chunks", FIRST.generation)
+    assert (name, host.build(SECOND).reason, host.live) == (SECOND, "chunks", MANIFEST.generation)
     assert await host.step() is None
     host.ready(SECOND)
     assert await host.step() == SECOND
@@ -179,14 +166,14 @@ async def test_switching_back_brings_the_earlier_one_up_to_date_first(host: Host
     await host.step()
     host.ready(SECOND)
     await host.step()
-    host.topic.append(FIRST.generation, wanted("live", SECOND))
+    host.topic.append(MANIFEST.generation, wanted("live", SECOND))
     assert await host.step() is None
-    assert host.started[-1][0] == FIRST.generation
-    host.ready(FIRST.generation)
-    assert await host.step() == FIRST.generation
+    assert host.started[-1][0] == MANIFEST.generation
+    host.ready(MANIFEST.generation)
+    assert await host.step() == MANIFEST.generation
     host.restarted()
     await host.step()
-    assert (host.live, len(host.started)) == (FIRST.generation, 2)
+    assert (host.live, len(host.started)) == (MANIFEST.generation, 2)
 
 
 async def test_missing_documents_hold_a_switch_back_until_it_is_forced(host: Host) -> None:
@@ -204,7 +191,7 @@ async def test_one_that_is_only_wanted_built_is_kept_up_to_date_and_not_switched
     await host.step()
     host.ready(SECOND)
     assert [await host.step() for _ in range(3)] == [None] * 3
-    assert (host.live, host.started[0][1].stopped) == (FIRST.generation, False)
+    assert (host.live, host.started[0][1].stopped) == (MANIFEST.generation, False)
 
 
 async def test_a_build_that_ends_is_started_again_after_a_growing_wait(host: Host) -> None:
@@ -247,9 +234,9 @@ async def test_dropping_ends_the_build_and_removes_folder_and_topic(host: Host) 
 
 
 async def test_the_live_one_is_not_dropped(host: Host) -> None:
-    host.topic.append(FIRST.generation, None)
+    host.topic.append(MANIFEST.generation, None)
     await host.step()
-    assert (host.live, host.forgotten) == (FIRST.generation, [])
+    assert (host.live, host.forgotten) == (MANIFEST.generation, [])
 
 
 async def test_a_later_order_takes_over_from_a_build(host: Host) -> None:
