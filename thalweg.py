@@ -13,6 +13,7 @@ from query_api.cli.evaluate import app as evaluation_commands
 from query_api.cli.generations import app as generation_commands
 from streams.cli.app import app as stream_commands
 from streams.cli.load import app as document_commands
+from streams.cli.verify import app as verify_commands
 
 app = typer.Typer(
     name="thalweg",
@@ -25,6 +26,7 @@ app = typer.Typer(
 for commands in (
     stream_commands,
     document_commands,
+    verify_commands,
     query_commands,
     dead_letter_commands,
     analytics_commands,

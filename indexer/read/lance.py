@@ -75,6 +75,12 @@ CONTENT_CHUNK_COLUMNS = ["row", "id", "key", "revision", "ordinal", "passage_id"
 CONTENT_PASSAGE_COLUMNS = ["row", "id", "key", "revision", "ordinal", "start", "end", "content_hash"]
 
 
+SOURCE_COLUMNS = [
+    *("collection", "document_id", "version", "partition", "offset", "timestamp_ms", "revision", "deleted_at_ms"),
+    "elsewhere",
+]
+
+
 class NearestRow(NamedTuple):
     """A chunk that the table's vector index found, and the revision it is of."""
 
@@ -223,6 +229,26 @@ class LanceSnapshot:
             rows = query.select(checkable(DOCUMENTS, list(columns), documents.schema.names)).to_arrow()
         require_intact(DOCUMENTS, rows)
         return rows
+
+    def known_documents(self) -> list[DocumentRow]:
+        """The row of every document, tombstones included, by where it comes from: no title, address or metadata."""
+        documents = self._tables[DOCUMENTS]
+        with read_errors(DOCUMENTS):
+            rows = documents.search().select([name for name in SOURCE_COLUMNS if name in documents.schema.names])
+            return [
+                DocumentRow(
+                    key=DocumentKey(row["collection"], row["document_id"]),
+                    version=row["version"],
+                    partition=row["partition"],
+                    offset=row["offset"],
+                    timestamp_ms=row["timestamp_ms"],
+                    revision=row["revision"],
+                    deleted_at_ms=row["deleted_at_ms"],
+                    other_partitions=tuple(row.get("elsewhere") or ()),
+                )
+                for batch in rows.to_batches(batch_size=BATCH_ROWS)
+                for row in batch.to_pylist()
+            ]
 
     def rows_of_documents(
         self, name: str, columns: Sequence[str], revisions: Mapping[str, str], counts: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""The commands that put documents in and take them out: `thalweg load`, `thalweg delete`; and `thalweg verify`.
+"""The commands that put documents in and take them out: `thalweg load`, `thalweg delete`, `thalweg export`.
 
 What each needs to run is imported when it runs, so that `--help` answers at once.
 """
@@ -10,7 +10,7 @@ import click
 import typer
 
 from schemas.errors import Exit, plain_failures
-from schemas.terminal import plain_json, say
+from schemas.terminal import say
 
 app = typer.Typer()
 
@@ -110,35 +110,3 @@ def export(
     except OSError as error:
         raise Failure(f"{file} cannot be written: {error.strerror or error}.") from error
     say(f"{count:,} documents written to {file}; 'thalweg load' takes it.", error=True)
-
-
-@app.command()
-@plain_failures()
-def verify(
-    wait_seconds: Annotated[
-        float, typer.Option(help="How long to wait for a graph snapshot that has caught up with the text.", min=0)
-    ] = 30.0,
-    as_json: Json = False,
-    data_dir: DataDir = None,
-) -> None:
-    """Hold every file and row against its checksum, and the two stores against each other, beside a running worker.
-
-    The digest is of content: equal content has an equal digest. Exits with 1 when anything differs.
-    """
-    import msgspec
-
-    from indexer.errors import IncompatibleGeneration, TransientStoreError
-    from indexer.verify import verify_when_complete
-    from schemas.errors import Failure
-    from streams.loader.loader import settings_for
-
-    try:
-        report = verify_when_complete(settings_for(data_dir).storage.data_dir, wait_seconds)
-    except (IncompatibleGeneration, TransientStoreError, FileNotFoundError) as error:
-        raise Failure(str(error)) from error
-    if as_json:
-        print(plain_json(msgspec.json.encode(report).decode()))
-    else:
-        say("\n".join(report.lines()))
-    if not report.ok:
-        raise typer.Exit(Exit.FAILED)

@@ -28,6 +28,34 @@ class SettingsLog(Protocol):
     async def store_checked_offset(self, offset: int) -> None: ...
 
 
+class CollectionChoices:
+    """What the records of the curation topic, taken in their order, leave of collections' chunking and linking."""
+
+    def __init__(self, defaults: ChunkingParameters) -> None:
+        self._defaults = defaults
+        self.chunking: dict[str, ChunkingParameters] = {}
+        self.linking: dict[str, LinkingRules] = {}
+        self.changed: set[str] = set()
+        """Collections whose documents may have been made by other choices than the present ones."""
+
+    def take(self, event: ChunkingEvent | LinkingEvent) -> None:
+        """Raises MalformedEvent for sizes that do not fit together."""
+        self.changed.add(event.collection)
+        if isinstance(event, LinkingEvent):
+            self.linking[event.collection] = DEFAULT_RULES.with_choice(event.choice) if event.choice else DEFAULT_RULES
+            return
+        try:
+            chosen = self._defaults if event.choice is None else self._defaults.with_choice(event.choice)
+        except ValueError as error:
+            raise MalformedEvent("bad_setting", str(error)) from error
+        self.chunking.pop(event.collection, None)
+        if chosen != self._defaults:
+            self.chunking[event.collection] = chosen
+
+    def linking_of(self, collection: str) -> LinkingRules:
+        return self.linking.get(collection, DEFAULT_RULES)
+
+
 class CollectionSettings:
     """Chunking and linking of collections that have settings of their own, and relink orders."""
 
@@ -42,17 +70,15 @@ class CollectionSettings:
         self._topic = topic
         self._settings_log = settings_log
         self._producer = producer
-        self._defaults = defaults
         self._retrier = retrier
-        self._chosen: dict[str, ChunkingParameters] = {}
-        self._linking: dict[str, LinkingRules] = {}
+        self._choices = CollectionChoices(defaults)
         self._orders: dict[tuple[str, str], RelinkEvent] = {}
         self._log = structlog.get_logger("thalweg.worker")
 
     @property
     def known(self) -> Mapping[str, ChunkingParameters]:
         """As of the last call of `current`."""
-        return dict(self._chosen)
+        return dict(self._choices.chunking)
 
     @property
     def orders(self) -> Sequence[RelinkEvent]:
@@ -61,7 +87,7 @@ class CollectionSettings:
 
     def linking_of(self, collection: str) -> LinkingRules:
         """As of the last call of `current`."""
-        return self._linking.get(collection, DEFAULT_RULES)
+        return self._choices.linking_of(collection)
 
     async def current(self) -> Mapping[str, ChunkingParameters]:
         """Read the topic to its end; waits for a broker that is away. Malformed records become dead letters and change
@@ -81,11 +107,10 @@ class CollectionSettings:
         event = decode_curation(record.key, record.value)
         if isinstance(event, RelinkEvent):
             self._take_order(event)
-        elif isinstance(event, LinkingEvent):
-            self._linking[event.collection] = DEFAULT_RULES.with_choice(event.choice) if event.choice else DEFAULT_RULES
-            self._log.info("a collection's linking changed", position=str(record.position), reset=event.choice is None)
-        elif isinstance(event, ChunkingEvent):
-            self._take_chunking(event, record)
+        elif isinstance(event, (ChunkingEvent, LinkingEvent)):
+            self._choices.take(event)
+            what = "chunking" if isinstance(event, ChunkingEvent) else "linking"
+            self._log.info(f"a collection's {what} changed", position=str(record.position), reset=event.choice is None)
 
     def _take_order(self, event: RelinkEvent) -> None:
         """An order that was begun and not done starts again."""
@@ -93,16 +118,6 @@ class CollectionSettings:
             self._orders.pop((event.collection, event.id), None)
         else:
             self._orders[event.collection, event.id] = event
-
-    def _take_chunking(self, event: ChunkingEvent, record: SourceRecord) -> None:
-        try:
-            chosen = self._defaults if event.choice is None else self._defaults.with_choice(event.choice)
-        except ValueError as error:
-            raise MalformedEvent("bad_setting", str(error)) from error
-        self._chosen.pop(event.collection, None)
-        if chosen != self._defaults:
-            self._chosen[event.collection] = chosen
-        self._log.info("a collection's chunking changed", position=str(record.position), reset=event.choice is None)
 
     async def _send_to_dlq(self, letters: Sequence[tuple[int, DeadLetter]]) -> None:
         """Once: every start reads the whole topic, and letters below the checked offset were sent before."""

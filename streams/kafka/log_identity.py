@@ -50,7 +50,7 @@ async def topics_of_generation(
     recorded = read_manifest(generation).log
     if recorded is not None:  # 1
         found = await inspect_topics(connection, [*topic_specs(kafka)[:1], graph_topic_spec(kafka, generation.name)])
-        _require_same(recorded, generation, *found)
+        require_same_log(recorded, generation, *found)
     specs = topic_specs(kafka, generation.name)
     reports = {report.name: report for report in await ensure_topics(connection, specs)}  # 2
     documents = reports[names.documents]
@@ -62,7 +62,8 @@ async def topics_of_generation(
     return reports
 
 
-def _require_same(recorded: LogIdentity, generation: Generation, documents: TopicReport, graph: TopicReport) -> None:
+def require_same_log(recorded: LogIdentity, generation: Generation, documents: TopicReport, graph: TopicReport) -> None:
+    """Raises AnotherLog where a topic is not the one that the generation was filled from."""
     if _differ(recorded.documents, documents.topic_id):
         raise AnotherLog(
             f"The stores in {generation.data_dir} were filled from another log: from a documents topic with the id "

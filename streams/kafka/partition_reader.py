@@ -55,7 +55,7 @@ class PartitionReader:
     async def _read(self, consumer: LogConsumer, first: int, end: int) -> AsyncIterator[SourceRecord]:
         with self._unreadable.noting(progress.TopicPartition(*self._partition)):
             async for record in read_range(consumer, self._partition, first, end):
-                yield SourceRecord(record.partition, record.offset, record.timestamp, record.key, record.value)
+                yield SourceRecord.from_kafka(record)
 
     def _consumer(self, group: str | None = None) -> AbstractAsyncContextManager[LogConsumer]:
         return open_reader(self._connection, group_id=group, skip=self._skip)

@@ -94,6 +94,12 @@ class SourceRecord:
             is_gap=headers is GAP_HEADERS,
         )
 
+    @classmethod
+    def from_kafka(cls, record: Any) -> "SourceRecord":
+        """The record as aiokafka's consumers return it."""
+        headers = tuple((name, value or b"") for name, value in record.headers or ())
+        return cls(record.partition, record.offset, record.timestamp, record.key, record.value, headers)
+
     @property
     def position(self) -> Position:
         return Position(self.partition, self.offset)

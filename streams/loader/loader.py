@@ -39,14 +39,14 @@ SHOWN_REFUSALS = 20
 class Bar(Protocol):
     """How many of something are done, of a number that may be set later."""
 
-    def advance(self) -> None: ...
+    def advance(self, by: int = 1) -> None: ...
     def is_of(self, total: int) -> None: ...
 
 
 class NoBar:
     """Shows nothing."""
 
-    def advance(self) -> None:
+    def advance(self, by: int = 1) -> None:
         """Nothing."""
 
     def is_of(self, total: int) -> None:
@@ -66,8 +66,8 @@ def progress_bars(*, shown: bool) -> Iterator[Callable[[str], Bar]]:
         def __init__(self, name: str) -> None:
             self._task = progress.add_task(name, total=None)
 
-        def advance(self) -> None:
-            progress.advance(self._task)
+        def advance(self, by: int = 1) -> None:
+            progress.advance(self._task, by)
 
         def is_of(self, total: int) -> None:
             progress.update(self._task, total=total)

@@ -37,22 +37,25 @@ class WorkerProcess:
     settings: dict[str, str] = field(default_factory=dict)
     program: str = "thalweg"  # a module
 
-    def start(self) -> None:
-        self.port = free_port()
-        environment = {
+    @property
+    def environment(self) -> dict[str, str]:
+        """For commands of a user of this worker."""
+        return os.environ | {
             "THALWEG_KAFKA__BOOTSTRAP_SERVERS": self.kafka,
             "THALWEG_KAFKA__TOPIC_PREFIX": self.prefix,
             "THALWEG_KAFKA__PARTITIONS": str(PARTITIONS),
             "THALWEG_STORAGE__DATA_DIR": str(self.data_dir),
             "THALWEG_EMBEDDING__PROVIDER": "hashing",
-            "THALWEG_WORKER__METRICS_PORT": str(self.port),
             **self.settings,
         }
+
+    def start(self) -> None:
+        self.port = free_port()
         self.data_dir.mkdir(parents=True, exist_ok=True)
         with (self.data_dir / "worker.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", self.program, "worker"],
-                env=os.environ | environment,
+                env=self.environment | {"THALWEG_WORKER__METRICS_PORT": str(self.port)},
                 stdout=subprocess.DEVNULL,
                 stderr=log,
             )

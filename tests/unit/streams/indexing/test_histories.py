@@ -6,7 +6,10 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
+from schemas.ids import Position
+from schemas.settings import LimitSettings
 from streams.kafka.records import SourceRecord
+from streams.verification.ledger import Ledger, Letters
 from tests.support.effort import examples
 from tests.support.fakes.worker import NAMES, Bench, upsert
 from tests.support.oracles.document_log import BAD, Crash, History, Outcome, countdown, deliver, histories
@@ -59,6 +62,7 @@ async def test_any_delivery_leaves_what_the_log_says(history: History) -> None:
         key: document.version for key, document in outcome.documents.items()
     }
     _check_receipts(worker.bench, log)
+    _check_ledger(worker.bench, log)
     worker.bench.close()
     anew.close()
 
@@ -78,6 +82,25 @@ def _check_receipts(bench: Bench, log: dict[int, list[SourceRecord]]) -> None:
         place = (partition or 0, int(dict(headers)["__connect.errors.offset"]))
         assert place in bad
         assert (key, value) == (records[place].key, records[place].value)
+
+
+def _check_ledger(bench: Bench, log: dict[int, list[SourceRecord]]) -> None:
+    """It balances, of all records and of those that compaction leaves."""
+    letters = {
+        Position(partition or 0, int(dict(headers)["__connect.errors.offset"]))
+        for _, _, partition, headers in bench.broker.topics[NAMES.dead_letters]
+    }
+    reached = {partition: stored.offset for partition, stored in bench.documents.stored.items()}
+    whole = [record for partition in log.values() for record in partition]
+    compacted = {(record.partition, record.key): record for record in whole}
+    for records in (whole, list(compacted.values())):
+        ledger = Ledger(bench.documents.rows.values(), reached, Letters(letters, {}), LimitSettings())
+        for record in records:
+            ledger.add(record)
+        report = ledger.report()
+        assert report.imbalances == ()
+        outcomes = (report.indexed, report.superseded, report.deleted, report.dead_lettered)
+        assert (sum(outcomes), report.pending, report.undecided) == (len(records), 0, 0)
 
 
 def _is_bad(record: SourceRecord) -> bool:

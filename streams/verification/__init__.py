@@ -1,0 +1,1 @@
+"""The stores held against the log."""
