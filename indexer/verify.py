@@ -3,12 +3,15 @@
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from indexer.errors import DamagedStore, IncompatibleGeneration
 from indexer.generations import Generation, current_generation, repair_advice
@@ -22,6 +25,7 @@ from indexer.read.graph_snapshots import (
 )
 from indexer.read.graph_tables import GraphTables
 from indexer.read.lance import LanceReader, LanceSnapshot
+from schemas.ids import DocumentKey
 
 SHOWN = 20
 POLL_SECONDS = 0.25
@@ -256,6 +260,42 @@ def graph_digest(graph: GraphTables) -> str:
     return _digest(row for name in DIGESTED for part in graph.with_ids(name) for row in _tagged(name, part))
 
 
+def document_digests(
+    graph: GraphTables, keys: Collection[DocumentKey], without_edges: Collection[str] = ()
+) -> dict[DocumentKey, tuple[str, str]]:
+    """(revision, digest) of what the graph holds of each of these documents that it has: its nodes, and the edges that
+    lead from them. Edges between chunks are left out in the collections `without_edges`."""
+    rows = graph.documents.select(["collection", "document_id", "revision"]).to_pylist()
+    found = [DocumentKey(row["collection"], row["document_id"]) for row in rows]
+    wanted = np.array([number for number, key in enumerate(found) if key in keys], dtype=np.int32)
+    unlinked = np.array([number for number in wanted if found[number].collection in without_edges], dtype=np.int32)
+    totals = dict.fromkeys(wanted.tolist(), 0)
+    for name, owners in _owners(graph).items():
+        chosen = np.isin(owners, wanted)
+        if name == "chunk_edges":
+            chosen &= ~np.isin(owners, unlinked)
+        part = replace(graph, **{name: graph.table(name).filter(pa.array(chosen))})
+        tagged = (row for batch in part.with_ids(name) for row in _tagged(name, batch))
+        for owner, row in zip(owners[chosen].tolist(), tagged, strict=True):
+            totals[owner] += _number(row)
+    return {found[number]: (rows[number]["revision"], _sum_digest(total)) for number, total in totals.items()}
+
+
+def _owners(graph: GraphTables) -> dict[str, NDArray[np.int32]]:
+    """For each table, the row of the document that each of its rows belongs to; entities belong to none."""
+    chunks = graph.documents_of_chunks()
+    statements = chunks[graph.rows_named("statements", "chunk")]
+    of_chunks = {name: chunks[graph.rows_named(name, "source")] for name in ("mentions", "chunk_edges", "links")}
+    return of_chunks | {
+        "documents": np.arange(graph.documents.num_rows, dtype=np.int32),
+        "sections": graph.rows_named("sections", "document"),
+        "chunks": chunks,
+        "statements": statements,
+        "about": graph.rows_named("about", "source"),
+        "roles": statements[graph.rows_named("roles", "source")],
+    }
+
+
 def _tagged(name: str, table: pa.Table) -> Iterator[list[Any]]:
     for batch in table.to_batches(max_chunksize=BATCH_ROWS):
         for row in batch.to_pylist():
@@ -268,9 +308,14 @@ def _rounded(value: Any) -> Any:
 
 def _digest(rows: Iterable[list[Any]]) -> str:
     """32 hex digits of the rows as a multiset: the sum of their SHA-256, modulo 2^256, in the memory of one row."""
-    total = 0
-    for row in rows:
-        total += int.from_bytes(hashlib.sha256(msgspec.json.encode(row)).digest(), "big")
+    return _sum_digest(sum(map(_number, rows)))
+
+
+def _number(row: list[Any]) -> int:
+    return int.from_bytes(hashlib.sha256(msgspec.json.encode(row)).digest(), "big")
+
+
+def _sum_digest(total: int) -> str:
     return hashlib.sha256((total % (1 << 256)).to_bytes(32, "big")).hexdigest()[:32]
 
 
