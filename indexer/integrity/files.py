@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+from uuid import UUID
 
 from indexer.errors import DamagedStore
 from indexer.generations import Generation, repair_advice, replace_file
@@ -28,6 +29,7 @@ MIN_STALE_LINES = 500  # before the file of checksums is written again without t
 CREATED_BEFORE_DOCUMENTS = (CHUNKS, PASSAGES, POSITIONS, RETRIEVALS)
 _VERSION_HINT = "latest_version_hint.json"  # rewritten; Lance ignores a wrong one
 _MANIFEST = ".manifest"
+_NEWEST_NAME = 2**64 - 1  # Lance counts the names of versions down from here
 _REPLACED_BY_WORKER = ("snapshots/", "graph/")
 
 
@@ -100,6 +102,24 @@ def immutable_files(lance_dir: Path, table: str) -> Iterator[str]:
         for name in names:
             if not name.startswith(".tmp") and "#" not in name and name != _VERSION_HINT:
                 yield f"{relative}/{name}"
+
+
+def files_of_version(lance_dir: Path, table: str, version: int) -> list[str]:
+    """The paths, in the tables' folder, of what a reader of this version needs: its manifest, the data, indexes and
+    transactions that the manifest names, and all deletions, whose names it does not spell.
+
+    Raises FileNotFoundError where the version is kept no more.
+    """
+    pinned = f"{table}{SUFFIX}/{VERSIONS}/{_NEWEST_NAME - version:020d}{_MANIFEST}"
+    manifest = (lance_dir / pinned).read_bytes()
+
+    def is_needed(path: str) -> bool:
+        folder, name = path.split("/")[1:3]
+        if folder == "_indices":
+            return UUID(name).bytes in manifest
+        return folder == "_deletions" or (folder != VERSIONS and name.encode() in manifest)
+
+    return [pinned, *filter(is_needed, immutable_files(lance_dir, table))]
 
 
 def table_of(path: str) -> str:
