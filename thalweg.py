@@ -12,6 +12,7 @@ from query_api.cli.dead_letters import app as dead_letter_commands
 from query_api.cli.evaluate import app as evaluation_commands
 from query_api.cli.generations import app as generation_commands
 from streams.cli.app import app as stream_commands
+from streams.cli.backup import app as backup_commands
 from streams.cli.load import app as document_commands
 from streams.cli.verify import app as verify_commands
 
@@ -33,6 +34,7 @@ for commands in (
     collection_commands,
     evaluation_commands,
     generation_commands,
+    backup_commands,
 ):
     app.add_typer(commands)
 

@@ -47,6 +47,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     log: LogIdentity | None = None
 
 
+class Origin(msgspec.Struct, frozen=True):
+    """The generation that a restored one is a copy of: the id of its graph topic, and the offset there of what the
+    graph snapshot holds. Offsets of the copy's graph topic begin after that one."""
+
+    generation: str
+    graph_topic: str
+    graph_position: int
+
+
 @dataclass(frozen=True)
 class Generation:
     """The paths of one generation."""
@@ -92,6 +101,11 @@ class Generation:
     def missed_deletes_path(self) -> Path:
         """Partitions whose documents have yet to be compared with the log."""
         return self.root / "missed-deletes.json"
+
+    @property
+    def origin_path(self) -> Path:
+        """The generation that this one was restored from, until its worker has taken over that one's graph topic."""
+        return self.root / "origin.json"
 
 
 def current_generation(data_dir: Path) -> Generation | None:
@@ -146,7 +160,7 @@ def make_generation(data_dir: Path, manifest: Manifest) -> Generation:
     for folder in (generation.lance_dir, generation.graph_path.parent, generation.snapshots_dir):
         folder.mkdir(parents=True, exist_ok=True)
     if not generation.manifest_path.exists():
-        _write_manifest(generation, manifest)
+        write_manifest(generation, manifest)
     elif differing := pipeline_differences(read_manifest(generation), manifest):
         raise IncompatibleGeneration(
             f"The build of generation {generation.name} was begun with another configuration "
@@ -186,6 +200,14 @@ def write_build(generation: Generation, build: Build) -> None:
     replace_file(generation.build_path, build.model_dump_json(indent=2).encode())
 
 
+def read_origin(generation: Generation) -> Origin | None:
+    """None for one that was not restored, or is a generation of its own by now."""
+    try:
+        return msgspec.json.decode(generation.origin_path.read_bytes(), type=Origin)
+    except FileNotFoundError:
+        return None
+
+
 def new_generation_name(data_dir: Path) -> str:
     """A unique name: the next number, and six random hex digits.
 
@@ -198,10 +220,10 @@ def new_generation_name(data_dir: Path) -> str:
 
 def record_log(generation: Generation, log: LogIdentity) -> None:
     """Store in the manifest which topics the generation is a view of."""
-    _write_manifest(generation, msgspec.structs.replace(read_manifest(generation), log=log))
+    write_manifest(generation, msgspec.structs.replace(read_manifest(generation), log=log))
 
 
-def _write_manifest(generation: Generation, manifest: Manifest) -> None:
+def write_manifest(generation: Generation, manifest: Manifest) -> None:
     replace_file(generation.manifest_path, msgspec.json.format(msgspec.json.encode(manifest)))
 
 

@@ -13,11 +13,7 @@ import structlog
 
 from indexer.embedding.encoder import Encoder
 from indexer.errors import EncoderUnavailable
-from indexer.generations import (
-    Generation,
-    current_generation,
-    republish_advice,
-)
+from indexer.generations import Generation, current_generation, read_origin, republish_advice
 from indexer.read.graph_snapshots import latest_snapshot
 from indexer.runtime.resources import trim_memory_periodically
 from indexer.schema import StoredPosition
@@ -33,6 +29,7 @@ from streams.agents.documents import DocumentsAgent
 from streams.agents.graph import GraphAgent
 from streams.agents.provenance import ProvenanceAgent
 from streams.faust_app import build_app, group_name, until_crashed
+from streams.generations.adoption import Adoption
 from streams.generations.build import BuildMonitor
 from streams.generations.role import WorkerRole
 from streams.indexing.collection_settings import CollectionSettings
@@ -194,6 +191,9 @@ class WorkerContext:
         self._cleanup.push_async_callback(lance.close, vectors.close)
         graph_writer = await kuzu.call(GraphWriter.open, generation, self._settings.storage.graph_buffer_bytes)
         self._cleanup.push_async_callback(kuzu.close, graph_writer.close)
+        if (origin := read_origin(generation)) is not None:
+            adoption = Adoption(self._settings.kafka, generation, origin, vectors, lance, graph_writer, kuzu)
+            await self._retrier("kafka", *AWAY).retry_forever(adoption.run)
         reached = await lance.call(vectors.positions)
         graph_position = await kuzu.call(graph_writer.position)
         self._health.up("stores")

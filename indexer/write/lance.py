@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Self
 
 import lancedb
@@ -270,6 +271,19 @@ class LanceWriter:
         with store_errors(f"write {name}"), self._maintainer.committing(name):
             merge = self._tables[name].merge_insert(PRIMARY_KEYS[name])
             merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
+
+
+def shift_graph_offsets(lance_dir: Path, by: int) -> None:
+    """Let the stored positions name offsets of a graph topic that begins so many later; -1 for none there."""
+    with store_errors("write the positions"):
+        table = connect(lance_dir).open_table(POSITIONS)
+        rows = [
+            {"partition": partition, **stored._asdict(), "graph_offset": max(-1, stored.graph_offset - by)}
+            for partition, stored in stored_positions(table).items()
+        ]
+        if rows:
+            merge = table.merge_insert(PRIMARY_KEYS[POSITIONS]).when_matched_update_all()
+            merge.execute(pa.Table.from_pylist(rows, schema=POSITIONS_SCHEMA))
 
 
 def _open_table(connection: lancedb.DBConnection, name: str, schema: pa.Schema) -> Table:

@@ -42,7 +42,7 @@ async def topics_of_generation(
 
     1. compare the topics with those the generation was filled from; 2. make what is missing; 3. give the topics that
     are written to by partition number as many partitions as the documents topic has; 4. record the topics' ids in the
-    manifest of a new generation.
+    manifest of a new generation, or of a restored one, whose graph topic is new.
     Raises AnotherLog before anything is made, Unreachable, and Failure when the cluster refuses a topic.
     """
     names = TopicNames(kafka.topic_prefix)
@@ -57,7 +57,7 @@ async def topics_of_generation(
     by_partition = [names.indexed, names.dead_letters, names.provenance]
     if await grow_topics(connection, by_partition, documents.partitions):  # 3
         reports = {report.name: report for report in await inspect_topics(connection, specs)}
-    if recorded is None:  # 4
+    if recorded is None or not recorded.graph:  # 4
         record_log(generation, LogIdentity(documents.topic_id, reports[graph].topic_id))
     return reports
 

@@ -1,0 +1,84 @@
+"""A data directory made from a backup: its generation is one of its own, which goes on where the backup was made.
+
+It gets a name, and so a consumer group and a graph topic, of its own: the generation that was backed up may go on
+beside it, on the same log. Its worker first takes over what that one's graph topic holds.
+"""
+
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from indexer.backup.archive import Advance, Backup, copy_files, full_disk_explained, require_room
+from indexer.errors import TransientStoreError
+from indexer.generations import (
+    Generation,
+    LogIdentity,
+    Origin,
+    new_generation_name,
+    read_manifest,
+    replace_file,
+    switch_to,
+    write_manifest,
+)
+from indexer.read.graph_snapshots import MANIFEST, published_snapshots
+from indexer.write.kuzu import UNCLOSED
+from indexer.write.lance import shift_graph_offsets
+from schemas.errors import Failure, WrongSetting
+
+UNPACKED = ".restore"
+
+
+def restore_backup(backup: Backup, data_dir: Path, advance: Advance) -> Generation:
+    """May be cut off anywhere: the directory then has no stores, and it can be done again.
+
+    1. unpack and check every file; 2. make it a generation of its own; 3. give it its place; 4. make it the live one.
+    Raises WrongSetting where the directory is not empty, Failure for a full disk, DamagedStore.
+    """
+    require_empty(data_dir)
+    unpacked = data_dir / UNPACKED
+    shutil.rmtree(unpacked, ignore_errors=True)
+    require_room(data_dir, backup.manifest.bytes, f"What {backup.source} holds")
+    restored = Generation(unpacked, new_generation_name(data_dir))
+    try:
+        with full_disk_explained(data_dir):
+            unpacked.mkdir()
+            copy_files(backup, unpacked, advance)  # 1
+            Generation(unpacked, backup.manifest.generation).root.rename(restored.root)
+            _make_its_own(restored, backup)  # 2
+            (unpacked / "generations").rename(data_dir / "generations")  # 3
+            generation = Generation(data_dir, restored.name)
+            switch_to(generation)  # 4
+    except TransientStoreError as error:
+        raise Failure(f"{error} Nothing was restored; try again.") from error
+    finally:
+        shutil.rmtree(unpacked, ignore_errors=True)
+    return generation
+
+
+def require_empty(data_dir: Path) -> None:
+    """Raises WrongSetting where there is anything but what a restore left that was cut off."""
+    if data_dir.exists() and not data_dir.is_dir():
+        raise WrongSetting(f"{data_dir} is a file: choose another with --data-dir.")
+    if data_dir.is_dir() and any(path.name != UNPACKED for path in data_dir.iterdir()):
+        raise WrongSetting(
+            f"{data_dir} is not empty: a backup is restored into a new directory. Choose another with --data-dir, or "
+            "move this one away."
+        )
+
+
+def _make_its_own(restored: Generation, backup: Backup) -> None:
+    """Its graph topic begins after what its graph snapshot holds. Kùzu's file is not in a backup: the worker loads the
+    snapshot."""
+    for folder in (restored.lance_dir, restored.graph_path.parent, restored.snapshots_dir):
+        folder.mkdir(parents=True, exist_ok=True)
+    manifest, log, position = read_manifest(restored), backup.manifest.log, backup.manifest.graph_position
+    own_log = None if log is None else LogIdentity(log.documents, "")
+    write_manifest(restored, msgspec.structs.replace(manifest, generation=restored.name, log=own_log))
+    for snapshot in published_snapshots(restored.snapshots_dir):
+        own = msgspec.structs.replace(snapshot, graph_position=-1).seal()
+        replace_file(restored.snapshots_dir / snapshot.name / MANIFEST, msgspec.json.encode(own))
+    shift_graph_offsets(restored.lance_dir, position + 1)
+    restored.graph_path.with_name(UNCLOSED).touch()
+    origin = Origin(backup.manifest.generation, "" if log is None else log.graph, position)
+    replace_file(restored.origin_path, msgspec.json.encode(origin))
