@@ -35,7 +35,7 @@ from streams.generations.role import WorkerRole
 from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.commit import DocumentIndexer
 from streams.indexing.embed import PROBE, DocumentBuilder, EncoderThread, VectorLookup
-from streams.indexing.missed_deletes import MissedDeletes
+from streams.indexing.missed_deletes import AWAY_TOO_LONG, MissedDeletes
 from streams.indexing.prepare import Parsers, Preparer
 from streams.indexing.relink import GraphTopic, Relinker
 from streams.kafka.log_identity import reconcile, topics_of_generation
@@ -261,6 +261,8 @@ class WorkerContext:
         indexer = self._indexer(generation, stores, producer, collection_settings, builder, partition_of)
         missed_deletes = self._missed_deletes(generation, stores, producer)
         await missed_deletes.find(stores.reached, topics[names.documents].delete_retention_ms)
+        if missed_deletes.were_found:
+            self._health.note_for_good(AWAY_TOO_LONG)
         self._run(missed_deletes.delete())
         if self._role.build is None:  # all that is built is linked by the rules of now
             self._run(self._relinker(graph_topic, stores, producer, collection_settings).run())

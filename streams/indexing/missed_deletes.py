@@ -25,6 +25,11 @@ from streams.runtime.retry import Retrier
 from streams.runtime.store_thread import StoreThread
 
 BATCH_DOCUMENTS = 500
+AWAY_TOO_LONG = (
+    "These stores were away for longer than the log keeps deletes (THALWEG_KAFKA__TOMBSTONE_DAYS). Documents that it "
+    "no longer holds are deleted from them. To be sure of all else, make them again from the log: 'thalweg rebuild', "
+    "which ends this note."
+)
 
 OpenPartition = Callable[[int], PartitionReader]
 
@@ -71,7 +76,7 @@ class MissedDeletes:
     """Finds partitions with missed deletes, and deletes their documents between two commits.
 
     What was found stays in the file `to_check` until it is done: once the worker reads on, the positions no longer show
-    it. `commit_lock` is held while documents are deleted.
+    it. The file itself stays: the generation is one that was away. `commit_lock` is held while documents are deleted.
     """
 
     def __init__(
@@ -95,6 +100,11 @@ class MissedDeletes:
         self._to_check = to_check
         self._now_ms = now_ms
         self._log = structlog.get_logger("thalweg.worker")
+
+    @property
+    def were_found(self) -> bool:
+        """Whether deletes may have been missed at any time since the generation was made."""
+        return self._to_check.exists()
 
     async def find(self, stored: Mapping[int, StoredPosition], retention_ms: int) -> None:
         """Note the partitions that have to be compared with the log. To be called before the worker reads on."""
@@ -120,7 +130,8 @@ class MissedDeletes:
         noted = self._noted()
         for partition, offset in noted.items():
             await self._retrier.retry_forever(lambda p=partition, o=offset: self._compare(p, o))  # type: ignore[misc]
-        self._to_check.unlink(missing_ok=True)
+        if noted:
+            replace_file(self._to_check, msgspec.json.encode({}))
 
     async def _compare(self, partition: int, offset: int) -> None:
         live = await live_keys(self._open_partition(partition))

@@ -8,12 +8,13 @@ from an older copy, the group's offsets are set back before the consumers start,
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
+from indexer.errors import IncompatibleGeneration
 from indexer.generations import (
     Generation,
     LogIdentity,
@@ -97,10 +98,12 @@ class StoresAheadOfLog(Failure):
 
 @dataclass(frozen=True)
 class LogState:
-    """A partition at the broker: `end` is the offset after the last record, `committed` the group's, None for never."""
+    """A partition at the broker: `end` is the offset after the last record, `committed` the group's, None for never,
+    `beginning` the first offset that retention has left."""
 
     end: int
     committed: int | None
+    beginning: int = 0
 
 
 def set_back(
@@ -110,7 +113,8 @@ def set_back(
 
     `stored` are the last offsets the stores hold, -1 for none; None where the group's offsets count. A group
     that lags behind stays there: records it reads again are known and only get their receipts again.
-    Raises StoresAheadOfLog, whose message ends with `advice`.
+    Raises StoresAheadOfLog, whose message ends with `advice`, and IncompatibleGeneration where records after the
+    stores' are gone.
     """
     resets: dict[TopicPartition, int] = {}
     for partition, state in log.items():
@@ -123,6 +127,14 @@ def set_back(
                 f"topic ends at {state.end}: the log was cut off, or this is not the cluster they were filled from "
                 f"(see THALWEG_KAFKA__BOOTSTRAP_SERVERS and THALWEG_KAFKA__TOPIC_PREFIX). {advice}"
             )
+        if 0 <= position < state.beginning - 1:
+            raise IncompatibleGeneration(
+                "The log no longer holds what follows these stores: they end at offset "
+                f"{position} of {partition.topic} partition {partition.partition}, which begins at {state.beginning}; "
+                "what is between was removed. "
+                "Searches are answered from them. 'thalweg export' takes their documents out, and 'thalweg rebuild' "
+                "makes the stores of what the log still holds."
+            )
         if state.committed is not None and state.committed > position + 1:
             resets[partition] = position + 1
     return resets
@@ -134,15 +146,17 @@ async def reconcile(
     """Set the group's offsets back where the stores need it; returns the state of the log after that.
 
     Waits for the sessions of stopped workers to expire, ten seconds after their last heartbeat.
-    Raises StoresAheadOfLog, and Failure when the group is still in use after 45 s.
+    Raises what `set_back` does, and Failure when the group is still in use after 45 s.
     """
     log = structlog.get_logger("thalweg.worker")
     partitions = {partition: KafkaPartition(*partition) for partition in stored}
     async with open_reader(connection, group_id=group) as consumer:
         consumer.assign(list(partitions.values()))
         ends = await consumer.end_offsets(list(partitions.values()))
+        beginnings = await consumer.beginning_offsets(list(partitions.values()))
         states = {
-            partition: LogState(ends[kafka], await consumer.committed(kafka)) for partition, kafka in partitions.items()
+            partition: LogState(ends[kafka], await consumer.committed(kafka), beginnings[kafka])
+            for partition, kafka in partitions.items()
         }
         resets = set_back(stored, states, advice)
         if resets:
@@ -152,7 +166,7 @@ async def reconcile(
             )
             await _commit(consumer, {partitions[partition]: offset for partition, offset in resets.items()}, group)
         return {
-            partition: LogState(state.end, resets.get(partition, state.committed))
+            partition: replace(state, committed=resets.get(partition, state.committed))
             for partition, state in states.items()
         }
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from indexer.errors import IncompatibleGeneration
 from streams.kafka.log_identity import LogState, StoresAheadOfLog, set_back
 from streams.runtime.progress import TopicPartition
 
@@ -30,3 +31,10 @@ def test_where_the_store_keeps_no_position_the_groups_word_is_taken() -> None:
 def test_stores_of_another_cluster_are_not_filled_from_this_one() -> None:
     with pytest.raises(StoresAheadOfLog, match=r"not the cluster they were filled from .* Do this\."):
         set_back({P0: 50}, {P0: LogState(end=50, committed=None)}, ADVICE)
+
+
+def test_where_the_log_no_longer_holds_what_follows_a_rebuild_is_asked_for() -> None:
+    with pytest.raises(IncompatibleGeneration, match=r"end at offset 20 .* begins at 40.*thalweg rebuild"):
+        set_back({P0: 20}, {P0: LogState(end=50, committed=21, beginning=40)}, ADVICE)
+    assert set_back({P0: 39}, {P0: LogState(end=50, committed=40, beginning=40)}, ADVICE) == {}
+    assert set_back({P0: -1}, {P0: LogState(end=50, committed=None, beginning=40)}, ADVICE) == {}
