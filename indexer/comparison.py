@@ -1,6 +1,7 @@
 """Two generations compared, before one takes the other's place."""
 
-from collections.abc import Mapping
+import random
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow.compute as pc
@@ -8,12 +9,19 @@ import pyarrow.compute as pc
 from indexer.generations import Generation
 from indexer.lance_connection import checkout_latest, connect, store_errors
 from indexer.read.graph_snapshots import newest_intact_snapshot
-from indexer.read.lance import stored_positions
-from indexer.read.rows import rows_with
+from indexer.read.lance import LanceReader, LanceSnapshot, stored_positions
+from indexer.read.rows import rows_with, vector_matrix
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, document_rows
-from schemas.generations import GenerationComparison, StoreCounts
+from schemas.generations import GenerationComparison, QuestionComparison, StoreCounts
+from schemas.ids import DocumentKey
 
 NAMED = 20
+SEED = 17
+QUESTIONS = 50
+TOP = 10
+FOUND_CHUNKS = 100  # of which several may be of one document
+LEAST = 0.5
+LEAST_NAMED = 5
 
 
 class _Document(NamedTuple):
@@ -42,6 +50,7 @@ def compare_generations(earlier: Generation, new: Generation) -> GenerationCompa
     Raises TransientStoreError when a store cannot be read.
     """
     before, after = _contents(earlier), _contents(new)
+    shared = [key for key, document in before.documents.items() if document.live and _is_live(after, key)]
     missing = _only_in(before, after)
     unexpected = _only_in(after, before)
     return GenerationComparison(
@@ -51,7 +60,52 @@ def compare_generations(earlier: Generation, new: Generation) -> GenerationCompa
         missing_count=len(missing),
         unexpected=tuple(unexpected[:NAMED]),
         unexpected_count=len(unexpected),
+        questions=compare_questions(earlier, new, sorted(shared)),
     )
+
+
+def compare_questions(earlier: Generation, new: Generation, shared: Sequence[str]) -> QuestionComparison | None:
+    """By the documents that are nearest to the same sample of the `shared` ones. Nothing is encoded: a document's
+    question is its first chunk, with the vector that each generation has of it."""
+    sample = [DocumentKey.parse(key) for key in random.Random(SEED).sample(shared, min(QUESTIONS, len(shared)))]
+    found = [_nearest_documents(LanceReader(connect(each.lance_dir)).snapshot(), sample) for each in (earlier, new)]
+    overlaps = {}
+    for key in sample:
+        before, after = (each.get(key, set()) for each in found)
+        if before or after:
+            overlaps[str(key)] = len(before & after) / max(len(before), len(after))
+    if not overlaps:
+        return None
+    least = sorted((overlap, key) for key, overlap in overlaps.items() if overlap < LEAST)
+    return QuestionComparison(
+        questions=len(overlaps),
+        overlap=round(sum(overlaps.values()) / len(overlaps), 3),
+        least=tuple(key for _, key in least[:LEAST_NAMED]),
+    )
+
+
+def _nearest_documents(snapshot: LanceSnapshot, sample: Sequence[DocumentKey]) -> dict[DocumentKey, set[DocumentKey]]:
+    """For each, the nearest other documents of its collection by its first chunk, at most ten."""
+    rows = [row for row in snapshot.documents(sample) if row.revision is not None and row.chunks]
+    revisions = {str(row.key): row.revision or "" for row in rows}
+    counts = {str(row.key): row.chunks for row in rows}
+    nearest: dict[DocumentKey, set[DocumentKey]] = {}
+    for table in snapshot.rows_of_documents(CHUNKS, ["key", "id", "revision", "ordinal", "vector"], revisions, counts):
+        for name, ordinal, vector in zip(
+            table["key"].to_pylist(), table["ordinal"].to_pylist(), vector_matrix(table), strict=True
+        ):
+            if ordinal == 0:
+                key = DocumentKey.parse(name)
+                chunks = [each.chunk for each in snapshot.nearest(vector, FOUND_CHUNKS, key.collection, None)]
+                chunks.sort(key=lambda chunk: -chunk.score)
+                others = dict.fromkeys(chunk.key for chunk in chunks if chunk.key != key)
+                nearest[key] = set(list(others)[:TOP])
+    return nearest
+
+
+def _is_live(contents: _Contents, key: str) -> bool:
+    document = contents.documents.get(key)
+    return document is not None and document.live
 
 
 def _only_in(here: _Contents, there: _Contents) -> list[str]:

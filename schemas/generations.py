@@ -55,6 +55,16 @@ class StoreCounts(BaseModel):
     statements: int
 
 
+class QuestionComparison(BaseModel):
+    """What the beginnings of a sample of documents, put as questions to the vectors of both, find among the others."""
+
+    model_config = ConfigDict(frozen=True)
+
+    questions: int
+    overlap: float = Field(description="Mean share of the ten nearest documents that both find, from 0 to 1.")
+    least: tuple[str, ...] = Field((), description="At most five documents with the least in common, below half of it.")
+
+
 class GenerationComparison(BaseModel):
     """A generation beside its base, at the positions that it had reached when it was ready."""
 
@@ -66,6 +76,7 @@ class GenerationComparison(BaseModel):
     missing_count: int = 0
     unexpected: tuple[str, ...] = Field((), description="The other way round.")
     unexpected_count: int = 0
+    questions: QuestionComparison | None = Field(None, description="Null where they have too few documents in common.")
 
     @property
     def same_documents(self) -> bool:

@@ -189,6 +189,11 @@ def _lines(generation: Generation) -> Iterator[str]:
         for what in ("missing", "unexpected"):
             if comparison[f"{what}_count"]:
                 yield f"{what:<10} {comparison[f'{what}_count']:,}: {', '.join(comparison[what])}"
+        if (asked := comparison["questions"]) is not None:
+            text = (
+                f"{asked['overlap']:.0%} of the ten nearest documents are the same, for {asked['questions']} questions"
+            )
+            yield f"found      {text}" + (f"; least for {', '.join(asked['least'])}" if asked["least"] else "")
     if generation["problem"]:
         yield generation["problem"]
 

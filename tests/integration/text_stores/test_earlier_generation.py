@@ -89,6 +89,30 @@ def test_documents_are_compared_as_far_as_both_have_read(
     assert compared.earlier.documents == len(before)
 
 
+def test_what_the_same_documents_find_in_both_is_compared(live: Filled, build: Filled) -> None:
+    documents = [document(f"d{number}", f"Text number {number}", offset=number) for number in range(30)]
+    live.fill(documents, 30)
+    build.fill(documents, 30)
+    asked = compare_generations(live.generation, build.generation).questions
+    assert asked is not None
+    assert (asked.questions, asked.overlap, asked.least) == (30, 1.0, ())
+
+
+def test_vectors_of_another_model_find_other_documents(live: Filled, build: Filled) -> None:
+    live.fill([document(f"d{number}", f"Text number {number}", offset=number) for number in range(30)], 30)
+    build.fill([document(f"d{number}", f"Words to number {number}", offset=number) for number in range(30)], 30)
+    asked = compare_generations(live.generation, build.generation).questions
+    assert asked is not None
+    assert 0.1 < asked.overlap < 0.6  # ten of thirty at random
+    assert 1 <= len(asked.least) <= 5
+
+
+def test_nothing_is_asked_where_nothing_is_shared(live: Filled, build: Filled) -> None:
+    live.fill([document("a", "Text", offset=1)], 1)
+    build.fill([document("b", "Text", offset=1)], 1)
+    assert compare_generations(live.generation, build.generation).questions is None
+
+
 def test_what_the_live_generation_refused_too_is_no_news(live: Filled) -> None:
     live.fill([document("a", "x", offset=3)], 5)
     outcomes = EarlierOutcomes(live.generation)
