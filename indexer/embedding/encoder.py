@@ -170,8 +170,9 @@ def load_matching_encoder(settings: EmbeddingSettings, stored: StoredVectors | N
 
 def names_model_of(settings: EmbeddingSettings, stored: StoredVectors) -> bool:
     """Whether the settings name the model of the stored vectors; what it is may still have changed."""
+    model = HashingEncoder.model if settings.provider == "hashing" else settings.model
     return (
-        settings.model == stored.embedding_model
+        model == stored.embedding_model
         and settings.provider in ("auto", stored.embedding_provider)
         and settings.dimension in (None, stored.dimension)
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from indexer.embedding.encoder import PROMPTS_FILE, Encoder, HashingEncoder, load_encoder, text_hash
+from indexer.embedding.encoder import PROMPTS_FILE, Encoder, HashingEncoder, load_encoder, names_model_of, text_hash
 from indexer.embedding.model_files import model_folder
 from indexer.embedding.onnx_encoder import open_bert
 from indexer.errors import IncompatibleGeneration
@@ -48,6 +48,12 @@ class KeptVectors:
     embedding_provider: EmbeddingProvider = "hashing"
     embedding_model = "hashing"
     dimension = 384
+
+
+def test_the_settings_name_the_model_that_was_stored() -> None:
+    assert names_model_of(EmbeddingSettings(provider="hashing"), KeptVectors())  # whatever model it names beside
+    assert not names_model_of(EmbeddingSettings(provider="hashing", dimension=64), KeptVectors())
+    assert not names_model_of(EmbeddingSettings(provider="onnx"), KeptVectors())
 
 
 def test_what_the_stored_vectors_were_made_with_goes_before_what_is_fastest() -> None:
