@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -40,6 +40,7 @@ from query_api.settings import ServiceSettings
 from query_api.sse.replay import ReplayBuffer
 from query_api.sse.stream import SearchStreams
 from schemas.errors import MalformedToken
+from schemas.ids import format_positions
 from schemas.receipts import parse_token
 from schemas.runtime import find_running
 from schemas.search import Mode, SearchRequest
@@ -270,8 +271,25 @@ class Service:
             raise ApiProblem(503, "Stopping", str(error), retry_after_seconds=5) from error
         except NotYetIndexed as error:
             raise ApiProblem(
-                503, "Not yet indexed", str(error), retry_after_seconds=1, members={"reached": error.reached}
+                503,
+                "Not yet indexed",
+                f"{error}{self._beyond_the_log(positions)}",
+                retry_after_seconds=1,
+                members={"reached": error.reached},
             ) from error
+
+    def _beyond_the_log(self, positions: Mapping[int, int]) -> str:
+        """A sentence where the log has no record at a position; empty while that is not known."""
+        ends = self.log_watch.ends(self.topics.documents)
+        beyond = {
+            number: ends[number] for number, offset in positions.items() if offset >= ends.get(number, offset + 1)
+        }
+        if not beyond:
+            return ""
+        return (
+            f" Nothing is written there: the log ends before {format_positions(beyond)}. Look whether the token is of "
+            "another installation, or was mistyped."
+        )
 
     def positions_of(self, token: str) -> dict[int, int]:
         """The positions a token names. Raises ApiProblem 400 for what is no token, 409 for one of another log."""

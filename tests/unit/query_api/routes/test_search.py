@@ -8,6 +8,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from indexer.errors import TransientStoreError
+from query_api.index.follower import Span
+from query_api.index.lag import LagMonitor
 from query_api.retrieval.search_context import SearchFailed
 from tests.support.fakes.service import Running, events, problem
 from tests.support.waiting import eventually
@@ -132,6 +134,18 @@ async def test_a_token_that_is_not_reached_in_time_is_an_honest_503(running: Run
     headers = {"Accept": "text/event-stream"}
     params: dict[str, Any] = {"q": "river", "after": "0:99", "wait_seconds": 0.01}
     assert problem(await running.http.get("/v1/search", params=params, headers=headers))["status"] == 503
+
+
+async def test_a_token_that_the_log_does_not_reach_is_told_from_one_that_is_late(running: Running) -> None:
+    documents = running.service.topics.documents
+    running.service.log_watch = LagMonitor(lambda: None, lambda: {documents: {}})
+    running.service.log_watch.see(documents, {0: Span(0, 50), 1: Span(0, 9)})
+    future = problem(await running.get("/v1/search", q="river", after="0:99,1:8", wait_seconds=0.01))
+    assert "Nothing is written there: the log ends before 0:50. Look" in future["detail"]
+    assert (
+        "Nothing is written"
+        not in problem(await running.get("/v1/search", q="river", after="0:49", wait_seconds=0.01))["detail"]
+    )
 
 
 async def test_a_search_that_waits_when_the_service_is_stopped_is_a_503_that_says_so(running: Running) -> None:
