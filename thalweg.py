@@ -51,7 +51,10 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Shown for every command."""
+    """Runs before every command."""
+    from indexer.runtime.logs import log_to_stderr  # not for `--help` and `--version`
+
+    log_to_stderr()
 
 
 def main() -> None:

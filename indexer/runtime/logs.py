@@ -1,4 +1,4 @@
-"""Logging configuration: one line an event, readable on a terminal, JSON elsewhere."""
+"""Logging configuration: of long-running processes, a line an event, readable or JSON; of commands, warnings alone."""
 
 import logging
 import sys
@@ -48,6 +48,21 @@ def configure_logging(level: str = "INFO", *, chatty: Mapping[str, int]) -> None
     logging.captureWarnings(True)
     threading.excepthook = _log_end_of_thread
     sys.unraisablehook = _log_unraisable
+
+
+def log_to_stderr() -> None:
+    """For commands, whose standard output is their answer: log warnings and failures to standard error, a line each."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            ),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+    )
 
 
 def _log_end_of_thread(ended: threading.ExceptHookArgs) -> None:

@@ -105,3 +105,27 @@ def test_whatever_is_said_is_one_json_object_a_line_where_it_is_no_terminal() ->
     assert (events[4]["thread"], "ZeroDivisionError" in events[4]["exception"]) == ("failing", True)
     assert "in a destructor" in events[5]["exception"]
     assert all(event["level"] and event["timestamp"] for event in events)
+
+
+A_COMMAND = """
+import sys
+import structlog
+import thalweg
+
+@thalweg.app.command()
+def answer():
+    structlog.get_logger("ours").info("all goes well")
+    structlog.get_logger("ours").warning("a batch is skipped", partition=1)
+    print("{}")
+
+sys.argv[1:] = ["answer"]
+thalweg.main()
+"""
+
+
+def test_a_command_logs_to_standard_error_and_only_its_answer_is_on_standard_output() -> None:
+    done = subprocess.run([sys.executable, "-c", A_COMMAND], capture_output=True, text=True, check=True)
+    assert done.stdout == "{}\n"
+    [line] = done.stderr.splitlines()
+    assert "a batch is skipped" in line
+    assert "partition=1" in line
