@@ -49,6 +49,17 @@ class LogConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka is not ty
         await _start(super(), self._connection)
         GuardedFetcher.guard(self, self._skip)
 
+    async def stop(self) -> None:
+        """Aborts its connections: it has nothing more to send (partitions are assigned to it, so it has no group to
+        leave), and TLS ends in order only after the answer in flight, with uvloop after 30 s
+        (https://github.com/MagicStack/uvloop/issues/471)."""
+        if self._fetcher is not None:
+            await self._fetcher.close()  # or it takes the end for a fault
+        for connection in self._client._conns.values():  # noqa: SLF001 -- aiokafka only ends them in order
+            if connection._writer is not None:  # noqa: SLF001
+                connection._writer.transport.abort()  # noqa: SLF001
+        await super().stop()
+
     async def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
         """The offset after the last record, also of an open transaction."""
         fetcher = copy.copy(self._fetcher)

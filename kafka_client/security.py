@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from aiokafka.abc import AbstractTokenProvider as AsyncTokenProvider
-from aiokafka.conn import create_conn
+from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import (
     AuthenticationFailedError,
     AuthenticationMethodNotSupported,
@@ -24,6 +24,7 @@ from schemas.errors import NoAccess, Unreachable, WrongSetting
 from schemas.settings import KafkaConnection
 
 PROBE_SECONDS = 10.0
+CLOSE_SECONDS = 1.0
 TOKEN_SECONDS = 10.0
 _TOKEN_REUSE = 0.8  # of its lifetime
 _DEFAULT_LIFETIME_SECONDS = 300.0
@@ -207,11 +208,13 @@ async def _probe(connection: KafkaConnection, seconds: float = PROBE_SECONDS) ->
         host, _, port = server.rpartition(":")
         try:
             async with asyncio.timeout(seconds):
-                client = await create_conn(host.strip("[]"), int(port), **options)
+                client = AIOKafkaConnection(host.strip("[]"), int(port), **options)
                 try:
+                    await client.connect()
                     await client.send(MetadataRequest([]))
                 finally:
-                    await client.close()  # TLS takes leave of the broker, which the end of a loop would cut off
+                    if client._protocol is not None:  # noqa: SLF001 -- it was connected, though perhaps not let in
+                        await asyncio.wait([client.close()], timeout=CLOSE_SECONDS)  # or its loop ends before it
         except TokenEndpointAway as error:
             reason = f"{error}."
         except _AUTHENTICATION_ERRORS as error:
