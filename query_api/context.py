@@ -16,6 +16,7 @@ from indexer.generations import Manifest
 from indexer.runtime.resources import trim_memory_periodically
 from kafka_client.skipped_batches import SkippedBatches
 from query_api.admission import SearchAdmission
+from query_api.canary import Canary
 from query_api.circuit_breaker import RESET_SECONDS
 from query_api.dead_letters.reader import DeadLetterReader
 from query_api.dead_letters.recent import RecentDeadLetters
@@ -73,6 +74,7 @@ class Service:
     log_identity: LogIdentity
     unreadable: UnreadableBatchMonitor
     worker_watch: WorkerMonitor
+    canary: Canary
     dead_letters: DeadLetterReader
     recent_dead_letters: RecentDeadLetters
     writer: LogWriter
@@ -126,6 +128,7 @@ class Service:
         reranker = ServedReranker(settings.reranker) if settings.reranker.configured else None
         engine = engine or SearchEngine(block.budgets, reranker)
         log_watch = LagMonitor(locate_broker, snapshots.applied)
+        worker_watch, writer = WorkerMonitor(settings.storage.data_dir), log_writer()
         dead_letters = DeadLetterReader(locate_broker, topics.dead_letters)
         provenance_writer = log_writer("gzip")
         provenance = ProvenanceQueue(
@@ -160,10 +163,11 @@ class Service:
                 TopicPartition(topics.curation, 0),
                 skipped,
             ),
-            worker_watch=WorkerMonitor(settings.storage.data_dir),
+            worker_watch=worker_watch,
+            canary=Canary(topics.documents, writer, snapshots, log_watch, worker_watch, block.canary_seconds),
             dead_letters=dead_letters,
             recent_dead_letters=RecentDeadLetters(locate_broker, topics.dead_letters),
-            writer=log_writer(),
+            writer=writer,
             provenance=provenance,
             admission=SearchAdmission(
                 max(block.search_threads, SEARCHES_A_PROCESS * search_process_count(block.search_processes)),
@@ -193,6 +197,7 @@ class Service:
             "worker watch": self.worker_watch.run(),
             "dead letter count": self.recent_dead_letters.run(),
             "unreadable batches": self.unreadable.run(),
+            "canary": self.canary.run(),
             "provenance": self.provenance.run(),
             "model": self.model.run(),
             "re-ranker": self._load_reranker(),

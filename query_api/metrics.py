@@ -41,7 +41,8 @@ class ServiceMetrics:
         )
         self.index_freshness = Histogram(
             "thalweg_index_freshness_seconds",
-            "From when a document or a deletion was produced until searches here showed it, measured on every one.",
+            "From when a document or a deletion was produced until searches here showed it, measured on every one; in "
+            "quiet times on a canary, a deletion of what never was.",
             buckets=FRESHNESS_BUCKETS,
             registry=self.registry,
         )

@@ -131,6 +131,12 @@ class ServiceBlock(BaseModel):
     refresh_seconds: float = Field(
         2.0, gt=0, le=60, description="How often the stores are looked at when no receipt announces a change."
     )
+    canary_seconds: float = Field(
+        60.0,
+        ge=0,
+        description="After so many seconds without a record, a canary goes through the whole pipeline, a deletion of "
+        "what never was, so that freshness is known in quiet times too. 0 turns it off.",
+    )
     max_lag_seconds: float | None = Field(
         None,
         gt=0,

@@ -300,6 +300,14 @@ class WorkerStatus(BaseModel):
     metrics_url: str | None = Field(None, description="Where its metrics are.")
 
 
+class Freshness(BaseModel):
+    """How long the newest record that was measured took from its produce time until searches showed it; in quiet times
+    that is a canary."""
+
+    seconds: float
+    measured_seconds_ago: float
+
+
 class ServiceStatus(BaseModel):
     """The state of the service, for people and for `thalweg status`."""
 
@@ -317,6 +325,10 @@ class ServiceStatus(BaseModel):
         description="How long the oldest record not yet searchable has waited: by its own time, and where the service "
         "saw it come, not more or less than that allows."
     )
+    lag_known_seconds_ago: float | None = Field(
+        None, description="Since Kafka last said what its log holds; null where it has not yet. Lag is unknown since."
+    )
+    freshness: Freshness | None = Field(None, description="Null until a record was measured.")
     worker: WorkerStatus
     dead_letters_last_day: int | None = Field(description="Null while Kafka is away.")
     dead_letters_by_reason: dict[str, int] | None = Field(

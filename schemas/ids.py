@@ -12,6 +12,7 @@ from schemas.errors import MalformedEvent, MalformedToken
 
 MAX_COLLECTION_CHARACTERS = 128
 MAX_DOCUMENT_ID_BYTES = 2048
+CANARY_COLLECTION = "thalweg.canary"  # of deletions of what never was, by which freshness is measured in quiet times
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _REFERENCE = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});")

@@ -19,6 +19,7 @@ from indexer.runtime.resources import trim_memory_periodically
 from indexer.schema import StoredPosition
 from indexer.write.kuzu import GraphWriter
 from indexer.write.lance import LanceWriter
+from kafka_client.partitioner import murmur2_partition
 from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.sync_clients import answers_metadata
 from schemas.errors import InUse, Unreachable
@@ -41,7 +42,7 @@ from streams.indexing.relink import GraphTopic, Relinker
 from streams.kafka.log_identity import reconcile, topics_of_generation
 from streams.kafka.partition_reader import AWAY, PartitionReader, SettingsTopic
 from streams.kafka.producer import ConfirmedProducer
-from streams.kafka.topics import TopicReport, murmur2_partition, watch_partitions
+from streams.kafka.topics import TopicReport, watch_partitions
 from streams.metrics import WorkerMetrics
 from streams.runtime.health import Health, HealthServer, Heartbeat
 from streams.runtime.maintenance import maintain_tables, record_checksums

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from lancedb import DBConnection
 from lancedb.expr import col, lit
 from lancedb.query import LanceVectorQueryBuilder
@@ -46,7 +47,7 @@ from indexer.schema import (
     decompress_body,
     document_rows,
 )
-from schemas.ids import DocumentKey
+from schemas.ids import CANARY_COLLECTION, DocumentKey
 from schemas.provenance import Retrieval, decode_retrieval
 
 INDEX_TABLES = (POSITIONS, DOCUMENTS, PASSAGES, CHUNKS)
@@ -183,15 +184,16 @@ class LanceSnapshot:
         return [pair for table in tables for pair in zip(chunk_rows(table), vector_matrix(table), strict=True)]
 
     def counts(self) -> dict[str, int]:
-        """Rows by table: live `documents`, `deleted` ones, `passages` and `chunks` (for moments with stale ones), and
-        `misplaced` documents: live ones of which a tombstone has to reach more than one partition."""
+        """Rows by table: live `documents`, `deleted` ones (not canaries), `passages` and `chunks` (for moments with
+        stale ones), and `misplaced` documents: live ones of which a tombstone has to reach more than one partition."""
         with read_errors(DOCUMENTS):
             documents = self._tables[DOCUMENTS]
             has_elsewhere = "elsewhere" in documents.schema.names  # not in tables that no newer worker has opened yet
-            deleted = documents.search().where(col("live") == lit(False)).select(["partition"]).to_arrow().num_rows
+            dead = documents.search().where(col("live") == lit(False)).select(["collection"]).to_arrow()
+            canaries = pc.sum(pc.equal(dead["collection"], CANARY_COLLECTION)).as_py() or 0
             return {
-                "documents": documents.count_rows() - deleted,
-                "deleted": deleted,
+                "documents": documents.count_rows() - dead.num_rows,
+                "deleted": dead.num_rows - canaries,
                 "passages": self._tables[PASSAGES].count_rows(),
                 "chunks": self._tables[CHUNKS].count_rows(),
                 "misplaced": documents.count_rows("live AND elsewhere IS NOT NULL") if has_elsewhere else 0,

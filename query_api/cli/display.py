@@ -111,6 +111,9 @@ def show_status(console: Console, status: JSONObject) -> None:
     table.add_row("generation", status["generation"] or "none yet")
     table.add_row("worker", escape(worker_text(status["worker"])))
     table.add_row("lag", lag_text(status))
+    if fresh := status.get("freshness"):
+        ago = fresh["measured_seconds_ago"]
+        table.add_row("fresh", f"searchable {fresh['seconds']:.2f} s after it was written, measured {ago:,.0f} s ago")
     table.add_row("searchable up to", status["positions"] or "nothing yet")
     if status["graph_position"] is not None:
         table.add_row("graph", f"position {status['graph_position']}, snapshot at {status['graph_base_position']}")
@@ -255,7 +258,8 @@ def worker_text(worker: JSONObject) -> str:
 def lag_text(status: JSONObject) -> str:
     records = status["lag_records"]
     if records is None:
-        return "unknown"
+        known = status.get("lag_known_seconds_ago")
+        return "unknown" if known is None else f"unknown: Kafka last answered {known:,.0f} s ago"
     if records == 0:
         return "none"
     return f"{records:,} records, the oldest for {status['lag_seconds']:.1f} s"

@@ -72,6 +72,7 @@ class IndexFreshness:
     """
 
     def __init__(self, observe: Callable[[float], None], now_seconds: Callable[[], float] = time.time) -> None:
+        self.newest: tuple[float, float] | None = None  # seconds, and when they were measured
         self._observe = observe
         self._now_seconds = now_seconds
         self._snapshots: deque[tuple[float, Mapping[int, int]]] = deque(maxlen=MAX_SNAPSHOTS)
@@ -104,7 +105,9 @@ class IndexFreshness:
         if first == len(self._snapshots):
             return False
         if first:
-            self._observe(max(0.0, self._snapshots[first][0] - receipt.produced_at_ms / 1000))
+            shown_at = self._snapshots[first][0]
+            self.newest = max(0.0, shown_at - receipt.produced_at_ms / 1000), shown_at
+            self._observe(self.newest[0])
         return True
 
 

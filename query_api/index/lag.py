@@ -132,6 +132,7 @@ class LagMonitor:
     ) -> None:
         self.problem: str | None = "not asked yet"
         self.missing: str | None = None
+        self.answered_at: float | None = None
         self._locate_broker = locate_broker
         self._applied = applied
         self._clock = clock
@@ -153,6 +154,11 @@ class LagMonitor:
     @property
     def reachable(self) -> bool:
         return self.problem is None
+
+    @property
+    def seconds_since_answer(self) -> float | None:
+        """None where Kafka has not answered yet."""
+        return None if self.answered_at is None else self._clock() - self.answered_at
 
     async def run(self) -> None:
         while True:
@@ -194,7 +200,7 @@ class LagMonitor:
         places = [TopicPartition(topic, partition) for topic, seen in spans.items() for partition in seen]
         if places:
             self.see_watermarks(spans, await consumer.high_watermarks(places))
-        self.problem = None
+        self.problem, self.answered_at = None, self._clock()
 
     async def _oldest(
         self, consumer: Any, spans: Mapping[str, Mapping[int, Span]], applied: Mapping[str, Mapping[int, int]]

@@ -87,12 +87,12 @@ class SnapshotManager:
         self._metrics = metrics
         self._skip = skip
         self._prepare = prepare
-        self._index_freshness = IndexFreshness(metrics.index_freshness.observe)
+        self.freshness = IndexFreshness(metrics.index_freshness.observe)
         self._topics = TopicNames(settings.kafka.topic_prefix)
         self.damage = IntegrityMonitor(stores, lambda: None if self.served is None else self.served.generation)
         self._threads = ThreadPoolExecutor(3, thread_name_prefix="snapshot")
         self._checked_at = time.monotonic()
-        self._receipt_at = 0.0
+        self.receipt_at = 0.0
         self._news = asyncio.Event()
         self._swapped = asyncio.Event()
         self._linking = LinkingChoices(self._topics.curation, locate_broker, self._publish_again, skip)
@@ -242,7 +242,7 @@ class SnapshotManager:
                 await self._prepare(before.generation.name, served.manifest)
             await self._until_as_new(served)
         self.served = served
-        self._index_freshness.reset()
+        self.freshness.reset()
         self._publish(served)
         self.problem = None
         log.info("serving generation", generation=generation.name, graph_position=served.graph.view.position)
@@ -264,7 +264,7 @@ class SnapshotManager:
         if served is not self.served:
             return
         self.current = replace(served.snapshot(), linking=self._linking.by_collection)
-        self._index_freshness.add_snapshot(self.current.reached)
+        self.freshness.add_snapshot(self.current.reached)
         self._wake()
 
     def _publish_again(self) -> None:
@@ -281,7 +281,7 @@ class SnapshotManager:
         seconds = self._refresh_seconds
         if self._waiters:
             seconds = min(seconds, WAITED_FOR_REFRESH_SECONDS)
-        receipts_are_new = time.monotonic() - self._receipt_at < CATCH_UP_SECONDS
+        receipts_are_new = time.monotonic() - self.receipt_at < CATCH_UP_SECONDS
         if receipts_are_new and self.current and not covers(self.current, self.receipts.reached, graph=False):
             seconds = min(seconds, CATCH_UP_REFRESH_SECONDS)
         with suppress(TimeoutError):
@@ -299,8 +299,8 @@ class SnapshotManager:
                 continue
             if self.served is None or receipt.generation == self.served.generation.name:
                 self.receipts.add(receipt)
-                self._index_freshness.add_receipt(receipt)
-        self._receipt_at = time.monotonic()
+                self.freshness.add_receipt(receipt)
+        self.receipt_at = time.monotonic()
         self._news.set()
         self._notify()
 

@@ -1,5 +1,6 @@
 """`/livez`, `/readyz`, `/metrics`, `/v1/status`, `/v1/cache`: the state of the service."""
 
+import time
 from dataclasses import asdict
 
 import psutil
@@ -8,6 +9,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from query_api.context import Service
 from query_api.health import readiness
+from query_api.index.document_status import IndexFreshness
 from query_api.index.lag import Lag
 from query_api.index.manager import reached_token
 from query_api.metrics import CONTENT_TYPE
@@ -15,6 +17,7 @@ from query_api.routes.parameters import ServiceOf
 from schemas.api import (
     CacheCleared,
     CacheStatistics,
+    Freshness,
     OpenTransaction,
     PartitionLag,
     Readiness,
@@ -82,7 +85,9 @@ async def status(service: ServiceOf) -> ServiceStatus:
         graph_base_position=served.graph.base_position if served else None,
         lag=lag,
         lag_records=sum(each.records for each in searchable.values()) if known else None,
-        lag_seconds=round(max(each.seconds for each in searchable.values()), 3) if known else None,
+        lag_seconds=_rounded(max(each.seconds for each in searchable.values()) if known else None),
+        lag_known_seconds_ago=_rounded(service.log_watch.seconds_since_answer),
+        freshness=_freshness(service.snapshots.freshness),
         worker=service.worker_watch.status(),
         dead_letters_last_day=service.recent_dead_letters.count,
         dead_letters_by_reason=service.recent_dead_letters.reasons,
@@ -114,6 +119,17 @@ async def status(service: ServiceOf) -> ServiceStatus:
     )
 
 
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 3)
+
+
+def _freshness(measured: IndexFreshness) -> Freshness | None:
+    if measured.newest is None:
+        return None
+    seconds, at = measured.newest
+    return Freshness(seconds=round(seconds, 3), measured_seconds_ago=round(max(0.0, time.time() - at), 1))
+
+
 def _partitions(service: Service, topic: str, reached: dict[int, int], lags: dict[int, Lag]) -> list[PartitionLag]:
     ends = service.log_watch.ends(topic)
     partitions = []
@@ -126,7 +142,7 @@ def _partitions(service: Service, topic: str, reached: dict[int, int], lags: dic
                 reached=reached.get(partition, -1),
                 end=ends.get(partition),
                 records=lag.records if lag else None,
-                seconds=round(lag.seconds, 3) if lag else None,
+                seconds=_rounded(lag.seconds if lag else None),
             )
         )
     return partitions

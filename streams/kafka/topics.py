@@ -7,12 +7,10 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal, TypeVar
 
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, TopicAlreadyExistsError, for_code
-from kafka.partitioner.default import murmur2
 
 from kafka_client.security import require_answer
 from kafka_client.sync_clients import AdminClient, id_of
@@ -202,22 +200,10 @@ def differences_of(spec: TopicSpec, partitions: int, config: Mapping[str, str]) 
 
 
 LOOK_SECONDS = 10.0
-_REMEMBERED_KEYS = 4_096
 
 
 class PartitionsAdded(RestartNeeded):
     """The documents topic has more partitions than when the worker started: it follows them from its next start on."""
-
-
-def murmur2_partition(partitions: int) -> Callable[[bytes], int]:
-    """The partition of each key in a topic of so many: murmur2 without its sign, modulo the number, as the Java client,
-    kafka-python and aiokafka have it by default."""
-
-    @lru_cache(_REMEMBERED_KEYS)
-    def partition_of(key: bytes) -> int:
-        return int(murmur2(key) & 0x7FFFFFFF) % partitions
-
-    return partition_of
 
 
 async def watch_partitions(connection: KafkaConnection, topic: str, partitions: int) -> None:

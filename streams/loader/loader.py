@@ -12,13 +12,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
+from kafka_client.partitioner import murmur2_partition
 from schemas.errors import Failure, MalformedEvent, Unreachable, WrongSetting
 from schemas.ids import DocumentKey
 from schemas.runtime import find_running
 from schemas.settings import KafkaConnection
 from schemas.terminal import plain
 from schemas.topics import TopicNames, TopicSpec
-from streams.kafka.topics import inspect_topics, murmur2_partition
+from streams.kafka.topics import inspect_topics
 from streams.loader.publishing import ABSENT, Followed, Published, follow, open_producer, open_receipts, publish
 from streams.loader.sources import (
     Record,

@@ -32,6 +32,7 @@ from tests.support.processes.secured_kafka import (
     SecuredBroker,
     secured_broker,
 )
+from tests.support.waiting import wait_until
 
 SECRETS = (PASSWORD, CLIENT_SECRET, KEY_PASSWORD)
 
@@ -157,7 +158,13 @@ def test_everything_runs_on_a_cluster_with_tls_and_a_password(broker: SecuredBro
     secured = environment(broker.passwords())
     document = tmp_path / "bees.md"
     document.write_text("# Bees\n\nThe waggle dance tells the hive where flowers are.")
-    with installation(tmp_path / "data", THALWEG_EMBEDDING__PROVIDER="hashing", **secured) as thalweg:
+    settings = {"THALWEG_EMBEDDING__PROVIDER": "hashing", "THALWEG_SERVICE__CANARY_SECONDS": "2"}
+    with installation(tmp_path / "data", **settings, **secured) as thalweg:
+        wait_until(
+            lambda: thalweg.run_json("status")["freshness"], "freshness to be measured before there is a document", 60
+        )
+        assert set(thalweg.run_json("status")["counts"].values()) == {0}
+        assert thalweg.run_json("collections", "list") == {"collections": [], "notes": []}
         loaded = thalweg.run_json("load", str(document))
         assert loaded["outcomes"] == {"indexed": 1}
         found = thalweg.search(q="waggle dance", after=loaded["token"], wait_seconds=60)

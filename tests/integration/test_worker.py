@@ -7,11 +7,11 @@ from indexer.read.graph_snapshots import latest_snapshot, read_graph
 from indexer.read.graph_tables import GraphTables
 from indexer.schema import DocumentRow
 from indexer.verify import verify_when_complete
+from kafka_client.partitioner import murmur2_partition
 from query_api.index.text.snapshot import TextReader
 from schemas.graph_delta import decode_contribution
 from schemas.ids import DocumentKey
 from schemas.provenance import Retrieval, encode_retrieval
-from streams.kafka.topics import murmur2_partition
 from tests.support.processes.worker import PARTITIONS, WorkerProcess, client, partition_of
 from tests.support.waiting import wait_until
 

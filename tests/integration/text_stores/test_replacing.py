@@ -12,7 +12,7 @@ from indexer.write.lance import LanceWriter
 from indexer.write.lance_rows import IndexedRows
 from query_api.index.text.segments import Scope
 from query_api.index.text.snapshot import TextReader
-from schemas.ids import DocumentKey
+from schemas.ids import CANARY_COLLECTION, DocumentKey
 from schemas.provenance import Retrieval, RetrievedHit
 from tests.support.fixtures.text_rows import (
     DIMENSION,
@@ -66,6 +66,12 @@ def test_partitions_that_a_tombstone_has_to_reach_are_remembered(generation: Gen
     assert snapshot.partitions_of(DocumentKey("default", "b")) == {0}
     assert snapshot.partitions_of(DocumentKey("default", "unknown")) == set()
     assert snapshot.counts()["misplaced"] == 1
+
+
+def test_canaries_are_not_among_the_deleted(generation: Generation, writer: LanceWriter) -> None:
+    writer.replace([document("a", "One"), tombstone("b"), tombstone("0", CANARY_COLLECTION)])
+    counts = TextReader.open(generation).snapshot().counts()
+    assert (counts["documents"], counts["deleted"]) == (1, 1)
 
 
 def test_a_whole_story_leaves_its_last_state_also_when_every_batch_is_applied_twice(

@@ -9,6 +9,7 @@ from rich.console import Console
 from query_api.cli.display import (
     SNIPPET_CHARACTERS,
     PlainConsole,
+    lag_text,
     period_text,
     show_collections,
     show_dead_letters,
@@ -151,3 +152,16 @@ def test_a_dead_letter_tells_the_size_of_what_was_sent(content_bytes: int | None
 )
 def test_the_worker_in_a_few_words(worker: dict[str, Any], text: str) -> None:
     assert worker_text({"heard_seconds_ago": 42.1, "waiting_for": {}, "crashes_in_ten_minutes": 0} | worker) == text
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        ({"lag_records": 0, "lag_seconds": 0.0}, "none"),
+        ({"lag_records": 1_200, "lag_seconds": 3.21}, "1,200 records, the oldest for 3.2 s"),
+        ({"lag_records": None, "lag_known_seconds_ago": 42.3}, "unknown: Kafka last answered 42 s ago"),
+        ({"lag_records": None, "lag_known_seconds_ago": None}, "unknown"),
+    ],
+)
+def test_lag_known_unknown_and_since_when(status: dict[str, Any], text: str) -> None:
+    assert lag_text(status) == text

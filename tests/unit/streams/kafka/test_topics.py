@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.partitioner.default import DefaultPartitioner as KafkaPythonPartitioner
 
-from streams.kafka.topics import murmur2_partition
+from kafka_client.partitioner import murmur2_partition
 
 
 @given(st.binary(max_size=200), st.integers(1, 64))

@@ -1,0 +1,85 @@
+"""The canary: in quiet times a record now and then through the whole pipeline, so that how fresh searches are is known
+before somebody waits for it."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from itertools import count
+
+import structlog
+
+from kafka_client.partitioner import murmur2_partition
+from query_api.index.lag import LagMonitor
+from query_api.index.manager import SnapshotManager, covers
+from query_api.index.worker_state import WorkerMonitor
+from query_api.ingest.producer import LogWriter, NotConfirmed, OutgoingRecord
+from schemas.ids import CANARY_COLLECTION, DocumentKey
+
+log = structlog.get_logger(__name__)
+
+
+class Canary:
+    """Deletes, in each partition, a document that never was.
+
+    Such a tombstone takes the way of every record, through the log, both stores and their readers, and leaves nothing
+    that a search, a list or a count shows; freshness is measured on it as on any other. None is sent while records
+    come, while no worker runs, or before the last one was shown.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        writer: LogWriter,
+        snapshots: SnapshotManager,
+        log_watch: LagMonitor,
+        worker_watch: WorkerMonitor,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """One round after each quiet `seconds`; never with 0."""
+        self._topic = topic
+        self._writer = writer
+        self._snapshots = snapshots
+        self._log_watch = log_watch
+        self._worker_watch = worker_watch
+        self._seconds = seconds
+        self._clock = clock
+        self._sent: dict[int, int] = {}
+
+    async def run(self) -> None:
+        while self._seconds:
+            await asyncio.sleep(self._seconds)
+            if self.is_due():
+                await self.send()
+
+    def is_due(self) -> bool:
+        """Whether it would measure something that nobody else measures just now."""
+        current = self._snapshots.current
+        is_quiet = self._clock() - self._snapshots.receipt_at >= self._seconds
+        is_shown = current is not None and covers(current, self._sent, graph=True)
+        return is_quiet and is_shown and self._worker_watch.status().state == "running"
+
+    async def send(self) -> None:
+        """One record into each partition, where Kafka takes them."""
+        partitions = self._log_watch.partition_count(self._topic)
+        if partitions is None:
+            return
+        records = [OutgoingRecord(str(key).encode(), None) for key in canary_keys(partitions)]
+        try:
+            positions = await self._writer.publish(self._topic, records)
+        except NotConfirmed as error:
+            log.debug("no canary sent", error=str(error))
+            return
+        self._sent = dict(positions)
+
+
+def canary_keys(partitions: int) -> list[DocumentKey]:
+    """One for each partition: the first of `0`, `1`, … that belongs to it."""
+    partition_of = murmur2_partition(partitions)
+    found: dict[int, DocumentKey] = {}
+    for number in count():
+        key = DocumentKey(CANARY_COLLECTION, str(number))
+        found.setdefault(partition_of(str(key).encode()), key)
+        if len(found) == partitions:
+            break
+    return [found[partition] for partition in sorted(found)]
