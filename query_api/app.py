@@ -10,6 +10,7 @@ from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
+from query_api.backups import Backups
 from query_api.circuit_breaker import RESET_SECONDS
 from query_api.context import Service
 from query_api.encoder import LoadEncoder, load_encoder
@@ -20,6 +21,7 @@ from query_api.middleware import OPEN_PATHS, SAFE_METHODS, AuthMiddleware, BodyS
 from query_api.retrieval.pipeline import SearchEngine
 from query_api.routes import (
     analytics,
+    backups,
     collections,
     dead_letters,
     document_writes,
@@ -67,11 +69,13 @@ def create_app(
         app.state.service = service
         app.state.evaluations = evaluations.create_evaluations(service)
         app.state.redrives = redrive.create_redrives(service)
+        app.state.backups = Backups(settings.storage.data_dir)
         try:
             yield
         finally:
             await app.state.evaluations.stop()
             await app.state.redrives.stop()
+            await app.state.backups.stop()
             await service.aclose()
 
     app = FastAPIOffline(
@@ -104,6 +108,7 @@ def create_app(
         redrive,
         dead_letters,
         generations,
+        backups,
         operations,
         evaluations,
         retrievals,

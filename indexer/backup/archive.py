@@ -74,11 +74,13 @@ class _Format(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Backup:
-    """A backup that is being read: its manifest, and its files in their order, each to be read before the next."""
+    """A backup that is being read: its manifest, and its files in their order, each to be read before the next.
+    `finish` reads to where the file says that it ends."""
 
     source: Path
     manifest: BackupManifest
     files: Iterator[tuple[str, IO[bytes]]]
+    finish: Callable[[], None]
 
 
 def write_backup(root: Path, manifest: BackupManifest, target: Path, advance: Advance) -> None:
@@ -127,13 +129,13 @@ def require_target(target: Path) -> None:
 def open_backup(source: Path) -> Iterator[Backup]:
     """Raises WrongSetting where there is no backup or only one of a newer version, DamagedStore for one that is cut or
     damaged, also while its files are read."""
-    with _read_errors(source), _opened_for_reading(source) as members:
+    with _read_errors(source), _opened_for_reading(source) as (members, finish):
         first = next(members, None)
         if first is None or first[0] != MANIFEST:
             raise WrongSetting(
                 f"{source} is no backup, or one that was not finished: {MANIFEST} is not what it begins with."
             )
-        yield Backup(source, _manifest(source, first[1].read(MANIFEST_BYTES)), members)
+        yield Backup(source, _manifest(source, first[1].read(MANIFEST_BYTES)), members, finish)
 
 
 def copy_files(backup: Backup, root: Path | None, advance: Advance) -> None:
@@ -159,6 +161,7 @@ def copy_files(backup: Backup, root: Path | None, advance: Advance) -> None:
                     shutil.copyfileobj(hashed, copy, COPY_BYTES)
             if hashed.checksum() != file.checksum:
                 damaged.append(f"{name} does not match its checksum")
+        backup.finish()
     damaged += [f"{name} is missing" for name in missing]
     if damaged:
         more = f"; and {len(damaged) - SHOWN} more" if len(damaged) > SHOWN else ""
@@ -243,10 +246,10 @@ def _opened_for_writing(target: Path, part: Path) -> Iterator[Callable[[str, int
 
 
 @contextmanager
-def _opened_for_reading(source: Path) -> Iterator[Iterator[tuple[str, IO[bytes]]]]:
-    """The files by name, the manifest first."""
+def _opened_for_reading(source: Path) -> Iterator[tuple[Iterator[tuple[str, IO[bytes]]], Callable[[], None]]]:
+    """The files by name, the manifest first; and what reads to the end of an archive."""
     if source.is_dir():
-        yield _files_of_folder(source)
+        yield _files_of_folder(source), lambda: None
         return
     if not source.exists():
         raise WrongSetting(f"There is no backup {source}.")
@@ -255,10 +258,13 @@ def _opened_for_reading(source: Path) -> Iterator[Iterator[tuple[str, IO[bytes]]
     if source.name.endswith(".tar") and source.stat().st_size % tarfile.RECORDSIZE:
         raise _damaged(source, "it ends too early")
     with pa.input_stream(str(source), compression=_compression(source)) as stream:
+
+        def finish() -> None:
+            while stream.read(COPY_BYTES):  # to where the compressed stream says that it ends
+                pass
+
         with tarfile.open(fileobj=stream, mode="r|") as archive:
-            yield _files_of_archive(archive)
-        while stream.read(COPY_BYTES):  # to where the compressed stream says that it ends
-            pass
+            yield _files_of_archive(archive), finish
 
 
 def _files_of_folder(source: Path) -> Iterator[tuple[str, IO[bytes]]]:

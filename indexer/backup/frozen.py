@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from indexer.backup.archive import FORMAT, BackupFile, BackupManifest
 from indexer.errors import TransientStoreError
 from indexer.generations import Generation, read_manifest, replace_file
@@ -28,9 +30,10 @@ from indexer.lance_connection import connect, read_errors, store_errors
 from indexer.read.graph_snapshots import newest_intact_snapshot
 from indexer.read.lance import LanceReader, LanceSnapshot
 from indexer.schema import DOCUMENTS, FEEDBACK, RETRIEVALS
-from schemas.errors import Failure
+from schemas.errors import Failure, InUse
 
 HELD = ".backup"
+LOCK = "backup.lock"
 ATTEMPTS = 10
 RETRY_SECONDS = 0.2
 
@@ -51,16 +54,22 @@ class FrozenGeneration:
 def frozen(live: Generation) -> Iterator[FrozenGeneration]:
     """Held until the end of the block. One at a time in a data directory.
 
-    Raises TransientStoreError where its files were removed again and again while they were linked, DamagedStore for a
-    table that cannot be read, Failure before the worker has made the tables.
+    Raises InUse while another one is, TransientStoreError where its files were removed again and again while they were
+    linked, DamagedStore for a table that cannot be read, Failure before the worker has made the tables.
     """
     if not (live.lance_dir / f"{DOCUMENTS}{SUFFIX}").is_dir():  # made last
         raise Failure(f"There is nothing in generation {live.name} yet: the worker makes its tables when it starts.")
     root = live.data_dir / HELD
+    lock = FileLock(live.data_dir / LOCK, mode=0o600)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise InUse(f"Another backup of {live.data_dir} is being written: wait for it.") from error
     try:
         yield _freeze(live, root)
     finally:
         shutil.rmtree(root, ignore_errors=True)
+        lock.release()
 
 
 def _freeze(live: Generation, root: Path) -> FrozenGeneration:

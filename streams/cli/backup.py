@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-BACKUP_LOCK = "backup.lock"
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Verify = Annotated[bool, typer.Option("--verify", help="Only check the backup that is there: every checksum.")]
 
@@ -48,7 +47,6 @@ def backup(
     from indexer.errors import TransientStoreError
     from indexer.generations import current_generation
     from streams.loader.loader import settings_for
-    from streams.supervisor.data_directory import locked
 
     began = time.monotonic()
     destination = destination.absolute()
@@ -59,7 +57,7 @@ def backup(
         raise Failure(f"There are no stores in {folder} yet: start a worker on it with 'thalweg up'.")
     os.umask(0o077)
     try:
-        with locked(folder, BACKUP_LOCK, "backup"), frozen(generation) as held:
+        with frozen(generation) as held:
             with _bar("backed up", held.manifest.bytes, shown=not as_json) as advance:
                 write_backup(held.root, held.manifest, destination, advance)
             manifest = held.manifest
