@@ -22,8 +22,8 @@ class Canary:
     """Deletes, in each partition, a document that never was.
 
     Such a tombstone takes the way of every record, through the log, both stores and their readers, and leaves nothing
-    that a search, a list or a count shows; freshness is measured on it as on any other. None is sent while records
-    come, while no worker runs, or before the last one was shown.
+    that a search, a list or a count shows; freshness is measured on it as on any other. None is sent while documents
+    measure it, while no worker runs, or before the last one was shown.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Canary:
         log_watch: LagMonitor,
         worker_watch: WorkerMonitor,
         seconds: float,
-        clock: Callable[[], float] = time.monotonic,
+        now_seconds: Callable[[], float] = time.time,
     ) -> None:
         """One round after each quiet `seconds`; never with 0."""
         self._topic = topic
@@ -43,7 +43,7 @@ class Canary:
         self._log_watch = log_watch
         self._worker_watch = worker_watch
         self._seconds = seconds
-        self._clock = clock
+        self._now_seconds = now_seconds
         self._sent: dict[int, int] = {}
 
     async def run(self) -> None:
@@ -55,7 +55,8 @@ class Canary:
     def is_due(self) -> bool:
         """Whether it would measure something that nobody else measures just now."""
         current = self._snapshots.current
-        is_quiet = self._clock() - self._snapshots.receipt_at >= self._seconds
+        newest = self._snapshots.freshness.newest
+        is_quiet = newest is None or self._now_seconds() - newest[1] >= self._seconds
         is_shown = current is not None and covers(current, self._sent, graph=True)
         return is_quiet and is_shown and self._worker_watch.status().state == "running"
 

@@ -134,8 +134,8 @@ class ServiceBlock(BaseModel):
     canary_seconds: float = Field(
         60.0,
         ge=0,
-        description="After so many seconds without a record, a canary goes through the whole pipeline, a deletion of "
-        "what never was, so that freshness is known in quiet times too. 0 turns it off.",
+        description="After so many seconds in which no document measured freshness, a canary goes through the whole "
+        "pipeline, a deletion of what never was. 0 turns it off.",
     )
     max_lag_seconds: float | None = Field(
         None,

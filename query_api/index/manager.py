@@ -92,7 +92,7 @@ class SnapshotManager:
         self.damage = IntegrityMonitor(stores, lambda: None if self.served is None else self.served.generation)
         self._threads = ThreadPoolExecutor(3, thread_name_prefix="snapshot")
         self._checked_at = time.monotonic()
-        self.receipt_at = 0.0
+        self._receipt_at = 0.0
         self._news = asyncio.Event()
         self._swapped = asyncio.Event()
         self._linking = LinkingChoices(self._topics.curation, locate_broker, self._publish_again, skip)
@@ -281,7 +281,7 @@ class SnapshotManager:
         seconds = self._refresh_seconds
         if self._waiters:
             seconds = min(seconds, WAITED_FOR_REFRESH_SECONDS)
-        receipts_are_new = time.monotonic() - self.receipt_at < CATCH_UP_SECONDS
+        receipts_are_new = time.monotonic() - self._receipt_at < CATCH_UP_SECONDS
         if receipts_are_new and self.current and not covers(self.current, self.receipts.reached, graph=False):
             seconds = min(seconds, CATCH_UP_REFRESH_SECONDS)
         with suppress(TimeoutError):
@@ -300,7 +300,7 @@ class SnapshotManager:
             if self.served is None or receipt.generation == self.served.generation.name:
                 self.receipts.add(receipt)
                 self.freshness.add_receipt(receipt)
-        self.receipt_at = time.monotonic()
+        self._receipt_at = time.monotonic()
         self._news.set()
         self._notify()
 

@@ -24,7 +24,7 @@ class Scene:
         self.kafka_is_away = False
         self.worker = "running"
         self.partitions: int | None = PARTITIONS
-        self.snapshots: Any = SimpleNamespace(current=None, receipt_at=0.0)
+        self.snapshots: Any = SimpleNamespace(current=None, freshness=SimpleNamespace(newest=None))
         self.shows(-1)
         self.canary = Canary(
             "documents",
@@ -66,8 +66,8 @@ async def test_it_deletes_in_each_partition_what_never_was(scene: Scene) -> None
     assert len({record.key for record in scene.log}) == PARTITIONS  # compaction keeps one of each
 
 
-def test_none_is_due_while_records_come(scene: Scene) -> None:
-    scene.snapshots.receipt_at = scene.now - 59
+def test_none_is_due_while_documents_measure_freshness(scene: Scene) -> None:
+    scene.snapshots.freshness.newest = 0.1, scene.now - 59
     assert not scene.canary.is_due()
     scene.now += 1
     assert scene.canary.is_due()
