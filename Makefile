@@ -10,7 +10,7 @@ UPGRADE ?= --upgrade
 BYTECODE := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c 'import query_api.app, streams.app'
 
 .DEFAULT_GOAL := help
-.PHONY: help install setup demo up test test-all lint format bench lock clean
+.PHONY: help install setup demo up test test-all torture lint format bench lock clean
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,10 @@ test: setup ## Unit tests, integration (real Kafka, real stores), acceptance (bo
 test-all: export THOROUGH ?= 0.05
 test-all: setup ## All tests with more of the randomised ones: THOROUGH=1 for a night of them.
 	$(call run-tests)
+
+torture: install ## Kill, starve and cut off an installation for MINUTES, and check that nothing is lost. SEED, ROUNDS.
+	@$(BIN)/python -m tests.acceptance.torture --minutes $(or $(MINUTES),10) \
+	  $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(MUTATIONS),--mutations)
 
 lint: setup ## Formatting, rules, types, and which layer may import which.
 	$(BIN)/ruff format --check .

@@ -1,10 +1,14 @@
-"""Random histories of deliveries and crashes, on the real stores: their digest is that of an index made anew."""
+"""Random histories of deliveries and crashes, and each call failing in turn, on the real stores: their digest is that
+of an index made anew."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from typing import Any
 
+from aiokafka.errors import KafkaConnectionError
 from hypothesis import HealthCheck, given, settings
 from structlog.testing import capture_logs
 
@@ -18,9 +22,11 @@ from indexer.write.lance import LanceWriter
 from streams.agents.graph import decode_change
 from streams.kafka.records import SourceRecord
 from tests.support.effort import examples
-from tests.support.fakes.worker import GENERATION, NAMES, Bench, InMemoryBroker, upsert
-from tests.support.oracles.document_log import Crash, History, Outcome, countdown, deliver, histories
+from tests.support.fakes.worker import GENERATION, NAMES, Bench, InMemoryBroker, delete, upsert
+from tests.support.oracles.document_log import Crash, History, countdown, deliver, good, histories
+from tests.support.oracles.outcome import Outcome
 
+EACH_CALL = 20  # a batch makes more
 TOPICS = {NAMES.graph(GENERATION): "graph", NAMES.indexed: "indexed", NAMES.dead_letters: "dead-letters"}
 
 
@@ -37,13 +43,43 @@ class CrashingCommits:
         self.come_to("after store_positions" if table == POSITIONS else "after replace")
 
 
+class FailingCall:
+    """Stands there, too. The call with this number fails, once: before it is made, or after it took effect."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.made = 0
+
+    @contextmanager
+    def committing(self, _table: str) -> Iterator[None]:
+        self.come_to(OSError)
+        yield
+        self.come_to(OSError)
+
+    def come_to(self, failure: type[Exception]) -> None:
+        self.made += 1
+        if self.made == self.number:
+            raise failure("the chosen call")
+
+
+class FailingBroker(InMemoryBroker):
+    """May fail for a topic also after a record is taken."""
+
+    failing_after: Any = staticmethod(lambda: None)
+
+    async def send(self, *record: Any) -> Any:
+        confirmation = await super().send(*record)
+        self.failing_after()
+        return confirmation
+
+
 class Worker:
     """Both halves of a worker on stores in a folder; the broker is in memory and outlives it."""
 
     def __init__(self, folder: Path) -> None:
         self.generation = Generation(folder, GENERATION)
         self.generation.snapshots_dir.mkdir(parents=True)
-        self.broker = InMemoryBroker()
+        self.broker = FailingBroker()
         self._start()
 
     def _start(self) -> None:
@@ -55,6 +91,13 @@ class Worker:
         commits = CrashingCommits(crash)
         self.writer._maintainer = commits
         self.broker.failing = lambda topic, _value: commits.come_to(TOPICS[topic])
+        await self.bench.indexer.index(records)
+        self._apply()
+
+    async def index_with(self, records: Sequence[SourceRecord], calls: FailingCall) -> None:
+        self.writer._maintainer = calls
+        self.broker.failing = lambda _topic, _value: calls.come_to(KafkaConnectionError)
+        self.broker.failing_after = lambda: calls.come_to(KafkaConnectionError)
         await self.bench.indexer.index(records)
         self._apply()
 
@@ -90,7 +133,7 @@ async def test_any_delivery_leaves_the_digest_of_what_the_log_says(history: Hist
     with tempfile.TemporaryDirectory() as folder, capture_logs():
         worker, anew = Worker(Path(folder) / "worker"), Worker(Path(folder) / "anew")
         await deliver(history.log(), history.takes, worker)
-        live = Outcome.of(history.changes).live
+        live = Outcome.of(good(history.changes)).live
         await anew.index(
             [upsert(at, key, document.text or "") for at, (key, document) in enumerate(live.items())], None
         )
@@ -100,3 +143,36 @@ async def test_any_delivery_leaves_the_digest_of_what_the_log_says(history: Hist
     assert found.differences == []
     assert (found.ok, found.documents, found.stale_rows) == (True, len(live), 0)
     assert found.digest == expected.digest
+
+
+def batch_of(number: int) -> list[SourceRecord]:
+    """Four documents, all of them changed by every batch: one in two of them is deleted, and one refused."""
+    first = number * 4
+    return [
+        upsert(first, "notes/a", f"The Rhine at Basel, for the time no. {number}. See [b](b)."),
+        upsert(first + 1, "notes/b", f"# Basel\n\nWord {number} on the Rhine.")
+        if number % 2
+        else delete(first + 1, "notes/b"),
+        upsert(first + 2, "notes/c", "unparsable"),
+        upsert(first + 3, "notes/d", f"Mr. Miller of Basel has {number} boats."),
+    ]
+
+
+async def test_whichever_call_fails_it_is_made_again_and_nothing_shows(tmp_path: Path) -> None:
+    """Until a batch passes untouched."""
+    worker, anew = Worker(tmp_path / "worker"), Worker(tmp_path / "anew")
+    with capture_logs():
+        for number in count(1):
+            calls = FailingCall(number)
+            await worker.index_with(batch_of(number), calls)
+            if calls.made < number:
+                break
+        await anew.index(batch_of(number), None)
+    found, expected = worker.verified(), anew.verified()
+    worker.close()
+    anew.close()
+    assert number > EACH_CALL
+    assert (found.ok, found.stale_rows, found.digest) == (True, 0, expected.digest)
+    assert {letter["__connect.errors.offset"] for letter in worker.broker.letters()} == {
+        str(tried * 4 + 2) for tried in range(1, number + 1)
+    }

@@ -1,12 +1,7 @@
-"""Generated histories of the documents topic: what is published, redelivered, where the worker dies; and the oracle.
+"""Generated histories of the documents topic: what is published, redelivered, where the worker dies."""
 
-`Outcome.of` is the whole truth about ordering in twenty lines, kept apart from the code that is tested: what one reader
-of the log, who reads every record once and in order, has at the end.
-"""
-
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -14,6 +9,7 @@ from hypothesis import strategies as st
 
 from streams.kafka.records import SourceRecord
 from tests.support.fakes.worker import PowerCut
+from tests.support.oracles.outcome import Change
 
 PARTITIONS = 3
 DOCUMENTS = tuple(f"notes/{letter}" for letter in "abcde")
@@ -28,14 +24,6 @@ CRASHES = (
     "indexed",
     "dead-letters",
 )
-
-
-class Change(NamedTuple):
-    """One record to be: of a document, its new text or None for a tombstone, with a version or without."""
-
-    document: str
-    text: str | None
-    version: int | None
 
 
 class Crash(NamedTuple):
@@ -70,42 +58,9 @@ class History:
         return log
 
 
-@dataclass
-class Document:
-    """`version` is a floor that outlives a tombstone."""
-
-    text: str | None = None
-    version: int | None = None
-
-
-@dataclass
-class Outcome:
-    """The dictionary the stores are held against."""
-
-    documents: dict[str, Document] = field(default_factory=lambda: defaultdict(Document))
-
-    @classmethod
-    def of(cls, changes: Sequence[Change]) -> "Outcome":
-        outcome = cls()
-        for change in changes:
-            if change.text not in BAD:
-                outcome._apply(change)
-        return outcome
-
-    @property
-    def live(self) -> dict[str, Document]:
-        return {name: document for name, document in self.documents.items() if document.text is not None}
-
-    def _apply(self, change: Change) -> None:
-        known = change.document in self.documents
-        held = self.documents[change.document]
-        if change.version is not None and held.version is not None:
-            is_late = change.version < held.version
-            is_for_the_dead = known and held.text is None and change.version == held.version
-            if is_late or is_for_the_dead:
-                return
-        held.text = change.text
-        held.version = held.version if change.version is None else change.version
+def good(changes: Sequence[Change]) -> Iterator[Change]:
+    """Those that can be indexed."""
+    return (change for change in changes if change.text not in BAD)
 
 
 def partition_of(document: str) -> int:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -72,12 +72,16 @@ class Probe:
 
 
 @contextmanager
-def service_process(data_dir: Path, **settings: Any) -> Iterator[ServiceProcess]:
-    """The service on a free port, with `THALWEG_SERVICE__…` settings by name, until the end of the block."""
+def service_process(
+    data_dir: Path, kafka: Mapping[str, str] | None = None, log_file: Path | None = None, **settings: Any
+) -> Iterator[ServiceProcess]:
+    """The service on a free port, with `THALWEG_SERVICE__…` settings by name, until the end of the block. `kafka` are
+    `THALWEG_KAFKA__…` settings."""
     environment = {f"THALWEG_SERVICE__{name.upper()}": str(value) for name, value in settings.items()}
+    environment |= {f"THALWEG_KAFKA__{name.upper()}": value for name, value in (kafka or {}).items()}
     environment |= {"THALWEG_EMBEDDING__PROVIDER": "hashing", "PYTHONUNBUFFERED": "1", "HF_HUB_OFFLINE": "1"}
     command = [sys.executable, "-m", "thalweg", "serve", "--data-dir", str(data_dir), "--port", "0"]
-    log = data_dir.with_suffix(".log")
+    log = log_file or data_dir.with_suffix(".log")
     with (
         log.open("wb") as told,
         subprocess.Popen(command, stdout=told, stderr=told, env=os.environ | environment) as process,

@@ -36,6 +36,11 @@ class WorkerProcess:
     data_dir: Path
     settings: dict[str, str] = field(default_factory=dict)
     program: str = "thalweg"  # a module
+    log_dir: Path | None = None  # the data directory without one
+
+    @property
+    def log_file(self) -> Path:
+        return (self.log_dir or self.data_dir) / "worker.log"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -52,7 +57,7 @@ class WorkerProcess:
     def start(self) -> None:
         self.port = free_port()
         self.data_dir.mkdir(parents=True, exist_ok=True)
-        with (self.data_dir / "worker.log").open("ab") as log:
+        with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", self.program, "worker"],
                 env=self.environment | {"THALWEG_WORKER__METRICS_PORT": str(self.port)},
@@ -89,7 +94,7 @@ class WorkerProcess:
         return TopicNames(self.prefix).graph(generation.name)
 
     def said(self) -> str:
-        return (self.data_dir / "worker.log").read_text()
+        return self.log_file.read_text()
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)

@@ -1,0 +1,114 @@
+"""Mistakes that the worker does not make, each put back to see that the harness finds it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import pyarrow as pa
+
+ENVIRONMENT = "TORTURE_MUTATION"
+BETWEEN_SECONDS = 1.5  # a snapshot comes in between
+
+
+def plain_take() -> None:
+    """Faust's own batches, which are acknowledged also where their work fails."""
+    from streams import context
+
+    def attach_agent(
+        app: Any, name: str, topic: str, run: Any, records: int, seconds: float, *, fail: Any, **_: Any
+    ) -> None:
+        channel = app.topic(topic, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
+
+        async def take(stream: Any) -> None:
+            try:
+                async with aclosing(stream.take_events(records, seconds)) as batches:
+                    await run(batches)
+            except Exception as error:
+                fail(error)
+                raise
+
+        take.__name__ = name
+        app.agent(channel, name=name, concurrency=1)(take)
+
+    context.attach_agent = attach_agent
+
+
+def commit_before_write() -> None:
+    """The positions are stored before the rows."""
+    from streams.indexing.commit import DocumentIndexer
+
+    build = DocumentIndexer._build
+
+    async def build_and_store(self: DocumentIndexer, batch: Any) -> None:
+        await build(self, batch)
+        await self._thread.run(self._writer.store_positions, batch.advance({}))
+
+    DocumentIndexer._build = build_and_store  # type: ignore[method-assign]
+
+
+def no_version_guard() -> None:
+    """Whatever comes later in the log wins."""
+    from schemas import versioning
+
+    versioning.judge = lambda *_: "wins"
+
+
+def no_declared_key() -> None:
+    """Tables without the key by which two writers conflict."""
+    from indexer.write import lance
+
+    def without_key(schema: pa.Schema) -> pa.Schema:
+        return pa.schema([field.remove_metadata() for field in schema])
+
+    for name in ("PASSAGES", "RETRIEVALS", "FEEDBACK", "POSITIONS", "DOCUMENTS"):
+        setattr(lance, f"{name}_SCHEMA", without_key(getattr(lance, f"{name}_SCHEMA")))
+    chunks_schema = lance.chunks_schema
+    lance.chunks_schema = lambda dimension: without_key(chunks_schema(dimension))
+
+
+def nothing_kept() -> None:
+    """`cleanup_older_than=0`: maintenance removes what readers still read."""
+    from indexer.write.lance_maintenance import Maintainer
+
+    Maintainer._removable_after = lambda *_: 0.0  # type: ignore[method-assign]
+
+
+def position_outside() -> None:
+    """The graph's position is stored before the changes, in a transaction of its own."""
+    from streams.agents.graph import GraphAgent
+
+    apply = GraphAgent._apply
+
+    async def store_and_apply(self: GraphAgent, contributed: Sequence[Any]) -> list[None]:
+        database = self._writer._database  # type: ignore[attr-defined]
+        await self._thread.run(database.set_position, contributed[-1].record.offset)
+        self._schedule.changed()
+        await asyncio.sleep(BETWEEN_SECONDS)
+        return await apply(self, contributed)
+
+    GraphAgent._apply = store_and_apply  # type: ignore[method-assign]
+
+
+def unconfirmed_letters() -> None:
+    """Nobody waits for the dead letters."""
+    from streams.kafka.producer import ConfirmedProducer
+
+    send = ConfirmedProducer.send_to_dlq
+    sending: set[asyncio.Task[None]] = set()
+
+    async def send_some_time(self: ConfirmedProducer, letters: Sequence[Any]) -> None:
+        sending.add(asyncio.create_task(send(self, letters)))
+
+    ConfirmedProducer.send_to_dlq = send_some_time  # type: ignore[method-assign]
+
+
+MUTATIONS: dict[str, Callable[[], None]] = {
+    "plain stream.take": plain_take,
+    "commit before write": commit_before_write,
+    "no version guard": no_version_guard,
+    "no declared key": no_declared_key,
+    "cleanup_older_than=0": nothing_kept,
+    "position outside the transaction": position_outside,
+    "ack before the dead letter is confirmed": unconfirmed_letters,
+}
