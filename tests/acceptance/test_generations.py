@@ -18,7 +18,7 @@ from tests.support.waiting import wait_until
 
 OLD = {"THALWEG_EMBEDDING__PROVIDER": "hashing"}
 NEW = {"THALWEG_EMBEDDING__PROVIDER": "onnx", "THALWEG_CHUNKING__CHUNK_CHARACTERS": "150"}
-DOCUMENTS = 150
+DOCUMENTS = 80
 READERS = 3
 
 

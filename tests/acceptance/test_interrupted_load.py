@@ -10,7 +10,7 @@ import httpx
 from tests.support.processes.installation import Installation
 from tests.support.waiting import wait_until
 
-FILES = 3_000
+FILES = 1_200
 
 
 def test_an_interrupted_load_repeated_leaves_what_one_load_leaves(hashing: Installation, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from schemas.receipts import format_token
 from tests.support.kafka import Sent, open_producer, read_all, send, send_with
@@ -158,13 +159,14 @@ def test_a_stale_answer_is_never_called_fresh(thalweg: Installation) -> None:
     assert "not yet indexed" in later.json()["title"].lower()
 
 
-def test_200_writes_are_each_read_back(thalweg: Installation) -> None:
+@pytest.mark.parametrize("writes", [12, pytest.param(50, marks=pytest.mark.nightly)])
+def test_the_writes_of_four_clients_are_each_read_back(thalweg: Installation, writes: int) -> None:
     def write_and_read(writer: int) -> None:
         with open_producer(thalweg.kafka) as producer, httpx.Client(base_url=thalweg.url, timeout=70) as http:
-            for number in range(50):
+            for number in range(writes):
                 word = f"marker{uuid.uuid4().hex[:12]}"
                 note = f"A note that says {word}.".encode()
-                key = f"own/{writer}-{number % 12}".encode()
+                key = f"own/{writer}-{number % 6}".encode()
                 [(partition, offset)] = send_with(
                     producer, DOCUMENTS, [Sent(key, note, [("content-type", b"text/plain")])]
                 )
@@ -178,7 +180,7 @@ def test_200_writes_are_each_read_back(thalweg: Installation) -> None:
     with ThreadPoolExecutor(4) as writers:
         for done in [writers.submit(write_and_read, writer) for writer in range(4)]:
             done.result()
-    names = [f"{writer}-{number}" for writer in range(4) for number in range(12)]
+    names = [f"{writer}-{number}" for writer in range(4) for number in range(6)]
     thalweg.run("delete", *names, "--collection", "own")
 
 

@@ -3,12 +3,15 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.support.processes.installation import HASHING, installation
 from tests.support.waiting import wait_until
 
 TEXTS = {"weir.md": "# Weir\n\nA weir holds the river back.", "dam.md": "# Dam\n\nA dam closes the valley of Basel."}
 
 
+@pytest.mark.nightly  # a rebuild with another encoder, in `test_generations`, is tried each time
 def test_stores_of_another_extractor_answer_while_the_next_ones_are_built(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     for name, text in TEXTS.items():
