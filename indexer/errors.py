@@ -21,6 +21,12 @@ class IncompatibleGeneration(Exception):
     """Model mismatch: the stores were made with another model or pipeline. Rebuild, or restore the settings."""
 
 
+class NewerGeneration(Failure):
+    """The stores are of a newer program: nothing is read or written. Run that one."""
+
+    exit_code = Exit.USAGE
+
+
 class DamagedStore(Failure):
     """Data on disk does not match its checksum: the message tells which, and how to repair it. Do not retry."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from indexer.errors import DamagedStore, IncompatibleGeneration
+from indexer.errors import DamagedStore, IncompatibleGeneration, NewerGeneration
 from schemas.errors import Failure
 from schemas.generations import Build, GenerationPipeline
 from schemas.settings import MIB, EmbeddingProvider
@@ -28,10 +28,17 @@ class LogIdentity(msgspec.Struct, frozen=True):
     graph: str
 
 
+FORMAT = 1  # of the stores; one more where earlier programs must not open them
+
+
+class _Format(msgspec.Struct):
+    format: int = FORMAT
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The pipeline that all rows of a generation were made with.
 
-    `log` is None until the worker has seen its topics, and in a generation of an earlier program.
+    `format` and `log` were not written by earlier programs; `log` is None, too, until the worker has seen its topics.
     """
 
     generation: str
@@ -45,6 +52,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     passage_overlap: float
     extractor: str
     log: LogIdentity | None = None
+    format: int = FORMAT
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -290,9 +298,16 @@ def repair_advice(data_dir: Path) -> str:
 
 
 def read_manifest(generation: Generation) -> Manifest:
-    """Raises DamagedStore when the manifest is missing or cannot be read."""
+    """Raises DamagedStore when the manifest is missing or cannot be read, NewerGeneration for a newer format."""
     try:
-        return msgspec.json.decode(generation.manifest_path.read_bytes(), type=Manifest)
+        content = generation.manifest_path.read_bytes()
+        if (made := msgspec.json.decode(content, type=_Format).format) > FORMAT:
+            raise NewerGeneration(
+                f"Generation {generation.name} in {generation.data_dir} was made by a newer version of Thalweg: it has "
+                f"format {made}, and this program reads {FORMAT}. Run that version on it, or choose another data "
+                "directory. Nothing was changed."
+            )
+        return msgspec.json.decode(content, type=Manifest)
     except FileNotFoundError as error:
         raise DamagedStore(f"{generation.manifest_path} is gone. {repair_advice(generation.data_dir)}") from error
     except ValueError as error:  # empty, cut off, no text, another type

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from indexer.embedding.model_files import PACKAGED_MODEL, needs_packaged_model, packaged_model
-from indexer.errors import DamagedStore, IncompatibleGeneration
+from indexer.errors import DamagedStore, IncompatibleGeneration, NewerGeneration
 from indexer.generations import current_manifest
 from schemas.errors import WrongSetting
 from schemas.runtime import Running, announce, withdraw
@@ -182,7 +182,7 @@ class Supervisor:
         """Here rather than in the parts, which would wait for each other unseen."""
         try:
             stored = current_manifest(data_dir)
-        except (DamagedStore, IncompatibleGeneration):  # the worker says what to do
+        except (DamagedStore, IncompatibleGeneration, NewerGeneration):  # the worker says what to do
             return
         if not needs_packaged_model(self._settings.embedding, stored.embedding_provider if stored else None):
             return

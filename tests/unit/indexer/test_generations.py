@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from indexer.errors import DamagedStore, IncompatibleGeneration
+from indexer.errors import DamagedStore, IncompatibleGeneration, NewerGeneration
 from indexer.generations import (
     Generation,
     current_generation,
@@ -110,3 +110,13 @@ def test_a_damaged_manifest_is_told_with_what_makes_the_stores_again(tmp_path: P
     for look in (current_manifest, lambda data_dir: open_generation(data_dir, MANIFEST)):
         with pytest.raises(DamagedStore, match=r"manifest\.json (cannot be read|is gone)(?s:.*)thalweg up --data-dir"):
             look(tmp_path)
+
+
+def test_stores_of_a_newer_program_are_left_alone_with_what_to_do(tmp_path: Path) -> None:
+    path = open_generation(tmp_path, MANIFEST).manifest_path
+    newer = b'{"format": 2, "generation": "g0001", "what": "nobody knows yet"}'
+    path.write_bytes(newer)
+    for look in (current_manifest, lambda data_dir: open_generation(data_dir, MANIFEST)):
+        with pytest.raises(NewerGeneration, match=r"made by a newer version(?s:.*)format 2(?s:.*)Run that version"):
+            look(tmp_path)
+    assert path.read_bytes() == newer
