@@ -4,6 +4,11 @@ from typing import Self
 
 from schemas.errors import Exit, Failure, MalformedEvent
 
+HEALING = (
+    "A worker makes the stores again from the log by itself, beside these: 'thalweg generations list' tells how far "
+    "that is. Where none runs, start one with 'thalweg up'."
+)
+
 
 class TransientStoreError(Exception):
     """A store could not be read or written (disk full, file locked, I/O error): retry the call."""

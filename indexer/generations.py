@@ -1,5 +1,6 @@
 """Generations on disk: `<data dir>/generations/<name>/{lance,graph,snapshots,manifest.json}`; the file `CURRENT`."""
 
+import hashlib
 import os
 import secrets
 import shlex
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from indexer.errors import DamagedStore, IncompatibleGeneration, NewerGeneration
+from indexer.errors import HEALING, DamagedStore, IncompatibleGeneration, NewerGeneration
 from schemas.errors import Failure
 from schemas.generations import Build, GenerationPipeline
 from schemas.settings import MIB, EmbeddingProvider
@@ -39,6 +40,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The pipeline that all rows of a generation were made with.
 
     `format` and `log` were not written by earlier programs; `log` is None, too, until the worker has seen its topics.
+    On disk, `sealed` is the checksum of the other fields; earlier programs wrote none.
     """
 
     generation: str
@@ -53,6 +55,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     extractor: str
     log: LogIdentity | None = None
     format: int = FORMAT
+    sealed: str = ""
+
+    def seal(self) -> "Manifest":
+        """With the checksum of the other fields."""
+        fields = msgspec.json.encode(msgspec.structs.replace(self, sealed=""))
+        return msgspec.structs.replace(self, sealed=hashlib.sha256(fields).hexdigest()[:32])
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -92,6 +100,11 @@ class Generation:
         return self.root / "manifest.json"
 
     @property
+    def manifest_copy_path(self) -> Path:
+        """Read where the manifest is damaged."""
+        return self.root / "manifest.copy.json"
+
+    @property
     def build_path(self) -> Path:
         """How far its build is; there is none in the first generation of a data directory."""
         return self.root / "build.json"
@@ -104,6 +117,11 @@ class Generation:
                 with suppress(FileNotFoundError):
                     total += Path(folder, name).lstat().st_size
         return total
+
+    @property
+    def damage_path(self) -> Path:
+        """There where its tables are damaged, and another generation takes its place."""
+        return self.root / "damaged.json"
 
     @property
     def missed_deletes_path(self) -> Path:
@@ -156,6 +174,7 @@ def open_generation(data_dir: Path, manifest: Manifest) -> Generation:
             f"The configuration does not match generation {generation.name} in {data_dir} "
             f"({describe_differences(differing)}). {incompatible_advice()}"
         )
+    write_manifest(generation, stored)  # where one of the two files is gone, damaged, or of an earlier program
     return generation
 
 
@@ -232,7 +251,11 @@ def record_log(generation: Generation, log: LogIdentity) -> None:
 
 
 def write_manifest(generation: Generation, manifest: Manifest) -> None:
-    replace_file(generation.manifest_path, msgspec.json.format(msgspec.json.encode(manifest)))
+    """The manifest and its copy, as far as they are not as they should be."""
+    content = msgspec.json.format(msgspec.json.encode(manifest.seal()))
+    for path in (generation.manifest_path, generation.manifest_copy_path):
+        if not path.exists() or path.read_bytes() != content:
+            replace_file(path, content)
 
 
 def require_room(base: Generation) -> None:
@@ -298,22 +321,49 @@ def repair_advice(data_dir: Path) -> str:
 
 
 def read_manifest(generation: Generation) -> Manifest:
-    """Raises DamagedStore when the manifest is missing or cannot be read, NewerGeneration for a newer format."""
+    """From the copy where the manifest is damaged. Raises DamagedStore when neither can be read, NewerGeneration for a
+    newer format."""
+    problem = ""
+    for path in (generation.manifest_path, generation.manifest_copy_path):
+        _require_known_format(generation, path)
+        found = _intact_manifest(path)
+        if isinstance(found, Manifest):
+            return found
+        problem = problem or f"{path} {found}."
+    raise DamagedStore(f"{problem} {HEALING}")
+
+
+def _require_known_format(generation: Generation, path: Path) -> None:
     try:
-        content = generation.manifest_path.read_bytes()
-        if (made := msgspec.json.decode(content, type=_Format).format) > FORMAT:
-            raise NewerGeneration(
-                f"Generation {generation.name} in {generation.data_dir} was made by a newer version of Thalweg: it has "
-                f"format {made}, and this program reads {FORMAT}. Run that version on it, or choose another data "
-                "directory. Nothing was changed."
-            )
-        return msgspec.json.decode(content, type=Manifest)
-    except FileNotFoundError as error:
-        raise DamagedStore(f"{generation.manifest_path} is gone. {repair_advice(generation.data_dir)}") from error
+        made = msgspec.json.decode(path.read_bytes(), type=_Format).format
+    except (FileNotFoundError, ValueError):
+        return
+    if made > FORMAT:
+        raise NewerGeneration(
+            f"Generation {generation.name} in {generation.data_dir} was made by a newer version of Thalweg: it has "
+            f"format {made}, and this program reads {FORMAT}. Run that version on it, or choose another data "
+            "directory. Nothing was changed."
+        )
+
+
+def damaged_manifests(generation: Generation) -> list[tuple[str, str]]:
+    """(file, what is wrong with it); that there is no copy is no damage, as earlier programs made none."""
+    paths = [generation.manifest_path, generation.manifest_copy_path]
+    found = {path.name: _intact_manifest(path) for path in paths if path.exists() or path == generation.manifest_path}
+    return [(name, what) for name, what in found.items() if isinstance(what, str)]
+
+
+def _intact_manifest(path: Path) -> Manifest | str:
+    """What a file holds; or what is wrong with it."""
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        return "is gone"
     except ValueError as error:  # empty, cut off, no text, another type
-        raise DamagedStore(
-            f"{generation.manifest_path} cannot be read as a manifest: {error}. {repair_advice(generation.data_dir)}"
-        ) from error
+        return f"cannot be read as a manifest: {error}"
+    if manifest.sealed not in ("", manifest.seal().sealed):
+        return "does not match its checksum"
+    return msgspec.structs.replace(manifest, sealed="")
 
 
 def current_manifest(data_dir: Path) -> Manifest | None:

@@ -234,6 +234,18 @@ class DocumentRow:
     def live(self) -> bool:
         return self.deleted_at_ms is None
 
+    def tombstone(self, now_ms: int) -> "DocumentRow":
+        """What is left where the document is deleted without a record that says so."""
+        return DocumentRow(
+            key=self.key,
+            version=self.version,
+            partition=self.partition,
+            offset=self.offset,
+            timestamp_ms=self.timestamp_ms,
+            other_partitions=self.other_partitions,
+            deleted_at_ms=now_ms,
+        )
+
     @property
     def own_metadata(self) -> dict[str, Any]:
         """The producer's and the document's own metadata, without what the parser added."""

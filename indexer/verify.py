@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from indexer.errors import DamagedStore, IncompatibleGeneration
-from indexer.generations import Generation, current_generation, repair_advice
+from indexer.errors import HEALING, DamagedStore, IncompatibleGeneration
+from indexer.generations import Generation, current_generation, damaged_manifests
 from indexer.integrity.files import Damage, damage_advice, damaged_graph, damaged_tables
 from indexer.read.graph_snapshots import (
     GraphSnapshot,
@@ -26,6 +26,7 @@ from indexer.read.graph_snapshots import (
 from indexer.read.graph_tables import GraphTables
 from indexer.read.lance import LanceReader, LanceSnapshot
 from schemas.ids import DocumentKey
+from schemas.repairs import MOST_DOCUMENTS
 
 SHOWN = 20
 POLL_SECONDS = 0.25
@@ -43,6 +44,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     `complete`: the graph snapshot includes everything that the text does. `damage`: files and rows that do not match
     their checksums, and `mending` how to repair them; with damaged rows nothing is compared, and the digest is empty.
+    `documents_that_differ`: as many as one repair takes, and one more; `graph_differs`: in what belongs to no document.
     `digest` depends on content alone: equal documents give an equal digest, whatever their order, offsets or times.
     """
 
@@ -62,6 +64,8 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     digests: dict[str, str]
     damage: list[str] = []
     mending: str = ""
+    documents_that_differ: list[str] = []
+    graph_differs: bool = False
 
     def lines(self) -> Iterator[str]:
         """The report for a person."""
@@ -122,6 +126,7 @@ def verify_when_complete(data_dir: Path, wait_seconds: float) -> VerifyReport:
 
 def damage_of(generation: Generation) -> Iterator[list[Damage]]:
     """All damage in a generation, in steps that read some files each."""
+    yield [Damage(*each) for each in damaged_manifests(generation)]
     yield from damaged_tables(generation)
     yield from ([each] for each in damaged_snapshots(generation.snapshots_dir))
     yield damaged_graph(generation.graph_path)
@@ -141,12 +146,13 @@ def verify(
     passages, stale_passages = _current(rows.passages, revisions)
     chunks, stale_chunks = _current(rows.chunks, revisions)
     graph = read_graph(generation.snapshots_dir, snapshot) if snapshot is not None else None
-    differences = list(_text_differences(revisions, rows.documents, chunks, passages))
+    found = list(_text_differences(rows.documents, chunks, passages))
     if graph is not None and snapshot is not None:
-        differences += _graph_differences(graph, revisions, chunks)
-        differences += _unreachable(snapshot)
+        found += _graph_differences(graph, revisions, chunks)
+        found += _unreachable(snapshot)
     elif revisions:
-        differences.append(f"{len(revisions)} documents in the text and no graph snapshot")
+        found.append(_Difference(None, f"{len(revisions)} documents in the text and no graph snapshot"))
+    differences = [each.what for each in found]
     digests = {
         "text": _digest(
             [
@@ -174,7 +180,9 @@ def verify(
         digest=_digest([[digests["text"], digests["graph"]]]),
         digests=digests,
         damage=[str(each) for each in damage],
-        mending=damage_advice(generation.data_dir, damage) if damage else "",
+        mending=damage_advice(damage) if damage else "",
+        documents_that_differ=list(dict.fromkeys(each.key for each in found if each.key))[: MOST_DOCUMENTS + 1],
+        graph_differs=position >= expected and any(each.key is None for each in found),
     )
 
 
@@ -195,7 +203,7 @@ def _not_compared(generation: Generation, damage: list[str]) -> VerifyReport:
         digest="",
         digests={},
         damage=damage,
-        mending=repair_advice(generation.data_dir),
+        mending=HEALING,
     )
 
 
@@ -210,31 +218,42 @@ def _current(table: pa.Table, revisions: Mapping[str, str]) -> tuple[list[dict[s
     return current, len(rows) - len(current)
 
 
+class _Difference(NamedTuple):
+    """`key` is the document's, None where it is in what belongs to none."""
+
+    key: str | None
+    what: str
+
+
 def _text_differences(
-    revisions: Mapping[str, str],
     documents: pa.Table,
     chunks: list[dict[str, Any]],
     passages: list[dict[str, Any]],
-) -> Iterator[str]:
-    if documents.num_rows != len(revisions):
-        yield f"{documents.num_rows - len(revisions)} documents have more than one row"
+) -> Iterator[_Difference]:
+    for key, count in Counter(documents["key"].to_pylist()).items():
+        if count > 1:
+            yield _Difference(key, f"{key} has {count} rows in the documents")
     for name, rows in (("chunk", chunks), ("passage", passages)):
         for (key, identifier), count in Counter((row["key"], row["id"]) for row in rows).items():
             if count > 1:
-                yield f"{name} {identifier} of {key} is there {count} times"
+                yield _Difference(key, f"{name} {identifier} of {key} is there {count} times")
         counted = Counter(row["key"] for row in rows)
         for row in documents.to_pylist():
             if row[f"{name}s"] != counted[row["key"]]:
-                yield f"{row['key']} should have {row[f'{name}s']} {name}s and has {counted[row['key']]}"
+                wanted, there = row[f"{name}s"], counted[row["key"]]
+                yield _Difference(row["key"], f"{row['key']} should have {wanted} {name}s and has {there}")
 
 
-def _graph_differences(graph: GraphTables, revisions: Mapping[str, str], chunks: list[dict[str, Any]]) -> Iterator[str]:
+def _graph_differences(
+    graph: GraphTables, revisions: Mapping[str, str], chunks: list[dict[str, Any]]
+) -> Iterator[_Difference]:
     rows = graph.documents.select(["collection", "document_id", "revision"]).to_pylist()
     keys = [f"{row['collection']}/{row['document_id']}" for row in rows]
     in_graph = {key: row["revision"] for key, row in zip(keys, rows, strict=True)}
     for key in sorted(revisions.keys() | in_graph.keys()):
         if revisions.get(key) != in_graph.get(key):
-            yield f"{key} has revision {revisions.get(key)} in the text and {in_graph.get(key)} in the graph"
+            there = f"{key} has revision {revisions.get(key)} in the text and {in_graph.get(key)} in the graph"
+            yield _Difference(key, there)
     text_chunks = {(row["key"], row["id"]) for row in chunks}
     graph_chunks = {
         (keys[document], identifier)
@@ -242,17 +261,17 @@ def _graph_differences(graph: GraphTables, revisions: Mapping[str, str], chunks:
     }
     for key, identifier in sorted(text_chunks ^ graph_chunks):
         where = "text" if (key, identifier) in text_chunks else "graph"
-        yield f"chunk {identifier} of {key} is only in the {where}"
+        yield _Difference(key, f"chunk {identifier} of {key} is only in the {where}")
     for name in ("documents", "sections", "chunks", "entities", "statements"):
         identifiers = graph.ids(name)
         if len(identifiers) != len(set(identifiers)):
-            yield f"{len(identifiers) - len(set(identifiers))} {name} are in the graph twice"
+            yield _Difference(None, f"{len(identifiers) - len(set(identifiers))} {name} are in the graph twice")
 
 
-def _unreachable(snapshot: GraphSnapshot) -> Iterator[str]:
+def _unreachable(snapshot: GraphSnapshot) -> Iterator[_Difference]:
     """A snapshot holds what is reachable from documents, and counts what is not."""
     for name, count in snapshot.unreachable.items():
-        yield f"{count} {name} in the graph belong to no document"
+        yield _Difference(None, f"{count} {name} in the graph belong to no document")
 
 
 def graph_digest(graph: GraphTables) -> str:

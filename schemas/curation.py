@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from schemas.errors import MalformedEvent
 from schemas.generations import EVERY_COLLECTION, GENERATION, GENERATION_NAME, GenerationEvent, GenerationOrder
 from schemas.ids import DocumentKey
+from schemas.repairs import REPAIR, REPAIR_ID, Repair, RepairEvent
 
 SETTINGS = "settings"
 CHUNKING = "chunking"
@@ -153,7 +154,7 @@ class RelinkEvent(NamedTuple):
     state: Relinking | None
 
 
-CurationEvent = ChunkingEvent | LinkingEvent | RelinkEvent | GenerationEvent
+CurationEvent = ChunkingEvent | LinkingEvent | RelinkEvent | GenerationEvent | RepairEvent
 
 
 def chunking_key(collection: str) -> bytes:
@@ -186,7 +187,7 @@ def is_generation(key: bytes) -> bool:
     return key.split(b"/")[:2] == [EVERY_COLLECTION.encode(), GENERATION.encode()]
 
 
-def encode_choice(choice: ChunkingChoice | LinkingChoice | Relinking | GenerationOrder) -> bytes:
+def encode_choice(choice: ChunkingChoice | LinkingChoice | Relinking | GenerationOrder | Repair) -> bytes:
     return choice.model_dump_json(exclude_none=True).encode()
 
 
@@ -199,7 +200,7 @@ def decode_curation(key: bytes | None, value: bytes | None) -> CurationEvent | N
     name = (key or b"").decode("utf-8", "replace")
     collection, _, rest = name.partition("/")
     kind, _, setting = rest.partition("/")
-    if kind not in (SETTINGS, RELINK, GENERATION):
+    if kind not in (SETTINGS, RELINK, GENERATION, REPAIR):
         return None
     if "\N{REPLACEMENT CHARACTER}" in name:
         raise MalformedEvent("bad_key", "The record's key is not UTF-8.")
@@ -208,6 +209,10 @@ def decode_curation(key: bytes | None, value: bytes | None) -> CurationEvent | N
         if GENERATION_NAME.fullmatch(setting) is None:
             raise MalformedEvent("bad_key", f"{setting[:80]!r} is no name of a generation, such as g0002-5f3a9c.")
         return GenerationEvent(setting, None if value is None else _read(GenerationOrder, value, "order"))
+    if kind == REPAIR:
+        if REPAIR_ID.fullmatch(setting) is None:
+            raise MalformedEvent("bad_key", f"{setting[:80]!r} is no id of a repair: 12 hex digits.")
+        return RepairEvent(setting, None if value is None else _read(Repair, value, "order"))
     if kind == RELINK:
         return RelinkEvent(collection, setting, None if value is None else _read(Relinking, value, "order"))
     if setting == CHUNKING:

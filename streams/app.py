@@ -12,7 +12,7 @@ import structlog
 from threadpoolctl import threadpool_limits
 
 from indexer.errors import DamagedStore, EncoderFailure, IncompatibleGeneration, StoreInUse
-from indexer.generations import current_generation
+from indexer.generations import Generation, current_generation
 from indexer.runtime.logs import configure_logging
 from indexer.runtime.resources import limit_malloc_arenas, tune_gc
 from kafka_client.skipped_batches import SkippedBatches
@@ -20,8 +20,9 @@ from schemas.errors import Exit, Failure, InUse, WrongSetting
 from schemas.topics import TopicNames
 from streams.child_processes import Child
 from streams.context import WorkerContext
-from streams.errors import WorkerExit
+from streams.errors import StartAgain, WorkerExit
 from streams.faust_app import group_name
+from streams.generations.healing import Damaged, UnsafeToHeal, note_damage, order_successor
 from streams.generations.host import GenerationHost
 from streams.kafka.partition_reader import SettingsTopic
 from streams.kafka.topics import delete_topics
@@ -71,7 +72,7 @@ def run_worker(settings: WorkerSettings, build: str | None = None) -> int:
 
 
 class _Replaced(Exception):
-    """Another generation is live: start again, on that one."""
+    """Another generation is live, or the worker has to begin anew: start this program again."""
 
 
 async def _live(settings: WorkerSettings, build: str | None = None) -> int:
@@ -87,19 +88,10 @@ async def _live(settings: WorkerSettings, build: str | None = None) -> int:
     stopping = asyncio.create_task(stop.wait())
     hosting = asyncio.create_task(host.run()) if host is not None else None
     life = asyncio.create_task(_run(context))
-    others = {stopping} if hosting is None else {stopping, hosting}
     code = int(Exit.OK)
     replaced = False
     try:
-        await asyncio.wait({life, *others}, return_when=asyncio.FIRST_COMPLETED)
-        if life.done() and hosting is not None and (why := _needs_rebuild(life, settings)):
-            context.stand_by(why)
-            await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
-        elif life.done():
-            life.result()
-        if hosting is not None and hosting.done():
-            hosting.result()
-            replaced = True
+        replaced = await _until_over(context, life, stopping, hosting, settings)
     except (Failure, IncompatibleGeneration, EncoderFailure, StoreInUse, PermissionError) as error:
         heartbeat.failed(str(error))
         raise
@@ -125,13 +117,55 @@ async def _live(settings: WorkerSettings, build: str | None = None) -> int:
     return code
 
 
-def _needs_rebuild(life: "asyncio.Task[None]", settings: WorkerSettings) -> str | None:
-    """Why the live generation cannot be run, where the next one could be built from the log."""
-    error = None if life.cancelled() else life.exception()
-    if not isinstance(error, IncompatibleGeneration):
-        return None
+async def _until_over(
+    context: WorkerContext,
+    life: "asyncio.Task[None]",
+    stopping: "asyncio.Task[bool]",
+    hosting: "asyncio.Task[str] | None",
+    settings: WorkerSettings,
+) -> bool:
+    """Whether the process is to begin anew, instead of ending. Raises what ended the worker."""
+    others: set[asyncio.Task[Any]] = {stopping} if hosting is None else {stopping, hosting}
+    await asyncio.wait({life, *others}, return_when=asyncio.FIRST_COMPLETED)
+    if life.done() and not life.cancelled():
+        error = life.exception()
+        live = _live_generation(settings) if hosting is not None else None
+        if isinstance(error, StartAgain):
+            return True
+        if isinstance(error, DamagedStore) and live is not None:
+            noted = await asyncio.to_thread(note_damage, live, str(error))
+            if context.is_running:
+                return True  # the next start stands by
+            await _heal(context, live, noted, others, settings)
+        elif isinstance(error, IncompatibleGeneration) and live is not None:
+            context.stand_by(str(error))
+            await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
+        else:
+            life.result()
+    if hosting is not None and hosting.done():
+        hosting.result()
+        return True
+    return False
+
+
+async def _heal(
+    context: WorkerContext, live: Generation, noted: Damaged, others: set[asyncio.Task[Any]], settings: WorkerSettings
+) -> None:
+    """Stand by until another generation is live, or the worker is stopped."""
+    context.stand_by(noted.sentence())
+    ordering = asyncio.create_task(order_successor(live, settings.kafka))
+    await asyncio.wait({ordering, *others}, return_when=asyncio.FIRST_COMPLETED)
+    if ordering.done() and isinstance(error := ordering.exception(), UnsafeToHeal):
+        context.stand_by(f"{noted.problem} {error}")
+    await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
+    ordering.cancel()
+    await asyncio.wait({ordering})
+
+
+def _live_generation(settings: WorkerSettings) -> Generation | None:
+    """The one whose place another could take; None where there is none, or it cannot be told which."""
     try:
-        return str(error) if current_generation(settings.storage.data_dir) is not None else None
+        return current_generation(settings.storage.data_dir)
     except DamagedStore:
         return None
 
@@ -162,6 +196,7 @@ def generation_host(settings: WorkerSettings) -> GenerationHost:
 async def _run(context: WorkerContext) -> None:
     """Raises what made the worker fail."""
     await context.create()
+    context.is_running = True
     tune_gc(GC_THRESHOLDS)
     await context.failure
 

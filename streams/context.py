@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,9 +15,7 @@ from indexer.errors import EncoderUnavailable
 from indexer.generations import Generation, current_generation, read_origin, republish_advice
 from indexer.read.graph_snapshots import latest_snapshot
 from indexer.runtime.resources import trim_memory_periodically
-from indexer.schema import StoredPosition
-from indexer.write.kuzu import GraphWriter
-from indexer.write.lance import LanceWriter
+from indexer.write.kuzu import order_remake
 from kafka_client.partitioner import murmur2_partition
 from kafka_client.skipped_batches import SkippedBatches
 from kafka_client.sync_clients import answers_metadata
@@ -32,6 +29,7 @@ from streams.agents.provenance import ProvenanceAgent
 from streams.faust_app import build_app, group_name, until_crashed
 from streams.generations.adoption import Adoption
 from streams.generations.build import BuildMonitor
+from streams.generations.healing import require_undamaged
 from streams.generations.role import WorkerRole
 from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.commit import DocumentIndexer
@@ -39,37 +37,27 @@ from streams.indexing.embed import PROBE, DocumentBuilder, EncoderThread, Vector
 from streams.indexing.missed_deletes import AWAY_TOO_LONG, MissedDeletes
 from streams.indexing.prepare import Parsers, Preparer
 from streams.indexing.relink import GraphTopic, Relinker
+from streams.indexing.repair import Repairer
 from streams.kafka.log_identity import reconcile, topics_of_generation
 from streams.kafka.partition_reader import AWAY, PartitionReader, SettingsTopic
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.topics import TopicReport, watch_partitions
 from streams.metrics import WorkerMetrics
 from streams.runtime.health import Health, HealthServer, Heartbeat
-from streams.runtime.maintenance import maintain_tables, record_checksums
+from streams.runtime.maintenance import check_tables, maintain_tables, record_checksums
 from streams.runtime.progress import Progress, TopicPartition
 from streams.runtime.retry import Retrier, retry_for
 from streams.runtime.snapshots import Snapshots, SnapshotSchedule
 from streams.runtime.store_thread import StoreThread
 from streams.runtime.watchdog import KafkaLog, Watchdog
 from streams.settings import WorkerSettings
+from streams.stores import OpenStores
 from streams.supervisor.data_directory import WORKER_LOCK, locked, make_directory
 
 _POLL_SECONDS = 0.25
 _LOCK_SECONDS = 30.0
 _FIRST_WAIT_SECONDS = 0.5
 _GRAPH_RECORD_OVERHEAD_BYTES = 64 * 1024
-
-
-@dataclass(frozen=True)
-class _Stores:
-    """The stores of a generation, each with its thread, and how far they were when they were opened."""
-
-    vectors: LanceWriter
-    lance: StoreThread
-    graph: GraphWriter
-    kuzu: StoreThread
-    reached: Mapping[int, StoredPosition]
-    graph_position: int
 
 
 class WorkerContext:
@@ -87,6 +75,7 @@ class WorkerContext:
         self.heartbeat = Heartbeat(make_directory(self._role.folder), self._health, self._progress)
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_loading_encoder = False
+        self.is_running = False
         self._skipped = SkippedBatches(lambda: settings.kafka, self._names.curation)
         self._commit_lock = asyncio.Lock()  # whoever contributes to the graph takes it
         self._max_contribution_bytes = settings.kafka.max_graph_record_bytes - _GRAPH_RECORD_OVERHEAD_BYTES
@@ -105,6 +94,7 @@ class WorkerContext:
         self._cleanup.push_async_callback(parsers.close)
         encoder, _, _ = await asyncio.gather(self._load_encoder(), self._find_broker(), parsers.warm_up())
         generation = self._role.open_generation(encoder)
+        require_undamaged(generation)
         if (note := self._role.note()) is not None:
             self._health.note_for_good(note)
         await retry_for(_LOCK_SECONDS, lambda: self._lock(generation), InUse, every_seconds=_POLL_SECONDS)
@@ -125,6 +115,7 @@ class WorkerContext:
         self._run(
             maintain_tables(stores.vectors, self._store_thread("lance maintenance"), self._metrics, self._settings)
         )
+        self._run(check_tables(generation))
         self._run(record_checksums(stores.vectors, self._store_thread("checksums")))
         partitions = topics[self._names.documents].partitions
         self._run(watch_partitions(self._settings.kafka, self._names.documents, partitions))
@@ -186,21 +177,18 @@ class WorkerContext:
         """The worker that built it may still be closing it."""
         self._cleanup.enter_context(locked(generation.root, WORKER_LOCK, "worker"))
 
-    async def _open_stores(self, generation: Generation, dimension: int) -> _Stores:
+    async def _open_stores(self, generation: Generation, dimension: int) -> OpenStores:
         lance, kuzu = self._store_thread("lance"), self._store_thread("kuzu")
-        vectors = await lance.call(LanceWriter.open, generation, dimension)
-        self._cleanup.push_async_callback(lance.close, vectors.close)
-        graph_writer = await kuzu.call(GraphWriter.open, generation, self._settings.storage.graph_buffer_bytes)
-        self._cleanup.push_async_callback(kuzu.close, graph_writer.close)
+        buffer_bytes = self._settings.storage.graph_buffer_bytes
+        stores = await OpenStores.open(generation, dimension, buffer_bytes, lance, kuzu, self._cleanup)
         if (origin := read_origin(generation)) is not None:
-            adoption = Adoption(self._settings.kafka, generation, origin, vectors, lance, graph_writer, kuzu)
+            adoption = Adoption(self._settings.kafka, generation, origin, stores.vectors, lance, stores.graph, kuzu)
             await self._retrier("kafka", *AWAY).retry_forever(adoption.run)
-        reached = await lance.call(vectors.positions)
-        graph_position = await kuzu.call(graph_writer.position)
+            stores = await stores.with_positions()
         self._health.up("stores")
-        return _Stores(vectors, lance, graph_writer, kuzu, reached, graph_position)
+        return stores
 
-    def _snapshots(self, generation: Generation, stores: _Stores) -> Snapshots:
+    def _snapshots(self, generation: Generation, stores: OpenStores) -> Snapshots:
         newest = latest_snapshot(generation.snapshots_dir)
         schedule = SnapshotSchedule.of(
             self._settings.worker,
@@ -216,7 +204,7 @@ class WorkerContext:
             newest=newest,
         )
 
-    async def _app(self, generation: Generation, topics: Mapping[str, TopicReport], stores: _Stores) -> faust.App:
+    async def _app(self, generation: Generation, topics: Mapping[str, TopicReport], stores: OpenStores) -> faust.App:
         """The Faust app; before it reads, the group's offsets are set back to what the stores hold."""
         group = group_name(self._settings.kafka.topic_prefix, generation.name)
         documents_topic, provenance_topic = self._names.documents, self._names.provenance
@@ -246,7 +234,7 @@ class WorkerContext:
         app: faust.App,
         generation: Generation,
         topics: Mapping[str, TopicReport],
-        stores: _Stores,
+        stores: OpenStores,
         snapshots: Snapshots,
         parsers: Parsers,
         encoder: Encoder,
@@ -267,6 +255,21 @@ class WorkerContext:
         self._run(missed_deletes.delete())
         if self._role.build is None:  # all that is built is linked by the rules of now
             self._run(self._relinker(graph_topic, stores, producer, collection_settings).run())
+            readers = [self._partition_reader(names.documents, at) for at in range(topics[names.documents].partitions)]
+            self._run(
+                Repairer(
+                    generation=generation.name,
+                    orders=collection_settings,
+                    partitions=readers,
+                    indexer=indexer,
+                    begin_graph=partial(order_remake, generation),
+                    graph_is_current=stores.graph_is_current,
+                    make_snapshot=snapshots.make,
+                    producer=producer,
+                    retrier=self._retrier("kafka", *AWAY),
+                    commit_lock=self._commit_lock,
+                ).run()
+            )
 
         pace = CommitPace(worker.gather_seconds)
         documents_agent = DocumentsAgent(
@@ -290,7 +293,7 @@ class WorkerContext:
     def _indexer(
         self,
         generation: Generation,
-        stores: _Stores,
+        stores: OpenStores,
         producer: ConfirmedProducer,
         collection_settings: CollectionSettings,
         builder: DocumentBuilder,
@@ -311,7 +314,7 @@ class WorkerContext:
             partition_of=partition_of,
         )
 
-    def _missed_deletes(self, generation: Generation, stores: _Stores, producer: ConfirmedProducer) -> MissedDeletes:
+    def _missed_deletes(self, generation: Generation, stores: OpenStores, producer: ConfirmedProducer) -> MissedDeletes:
         return MissedDeletes(
             open_partition=lambda partition: self._partition_reader(self._names.documents, partition),
             documents=stores.vectors,
@@ -323,7 +326,7 @@ class WorkerContext:
         )
 
     def _relinker(
-        self, graph_topic: str, stores: _Stores, producer: ConfirmedProducer, collection_settings: CollectionSettings
+        self, graph_topic: str, stores: OpenStores, producer: ConfirmedProducer, collection_settings: CollectionSettings
     ) -> Relinker:
         return Relinker(
             collection_settings=collection_settings,
@@ -337,7 +340,7 @@ class WorkerContext:
         )
 
     def _graph_agent(
-        self, topic: str, stores: _Stores, producer: ConfirmedProducer, schedule: SnapshotSchedule
+        self, topic: str, stores: OpenStores, producer: ConfirmedProducer, schedule: SnapshotSchedule
     ) -> GraphAgent:
         return GraphAgent(
             topic=topic,
@@ -352,25 +355,19 @@ class WorkerContext:
         )
 
     def _build_monitor(
-        self, generation: Generation, stores: _Stores, snapshots: Snapshots, watchdog: Watchdog, partitions: int
+        self, generation: Generation, stores: OpenStores, snapshots: Snapshots, watchdog: Watchdog, partitions: int
     ) -> BuildMonitor:
         documents_log = KafkaLog(
             self._settings.kafka, [TopicPartition(self._names.documents, number) for number in range(partitions)]
         )
         self._cleanup.push_async_callback(documents_log.close)
-        in_graph = self._progress.partitions[TopicPartition(self._names.graph(generation.name), 0)]
-
-        async def graph_is_current() -> bool:
-            reached = await stores.lance.run(stores.vectors.positions)
-            return in_graph.offset >= max((stored.graph_offset for stored in reached.values()), default=-1)
-
         return BuildMonitor(
             generation=generation,
             base=current_generation(self._role.data_dir),
             documents_log=documents_log,
             progress=self._progress,
             lag_seconds=lambda: (watchdog.lag_seconds or {}).get(documents.STAGE),
-            graph_is_current=graph_is_current,
+            graph_is_current=stores.graph_is_current,
             make_snapshot=snapshots.make,
             count_chunks=lambda: stores.lance.run(stores.vectors.count_chunks),
         )
@@ -380,7 +377,7 @@ class WorkerContext:
         parsers: Parsers,
         encoder: Encoder,
         vectors: VectorLookup,
-        stores: _Stores,
+        stores: OpenStores,
         collection_settings: CollectionSettings,
     ) -> DocumentBuilder:
         encoder_thread = EncoderThread(encoder, self._metrics, self._progress)

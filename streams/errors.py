@@ -28,3 +28,7 @@ class BrokerRefused(RestartNeeded):
 
 class WorkerStuck(RestartNeeded):
     """A partition has records and makes no progress."""
+
+
+class StartAgain(RestartNeeded):
+    """The worker has to begin anew, by itself: what it holds in memory is to be made again."""

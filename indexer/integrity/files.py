@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
-from indexer.errors import DamagedStore
-from indexer.generations import Generation, repair_advice, replace_file
+from indexer.errors import HEALING, DamagedStore
+from indexer.generations import Generation, replace_file
 from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS
 
 CHECKSUMS = "checksums"
@@ -30,7 +30,7 @@ CREATED_BEFORE_DOCUMENTS = (CHUNKS, PASSAGES, POSITIONS, RETRIEVALS)
 _VERSION_HINT = "latest_version_hint.json"  # rewritten; Lance ignores a wrong one
 _MANIFEST = ".manifest"
 _NEWEST_NAME = 2**64 - 1  # Lance counts the names of versions down from here
-_REPLACED_BY_WORKER = ("snapshots/", "graph/")
+_REPLACED_BY_WORKER = ("snapshots/", "graph/", "manifest.")
 
 
 class Damage(NamedTuple):
@@ -43,18 +43,18 @@ class Damage(NamedTuple):
         return f"{self.path} {self.what}"
 
 
-def damage_advice(data_dir: Path, damage: Sequence[Damage]) -> str:
-    """What to type, or that nothing needs to be done."""
+def damage_advice(damage: Sequence[Damage]) -> str:
+    """What is done about it, and what to do."""
     if all(each.path.startswith(_REPLACED_BY_WORKER) for each in damage):
         return "It is passed over, and the worker replaces it with its next snapshot or start: nothing is to be done."
-    return repair_advice(data_dir)
+    return HEALING
 
 
-def damage_message(data_dir: Path, damage: Sequence[Damage]) -> str:
+def damage_message(damage: Sequence[Damage]) -> str:
     """What is damaged, and how to repair it."""
     shown = "; ".join(map(str, damage[:SHOWN]))
     more = f"; and {len(damage) - SHOWN} more" if len(damage) > SHOWN else ""
-    return f"Damaged on disk: {shown}{more}. {damage_advice(data_dir, damage)}"
+    return f"Damaged on disk: {shown}{more}. {damage_advice(damage)}"
 
 
 @dataclass
@@ -134,7 +134,7 @@ def require_intact_tables(generation: Generation, tables: Collection[str] = ()) 
     paths = [path for path in recorded.by_path if not tables or table_of(path) in tables]
     damage += damaged_files(generation.lance_dir, recorded, paths)
     if damage:
-        raise DamagedStore(damage_message(generation.data_dir, damage))
+        raise DamagedStore(damage_message(damage))
 
 
 def missing_tables(generation: Generation, recorded: RecordedChecksums) -> list[Damage]:

@@ -92,10 +92,15 @@ def set_aside_damaged(snapshots_dir: Path) -> list[Damage]:
     """Read every snapshot, and take the damaged ones out of the published ones; the last is kept to be looked at."""
     damage = list(damaged_snapshots(snapshots_dir))
     for name in {each.path.split("/")[1] for each in damage}:
-        folder = snapshots_dir / name
-        if folder.exists():
-            folder.rename(snapshots_dir / f".{name}{DAMAGED}")
+        set_aside(snapshots_dir, name)
     return damage
+
+
+def set_aside(snapshots_dir: Path, name: str) -> None:
+    """Take a snapshot out of the published ones."""
+    folder = snapshots_dir / name
+    if folder.exists():
+        folder.rename(snapshots_dir / f".{name}{DAMAGED}")
 
 
 def _stored(path: Path, rows: int) -> TableFile:

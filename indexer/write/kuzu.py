@@ -17,8 +17,8 @@ from filelock import FileLock, Timeout
 from indexer.errors import StoreInDoubt, StoreInUse, TransientStoreError
 from indexer.generations import Generation, replace_file
 from indexer.integrity.files import CLOSED, Damage, damaged_graph, file_checksum
-from indexer.read.graph_snapshots import GraphSnapshot, newest_intact_snapshot, read_graph
-from indexer.write.graph_snapshots import GraphCopy, copy_graph, publish_snapshot, set_aside_damaged
+from indexer.read.graph_snapshots import GraphSnapshot, newest_intact_snapshot, published_snapshots, read_graph
+from indexer.write.graph_snapshots import GraphCopy, copy_graph, publish_snapshot, set_aside, set_aside_damaged
 from indexer.write.kuzu_compaction import (
     Compaction,
     CompactionAbandoned,
@@ -34,6 +34,7 @@ MIN_BUFFER_BYTES = 1024**3
 BUFFER_DIVISOR = 4  # of the machine's memory; only as much is used as the graph needs
 UNCLOSED = "unclosed"  # a file beside the graph while a process has it open
 FRESH = "fresh"
+REMAKE = "remake"  # a file beside the graph that is to be made again from its topic
 
 log = structlog.get_logger(__name__)
 
@@ -54,6 +55,7 @@ class GraphWriter:
         self._unclosed = self._path.with_name(UNCLOSED)
         self._fresh = self._path.with_name(f"{self._path.name}.{FRESH}")
         self._in_doubt = False
+        self._least_bytes = 0
         self._unchanged_since: GraphCopy | None = None
         self._recorded: RecordedChanges | None = None
         self._recorded_since: GraphCopy | None = None
@@ -75,6 +77,9 @@ class GraphWriter:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = _locked(path)
         buffer_bytes = buffer_bytes or default_buffer_bytes()
+        if path.with_name(REMAKE).exists():
+            log.warning("the graph is made again from its topic")
+            _discard(generation)
         damage = damaged_graph(path)
         if damage:
             log.warning("the graph is taken from its newest intact snapshot", reason=str(damage[0]))
@@ -120,6 +125,7 @@ class GraphWriter:
             position = self._database.position()
         copy = copy_graph(self._path, self._snapshots_dir, position)
         self._unchanged_since = copy
+        self._least_bytes = copy.bytes
         if self._compaction is None:
             self._recorded, self._recorded_since = RecordedChanges(), copy
         return copy
@@ -129,7 +135,17 @@ class GraphWriter:
         return publish_snapshot(copy)
 
     def set_aside_damaged(self) -> list[Damage]:
-        """Set aside the snapshots that are not as they were written. May run beside other calls, in another thread."""
+        """Set aside the snapshots that are not as they were written. May run beside other calls, in another thread.
+
+        Raises StoreInDoubt where the graph's own file is gone, or shorter than it was.
+        """
+        try:
+            size = self._path.stat().st_size
+        except FileNotFoundError:
+            size = -1
+        if size < self._least_bytes:
+            self._in_doubt = True
+            raise StoreInDoubt(f"The graph at {self._path} is gone, or cut off.")
         return set_aside_damaged(self._snapshots_dir)
 
     def compaction(self, copy: GraphCopy, snapshot: GraphSnapshot) -> Compaction | None:
@@ -154,6 +170,7 @@ class GraphWriter:
                     raise CompactionAbandoned("it does not reach the graph's position")
                 compaction.close()
                 self._database.close()
+                self._least_bytes = 0
                 replace_database(self._path, compaction.path)
                 self._open()
         except CompactionAbandoned as error:
@@ -225,6 +242,22 @@ def _locked(path: Path) -> FileLock:
     except Timeout as error:
         raise StoreInUse(f"Another process writes the graph at {path}; stop it first.") from error
     return lock
+
+
+def order_remake(generation: Generation) -> None:
+    """The next `GraphWriter.open` begins with an empty graph, and its snapshots are set aside."""
+    generation.graph_path.with_name(REMAKE).touch()
+
+
+def _discard(generation: Generation) -> None:
+    """May be interrupted and made again."""
+    path = generation.graph_path
+    remove_database(path)
+    for name in (UNCLOSED, CLOSED):
+        path.with_name(name).unlink(missing_ok=True)
+    for snapshot in published_snapshots(generation.snapshots_dir):
+        set_aside(generation.snapshots_dir, snapshot.name)
+    path.with_name(REMAKE).unlink()
 
 
 def _restore(generation: Generation, buffer_bytes: int) -> None:

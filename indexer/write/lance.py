@@ -192,6 +192,28 @@ class LanceWriter:
         for name in new_rows:  # 4
             self._delete_stale(name, stored[name] - current, current)
 
+    def rewrite(self, documents: Sequence[IndexedRows]) -> None:
+        """Write these documents again, whatever rows they have: also where `replace` would find their revision there.
+
+        Readers see each table before or after its one commit. Costs a scan of it.
+        """
+        keys = [str(document.row.key) for document in documents]
+        of_these = col("key").isin(keys)
+        for name, rows in (
+            (PASSAGES, passages_table(documents)),
+            (CHUNKS, chunks_table(documents, self._dimension)),
+        ):
+            with store_errors(f"list {name}"):
+                stored = self._newest(name).search().where(of_these).select(["row"]).to_arrow()["row"].to_pylist()
+            with store_errors(f"write {name} again"), self._maintainer.committing(name):
+                if len(set(stored)) < len(stored) or not rows.num_rows:  # rows that a merge would leave there twice
+                    self._tables[name].delete(of_these)
+                if rows.num_rows:
+                    merge = self._tables[name].merge_insert(PRIMARY_KEYS[name])
+                    merge = merge.when_matched_update_all().when_not_matched_insert_all()
+                    merge.when_not_matched_by_source_delete(of_these).execute(with_checksums(name, rows))
+        self._upsert(DOCUMENTS, with_checksums(DOCUMENTS, documents_table(document.row for document in documents)))
+
     def store_positions(self, reached: Mapping[int, StoredPosition]) -> None:
         """Store the positions of these partitions; others keep theirs."""
         if not reached:

@@ -14,6 +14,7 @@ from schemas.curation import CurationEvent, LinkingChoice, LinkingEvent, decode_
 from schemas.errors import MalformedEvent
 from schemas.generations import GenerationEvent
 from schemas.ids import Position
+from schemas.repairs import RepairEvent
 
 ANSWER_SECONDS = 20.0
 FETCH_BYTES = 1024 * 1024
@@ -74,22 +75,37 @@ def _newer(before: NewestRecord, key: bytes, value: bytes | None, position: Posi
         return before
 
 
-class LinkingChoices:
-    """Follows how collections chose to be linked, so that searches need not ask the log.
+class CurationFollower:
+    """Follows the topic, so that searches need not ask it.
 
-    `by_collection` is what the newest record of each says, as far as it was read: empty until the log is reached, kept
-    while it is away. `changed` is called when it is another.
+    `by_collection` is how the newest record of each collection has it linked, as far as it was read: empty until the
+    log is reached, kept while it is away. `changed` is called when it is another, and `repaired` with the name of a
+    generation that was repaired since the topic was first reached.
     """
 
-    def __init__(self, topic: str, locate_broker: LocateBroker, changed: Callable[[], None], skip: Skip) -> None:
+    def __init__(
+        self,
+        topic: str,
+        locate_broker: LocateBroker,
+        changed: Callable[[], None],
+        repaired: Callable[[str], None],
+        skip: Skip,
+    ) -> None:
         self.by_collection: Mapping[str, LinkingChoice] = {}
         self._changed = changed
+        self._repaired = repaired
+        self._first_end: int | None = None
         self._follower = TopicFollower(
-            topic, locate_broker, _from_beginning, self._take, record_bytes=FETCH_BYTES, skip=skip
+            topic, locate_broker, self._begin, self._take, record_bytes=FETCH_BYTES, skip=skip
         )
 
     async def run(self) -> None:
         await self._follower.run()
+
+    def _begin(self, spans: Mapping[int, Span]) -> Mapping[int, int]:
+        if self._first_end is None:
+            self._first_end = spans[0].end
+        return {partition: span.beginning for partition, span in spans.items()}
 
     async def _take(self, records: Sequence[FollowedRecord]) -> None:
         """What the worker refuses as malformed is skipped, as there."""
@@ -99,14 +115,13 @@ class LinkingChoices:
                 event = decode_curation(record.key, record.value)
             except MalformedEvent:
                 continue
-            if isinstance(event, LinkingEvent):
+            if isinstance(event, RepairEvent) and event.repair is not None and event.repair.state == "done":
+                if record.offset >= (self._first_end or 0):
+                    self._repaired(event.repair.generation)
+            elif isinstance(event, LinkingEvent):
                 choices.pop(event.collection, None)
                 if event.choice is not None:
                     choices[event.collection] = event.choice
         if choices != self.by_collection:
             self.by_collection = choices
             self._changed()
-
-
-def _from_beginning(spans: Mapping[int, Span]) -> Mapping[int, int]:
-    return {partition: span.beginning for partition, span in spans.items()}

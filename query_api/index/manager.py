@@ -18,7 +18,7 @@ import structlog
 from indexer.errors import DamagedStore, NewerGeneration
 from indexer.generations import Generation, Manifest, current_generation
 from kafka_client.unreadable_batches import Skip, skip_all, skip_none
-from query_api.index.collection_settings import LinkingChoices
+from query_api.index.collection_settings import CurationFollower
 from query_api.index.document_status import IndexFreshness, RecentReceipts
 from query_api.index.follower import FollowedRecord, LocateBroker, Span, TopicFollower
 from query_api.index.generation import OpenedGeneration, ServedGeneration
@@ -95,7 +95,10 @@ class SnapshotManager:
         self._receipt_at = 0.0
         self._news = asyncio.Event()
         self._swapped = asyncio.Event()
-        self._linking = LinkingChoices(self._topics.curation, locate_broker, self._publish_again, skip)
+        self._curation = CurationFollower(
+            self._topics.curation, locate_broker, self._publish_again, self._on_repaired, skip
+        )
+        self._reopens = False
         self._changed = asyncio.Event()
         self.changes = 0
         self._waiters = 0
@@ -126,7 +129,7 @@ class SnapshotManager:
         """Open what there is, refresh it, follow `CURRENT`. A failure is in `problem` for as long as it lasts."""
         tailing = asyncio.create_task(self.receipts_tail.run(), name="tail of receipts")
         watching = asyncio.create_task(self.damage.run(), name="damage watch")
-        linking = asyncio.create_task(self._linking.run(), name="tail of linking choices")
+        curating = asyncio.create_task(self._curation.run(), name="tail of curation")
         try:
             while True:
                 try:
@@ -140,7 +143,7 @@ class SnapshotManager:
         finally:
             tailing.cancel()
             watching.cancel()
-            linking.cancel()
+            curating.cancel()
             if self.served is not None:
                 await self.served.stop()
             self._threads.shutdown(wait=False, cancel_futures=True)
@@ -206,7 +209,8 @@ class SnapshotManager:
         if generation is None:
             raise FileNotFoundError(f"There is no index in {self._data_dir} yet: start the worker on it.")
         served = self.served
-        if served is None or served.generation.name != generation.name:
+        if served is None or served.generation.name != generation.name or self._reopens:
+            self._reopens = False
             served = await self._switch_to(generation)
         self._require_intact_index()
         began = time.monotonic()
@@ -263,13 +267,19 @@ class SnapshotManager:
         """Make the newest text and graph the current snapshot, and wake those who wait."""
         if served is not self.served:
             return
-        self.current = replace(served.snapshot(), linking=self._linking.by_collection)
+        self.current = replace(served.snapshot(), linking=self._curation.by_collection)
         self.freshness.add_snapshot(self.current.reached)
         self._wake()
 
     def _publish_again(self) -> None:
         if self.served is not None:
             self._publish(self.served)
+
+    def _on_repaired(self, generation: str) -> None:
+        """What is in memory was read before."""
+        if self.served is not None and self.served.generation.name == generation:
+            self._reopens = True
+            self._news.set()
 
     def _wake(self) -> None:
         swapped, self._swapped = self._swapped, asyncio.Event()

@@ -103,10 +103,7 @@ class IntegrityMonitor:
 
     def sentence(self) -> str | None:
         """What is damaged and what mends it, for a person."""
-        generation = self._served()
-        if not self.damage or generation is None:
-            return None
-        return damage_message(generation.data_dir, self.damage)
+        return damage_message(self.damage) if self.damage else None
 
     async def _pass(self, generation: Generation) -> list[Damage]:
         steps = self._stores.damage_of(generation)

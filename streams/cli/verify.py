@@ -1,20 +1,30 @@
 """`thalweg verify`: the stores held against their checksums, against each other, and against the log."""
 
 import asyncio
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from schemas.errors import Exit, Failure, plain_failures
+from schemas.errors import Exit, Failure, WrongSetting, plain_failures
 from schemas.terminal import plain_json, say
 from streams.cli.load import DataDir, Json
 
 if TYPE_CHECKING:
     from streams.settings import WorkerSettings
     from streams.verification.ledger import LedgerReport
+    from streams.verification.repair import Mending
     from streams.verification.sample import SampleReport
 
 app = typer.Typer()
+
+
+class Store(StrEnum):
+    """What can be made again as a whole."""
+
+    TEXT = "text"
+    GRAPH = "graph"
+
 
 BROKER_SECONDS = 3.0
 
@@ -33,13 +43,22 @@ def verify(
     ] = False,
     sample: Annotated[int, typer.Option(help="With --deep: how many documents.", min=1)] = 100,
     seed: Annotated[int, typer.Option(help="With --deep: which ones; the same seed chooses the same.")] = 1,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Have the worker make again from the log what does not agree.")
+    ] = False,
+    document: Annotated[
+        list[str] | None, typer.Option(help="With --repair: only this collection/id; may be repeated.")
+    ] = None,
+    store: Annotated[
+        Store | None, typer.Option(help="With --repair: the whole graph; text makes the next generation of all stores.")
+    ] = None,
     as_json: Json = False,
     data_dir: DataDir = None,
 ) -> None:
     """Hold every file and row against its checksum, the two stores against each other, and both against the log.
 
-    Beside a running worker; nothing is changed. The digest is of content: equal content has an equal digest. Exits with
-    1 when anything differs or does not balance.
+    Beside a running worker; nothing is changed, but by --repair. The digest is of content: equal content has an equal
+    digest. Exits with 1 when anything differs or does not balance.
     """
     import msgspec
 
@@ -48,6 +67,12 @@ def verify(
     from streams.loader.loader import settings_for
 
     settings = settings_for(data_dir)
+    if (document or store) and not repair:
+        raise WrongSetting("--document and --store say what --repair is to make again: add --repair.")
+    if document or store:
+        answer, text = _repair(settings, None, document or [], store, shown=not as_json)
+        _print({"repair": answer}, text, as_json=as_json)
+        return
     ledger: LedgerReport | None = None
     derived: SampleReport | None = None
     note: str | None = None
@@ -58,14 +83,71 @@ def verify(
     except (IncompatibleGeneration, TransientStoreError, EncoderFailure, FileNotFoundError) as error:
         raise Failure(str(error)) from error
     ok = report.ok and (ledger is None or ledger.balanced) and (derived is None or not derived.differing_count)
+    answer = msgspec.to_builtins(report) | {"ok": ok, "ledger": ledger, "sample": derived, "log_note": note}
+    parts = [part.lines() for part in (report, ledger, derived) if part is not None]
+    text = "\n".join([*(line for lines in parts for line in lines), *([note] if note else [])])
+    is_repaired = repair and not ok and bool(report.digest)
+    if is_repaired:
+        from streams.verification.repair import Mending
+
+        if not as_json:
+            say(text)
+        answer["repair"], text = _repair(settings, Mending.of(report, ledger, derived), [], None, shown=not as_json)
+    _print(answer, text, as_json=as_json)
+    if not ok and not is_repaired:
+        raise typer.Exit(Exit.FAILED)
+
+
+def _print(answer: dict[str, object], text: str, *, as_json: bool) -> None:
+    import msgspec
+
     if as_json:
-        answer = msgspec.to_builtins(report) | {"ok": ok, "ledger": ledger, "sample": derived, "log_note": note}
         print(plain_json(msgspec.json.encode(answer).decode()))
     else:
-        parts = [part.lines() for part in (report, ledger, derived) if part is not None]
-        say("\n".join([*(line for lines in parts for line in lines), *([note] if note else [])]))
-    if not ok:
-        raise typer.Exit(Exit.FAILED)
+        say(text)
+
+
+def _repair(
+    settings: "WorkerSettings",
+    mending: "Mending | None",
+    documents: list[str],
+    store: Store | None,
+    *,
+    shown: bool,
+) -> tuple[dict[str, object], str]:
+    """Order what was found, or else what was asked for, and follow it. What came of it, for a program and a person."""
+    from kafka.errors import KafkaError
+
+    from indexer.generations import current_generation
+    from streams.loader.loader import bootstrap_servers, progress_bars
+    from streams.verification.repair import Mending, Orders, require_keys, require_worker
+
+    require_keys(documents)
+    mending = mending or Mending(documents, graph=store is Store.GRAPH, stores=store is Store.TEXT)
+    if not mending:
+        raise Failure("Nothing that was found is mended from the log; see what is said about each.")
+    generation = current_generation(settings.storage.data_dir)
+    require_worker(settings.storage.data_dir)
+    if generation is None:
+        raise Failure(f"There are no stores in {settings.storage.data_dir}.")
+    try:
+        orders = Orders(settings.kafka.at(bootstrap_servers(settings)), settings.kafka.topic_prefix, generation)
+        if mending.stores:
+            name = orders.rebuild()
+            tell = f"Generation {name} is ordered: 'thalweg generations show {name}' tells how far it is."
+            return {"generation": name}, tell
+        with progress_bars(shown=shown) as bar:
+            repaired = bar("repaired")
+            repaired.is_of(len(mending.documents))
+            done = orders.repair(
+                mending.documents, graph=mending.graph, show=lambda each: repaired.set(each.repaired + each.kept)
+            )
+    except KafkaError as error:
+        raise Failure(f"The repair cannot be ordered: Kafka does not answer ({type(error).__name__}).") from error
+    text = f"{done.repaired:,} documents made again from the log" + (", and the graph." if done.graph else ".")
+    if done.kept:
+        text += f" {done.kept:,} stay as they are: the log no longer holds what they came from."
+    return {"repaired": done.repaired, "kept": done.kept, "graph": done.graph}, text
 
 
 def _hold_against_log(

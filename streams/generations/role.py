@@ -6,7 +6,7 @@ from pathlib import Path
 
 from indexer.comparison import EarlierOutcomes
 from indexer.embedding.encoder import Encoder, load_encoder, load_matching_encoder, names_model_of
-from indexer.errors import TransientStoreError
+from indexer.errors import DamagedStore, TransientStoreError
 from indexer.generations import (
     Generation,
     Manifest,
@@ -57,9 +57,11 @@ class WorkerRole:
         """Raises what `indexer.embedding.encoder.load_encoder` raises."""
         if self._stored is not None:
             return load_matching_encoder(self._settings.embedding, self._stored)
-        return load_encoder(
-            self._settings.embedding, current_manifest(self.data_dir)
-        )  # `auto` is what the live one has
+        try:
+            live = current_manifest(self.data_dir)
+        except DamagedStore:
+            live = None
+        return load_encoder(self._settings.embedding, live)  # `auto` is what the live one has
 
     def open_generation(self, encoder: Encoder) -> Generation:
         """The first one of a data directory is made. Raises IncompatibleGeneration where this program cannot go on with
@@ -92,7 +94,10 @@ class WorkerRole:
     def vectors(self, generation: Generation, own: VectorLookup) -> VectorLookup:
         """Where vectors are looked up before a text is encoded: in a build also where the earlier ones are."""
         earlier = self._earlier(generation)
-        if earlier is None or not same_vectors(read_manifest(earlier), read_manifest(generation)):
+        try:
+            if earlier is None or not same_vectors(read_manifest(earlier), read_manifest(generation)):
+                return own
+        except DamagedStore:
             return own
         return EarlierVectors(earlier, own.known_vectors)
 
@@ -101,14 +106,17 @@ class WorkerRole:
         earlier = self._earlier(generation)
         if earlier is None:
             return None
-        outcomes = EarlierOutcomes(earlier)
+        try:
+            outcomes = EarlierOutcomes(earlier)
+        except (TransientStoreError, DamagedStore, ValueError):  # a table of it is gone
+            return None
 
         async def is_new(letter: DeadLetter) -> bool:
             if letter.topic != documents_topic:
                 return True
             try:
                 return not await asyncio.to_thread(outcomes.refused, letter.partition, letter.offset, letter.key)
-            except TransientStoreError:
+            except (TransientStoreError, DamagedStore):
                 return True
 
         return is_new

@@ -321,6 +321,12 @@ class Batch:
         return IndexedRows(live, prepared, document.vectors, document.hashes)
 
 
+def outlives_log(row: DocumentRow, events: Sequence[DecodedEvent]) -> bool:
+    """Whether a stored document stands by a record that the log no longer holds: none of its events replaces it."""
+    is_there = any(event.position == (row.partition, row.offset) for event in events)
+    return not is_there and fold(_state_of(row), events, {}).winner is None
+
+
 def _state_of(row: DocumentRow | None) -> DocumentState | None:
     if row is None:
         return None

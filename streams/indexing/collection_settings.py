@@ -9,6 +9,7 @@ from indexer.chunking.splitter import ChunkingParameters
 from indexer.linking import DEFAULT_RULES, LinkingRules
 from schemas.curation import ChunkingEvent, LinkingEvent, RelinkEvent, decode_curation
 from schemas.errors import MalformedEvent
+from schemas.repairs import Repair, RepairEvent
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import DeadLetter, SourceRecord
 from streams.runtime.retry import Retrier
@@ -73,6 +74,7 @@ class CollectionSettings:
         self._retrier = retrier
         self._choices = CollectionChoices(defaults)
         self._orders: dict[tuple[str, str], RelinkEvent] = {}
+        self._repairs: dict[str, Repair] = {}
         self._log = structlog.get_logger("thalweg.worker")
 
     @property
@@ -84,6 +86,11 @@ class CollectionSettings:
     def orders(self) -> Sequence[RelinkEvent]:
         """Those that are not done, in the order of the log, as of the last call of `current`."""
         return list(self._orders.values())
+
+    @property
+    def repairs(self) -> Mapping[str, Repair]:
+        """Those that are not done, by id, as of the last call of `current`."""
+        return dict(self._repairs)
 
     def linking_of(self, collection: str) -> LinkingRules:
         """As of the last call of `current`."""
@@ -107,6 +114,10 @@ class CollectionSettings:
         event = decode_curation(record.key, record.value)
         if isinstance(event, RelinkEvent):
             self._take_order(event)
+        elif isinstance(event, RepairEvent):
+            self._repairs.pop(event.id, None)
+            if event.repair is not None and event.repair.state != "done":
+                self._repairs[event.id] = event.repair
         elif isinstance(event, (ChunkingEvent, LinkingEvent)):
             self._choices.take(event)
             what = "chunking" if isinstance(event, ChunkingEvent) else "linking"

@@ -4,11 +4,12 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import structlog
 
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.errors import DamagedStore
 from indexer.schema import DocumentRow, StoredPosition
 from indexer.write.lance_rows import IndexedRows
 from schemas.ids import DocumentKey, Position
@@ -16,7 +17,7 @@ from schemas.receipts import Receipt
 from schemas.settings import LimitSettings
 from schemas.tracing import trace_id
 from streams.errors import RestartNeeded
-from streams.indexing.batch import Batch, PartitionOf, unknown_partition
+from streams.indexing.batch import Batch, PartitionOf, outlives_log, unknown_partition
 from streams.indexing.collection_settings import CollectionSettings
 from streams.indexing.documents import EmbeddedDocument, LinkedDocument, Refused
 from streams.indexing.embed import DocumentBuilder, VectorLookup
@@ -29,11 +30,19 @@ from streams.runtime.store_thread import StoreThread
 LOGGED_TRACES = 20  # of one batch; the receipts have all
 
 
+class Rewritten(NamedTuple):
+    """How many documents were written again, and how many were left as they are."""
+
+    documents: int
+    kept: int
+
+
 class DocumentWriter(VectorLookup, Protocol):
     """The part of the vector store the commit uses. Each call may be repeated and then changes nothing."""
 
     def stored_documents(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentRow]: ...
     def replace(self, documents: Sequence[IndexedRows]) -> None: ...
+    def rewrite(self, documents: Sequence[IndexedRows]) -> None: ...
     def store_positions(self, reached: Mapping[int, StoredPosition]) -> None: ...
 
 
@@ -94,8 +103,8 @@ class DocumentIndexer:
     async def index(self, records: Sequence[SourceRecord], prefetched: Batch | None = None) -> None:
         """Commit the records; a failing batch is bisected, and a record that fails alone becomes a dead letter.
 
-        Raises RestartNeeded, or what a record raises even on its way to the dead letters: nothing of it is then
-        acknowledged, and the worker has to be restarted.
+        Raises RestartNeeded, DamagedStore, or what a record raises even on its way to the dead letters: nothing is
+        then acknowledged, and the worker has to be restarted.
         """
 
         async def commit(part: Sequence[SourceRecord]) -> list[None]:
@@ -105,7 +114,7 @@ class DocumentIndexer:
         async def reject(record: SourceRecord, error: Exception) -> None:
             await self._commit([record], failed_alone={record.position: error})
 
-        await bisect(records, commit, reject, fatal=(RestartNeeded,), name="documents")
+        await bisect(records, commit, reject, fatal=(RestartNeeded, DamagedStore), name="documents")
 
     async def _commit(
         self,
@@ -196,15 +205,63 @@ class DocumentIndexer:
             batch.stored = await self._thread.run(self._writer.stored_documents, list(batch.events))
         batch.watch.lap("select")
 
+    @property
+    def reached(self) -> Mapping[int, StoredPosition]:
+        return self._reached
+
+    async def rewrite(self, records: Mapping[DocumentKey, Sequence[SourceRecord]]) -> Rewritten:
+        """Write documents again as all of their records have them, up to the stored positions; those without records
+        are deleted. Call with the commit lock. May be repeated.
+
+        A document stays as it is where the log no longer holds the record that it came from, and none replaces it. No
+        dead letters or receipts are sent: they were when the records came.
+        """
+        every = [record for found in records.values() for record in found]
+        chunking = await self._collection_settings.current()
+        batch = Batch(self._topic, self._generation, every, {}, chunking, partition_of=self._partition_of)
+        batch.decode(self._limits, {})
+        stored = [row for row in await self._stored_if_intact(list(records)) if row.live]
+        kept = [row.key for row in stored if records[row.key] and outlives_log(row, batch.events.get(row.key, ()))]
+        for key in kept:
+            batch.events.pop(key, None)
+        await self._resolve(batch, self._builder.without_lookup())
+        gone = [row.tombstone(self._now_ms()) for row in stored if not records[row.key]]
+        rows = [*batch.changed_rows(), *map(IndexedRows, gone)]
+        if rows:
+            await self._thread.run(self._writer.rewrite, rows)
+        contributions: dict[DocumentKey, bytes | None] = {**batch.contributions(), **{row.key: None for row in gone}}
+        offsets = await self._producer.send_contributions(
+            [(str(key).encode(), value) for key, value in contributions.items()]
+        )
+        newest = max(offsets, default=-1)
+        advanced = {
+            partition: self._reached[partition]._replace(graph_offset=newest)
+            for partition in {each.row.partition for each in rows} & self._reached.keys()
+            if newest > self._reached[partition].graph_offset
+        }
+        await self._thread.run(self._writer.store_positions, advanced)
+        self._reached |= advanced
+        return Rewritten(len(rows), len(kept))
+
+    async def _stored_if_intact(self, keys: Sequence[DocumentKey]) -> Sequence[DocumentRow]:
+        """The documents' rows; none where one of them is damaged: they are written again whatever they were."""
+        try:
+            return list((await self._thread.run(self._writer.stored_documents, keys)).values())
+        except DamagedStore:
+            return ()
+
     async def _build(self, batch: Batch) -> None:
         await self._look_up(batch)
+        await self._resolve(batch, self._builder)
+
+    async def _resolve(self, batch: Batch, builder: DocumentBuilder) -> None:
         undecided = set(batch.events)
         while undecided:
             wanted = batch.resolve(undecided)  # 2
             missing = [event for event in wanted if event.position not in batch.embedded]
-            batch.embedded |= await self._builder.embed(missing, batch.watch)  # 3, 4
+            batch.embedded |= await builder.embed(missing, batch.watch)  # 3, 4
             embedded = [batch.embedded[event.position] for event in wanted]
-            linked = await self._builder.link([each for each in embedded if isinstance(each, EmbeddedDocument)])  # 5
+            linked = await builder.link([each for each in embedded if isinstance(each, EmbeddedDocument)])  # 5
             batch.watch.lap("link")
             batch.linked |= {position: each for position, each in linked.items() if isinstance(each, LinkedDocument)}
             undecided = {batch.refuse(each) for each in (*embedded, *linked.values()) if isinstance(each, Refused)}

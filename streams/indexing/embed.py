@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -146,6 +147,14 @@ class VectorLookup(Protocol):
     def known_vectors(self, hashes: Sequence[str]) -> dict[str, Vector]: ...
 
 
+class NoVectors:
+    """Knows none, so that every text is encoded again."""
+
+    def known_vectors(self, hashes: Sequence[str]) -> dict[str, Vector]:
+        del hashes
+        return {}
+
+
 @dataclass(frozen=True)
 class _Group:
     """Prepared documents whose texts are encoded together, and the stored vectors of these texts by hash."""
@@ -182,6 +191,12 @@ class DocumentBuilder:
         self._encode_texts = encode_texts
         self._max_contribution_bytes = max_contribution_bytes
         self._linking_of = linking_of
+
+    def without_lookup(self) -> "DocumentBuilder":
+        """The same, which encodes every text again: the stored vectors may be wrong."""
+        builder = copy(self)
+        builder._lookup, builder._recent = NoVectors(), LRUCache(RECENT_VECTORS)  # noqa: SLF001 -- of this class
+        return builder
 
     async def embed(
         self, events: Sequence[DecodedEvent], watch: Stopwatch

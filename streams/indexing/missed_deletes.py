@@ -98,6 +98,7 @@ class MissedDeletes:
         self._retrier = retrier
         self._commit_lock = commit_lock
         self._to_check = to_check
+        self._unknown: dict[int, int] = {}
         self._now_ms = now_ms
         self._log = structlog.get_logger("thalweg.worker")
 
@@ -109,6 +110,7 @@ class MissedDeletes:
     async def find(self, stored: Mapping[int, StoredPosition], retention_ms: int) -> None:
         """Note the partitions that have to be compared with the log. To be called before the worker reads on."""
         horizon_ms = self._now_ms() - retention_ms
+        self._unknown = {partition: position.offset for partition, position in stored.items()}
         noted = self._noted()
         for partition, position in stored.items():
             log = self._open_partition(partition)
@@ -149,15 +151,7 @@ class MissedDeletes:
         rows = await self._thread.run(self._documents.stored_documents, keys)
         now_ms = self._now_ms()
         tombstones = [
-            DocumentRow(
-                key=row.key,
-                version=row.version,
-                partition=row.partition,
-                offset=row.offset,
-                timestamp_ms=row.timestamp_ms,
-                other_partitions=row.other_partitions,
-                deleted_at_ms=now_ms,
-            )
+            row.tombstone(now_ms)
             for row in rows.values()
             if row.live and row.partition == partition and row.offset <= offset
         ]
@@ -172,3 +166,5 @@ class MissedDeletes:
             return msgspec.json.decode(self._to_check.read_bytes(), type=dict[int, int])
         except FileNotFoundError:
             return {}
+        except ValueError:  # cut off or damaged: every partition may have been noted
+            return dict(self._unknown)

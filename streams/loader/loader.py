@@ -41,6 +41,7 @@ class Bar(Protocol):
     """How many of something are done, of a number that may be set later."""
 
     def advance(self, by: int = 1) -> None: ...
+    def set(self, done: int) -> None: ...
     def is_of(self, total: int) -> None: ...
 
 
@@ -48,6 +49,9 @@ class NoBar:
     """Shows nothing."""
 
     def advance(self, by: int = 1) -> None:
+        """Nothing."""
+
+    def set(self, done: int) -> None:
         """Nothing."""
 
     def is_of(self, total: int) -> None:
@@ -69,6 +73,9 @@ def progress_bars(*, shown: bool) -> Iterator[Callable[[str], Bar]]:
 
         def advance(self, by: int = 1) -> None:
             progress.advance(self._task, by)
+
+        def set(self, done: int) -> None:
+            progress.update(self._task, completed=done)
 
         def is_of(self, total: int) -> None:
             progress.update(self._task, total=total)

@@ -54,7 +54,7 @@ class Health:
         """The worker does nothing but wait for an order: that is what it is for, and a note says why."""
         with self._lock:
             self._missing.clear()
-            self._standing.append(why)
+            self._standing = [why]
 
     def notes(self) -> list[str]:
         with self._lock:

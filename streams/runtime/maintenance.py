@@ -7,6 +7,9 @@ from typing import Protocol
 
 import structlog
 
+from indexer.errors import DamagedStore
+from indexer.generations import Generation
+from indexer.integrity.files import damage_message, damaged_tables
 from indexer.write.lance_maintenance import MaintenanceReport
 from streams.metrics import WorkerMetrics
 from streams.runtime.store_thread import StoreThread
@@ -15,6 +18,8 @@ from streams.settings import WorkerSettings
 AFTER_WORK_SECONDS = 0.5
 RETENTION_CHECK_SECONDS = 3_600.0
 CHECKSUM_SECONDS = 1.0
+CHECK_SECONDS = 15.0
+CHECK_PAUSE_FACTOR = 19  # a twentieth of one core at most
 DAY_SECONDS = 86_400.0
 
 
@@ -77,6 +82,21 @@ class Retention:
         self._due = self._now() + RETENTION_CHECK_SECONDS
         if deleted:
             structlog.get_logger("thalweg.worker").info("old retrievals and feedback deleted", rows=deleted)
+
+
+async def check_tables(generation: Generation) -> None:
+    """Until cancelled: hold every file of the tables against its checksum, pass after pass. Raises DamagedStore."""
+    while True:
+        steps = damaged_tables(generation)
+        while True:
+            began = time.monotonic()
+            damage = await asyncio.to_thread(next, steps, None)
+            if damage:
+                raise DamagedStore(damage_message(damage))
+            await asyncio.sleep(CHECK_PAUSE_FACTOR * (time.monotonic() - began))
+            if damage is None:
+                break
+        await asyncio.sleep(CHECK_SECONDS)
 
 
 async def record_checksums(writer: MaintainedWriter, thread: StoreThread) -> None:

@@ -17,7 +17,7 @@ from streams.metrics import WorkerMetrics
 from streams.runtime.store_thread import StoreThread
 from streams.settings import WorkerBlock
 
-CHECK_SECONDS = 60.0
+CHECK_SECONDS = 15.0
 CHECK_PAUSE_FACTOR = 50  # reading snapshots takes two hundredths of one core at most
 IDLE_SHARE = 0.25  # of the time, where changes are rare: nothing else needs the processor then
 
@@ -165,7 +165,7 @@ class Snapshots:
             self._writer.cancel_compaction()
 
     async def check(self) -> None:
-        """At once, and every minute until cancelled: set damaged snapshots aside, and have another made."""
+        """At once, and every 15 s until cancelled: set damaged snapshots aside, and have another made."""
         while True:
             began = time.monotonic()
             await self.check_once()

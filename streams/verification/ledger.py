@@ -13,6 +13,7 @@ from indexer.schema import DocumentRow
 from schemas.errors import MalformedEvent
 from schemas.events import DocumentDelete, decode_document_event
 from schemas.ids import DocumentKey, Position
+from schemas.repairs import MOST_DOCUMENTS
 from schemas.settings import LimitSettings
 from schemas.versioning import DocumentState, judge
 from streams.kafka.records import SourceRecord
@@ -39,7 +40,8 @@ class LedgerReport(msgspec.Struct, frozen=True, kw_only=True):
     """The records that the log holds, by what became of them. `balanced` means that nothing else did.
 
     `pending`: records that the stores have not read yet. `undecided`: records without a trace in the stores that are
-    older than the dead letters which are kept. `notes`: what a person should know, though it balances.
+    older than the dead letters which are kept. `notes`: what a person should know, though it balances. `documents` are
+    those that a repair writes again, as many as one order takes, and one more.
     """
 
     balanced: bool
@@ -52,6 +54,7 @@ class LedgerReport(msgspec.Struct, frozen=True, kw_only=True):
     undecided: int
     imbalances: tuple[Imbalance, ...]
     notes: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """The report for a person."""
@@ -110,6 +113,7 @@ class Ledger:
         self._counted: dict[str, int] = {}
         self._suspects: list[tuple[DocumentKey, _Event]] = []
         self._records = self._pending = self._undecided = 0
+        self._documents: dict[str, None] = {}
         self._unreadable = False
         self._notes: list[str] = []
 
@@ -142,11 +146,11 @@ class Ledger:
             if any(judge(other.state, event, {}) == "superseded" for other in self._elsewhere.get(key, ())):
                 self._counts["superseded"] += 1
             else:
-                self._name(UNDELETED if event.deletes else OUTDATED, f"{key} at {event.position}")
+                self._name(UNDELETED if event.deletes else OUTDATED, f"{key} at {event.position}", key)
         self._suspects = []
         if not self._unreadable:
             for key in sorted(self._unseen):
-                self._name(UNKNOWN, f"{key} at {self._stored[key].position}")
+                self._name(UNKNOWN, f"{key} at {self._stored[key].position}", key)
         self._unseen = set()
         imbalances = tuple(
             Imbalance(what=what, count=self._counted[what], documents=tuple(named))
@@ -159,6 +163,7 @@ class Ledger:
             undecided=self._undecided,
             imbalances=imbalances,
             notes=tuple(self._notes),
+            documents=tuple(self._documents),
             **self._counts,
         )
 
@@ -185,14 +190,16 @@ class Ledger:
         elif self._is_older_than_letters(record):
             self._undecided += 1
         elif state is None:
-            self._name(MISSING, name)
+            self._name(MISSING, name, decoded.key)
         else:
             self._suspects.append((decoded.key, event))
 
     def _is_older_than_letters(self, record: SourceRecord) -> bool:
         return record.timestamp_ms < self._letters.since_ms.get(record.partition, 0)
 
-    def _name(self, what: str, document: str) -> None:
+    def _name(self, what: str, document: str, key: DocumentKey | None = None) -> None:
+        if key is not None and len(self._documents) <= MOST_DOCUMENTS:
+            self._documents[str(key)] = None
         self._counted[what] = self._counted.get(what, 0) + 1
         named = self._imbalances.setdefault(what, [])
         if len(named) < SHOWN:

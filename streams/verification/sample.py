@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +32,7 @@ from schemas.settings import LimitSettings
 from streams.generations.role import WorkerRole
 from streams.indexing.collection_settings import CollectionChoices
 from streams.indexing.documents import DecodedEvent, EmbeddedDocument, LinkedDocument, Refused
-from streams.indexing.embed import DocumentBuilder, EncoderThread
+from streams.indexing.embed import DocumentBuilder, EncoderThread, NoVectors
 from streams.indexing.prepare import Parsers, Preparer
 from streams.kafka.records import SourceRecord
 from streams.metrics import Stopwatch, WorkerMetrics
@@ -47,13 +47,15 @@ NOT_COMPARED = ("vector", "checksum", "vector_checksum", "terms_checksum")
 
 
 class SampleReport(msgspec.Struct, frozen=True, kw_only=True):
-    """`documents` were derived again; `differing` names at most twenty that are stored otherwise, and how."""
+    """`documents` were derived again; `differing` names at most twenty that are stored otherwise, and how; `keys` are
+    all of these."""
 
     documents: int
     seed: int
     differing_count: int
     differing: tuple[str, ...]
     skipped: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """The report for a person."""
@@ -78,14 +80,6 @@ class Sample:
     def take(self, record: SourceRecord) -> None:
         if record.position in self.rows:
             self.records.append(record)
-
-
-class NoVectors:
-    """Knows none, so that every text is encoded again."""
-
-    def known_vectors(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        del hashes
-        return {}
 
 
 @asynccontextmanager
@@ -166,6 +160,7 @@ class SampleComparison:
             differing_count=len(named),
             differing=tuple(named[:SHOWN]),
             skipped=tuple(skipped),
+            keys=tuple(map(str, sorted(self._differing))),
         )
 
     def _decoded(self, record: SourceRecord, row: DocumentRow) -> DecodedEvent | None:

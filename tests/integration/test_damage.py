@@ -38,9 +38,10 @@ from tests.support.waiting import eventually
 
 SEED = 14
 HARMLESS = "lance hint"  # Lance takes a wrong one for none
+REWRITTEN = "lance checksums"  # of files that are no longer listed, rows are checked; the worker lists them again
 KINDS = (
     *("lance data", "lance deletions", "lance indices", "lance versions", "lance transactions", "lance checksums"),
-    *("lance hint", "graph", "graph checksum", "snapshots", "snapshot manifests"),
+    *("lance hint", "graph", "graph checksum", "snapshots", "snapshot manifests", "manifest"),
 )
 
 
@@ -70,6 +71,17 @@ def test_no_changed_byte_is_answered_and_each_is_told(generation: Generation, ki
         assert tally.all_told
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_file_that_is_cut_or_zeroed_is_answered_from_and_each_is_told(generation: Generation, kind: str) -> None:
+    chosen, tally = random.Random(SEED), Tally()
+    files = [file for file in kinds_of(generation)[kind] if is_live(file)] or kinds_of(generation)[kind]
+    Experiment(generation).spoil(kind, chosen.choice(files), tally)
+    assert tally.changes
+    assert tally.wrong == []
+    if kind not in (HARMLESS, REWRITTEN):
+        assert tally.all_told
+
+
 @pytest.mark.parametrize("name", [b"sealed", b"checksum", b"graph_position", b"unreachable"])
 def test_a_manifest_whose_field_has_lost_its_name_is_damage(generation: Generation, name: bytes) -> None:
     newest = published_snapshots(generation.snapshots_dir)[0]
@@ -86,7 +98,7 @@ def test_a_table_that_is_gone_is_damage_and_not_empty(generation: Generation, ta
     if not recorded:
         (generation.lance_dir / CHECKSUMS).unlink()
     shutil.rmtree(generation.lance_dir / f"{table}.lance")
-    with pytest.raises(DamagedStore, match=rf"lance/{table}\.lance is gone(?s:.*)thalweg up --data-dir"):
+    with pytest.raises(DamagedStore, match=rf"lance/{table}\.lance is gone(?s:.*)thalweg generations list"):
         TextReader.open(generation)
     with pytest.raises(DamagedStore, match=rf"lance/{table}\.lance is gone"):
         LanceWriter.open(generation, HashingEncoder.dimension)

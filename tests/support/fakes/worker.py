@@ -92,6 +92,9 @@ class InMemoryDocuments:
                 self.chunks.pop(key, None)
         self.failing("after replace")
 
+    def rewrite(self, documents: Sequence[IndexedRows]) -> None:
+        self.replace(documents)
+
     def store_positions(self, reached: Mapping[int, StoredPosition]) -> None:
         self.failing("store_positions")
         self.stored |= reached

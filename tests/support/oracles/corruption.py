@@ -110,6 +110,17 @@ def changed(file: Path, offset: int, flipped: int) -> Iterator[None]:
         file.write_bytes(before)
 
 
+@contextmanager
+def spoilt(file: Path, how: str) -> Iterator[None]:
+    """The file is cut in its middle, or all zeros, until the end of the block."""
+    before = file.read_bytes()
+    file.write_bytes(before[: len(before) // 2] if how == "cut" else bytes(len(before)))
+    try:
+        yield
+    finally:
+        file.write_bytes(before)
+
+
 def kinds_of(generation: Generation) -> dict[str, list[Path]]:
     """The files of a data directory by what they are."""
     root = generation.root
@@ -220,6 +231,15 @@ class Experiment:
                 self._look(f"{file.relative_to(self._generation.root)} at {offset} ^ {flipped}", kind, held, tally)
                 if number < VERIFIED:
                     self._verify(tally)
+            tally.changes += 1
+
+    def spoil(self, kind: str, file: Path, tally: Tally) -> None:
+        """The file cut, and all zeros."""
+        held = TextReader.open(self._generation).snapshot()
+        for how in ("cut", "zeroed") if file.stat().st_size else ():
+            with spoilt(file, how):
+                self._look(f"{file.relative_to(self._generation.root)} {how}", kind, held, tally)
+                self._verify(tally)
             tally.changes += 1
 
     def _look(self, what: str, kind: str, held: TextSnapshot, tally: Tally) -> None:

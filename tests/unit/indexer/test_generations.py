@@ -101,14 +101,27 @@ def test_a_current_that_is_left_alone_is_told_with_what_makes_the_stores_again(t
 
 
 @pytest.mark.parametrize("content", [None, *SPOILT[:7], b'{"generation": "g0001"}', b'{"generation": 1}'])
-def test_a_damaged_manifest_is_told_with_what_makes_the_stores_again(tmp_path: Path, content: bytes | None) -> None:
-    manifest = open_generation(tmp_path, MANIFEST).manifest_path
-    if content is None:
-        manifest.unlink()
-    else:
-        manifest.write_bytes(content)
+def test_a_damaged_manifest_is_read_from_its_copy_and_written_again(tmp_path: Path, content: bytes | None) -> None:
+    generation = open_generation(tmp_path, MANIFEST)
+    for path in (generation.manifest_path, generation.manifest_copy_path):
+        intact = path.read_bytes()
+        spoil(path, content)
+        assert current_manifest(tmp_path) == MANIFEST
+        open_generation(tmp_path, MANIFEST)
+        assert path.read_bytes() == intact
+
+
+@pytest.mark.parametrize("content", [None, *SPOILT[:7], b'{"generation": "g0001"}', b'{"generation": 1}'])
+def test_a_manifest_that_is_damaged_with_its_copy_is_told_with_what_is_done(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    generation = open_generation(tmp_path, MANIFEST)
+    for path in (generation.manifest_path, generation.manifest_copy_path):
+        spoil(path, content)
     for look in (current_manifest, lambda data_dir: open_generation(data_dir, MANIFEST)):
-        with pytest.raises(DamagedStore, match=r"manifest\.json (cannot be read|is gone)(?s:.*)thalweg up --data-dir"):
+        with pytest.raises(
+            DamagedStore, match=r"manifest\.json (cannot be read|is gone)(?s:.*)thalweg generations list"
+        ):
             look(tmp_path)
 
 
@@ -120,3 +133,27 @@ def test_stores_of_a_newer_program_are_left_alone_with_what_to_do(tmp_path: Path
         with pytest.raises(NewerGeneration, match=r"made by a newer version(?s:.*)format 2(?s:.*)Run that version"):
             look(tmp_path)
     assert path.read_bytes() == newer
+
+
+def test_a_manifest_with_another_value_does_not_match_its_checksum(tmp_path: Path) -> None:
+    path = open_generation(tmp_path, MANIFEST).manifest_path
+    path.write_bytes(path.read_bytes().replace(b'"chunk_characters": 300', b'"chunk_characters": 301'))
+    assert b"301" in path.read_bytes()
+    assert current_manifest(tmp_path) == MANIFEST
+
+
+def test_a_manifest_of_an_earlier_program_is_read(tmp_path: Path) -> None:
+    generation = open_generation(tmp_path, MANIFEST)
+    generation.manifest_copy_path.unlink()
+    generation.manifest_path.write_bytes(msgspec.json.encode(MANIFEST).replace(b',"sealed":""', b""))
+    assert b"sealed" not in generation.manifest_path.read_bytes()
+    assert current_manifest(tmp_path) == MANIFEST
+    open_generation(tmp_path, MANIFEST)
+    assert generation.manifest_copy_path.exists()
+
+
+def spoil(path: Path, content: bytes | None) -> None:
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)

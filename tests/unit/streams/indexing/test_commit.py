@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from indexer.chunking.splitter import ChunkingParameters
+from indexer.errors import DamagedStore
 from schemas.graph_delta import decode_contribution
 from schemas.ids import DocumentKey
 from schemas.receipts import NOTHING_DELETED
 from streams.errors import StoreFailure
 from streams.indexing.batch import split
+from streams.indexing.commit import Rewritten
 from streams.kafka.records import SourceRecord
 from tests.support.fakes.worker import (
     NAMES,
@@ -368,3 +370,33 @@ async def test_all_partitions_with_records_of_a_document_are_remembered_also_of_
     await bench.indexer.index([upsert(10, partition=1)])
     assert bench.documents.rows[A].other_partitions == (0, 3)
     bench.close()
+
+
+async def test_documents_are_written_again_as_all_their_records_have_them(bench: Bench) -> None:
+    log = [upsert(0, text="The first."), upsert(1, text="The second."), upsert(2, "default/b"), delete(3, "default/b")]
+    await bench.indexer.index(log)
+    expected = bench.state()
+    b = DocumentKey("default", "b")
+    bench.documents.rows[b] = bench.documents.rows.pop(A)
+    bench.documents.chunks[A] = ()
+    rewritten = await bench.indexer.rewrite({A: log[:2], b: log[2:]})
+    assert rewritten == Rewritten(2, 0)
+    assert bench.state() == expected
+    assert bench.broker.outcomes() == ["superseded", "indexed", "superseded", "deleted"]
+
+
+async def test_a_document_is_deleted_without_records_and_kept_where_only_its_own_is_gone(bench: Bench) -> None:
+    await bench.indexer.index([upsert(0, version=5), upsert(1, version=3), upsert(2, "default/b")])
+    b = DocumentKey("default", "b")
+    assert await bench.indexer.rewrite({A: [upsert(1, version=3)], b: []}) == Rewritten(1, 1)
+    rows = bench.documents.rows
+    assert (rows[A].live, rows[A].version, rows[b].live) == (True, 5, False)
+    assert set(bench.broker.graph()) == {"default/a"}
+    assert bench.documents.stored[0].graph_offset == 2
+
+
+async def test_a_damaged_store_makes_no_dead_letter(bench: Bench) -> None:
+    bench.documents.failing = failing_times(10, "replace", DamagedStore("a file is cut"))
+    with pytest.raises(DamagedStore):
+        await bench.indexer.index([upsert(0), upsert(1, "default/b")])
+    assert bench.broker.letters() == []

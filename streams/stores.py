@@ -1,0 +1,55 @@
+"""The stores of a generation as the worker has them open, each with its thread."""
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import Self
+
+from indexer.generations import Generation
+from indexer.schema import StoredPosition
+from indexer.write.kuzu import GraphWriter
+from indexer.write.lance import LanceWriter
+from streams.runtime.store_thread import StoreThread
+
+
+@dataclass(frozen=True)
+class OpenStores:
+    """`reached` and `graph_position` are how far the stores were when they were opened."""
+
+    vectors: LanceWriter
+    lance: StoreThread
+    graph: GraphWriter
+    kuzu: StoreThread
+    reached: Mapping[int, StoredPosition]
+    graph_position: int
+
+    @classmethod
+    async def open(
+        cls,
+        generation: Generation,
+        dimension: int,
+        graph_buffer_bytes: int | None,
+        lance: StoreThread,
+        kuzu: StoreThread,
+        cleanup: AsyncExitStack,
+    ) -> Self:
+        """What was opened is closed by `cleanup`, also where the rest cannot be opened."""
+        vectors = await lance.call(LanceWriter.open, generation, dimension)
+        cleanup.push_async_callback(lance.close, vectors.close)
+        graph = await kuzu.call(GraphWriter.open, generation, graph_buffer_bytes)
+        cleanup.push_async_callback(kuzu.close, graph.close)
+        return cls(vectors, lance, graph, kuzu, await lance.call(vectors.positions), await kuzu.call(graph.position))
+
+    async def with_positions(self) -> Self:
+        """The same, with how far the stores are now."""
+        reached, graph_position = (
+            await self.lance.call(self.vectors.positions),
+            await self.kuzu.call(self.graph.position),
+        )
+        return replace(self, reached=reached, graph_position=graph_position)
+
+    async def graph_is_current(self) -> bool:
+        """Whether the graph has what the tables have."""
+        reached = await self.lance.run(self.vectors.positions)
+        newest = max((stored.graph_offset for stored in reached.values()), default=-1)
+        return await self.kuzu.run(self.graph.position) >= newest
