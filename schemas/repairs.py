@@ -30,6 +30,7 @@ class Repair(BaseModel):
     state: Literal["ordered", "running", "done"] = "ordered"
     repaired: int = Field(0, ge=0, description="Documents written or deleted.")
     kept: int = Field(0, ge=0, description="Documents left as they are: the log no longer holds what they came from.")
+    failed: int = Field(0, ge=0, description="Documents left as they are: a store or the pipeline refused them.")
 
 
 class RepairEvent(NamedTuple):

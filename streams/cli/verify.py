@@ -72,6 +72,8 @@ def verify(
     if document or store:
         answer, text = _repair(settings, None, document or [], store, shown=not as_json)
         _print({"repair": answer}, text, as_json=as_json)
+        if answer.get("failed"):
+            raise typer.Exit(Exit.FAILED)
         return
     ledger: LedgerReport | None = None
     derived: SampleReport | None = None
@@ -87,14 +89,16 @@ def verify(
     parts = [part.lines() for part in (report, ledger, derived) if part is not None]
     text = "\n".join([*(line for lines in parts for line in lines), *([note] if note else [])])
     is_repaired = repair and not ok and bool(report.digest)
+    repaired: dict[str, object] = {}
     if is_repaired:
         from streams.verification.repair import Mending
 
         if not as_json:
             say(text)
-        answer["repair"], text = _repair(settings, Mending.of(report, ledger, derived), [], None, shown=not as_json)
+        repaired, text = _repair(settings, Mending.of(report, ledger, derived), [], None, shown=not as_json)
+        answer["repair"] = repaired
     _print(answer, text, as_json=as_json)
-    if not ok and not is_repaired:
+    if not (ok or is_repaired) or repaired.get("failed"):
         raise typer.Exit(Exit.FAILED)
 
 
@@ -140,14 +144,18 @@ def _repair(
             repaired = bar("repaired")
             repaired.is_of(len(mending.documents))
             done = orders.repair(
-                mending.documents, graph=mending.graph, show=lambda each: repaired.set(each.repaired + each.kept)
+                mending.documents,
+                graph=mending.graph,
+                show=lambda each: repaired.set(each.repaired + each.kept + each.failed),
             )
     except KafkaError as error:
         raise Failure(f"The repair cannot be ordered: Kafka does not answer ({type(error).__name__}).") from error
     text = f"{done.repaired:,} documents made again from the log" + (", and the graph." if done.graph else ".")
     if done.kept:
         text += f" {done.kept:,} stay as they are: the log no longer holds what they came from."
-    return {"repaired": done.repaired, "kept": done.kept, "graph": done.graph}, text
+    if done.failed:
+        text += f" {done.failed:,} could not be made again; the worker's log says why."
+    return {"repaired": done.repaired, "kept": done.kept, "failed": done.failed, "graph": done.graph}, text
 
 
 def _hold_against_log(

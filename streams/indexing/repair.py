@@ -6,19 +6,21 @@ from typing import Protocol
 
 import structlog
 
+from indexer.errors import DamagedStore
 from schemas.curation import encode_choice
 from schemas.errors import MalformedEvent
 from schemas.ids import DocumentKey
 from schemas.repairs import Repair, repair_key
-from streams.errors import StartAgain
-from streams.indexing.commit import DocumentIndexer
-from streams.kafka.partition_reader import PartitionReader
+from streams.errors import RestartNeeded, StartAgain
+from streams.indexing.commit import DocumentIndexer, Rewritten
+from streams.kafka.partition_reader import AWAY, PartitionReader
 from streams.kafka.producer import ConfirmedProducer
 from streams.kafka.records import SourceRecord
-from streams.runtime.retry import Retrier
+from streams.runtime.retry import Retrier, bisect
 
 BATCH_DOCUMENTS = 50
 POLL_SECONDS = 1.0
+_FATAL = (RestartNeeded, DamagedStore, *AWAY)
 
 
 class RepairOrders(Protocol):
@@ -61,6 +63,7 @@ class Repairer:
         self._retrier = retrier
         self._commit_lock = commit_lock
         self._sleep = sleep
+        self._done: set[str] = set()
         self._log = structlog.get_logger("thalweg.worker")
 
     async def run(self) -> None:
@@ -72,8 +75,9 @@ class Repairer:
     async def process_orders(self) -> None:
         """One that is interrupted is repeated from its start, and does no harm."""
         for name, repair in self._orders.repairs.items():
-            if repair.generation == self._generation:
+            if repair.generation == self._generation and name not in self._done:
                 await self._retrier.retry_forever(lambda n=name, r=repair: self._carry_out(n, r))  # type: ignore[misc]
+                self._done.add(name)
 
     async def _carry_out(self, name: str, repair: Repair) -> None:
         """1. publish that it is begun; where the graph is to be made again, start again to do so; 2. the documents;
@@ -87,21 +91,33 @@ class Repairer:
                 raise StartAgain(f"The graph of {self._generation} is made again from its topic.")
         wanted = {key: str(key).encode() for key in map(_key, repair.documents) if key is not None}
         found, read_to = await self._records(wanted)
-        keys = list(wanted)
-        repaired = kept = 0
-        for start in range(0, len(keys), BATCH_DOCUMENTS):  # 2
+        is_whole = all([await partition.beginning() == 0 for partition in self._partitions])
+        keys = [key for key in wanted if is_whole or found[key]]  # of a log cut short, nothing is deleted
+        repaired, kept, failed = 0, len(wanted) - len(keys), 0
+
+        async def rewrite(some: Sequence[DocumentKey]) -> list[Rewritten | None]:
             async with self._commit_lock:
                 await self._catch_up(wanted, found, read_to)
-                some = {key: found[key] for key in keys[start : start + BATCH_DOCUMENTS]}
-                rewritten = await self._indexer.rewrite(some)
-            repaired, kept = repaired + rewritten.documents, kept + rewritten.kept
-            repair = repair.model_copy(update={"repaired": repaired, "kept": kept})
+                return [await self._indexer.rewrite({key: found[key] for key in some})]
+
+        async def leave(key: DocumentKey, error: Exception) -> None:
+            self._log.error("a document cannot be repaired", document=str(key), error=type(error).__name__)
+
+        for start in range(0, len(keys), BATCH_DOCUMENTS):  # 2
+            batch = keys[start : start + BATCH_DOCUMENTS]
+            for each in await bisect(batch, rewrite, leave, fatal=_FATAL, name="repair"):
+                if each is None:
+                    failed += 1
+                else:
+                    repaired, kept = repaired + each.documents, kept + each.kept
+            repair = repair.model_copy(update={"repaired": repaired, "kept": kept, "failed": failed})
             await self._publish(name, repair)
+        repair = repair.model_copy(update={"repaired": repaired, "kept": kept, "failed": failed})
         while not await self._graph_is_current():  # 3
             await self._sleep(POLL_SECONDS)
         await self._make_snapshot()
         await self._publish(name, repair.model_copy(update={"state": "done"}))  # 4
-        self._log.warning("repaired", order=name, documents=repaired, kept=kept, graph=repair.graph)
+        self._log.warning("repaired", order=name, documents=repaired, kept=kept, failed=failed, graph=repair.graph)
 
     async def _records(
         self, wanted: Mapping[DocumentKey, bytes]

@@ -44,6 +44,11 @@ class PartitionReader:
             async for record in self._read(consumer, min(max(start, beginning), end), end):
                 yield record
 
+    async def beginning(self) -> int:
+        """The first offset there is: above 0 where records were deleted, not where compaction took some."""
+        async with self._consumer() as consumer:
+            return int((await consumer.beginning_offsets([self._partition]))[self._partition])
+
     async def end(self) -> int:
         """The offset the next record gets."""
         async with self._consumer() as consumer:

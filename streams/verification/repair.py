@@ -80,6 +80,7 @@ class Orders:
         repair = Repair(generation=self._generation.name, documents=sorted(set(documents)), graph=graph)
         offset = send_order(self._connection, self._topic, key, encode_choice(repair))
         deadline = time.monotonic() + BEGIN_SECONDS
+        seen_at = time.monotonic()
         for value in follow_order(self._connection, self._topic, key, offset):
             event = None if value is None else decode_curation(key, value)
             if isinstance(event, RepairEvent) and event.repair is not None:
@@ -87,19 +88,27 @@ class Orders:
                 show(repair)
             if repair.state == "done":
                 break
-            if repair.state == "ordered" and time.monotonic() > deadline:
+            now = time.monotonic()
+            seen_at = now if event is not None or is_running(self._generation.data_dir) else seen_at
+            if now > (deadline if repair.state == "ordered" else seen_at + BEGIN_SECONDS):
                 raise Failure(
-                    f"The repair is ordered, and no worker of generation {repair.generation} has begun it; it is "
-                    "carried out when one does. 'thalweg status' tells how the worker is."
+                    f"The repair is ordered, and no worker of generation {repair.generation} "
+                    f"{'has begun it' if repair.state == 'ordered' else 'goes on with it'}; it is carried out when one "
+                    "does. 'thalweg status' tells how the worker is."
                 )
         return repair
 
 
-def require_worker(data_dir: Path) -> None:
-    """Raises Failure where no worker runs on the data directory."""
+def is_running(data_dir: Path) -> bool:
+    """Whether a worker has said within seconds that it runs on the data directory."""
     state = read_state(data_dir)
     is_alive = state is not None and state.phase in ("starting", "running")
-    if state is None or not is_alive or time.time() - state.at_ms / 1000 > SILENT_SECONDS:
+    return state is not None and is_alive and time.time() - state.at_ms / 1000 <= SILENT_SECONDS
+
+
+def require_worker(data_dir: Path) -> None:
+    """Raises Failure where no worker runs on the data directory."""
+    if not is_running(data_dir):
         raise Failure(
             f"No worker runs on {data_dir}, and only the worker writes to the stores: start it with 'thalweg up' or "
             "'thalweg worker', and repeat this."

@@ -121,7 +121,7 @@ def test_what_is_stored_otherwise_than_it_is_derived_is_named(worker: WorkerProc
     worker.start()
     worker.wait_ready()
     code, report, _ = verified(worker, "--deep", "--repair")
-    assert (code, report["repair"]) == (Exit.OK, {"repaired": 3, "kept": 0, "graph": False})
+    assert (code, report["repair"]) == (Exit.OK, {"repaired": 3, "kept": 0, "failed": 0, "graph": False})
     code, report, _ = verified(worker, "--deep", "--sample", "100")
     assert (code, report["sample"]["differing"], report["digest"]) == (Exit.OK, [], before["digest"])
 
@@ -152,7 +152,7 @@ def test_documents_that_the_stores_have_lost_are_named_and_come_back(worker: Wor
     worker.start()
     worker.wait_ready()
     code, report, _ = verified(worker, "--repair")
-    assert (code, report["repair"]) == (Exit.OK, {"repaired": 2, "kept": 0, "graph": False})
+    assert (code, report["repair"]) == (Exit.OK, {"repaired": 2, "kept": 0, "failed": 0, "graph": False})
     code, report, _ = verified(worker)
     assert (code, report["digest"]) == (Exit.OK, before["digest"])
 
@@ -161,9 +161,9 @@ def test_one_document_or_the_whole_graph_is_made_again_on_request(worker: Worker
     before = verified(worker)[1]
     process = worker.process.pid
     code, report, _ = verified(worker, "--repair", "--document", "towns/9", "--document", "towns/never")
-    assert (code, report["repair"]) == (Exit.OK, {"repaired": 1, "kept": 0, "graph": False})
+    assert (code, report["repair"]) == (Exit.OK, {"repaired": 1, "kept": 0, "failed": 0, "graph": False})
     code, report, _ = verified(worker, "--repair", "--store", "graph")
-    assert (code, report["repair"]) == (Exit.OK, {"repaired": 0, "kept": 0, "graph": True})
+    assert (code, report["repair"]) == (Exit.OK, {"repaired": 0, "kept": 0, "failed": 0, "graph": True})
     assert "the graph is made again from its topic" in worker.said()
     code, report, _ = verified(worker)
     assert (code, report["ok"], report["digest"]) == (Exit.OK, True, before["digest"])

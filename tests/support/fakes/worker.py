@@ -93,6 +93,7 @@ class InMemoryDocuments:
         self.failing("after replace")
 
     def rewrite(self, documents: Sequence[IndexedRows]) -> None:
+        self.failing("rewrite")
         self.replace(documents)
 
     def store_positions(self, reached: Mapping[int, StoredPosition]) -> None:

@@ -35,7 +35,7 @@ async def test_it_is_told_until_a_look_does_not_find_it(engine: ScriptedEngine, 
     await eventually(lambda: watch.damage)
     assert watch.index_damage() == [TABLE]
     assert "lance/chunks.lance/data/a.lance does not match its checksum" in (watch.sentence() or "")
-    assert "thalweg up --data-dir" in (watch.sentence() or "")
+    assert "thalweg generations list" in (watch.sentence() or "")
     engine.damage = []
     await eventually(lambda: not watch.damage)
     looking.cancel()

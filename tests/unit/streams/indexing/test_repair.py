@@ -1,0 +1,138 @@
+"""Documents made again from the log as ordered, on stores in memory."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from schemas.curation import decode_curation
+from schemas.ids import DocumentKey
+from schemas.repairs import Repair, RepairEvent
+from streams.errors import StartAgain
+from streams.indexing.repair import Repairer
+from streams.kafka.records import SourceRecord
+from streams.runtime.retry import Retrier
+from tests.support.fakes.worker import GENERATION, NAMES, Bench, failing_times, upsert
+
+ORDER = "0123456789ab"
+A, B = DocumentKey("default", "a"), DocumentKey("default", "b")
+LOG = [upsert(0), upsert(1, "default/b", "Another text.")]
+
+
+@dataclass
+class LogInMemory:
+    """One partition."""
+
+    found: list[SourceRecord] = field(default_factory=list)
+    first: int = 0
+
+    async def records(self, start: int = 0) -> AsyncIterator[SourceRecord]:
+        for record in self.found:
+            if record.offset >= max(start, self.first):
+                yield record
+
+    async def beginning(self) -> int:
+        return self.first
+
+    async def end(self) -> int:
+        return self.found[-1].offset + 1
+
+
+@dataclass
+class Story:
+    """A worker that has indexed a log."""
+
+    bench: Bench
+    log: LogInMemory
+    repairs: dict[str, Repair] = field(default_factory=dict)
+    remakes: int = 0
+    snapshots: int = 0
+
+    def __post_init__(self) -> None:
+        self.repairer = Repairer(
+            generation=GENERATION,
+            orders=self,
+            partitions=[self.log],
+            indexer=self.bench.indexer,
+            begin_graph=self.begin_graph,
+            graph_is_current=self.graph_is_current,
+            make_snapshot=self.make_snapshot,
+            producer=self.bench.producer,
+            retrier=Retrier("kafka", (OSError,), self.bench.metrics, self.bench.progress, first_wait_seconds=0.001),
+            commit_lock=self.bench.commit_lock,
+        )
+
+    def begin_graph(self) -> None:
+        self.remakes += 1
+
+    async def graph_is_current(self) -> bool:
+        return True
+
+    async def make_snapshot(self) -> None:
+        self.snapshots += 1
+
+    async def repair(self, *documents: DocumentKey, **order: object) -> Repair | None:
+        """As it was told last; None where nothing was."""
+        named = {"generation": GENERATION, "documents": [str(each) for each in documents]}
+        self.repairs = {ORDER: Repair(**(named | order))}
+        await self.repairer.process_orders()
+        return self.told()[-1] if self.told() else None
+
+    def told(self) -> list[Repair]:
+        events = [decode_curation(key, value) for key, value, _, _ in self.bench.broker.topics[NAMES.curation]]
+        return [each.repair for each in events if isinstance(each, RepairEvent) and each.repair is not None]
+
+    def lose(self, key: DocumentKey) -> None:
+        self.bench.documents.rows.pop(key)
+        self.bench.documents.chunks.pop(key)
+
+
+@pytest.fixture
+async def story() -> AsyncIterator[Story]:
+    made = Story(Bench(), LogInMemory(list(LOG)))
+    await made.bench.indexer.index(LOG)
+    yield made
+    made.bench.close()
+
+
+def counts(repair: Repair | None) -> tuple[str, int, int, int]:
+    assert repair is not None
+    return repair.state, repair.repaired, repair.kept, repair.failed
+
+
+async def test_what_the_stores_have_lost_comes_back_once(story: Story) -> None:
+    before = story.bench.state()
+    story.lose(A)
+    assert counts(await story.repair(A, DocumentKey("default", "never"))) == ("done", 1, 0, 0)
+    assert story.bench.state() == before
+    told = len(story.told())
+    await story.repairer.process_orders()  # the order is still there until the topic is read again
+    assert (len(story.told()), story.snapshots) == (told, 1)
+
+
+async def test_of_a_log_that_was_cut_short_nothing_is_deleted(story: Story) -> None:
+    before = story.bench.state()
+    story.log.first = 1
+    assert counts(await story.repair(A, B)) == ("done", 1, 1, 0)
+    assert story.bench.state() == before
+
+
+async def test_what_cannot_be_made_again_is_left_and_the_rest_is_repaired(story: Story) -> None:
+    before = story.bench.state()
+    story.lose(B)
+    story.bench.documents.failing = failing_times(2, "rewrite", ValueError("a row that no table takes"))
+    assert counts(await story.repair(A, B)) == ("done", 1, 0, 1)
+    assert story.bench.state() == before
+
+
+async def test_an_order_of_another_generation_is_left_to_its_worker(story: Story) -> None:
+    assert await story.repair(A, generation="g0009") is None
+    assert story.bench.encoder.encoded == ["a. Some text.", "b. Another text."]
+
+
+async def test_the_graph_is_made_again_by_the_next_start_which_ends_the_order(story: Story) -> None:
+    with pytest.raises(StartAgain):
+        await story.repair(graph=True)
+    assert (story.remakes, counts(story.told()[-1])) == (1, ("running", 0, 0, 0))
+    assert counts(await story.repair(graph=True, state="running")) == ("done", 0, 0, 0)
+    assert (story.remakes, story.snapshots) == (1, 1)
