@@ -12,11 +12,14 @@ from itertools import count
 from pathlib import Path
 
 import msgspec
+import structlog
 
 from indexer.errors import HEALING, DamagedStore, IncompatibleGeneration, NewerGeneration
 from schemas.errors import Failure
 from schemas.generations import Build, GenerationPipeline
 from schemas.settings import MIB, EmbeddingProvider
+
+log = structlog.get_logger(__name__)
 
 
 class LogIdentity(msgspec.Struct, frozen=True):
@@ -124,6 +127,11 @@ class Generation:
         return self.root / "damaged.json"
 
     @property
+    def reread_path(self) -> Path:
+        """There where retrievals and feedback were set aside, and their topic is to be read from its beginning."""
+        return self.root / "reread-provenance"
+
+    @property
     def missed_deletes_path(self) -> Path:
         """Partitions whose documents have yet to be compared with the log."""
         return self.root / "missed-deletes.json"
@@ -174,6 +182,8 @@ def open_generation(data_dir: Path, manifest: Manifest) -> Generation:
             f"The configuration does not match generation {generation.name} in {data_dir} "
             f"({describe_differences(differing)}). {incompatible_advice()}"
         )
+    for name, what in damaged_manifests(generation):
+        log.warning("a damaged manifest is written again", file=name, what=what)
     write_manifest(generation, stored)  # where one of the two files is gone, damaged, or of an earlier program
     return generation
 

@@ -214,9 +214,11 @@ class WorkerContext:
         for partition in range(topics[documents_topic].partitions):
             reached = stores.reached.get(partition)
             stored[TopicPartition(documents_topic, partition)] = -1 if reached is None else reached.offset
+        knows = stores.reached and not generation.reread_path.exists()
         for partition in range(topics[provenance_topic].partitions):
-            stored[TopicPartition(provenance_topic, partition)] = None if stores.reached else -1  # the group knows
+            stored[TopicPartition(provenance_topic, partition)] = None if knows else -1  # the group knows
         states = await reconcile(self._settings.kafka, group, stored, republish_advice(generation.data_dir))
+        generation.reread_path.unlink(missing_ok=True)
         for place, offset in stored.items():
             done = (states[place].committed or 0) - 1 if offset is None else offset
             self._progress.expect(stages[place.topic], place.topic, place.partition, done)

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from indexer.errors import HEALING, DamagedStore
 from indexer.generations import Generation, replace_file
-from indexer.schema import CHUNKS, DOCUMENTS, PASSAGES, POSITIONS, RETRIEVALS
+from indexer.schema import CHUNKS, DOCUMENTS, FEEDBACK, PASSAGES, POSITIONS, RETRIEVALS
 
 CHECKSUMS = "checksums"
 SUFFIX = ".lance"
@@ -27,6 +27,7 @@ FILES_PER_STEP = 32
 SHOWN = 5
 MIN_STALE_LINES = 500  # before the file of checksums is written again without them
 CREATED_BEFORE_DOCUMENTS = (CHUNKS, PASSAGES, POSITIONS, RETRIEVALS)
+INDEXES = "_indices"
 _VERSION_HINT = "latest_version_hint.json"  # rewritten; Lance ignores a wrong one
 _MANIFEST = ".manifest"
 _NEWEST_NAME = 2**64 - 1  # Lance counts the names of versions down from here
@@ -43,9 +44,15 @@ class Damage(NamedTuple):
         return f"{self.path} {self.what}"
 
 
+def is_recoverable(damage: Damage) -> bool:
+    """Whether it is in the tables, and in what can be made again beside intact documents."""
+    folder = damage.path.split("/")[2:3]
+    return is_in_tables(damage, (RETRIEVALS, FEEDBACK)) or folder == [INDEXES] or damage.path == f"lance/{CHECKSUMS}"
+
+
 def damage_advice(damage: Sequence[Damage]) -> str:
     """What is done about it, and what to do."""
-    if all(each.path.startswith(_REPLACED_BY_WORKER) for each in damage):
+    if all(each.path.startswith(_REPLACED_BY_WORKER) or is_recoverable(each) for each in damage):
         return "It is passed over, and the worker replaces it with its next snapshot or start: nothing is to be done."
     return HEALING
 
@@ -115,7 +122,7 @@ def files_of_version(lance_dir: Path, table: str, version: int) -> list[str]:
 
     def is_needed(path: str) -> bool:
         folder, name = path.split("/")[1:3]
-        if folder == "_indices":
+        if folder == INDEXES:
             return UUID(name).bytes in manifest
         return folder == "_deletions" or (folder != VERSIONS and name.encode() in manifest)
 

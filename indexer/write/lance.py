@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from indexer.errors import IncompatibleGeneration
 from indexer.generations import Generation, incompatible_advice
-from indexer.integrity.files import ChecksumRecorder, require_intact_tables
+from indexer.integrity.files import ChecksumRecorder
 from indexer.integrity.rows import with_checksums
 from indexer.lance_connection import checkout_latest, connect, open_fresh_tables, store_errors
 from indexer.read.known_vectors import VECTOR_COLUMNS, vectors_by_hash
@@ -41,6 +41,7 @@ from indexer.schema import (
     documents_table,
 )
 from indexer.write.lance_maintenance import Maintainer, MaintenanceParameters, MaintenanceReport
+from indexer.write.lance_recovery import recover_tables
 from indexer.write.lance_rows import IndexedRows, chunks_table, feedback_table, passages_table, retrievals_table
 from schemas.ids import DocumentKey
 from schemas.provenance import Feedback, Retrieval
@@ -89,9 +90,9 @@ class LanceWriter:
         """Open the tables and create missing ones, `documents` last: where it exists, all do.
 
         Raises IncompatibleGeneration for tables with other columns or vectors of another dimension, DamagedStore for
-        files that do not match their checksums; nothing is created then.
+        files that do not match their checksums and cannot be made again here; nothing is created then.
         """
-        require_intact_tables(generation)
+        recover_tables(generation)
         schemas = {
             CHUNKS: chunks_schema(dimension),
             PASSAGES: PASSAGES_SCHEMA,

@@ -9,8 +9,9 @@ import structlog
 
 from indexer.errors import DamagedStore
 from indexer.generations import Generation
-from indexer.integrity.files import damage_message, damaged_tables
+from indexer.integrity.files import damage_message, damaged_tables, is_recoverable
 from indexer.write.lance_maintenance import MaintenanceReport
+from streams.errors import StartAgain
 from streams.metrics import WorkerMetrics
 from streams.runtime.store_thread import StoreThread
 from streams.settings import WorkerSettings
@@ -85,12 +86,17 @@ class Retention:
 
 
 async def check_tables(generation: Generation) -> None:
-    """Until cancelled: hold every file of the tables against its checksum, pass after pass. Raises DamagedStore."""
+    """Until cancelled: hold every file of the tables against its checksum, pass after pass.
+
+    Raises DamagedStore, and StartAgain where the next start mends it.
+    """
     while True:
         steps = damaged_tables(generation)
         while True:
             began = time.monotonic()
             damage = await asyncio.to_thread(next, steps, None)
+            if damage and all(map(is_recoverable, damage)):
+                raise StartAgain(damage_message(damage))
             if damage:
                 raise DamagedStore(damage_message(damage))
             await asyncio.sleep(CHECK_PAUSE_FACTOR * (time.monotonic() - began))

@@ -93,7 +93,7 @@ def test_a_manifest_whose_field_has_lost_its_name_is_damage(generation: Generati
 
 
 @pytest.mark.parametrize("recorded", [True, False], ids=["with checksums", "of an earlier program"])
-@pytest.mark.parametrize("table", [CHUNKS, PASSAGES, DOCUMENTS, POSITIONS, RETRIEVALS])
+@pytest.mark.parametrize("table", [CHUNKS, PASSAGES, DOCUMENTS, POSITIONS])
 def test_a_table_that_is_gone_is_damage_and_not_empty(generation: Generation, table: str, recorded: bool) -> None:
     if not recorded:
         (generation.lance_dir / CHECKSUMS).unlink()
@@ -105,6 +105,48 @@ def test_a_table_that_is_gone_is_damage_and_not_empty(generation: Generation, ta
     assert not (generation.lance_dir / f"{table}.lance").exists()
     report = verify_when_complete(generation.data_dir, 0)
     assert (report.ok, report.damage) == (False, [f"lance/{table}.lance is gone"])
+
+
+@pytest.mark.parametrize("how", ["gone", "zeroed", "without its newest version"])
+def test_retrievals_are_set_aside_alone_and_read_again_from_their_topic(generation: Generation, how: str) -> None:
+    folder = generation.lance_dir / f"{RETRIEVALS}.lance"
+    if how == "gone":
+        shutil.rmtree(folder)
+    elif how == "zeroed":
+        spoil(next((folder / "data").iterdir()))
+    else:
+        min((folder / "_versions").glob("*.manifest")).unlink()
+    LanceWriter.open(generation, HashingEncoder.dimension).close()
+    tables = lancedb.connect(generation.lance_dir)
+    assert [tables.open_table(name).count_rows() for name in (RETRIEVALS, DOCUMENTS)] == [0, 8]
+    assert generation.reread_path.exists()
+    assert verify_when_complete(generation.data_dir, 0).damage == []
+
+
+def test_a_damaged_index_is_made_again_from_its_table(generation: Generation) -> None:
+    before = text_answers(TextReader.open(generation).snapshot())
+    for file in (generation.lance_dir / f"{CHUNKS}.lance" / "_indices").rglob("*.lance"):
+        spoil(file)
+    with pytest.raises(DamagedStore, match=r"_indices(?s:.*)nothing is to be done"):
+        TextReader.open(generation)
+    LanceWriter.open(generation, HashingEncoder.dimension).close()
+    assert len(lancedb.connect(generation.lance_dir).open_table(CHUNKS).list_indices()) == 5
+    assert text_answers(TextReader.open(generation).snapshot()) == before
+    assert verify_when_complete(generation.data_dir, 0).damage == []
+
+
+def test_a_broken_line_in_the_list_of_checksums_is_left_out_where_every_row_is_intact(generation: Generation) -> None:
+    recorded = generation.lance_dir / CHECKSUMS
+    recorded.write_bytes(recorded.read_bytes().replace(b".lance/data/", b".lance/dat_/", 1))
+    assert verify_when_complete(generation.data_dir, 0).damage == [
+        "lance/checksums has 1 lines that are not as written"
+    ]
+    LanceWriter.open(generation, HashingEncoder.dimension).close()
+    assert verify_when_complete(generation.data_dir, 0).damage == []
+
+
+def spoil(file: Path) -> None:
+    file.write_bytes(bytes(file.stat().st_size))
 
 
 def test_a_newest_version_that_is_gone_is_damage_and_not_the_state_before(generation: Generation) -> None:
