@@ -56,7 +56,7 @@ class GraphWriter:
         self._fresh = self._path.with_name(f"{self._path.name}.{FRESH}")
         self._in_doubt = False
         self._least_bytes = 0
-        self._unchanged_since: GraphCopy | None = None
+        self._unchanged_checksum: str | None = None  # of its file, where it is known and nothing was changed since
         self._recorded: RecordedChanges | None = None
         self._recorded_since: GraphCopy | None = None
         self._compaction: Compaction | None = None
@@ -124,7 +124,7 @@ class GraphWriter:
             self._database.run("CHECKPOINT")
             position = self._database.position()
         copy = copy_graph(self._path, self._snapshots_dir, position)
-        self._unchanged_since = copy
+        self._unchanged_checksum = copy.checksum
         self._least_bytes = copy.bytes
         if self._compaction is None:
             self._recorded, self._recorded_since = RecordedChanges(), copy
@@ -137,15 +137,19 @@ class GraphWriter:
     def set_aside_damaged(self) -> list[Damage]:
         """Set aside the snapshots that are not as they were written. May run beside other calls, in another thread.
 
-        Raises StoreInDoubt where the graph's own file is gone, or shorter than it was.
+        Raises StoreInDoubt where the graph's own file is gone, shorter than it was, or was changed by another.
         """
+        known = self._unchanged_checksum
         try:
             size = self._path.stat().st_size
+            is_other = known is not None and file_checksum(self._path) != known
         except FileNotFoundError:
-            size = -1
-        if size < self._least_bytes:
+            size, is_other = -1, False
+        if size < self._least_bytes or (
+            is_other and self._unchanged_checksum == known
+        ):  # else it was written meanwhile
             self._in_doubt = True
-            raise StoreInDoubt(f"The graph at {self._path} is gone, or cut off.")
+            raise StoreInDoubt(f"The graph at {self._path} is gone, cut off, or was changed on disk.")
         return set_aside_damaged(self._snapshots_dir)
 
     def compaction(self, copy: GraphCopy, snapshot: GraphSnapshot) -> Compaction | None:
@@ -169,8 +173,8 @@ class GraphWriter:
                 if compaction.position() != self._database.position():
                     raise CompactionAbandoned("it does not reach the graph's position")
                 compaction.close()
+                self._unchanged_checksum, self._least_bytes = None, 0
                 self._database.close()
-                self._least_bytes = 0
                 replace_database(self._path, compaction.path)
                 self._open()
         except CompactionAbandoned as error:
@@ -179,7 +183,6 @@ class GraphWriter:
             return False
         finally:
             self._recorded = None
-        self._unchanged_since = None
         return True
 
     def abandon(self, compaction: Compaction) -> None:
@@ -195,6 +198,7 @@ class GraphWriter:
 
     def close(self) -> None:
         """Close the store with its checksum; one in doubt is left for the next start to replace."""
+        self._unchanged_checksum, self._least_bytes = None, 0
         if not self._in_doubt:
             with self._failing_in_doubt("be closed"):
                 self._database.run("CHECKPOINT")
@@ -204,19 +208,22 @@ class GraphWriter:
         self._lock.release()
 
     def _open(self) -> None:
+        closed = self._path.with_name(CLOSED)
         self._unclosed.touch()
-        self._path.with_name(CLOSED).unlink(missing_ok=True)
+        if closed.exists():
+            self._unchanged_checksum = closed.read_text()
+            closed.unlink()
         self._database = GraphDatabase(self._path, self._buffer_bytes)
 
     def _require_unchanged(self) -> None:
-        """Before the first change after a copy, check that the file is still what was copied.
+        """Before the first change after a start or a copy, check that the file is still what it was.
 
         Kùzu does not check its pages: a damaged one would be in every further snapshot.
         """
-        since, self._unchanged_since = self._unchanged_since, None
-        if since is not None and file_checksum(self._path) != since.checksum:
+        known, self._unchanged_checksum = self._unchanged_checksum, None
+        if known is not None and file_checksum(self._path) != known:
             self._in_doubt = True
-            raise StoreInDoubt(f"The graph at {self._path} was changed on disk since its snapshot {since.name}.")
+            raise StoreInDoubt(f"The graph at {self._path} was changed on disk.")
 
     @contextmanager
     def _failing_in_doubt(self, doing: str) -> Iterator[None]:

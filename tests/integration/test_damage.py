@@ -227,6 +227,28 @@ def test_a_graph_that_changes_while_open_comes_into_no_snapshot(generation: Gene
     after.close()
 
 
+@pytest.mark.parametrize(
+    ("how", "has_snapshot"), [("gone", True), ("cut", True), ("changed", True), ("changed", False)]
+)
+def test_an_open_graph_that_nobody_changes_is_looked_at_too(
+    generation: Generation, how: str, has_snapshot: bool
+) -> None:
+    writer = GraphWriter.open(generation)
+    position = writer.snapshot().graph_position if has_snapshot else writer.position()
+    assert writer.set_aside_damaged() == []
+    content = generation.graph_path.read_bytes()
+    if how == "gone":
+        generation.graph_path.unlink()
+    else:
+        generation.graph_path.write_bytes(content[: len(content) // 2] if how == "cut" else _flipped(content, 5_000))
+    with pytest.raises(StoreInDoubt, match=r"graph\.kuzu is gone, cut off, or was changed on disk"):
+        writer.set_aside_damaged()
+    writer.close()
+    after = GraphWriter.open(generation)
+    assert after.position() == position
+    after.close()
+
+
 def test_a_damaged_newest_snapshot_is_passed_over_for_the_one_before(generation: Generation) -> None:
     stores = Stores(10**9, "documents")
     newest, before, *_ = published_snapshots(generation.snapshots_dir)
