@@ -70,10 +70,11 @@ def verify(
     if (document or store) and not repair:
         raise WrongSetting("--document and --store say what --repair is to make again: add --repair.")
     if document or store:
-        answer, text = _repair(settings, None, document or [], store, shown=not as_json)
-        _print({"repair": answer}, text, as_json=as_json)
-        if answer.get("failed"):
-            raise typer.Exit(Exit.FAILED)
+        from streams.verification.repair import Mending, require_keys
+
+        require_keys(document or [])
+        asked = Mending(document or [], graph=store is Store.GRAPH, stores=store is Store.TEXT)
+        _mend(settings, asked, {}, as_json=as_json)
         return
     ledger: LedgerReport | None = None
     derived: SampleReport | None = None
@@ -88,17 +89,28 @@ def verify(
     answer = msgspec.to_builtins(report) | {"ok": ok, "ledger": ledger, "sample": derived, "log_note": note}
     parts = [part.lines() for part in (report, ledger, derived) if part is not None]
     text = "\n".join([*(line for lines in parts for line in lines), *([note] if note else [])])
-    is_repaired = repair and not ok and bool(report.digest)
-    repaired: dict[str, object] = {}
-    if is_repaired:
+    if repair and not ok and report.digest:
         from streams.verification.repair import Mending
 
         if not as_json:
             say(text)
-        repaired, text = _repair(settings, Mending.of(report, ledger, derived), [], None, shown=not as_json)
-        answer["repair"] = repaired
+        _mend(settings, Mending.of(report, ledger, derived), answer, as_json=as_json)
+        return
     _print(answer, text, as_json=as_json)
-    if not (ok or is_repaired) or repaired.get("failed"):
+    if not ok:
+        raise typer.Exit(Exit.FAILED)
+
+
+def _mend(settings: "WorkerSettings", mending: "Mending", answer: dict[str, object], *, as_json: bool) -> None:
+    """Have it made again, and print the answer with what came of it."""
+    try:
+        repaired, text = _repair(settings, mending, shown=not as_json)
+    except Failure as error:
+        if as_json:
+            _print(answer | {"repair": {"problem": str(error)}}, "", as_json=True)
+        raise
+    _print(answer | {"repair": repaired}, text, as_json=as_json)
+    if repaired.get("failed"):
         raise typer.Exit(Exit.FAILED)
 
 
@@ -111,23 +123,14 @@ def _print(answer: dict[str, object], text: str, *, as_json: bool) -> None:
         say(text)
 
 
-def _repair(
-    settings: "WorkerSettings",
-    mending: "Mending | None",
-    documents: list[str],
-    store: Store | None,
-    *,
-    shown: bool,
-) -> tuple[dict[str, object], str]:
-    """Order what was found, or else what was asked for, and follow it. What came of it, for a program and a person."""
+def _repair(settings: "WorkerSettings", mending: "Mending", *, shown: bool) -> tuple[dict[str, object], str]:
+    """Order it of the worker, and follow it. What came of it, for a program and a person."""
     from kafka.errors import KafkaError
 
     from indexer.generations import current_generation
     from streams.loader.loader import bootstrap_servers, progress_bars
-    from streams.verification.repair import Mending, Orders, require_keys, require_worker
+    from streams.verification.repair import Orders, require_worker
 
-    require_keys(documents)
-    mending = mending or Mending(documents, graph=store is Store.GRAPH, stores=store is Store.TEXT)
     if not mending:
         raise Failure("Nothing that was found is mended from the log; see what is said about each.")
     generation = current_generation(settings.storage.data_dir)

@@ -147,8 +147,9 @@ def test_documents_that_the_stores_have_lost_are_named_and_come_back(worker: Wor
     assert sorted(each.partition(" ")[0] for each in documents) == ["towns/2", "towns/3"]
     assert any("towns/2 has revision None in the text" in each for each in report["differences"])
 
-    code, _, complaint = verified(worker, "--repair")
+    code, report, complaint = verified(worker, "--repair")
     assert (code, "start it with 'thalweg up'" in complaint) == (Exit.FAILED, True)
+    assert report["repair"]["problem"] in complaint
     worker.start()
     worker.wait_ready()
     code, report, _ = verified(worker, "--repair")
