@@ -19,6 +19,9 @@ from schemas.errors import Failure
 from schemas.generations import Build, GenerationPipeline
 from schemas.settings import MIB, EmbeddingProvider
 
+CURRENT = "CURRENT"
+CURRENT_COPY = "generations/CURRENT"
+
 log = structlog.get_logger(__name__)
 
 
@@ -143,24 +146,31 @@ class Generation:
 
 
 def current_generation(data_dir: Path) -> Generation | None:
-    """The generation that `CURRENT` names; None in an empty data directory.
+    """The generation that `CURRENT` names, or its copy where that names none; None in an empty data directory.
 
-    Raises DamagedStore, with how to repair it, if that does not exist.
+    Raises DamagedStore, with how to repair it, if neither names one that is there.
     """
-    try:
-        content = (data_dir / "CURRENT").read_bytes()
-    except FileNotFoundError:
+    path = data_dir / CURRENT
+    if not path.exists():
         return None
-    name = content.decode(errors="replace").strip()
-    existing = [generation.name for generation in generations(data_dir)]
-    if name in existing:
-        return Generation(data_dir, name)
-    problem = f"The file {data_dir / 'CURRENT'} names no generation that is there: it holds {name[:80]!r}."
+    existing = {generation.name: generation for generation in generations(data_dir)}
+    name = _named_in(path)
+    for each in (name, _named_in(data_dir / CURRENT_COPY)):
+        if each in existing:
+            return existing[each]
+    problem = f"The file {path} names no generation that is there: it holds {name[:80]!r}."
     if not existing:
         raise DamagedStore(f"{problem} There are none. {repair_advice(data_dir)}")
-    path = shlex.quote(str(data_dir / "CURRENT"))
-    built = [each.name for each in generations(data_dir) if (build := read_build(each)) is None or build.ready_ms]
-    raise DamagedStore(f"{problem} Name the newest one in it:\n  echo {(built or existing)[-1]} > {path}")
+    built = [each.name for each in existing.values() if (build := read_build(each)) is None or build.ready_ms]
+    newest = (built or list(existing))[-1]
+    raise DamagedStore(f"{problem} Name the newest one in it:\n  echo {newest} > {shlex.quote(str(path))}")
+
+
+def _named_in(path: Path) -> str:
+    try:
+        return path.read_bytes().decode(errors="replace").strip()
+    except FileNotFoundError:
+        return ""
 
 
 def generations(data_dir: Path) -> list[Generation]:
@@ -185,6 +195,8 @@ def open_generation(data_dir: Path, manifest: Manifest) -> Generation:
     for name, what in damaged_manifests(generation):
         log.warning("a damaged manifest is written again", file=name, what=what)
     write_manifest(generation, stored)  # where one of the two files is gone, damaged, or of an earlier program
+    if {_named_in(data_dir / name) for name in (CURRENT, CURRENT_COPY)} != {generation.name}:
+        switch_to(generation)
     return generation
 
 
@@ -210,7 +222,8 @@ def make_generation(data_dir: Path, manifest: Manifest) -> Generation:
 def switch_to(generation: Generation) -> None:
     """Make it the current one, atomically. Raises DamagedStore where it has no manifest."""
     read_manifest(generation)
-    replace_file(generation.data_dir / "CURRENT", f"{generation.name}\n".encode())
+    for name in (CURRENT, CURRENT_COPY):
+        replace_file(generation.data_dir / name, f"{generation.name}\n".encode())
 
 
 def pipeline_differences(stored: Manifest, configured: Manifest) -> dict[str, tuple[object, object]]:

@@ -10,6 +10,8 @@ import pytest
 
 from indexer.errors import DamagedStore, IncompatibleGeneration, NewerGeneration
 from indexer.generations import (
+    CURRENT,
+    CURRENT_COPY,
     Generation,
     current_generation,
     current_manifest,
@@ -83,7 +85,8 @@ SPOILT = [b"", b"\n", b"{", b"\x00\xff\xfe", b"null", b"[1]", b'"g0001"', b"g000
 @pytest.mark.parametrize("content", SPOILT)
 def test_a_damaged_current_is_told_with_what_to_write_into_it(tmp_path: Path, content: bytes) -> None:
     open_generation(tmp_path, MANIFEST)
-    (tmp_path / "CURRENT").write_bytes(content)
+    for name in (CURRENT, CURRENT_COPY):
+        (tmp_path / name).write_bytes(content)
     for look in (current_generation, current_manifest, lambda data_dir: open_generation(data_dir, MANIFEST)):
         with pytest.raises(
             DamagedStore, match=f"names no generation that is there(?s:.*)echo {MANIFEST.generation} > "
@@ -92,6 +95,16 @@ def test_a_damaged_current_is_told_with_what_to_write_into_it(tmp_path: Path, co
     command = str(caught.value).splitlines()[-1]
     subprocess.run(["sh", "-c", command], check=True)
     assert open_generation(tmp_path, MANIFEST).name == MANIFEST.generation
+
+
+@pytest.mark.parametrize("content", SPOILT)
+def test_a_damaged_current_is_read_from_its_copy_and_written_again(tmp_path: Path, content: bytes) -> None:
+    before = open_generation(tmp_path, MANIFEST)
+    for name in (CURRENT, CURRENT_COPY):
+        (tmp_path / name).write_bytes(content)
+        assert current_generation(tmp_path) == before
+        open_generation(tmp_path, MANIFEST)
+        assert (tmp_path / name).read_text() == f"{before.name}\n"
 
 
 def test_a_current_that_is_left_alone_is_told_with_what_makes_the_stores_again(tmp_path: Path) -> None:
