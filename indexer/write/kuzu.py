@@ -271,6 +271,7 @@ def _restore(generation: Generation, buffer_bytes: int) -> None:
     """Load the newest intact snapshot, or nothing, where the graph was. May be interrupted and made again."""
     path = generation.graph_path
     path.with_name(UNCLOSED).touch()
+    path.with_name(CLOSED).unlink(missing_ok=True)  # of the file that was there
     remove_database(path)
     newest = newest_intact_snapshot(generation.snapshots_dir)
     if newest is None:

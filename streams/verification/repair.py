@@ -22,7 +22,7 @@ from streams.verification.ledger import LedgerReport
 from streams.verification.sample import SampleReport
 
 SILENT_SECONDS = 15.0
-BEGIN_SECONDS = 60.0
+BEGIN_SECONDS = 180.0  # a start of the worker on a busy machine
 
 
 class Mending(NamedTuple):
