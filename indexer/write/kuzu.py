@@ -210,9 +210,9 @@ class GraphWriter:
     def _open(self) -> None:
         closed = self._path.with_name(CLOSED)
         self._unclosed.touch()
-        if closed.exists():
+        if closed.exists() and self._path.exists():
             self._unchanged_checksum = closed.read_text()
-            closed.unlink()
+        closed.unlink(missing_ok=True)
         self._database = GraphDatabase(self._path, self._buffer_bytes)
 
     def _require_unchanged(self) -> None:
